@@ -1,0 +1,98 @@
+# The layers of assay, lowest first. A folder under src/ may link and include only folders that
+# stand before it here; assay_module() stops the configure step when one reaches back up.
+set(ASSAY_LAYERS
+    base case fill measure wire verdict native lane slot schedule store engine report chain timeline record
+    cli)
+
+# assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
+#
+# Makes the static library assay_FOLDER from every .cc file in src/FOLDER but main.cc and those that
+# EXCLUDE names. LINKS names the folders that its sources include; LIBRARIES names targets from
+# outside the project.
+function(assay_module folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;EXCLUDE")
+  list(FIND ASSAY_LAYERS ${folder} own_layer)
+  if(own_layer EQUAL -1)
+    message(FATAL_ERROR "src/${folder} has no place in ASSAY_LAYERS (cmake/AssayModule.cmake)")
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.h)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$|_avx2\\.cc$")
+  file(GLOB avx2_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*_avx2.cc)
+  if(avx2_sources)
+    set_source_files_properties(${avx2_sources} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+  endif()
+  assay_check_includes(${folder} "${arg_LINKS}" ${sources} ${avx2_sources} ${headers})
+  foreach(excluded IN LISTS arg_EXCLUDE)
+    list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/src/${folder}/${excluded})
+  endforeach()
+
+  set(link_targets ${arg_LIBRARIES})
+  foreach(link IN LISTS arg_LINKS)
+    list(FIND ASSAY_LAYERS ${link} layer)
+    if(layer EQUAL -1 OR NOT layer LESS own_layer)
+      message(FATAL_ERROR "src/${folder} links src/${link}, which does not stand below it")
+    endif()
+    list(APPEND link_targets assay_${link})
+  endforeach()
+
+  if(sources OR avx2_sources)
+    add_library(assay_${folder} STATIC ${sources} ${avx2_sources})
+    set(scope PUBLIC)
+    target_link_libraries(assay_${folder} PRIVATE assay_warnings)
+  else()
+    add_library(assay_${folder} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_sources(
+    assay_${folder} ${scope} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${headers})
+  target_include_directories(assay_${folder} ${scope} ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(assay_${folder} ${scope} ${link_targets})
+  if(headers)
+    # Every header compiles alone: target all_verify_interface_header_sets.
+    set_target_properties(assay_${folder} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  endif()
+endfunction()
+
+# Fails when a file includes a header of a folder that its module does not link.
+function(assay_check_includes folder links)
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} lines REGEX "^#include \"[a-z]+/")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"([a-z]+)/.*" "\\1" included "${line}")
+      if(NOT included STREQUAL folder AND NOT included IN_LIST links)
+        message(FATAL_ERROR "${file} includes ${included}/, which src/${folder} does not link")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# assay_test(NAME SOURCE… [LINKS folder…]): a GTest program under tests/, run by ctest.
+function(assay_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;SOURCES")
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_LINKS PREPEND assay_)
+  target_link_libraries(${name} PRIVATE assay_warnings ${arg_LINKS} ${arg_LIBRARIES} GTest::gmock_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+# assay_bench(NAME SOURCES… [LINKS folder…]): a Google Benchmark program under bench/.
+function(assay_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;SOURCES")
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_LINKS PREPEND assay_)
+  target_link_libraries(${name} PRIVATE assay_warnings ${arg_LINKS} ${arg_LIBRARIES}
+                                        benchmark::benchmark)
+endfunction()
+
+# assay_fuzz(NAME SOURCES… [LINKS folder…]): a libFuzzer program under fuzz/ (preset "fuzz").
+function(assay_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;SOURCES")
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_LINKS PREPEND assay_)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE assay_warnings ${arg_LINKS} ${arg_LIBRARIES})
+endfunction()

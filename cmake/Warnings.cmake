@@ -1,0 +1,9 @@
+# Strict warnings and sanitizers, as one target that every module links privately.
+add_library(assay_warnings INTERFACE)
+target_compile_options(assay_warnings INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
+                                                -Wold-style-cast -Wcast-qual -Wundef)
+set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize takes them")
+if(ASSAY_SANITIZE)
+  add_compile_options(-fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ASSAY_SANITIZE})
+endif()

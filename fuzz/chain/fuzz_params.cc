@@ -1,0 +1,20 @@
+// Any bytes are read as a params file; a file that is called good must answer for every place.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "chain/params.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const assay::ParsedParams parsed = assay::parse_params(text);
+  if (parsed.good()) {
+    for (const assay::Place& place : parsed.params.layout().sections.front().places) {
+      if (!place.role.empty() && !parsed.params.has(place.role)) std::abort();
+    }
+  } else if (parsed.problems.empty()) {
+    std::abort();
+  }
+  return 0;
+}

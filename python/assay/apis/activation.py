@@ -1,0 +1,164 @@
+"""Activations of paddle.nn.functional."""
+
+from assay import laws
+from assay.arguments import as_dtype
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import distinct, integers, uniform
+from assay.shorthand import spread
+
+FUNCTIONAL = "paddle.nn.functional.{}"
+FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
+# Beyond most knees. Where an input lies is compared with a knee as it is, so it cannot flip.
+WIDE = uniform(-4, 4)
+
+
+def functional(stems, *forms, torch_name=None, x=WIDE):
+    """Activations that torch.nn.functional has too and that take a tensor alone."""
+    for stem in stems.split():
+        api(*spread(stem, *forms), x=x)(torch_activation(torch_name or stem))
+
+
+def torch_activation(stem):
+    def activate(x, name=None, *, out=None):
+        return getattr(torch.nn.functional, stem)(x)
+
+    return activate
+
+
+functional("relu tanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE)
+functional("sigmoid mish softsign tanhshrink", FUNCTIONAL)
+functional("relu6", FUNCTIONAL, x=uniform(-8, 8))
+functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid")
+functional("swish", FUNCTIONAL, torch_name="silu")
+# Whole numbers, since the knees are where x ± 3, once rounded, is 0 or 6.
+functional("hardswish", FUNCTIONAL, x=integers(-5, 6))
+
+
+@api("paddle.nn.functional.silu", x=WIDE)
+def silu(x, inplace=False, name=None):
+    return torch.nn.functional.silu(x)
+
+
+def in_dtype(function, x, axis, dtype):
+    """Half precision is summed in float32."""
+    dtype = as_dtype(dtype) or x.dtype
+    half = dtype in (torch.float16, torch.bfloat16)
+    return function(x.to(dtype), axis, dtype=torch.float32 if half else dtype).to(dtype)
+
+
+@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), "paddle.Tensor.softmax", x=WIDE)
+def softmax(x, axis=-1, dtype=None, name=None, *, out=None):
+    return in_dtype(torch.softmax, x, axis, dtype)
+
+
+@api("paddle.nn.functional.log_softmax", x=WIDE)
+def log_softmax(x, axis=-1, dtype=None, name=None):
+    return in_dtype(torch.log_softmax, x, axis, dtype)
+
+
+@api("paddle.nn.functional.gelu", x=WIDE)
+def gelu(x, approximate=False, name=None):
+    return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
+
+
+@api(*spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE))
+def leaky_relu(x, negative_slope=0.01, name=None):
+    """The gradient at 0 is 1, where torch takes the slope."""
+    return torch.where(x >= 0, x, negative_slope * x)
+
+
+@api("paddle.nn.functional.prelu")
+def prelu(x, weight, data_format="NCHW", name=None):
+    """torch knows channels on the second axis only."""
+    if data_format.startswith("NC") or weight.numel() == 1:
+        return torch.prelu(x, weight.reshape(-1))
+    return torch.prelu(x.movedim(-1, 1), weight).movedim(1, -1)
+
+
+@api(*spread("elu", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=WIDE)
+def elu(x, alpha=1.0, name=None):
+    return torch.nn.functional.elu(x, alpha)
+
+
+@api("paddle.nn.functional.celu", x=WIDE)
+def celu(x, alpha=1.0, name=None):
+    return torch.celu(x, alpha)
+
+
+@api("paddle.nn.functional.selu", x=WIDE)
+def selu(x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
+    return scale * torch.where(x > 0, x, alpha * torch.expm1(x.clamp(max=0)))
+
+
+# With a low threshold there is a jump where beta · x, once rounded, passes it.
+@api("paddle.nn.functional.softplus", x=lambda threshold=20: WIDE if threshold >= 5 else integers(-5, 6))
+def softplus(x, beta=1, threshold=20, name=None):
+    return torch.nn.functional.softplus(x, beta, threshold)
+
+
+def between(x, low, high):
+    """A clamp whose gradient is 0 on the bounds too."""
+    return torch.where((x > low) & (x < high), x, x.detach().clamp(low, high))
+
+
+@api(*spread("hardtanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=WIDE)
+def hardtanh(x, min=-1.0, max=1.0, name=None):
+    """torch's own refuses bounds that are the wrong way round."""
+    return between(x, min, max)
+
+
+# Whole numbers: the knees are where slope · x + offset, once rounded, is 0 or 1.
+@api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6))
+def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
+    return between(slope * x + offset, 0, 1)
+
+
+@api(
+    *spread("thresholded_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
+    x=uniform(lambda threshold=1.0: threshold - 2, lambda threshold=1.0: threshold + 2),
+)
+def thresholded_relu(x, threshold=1.0, value=0.0, name=None):
+    return torch.nn.functional.threshold(x, threshold, value)
+
+
+@api("paddle.nn.functional.softshrink", x=WIDE)
+def softshrink(x, threshold=0.5, name=None):
+    return torch.nn.functional.softshrink(x, threshold)
+
+
+# Not on the threshold itself, which Paddle lets pass.
+@api("paddle.nn.functional.hardshrink", x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE)
+def hardshrink(x, threshold=0.5, name=None):
+    return torch.nn.functional.hardshrink(x, threshold)
+
+
+@api("paddle.nn.functional.maxout", x=distinct(-2, 2))
+def maxout(x, groups, axis=1, name=None):
+    axis %= x.ndim
+    return x.unflatten(axis, (-1, groups)).max(axis + 1).values
+
+
+@api("paddle.nn.functional.glu", x=WIDE)
+def glu(x, axis=-1, name=None):
+    return torch.nn.functional.glu(x, axis)
+
+
+@api("paddle.incubate.nn.functional.swiglu", "paddle.nn.functional.swiglu", x=WIDE, y=WIDE)
+def swiglu(x, y=None, name=None):
+    if y is None:
+        x, y = x.chunk(2, -1)
+    return torch.nn.functional.silu(x) * y
+
+
+# Negative inputs only where slopes are drawn, so that every element is random.
+@api("paddle.nn.functional.rrelu", x=lambda training=True: uniform(-1, -0.1) if training else None)
+def rrelu(x, lower=0.125, upper=0.3333333333333333, training=True, name=None):
+    if not training or upper - lower < 1e-6:
+        return torch.nn.functional.leaky_relu(x, (lower + upper) / 2)
+    return laws.uniform_draw(x * upper, x * lower, x.shape, x.dtype)
+
+
+@api("paddle.nn.functional.gumbel_softmax", grad=False)
+def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
+    return laws.anything(x.shape, x.dtype)

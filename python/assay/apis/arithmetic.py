@@ -1,0 +1,265 @@
+"""Mathematics of two tensors, or a tensor and a number, element by element."""
+
+from functools import reduce
+
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, positive, uniform
+from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
+from assay.spec import FLOATING, INTEGER, TensorSpec
+
+
+def together(x, y):
+    """x and y as torch promotes them as Paddle does.
+
+    Paddle is documented to refuse tensors of unlike dtype, none of them of zero dimensions, unless both
+    are floating or one is complex; and it has no complex half precision."""
+    if isinstance(y, complex) and x.dtype in (torch.float16, torch.bfloat16):
+        x = x.float()
+    if isinstance(y, torch.Tensor) and x.dtype != y.dtype and x.ndim and y.ndim:
+        floating = x.is_floating_point() and y.is_floating_point()
+        if not (floating or x.is_complex() or y.is_complex()):
+            raise TypeError(f"no promotion between {x.dtype} and {y.dtype}")
+    return x, y
+
+
+def constant(x):
+    """x, but no gradient goes through it."""
+    return x.detach() if isinstance(x, torch.Tensor) else x
+
+
+def divisor(this):
+    return positive(0.5, 2) if this.dtype not in WHOLE else integers(1, 9)
+
+
+WHOLE = INTEGER | {"bool"}
+DIVIDEND = uniform(-20, 20)
+BASE = positive(0.5, 2)
+
+
+@api(*spread("add", *PUBLIC, *METHOD_IN_PLACE), "paddle.Tensor.__add__", "paddle.Tensor.__radd__")
+def add(x, y, name=None, *, alpha=1, out=None):
+    return torch.add(*together(x, y), alpha=alpha)
+
+
+@api(*spread("subtract sub", *PUBLIC, *IN_PLACE), "paddle.Tensor.__sub__")
+def subtract(x, y, name=None, *, alpha=1, out=None):
+    return torch.add(*together(x, y), alpha=-alpha)
+
+
+@api("paddle.Tensor.__rsub__")
+def rsub(x, y):
+    x, y = together(x, y)
+    return y - x
+
+
+@api(
+    *spread("multiply", *PUBLIC, *IN_PLACE),
+    *spread("mul", *PUBLIC, *METHOD_IN_PLACE),
+    *spread("mul rmul", "paddle.Tensor.__{}__"),
+)
+def multiply(x, y, name=None, *, out=None):
+    return torch.mul(*together(x, y))
+
+
+@api(
+    *spread("divide div", *PUBLIC, *IN_PLACE),
+    *spread("truediv div", "paddle.Tensor.__{}__"),
+    y=divisor,
+)
+def divide(x, y, name=None, *, rounding_mode=None, out=None):
+    return torch.div(*together(x, y), rounding_mode=rounding_mode)
+
+
+@api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor)
+def rtruediv(x, y):
+    x, y = together(x, y)
+    return y / x
+
+
+@api(
+    *spread("floor_divide", *PUBLIC, *IN_PLACE),
+    "paddle.Tensor.__floordiv__",
+    x=DIVIDEND,
+    y=divisor,
+)
+def floor_divide(x, y, name=None, *, out=None):
+    """A step function; torch refuses to differentiate it at all."""
+    return torch.floor_divide(*map(constant, together(x, y)))
+
+
+@api("paddle.Tensor.__rfloordiv__", x=divisor)
+def rfloordiv(x, y):
+    return y // x
+
+
+@api(
+    *spread("remainder mod floor_mod", *PUBLIC, *IN_PLACE),
+    "paddle.Tensor.__mod__",
+    x=DIVIDEND,
+    y=divisor,
+)
+def remainder(x, y, name=None, *, out=None):
+    return torch.remainder(*together(x, y))
+
+
+@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND)
+def rmod(x, y):
+    return torch.remainder(y, x)
+
+
+def base_of(x, y):
+    """Negative bases only under whole exponents, and nothing near zero under negative ones."""
+    if x.dtype in WHOLE:
+        return integers(1, 5)
+    whole = not isinstance(y, TensorSpec) and y == int(y.real) and y.real >= 0
+    return uniform(-2, 2) if whole else BASE
+
+
+def exponent_of(x, y, this):
+    return integers(0, 4) if this.dtype in WHOLE else uniform(-2, 2)
+
+
+@api(*spread("pow", *PUBLIC, *IN_PLACE), "paddle.Tensor.__pow__", x=base_of, y=exponent_of)
+def pow(x, y, name=None, *, out=None):
+    return torch.pow(*together(x, y))
+
+
+@api("paddle.Tensor.__rpow__", x=lambda x: integers(0, 4) if x.dtype in WHOLE else uniform(-2, 2))
+def rpow(x, y):
+    return torch.pow(y, x)
+
+
+# Operands of maximum and minimum: never equal, since the gradient of a tie may go either way.
+UNLIKE = {
+    "x": lambda this: integers(-2, 3) if this.dtype in FLOATING else None,
+    "y": lambda this: uniform(0.1, 0.9) if this.dtype in FLOATING else None,
+}
+
+
+@api(*spread("maximum", *PUBLIC), **UNLIKE)
+def maximum(x, y, name=None, *, out=None):
+    return torch.maximum(*together(x, y))
+
+
+@api(*spread("minimum", *PUBLIC), **UNLIKE)
+def minimum(x, y, name=None, *, out=None):
+    return torch.minimum(*together(x, y))
+
+
+@api(*spread("fmax", *PUBLIC), **UNLIKE)
+def fmax(x, y, name=None):
+    return torch.fmax(*together(x, y))
+
+
+@api(*spread("fmin", *PUBLIC), **UNLIKE)
+def fmin(x, y, name=None):
+    return torch.fmin(*together(x, y))
+
+
+@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE))
+def lerp(x, y, weight, name=None):
+    return torch.lerp(x, y, weight)
+
+
+@api(*spread("copysign", *PUBLIC, *IN_PLACE))
+def copysign(x, y, name=None):
+    """Paddle keeps whole dtypes, torch makes floats of them."""
+    return torch.copysign(x, y).to(x.dtype)
+
+
+@api("paddle.add_n")
+def add_n(inputs, name=None):
+    if isinstance(inputs, torch.Tensor):
+        return inputs.clone()
+    if len({x.dtype for x in inputs}) > 1:
+        raise TypeError("add_n does not promote")
+    return reduce(torch.add, inputs)
+
+
+@api(*spread("scale", *PUBLIC, *METHOD_IN_PLACE), scale=uniform(0.5, 2))
+def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
+    """A whole dtype takes scale and bias as whole numbers, as its kernel's attributes are."""
+    if isinstance(scale, torch.Tensor):
+        scale = scale.item()
+    if not (x.is_floating_point() or x.is_complex()):
+        scale, bias = int(scale), int(bias)
+    out = x * scale + bias if bias_after_scale else (x + bias) * scale
+    return getattr(torch, act)(out) if act else out
+
+
+@api(
+    *spread("clip clamp", *PUBLIC, *METHOD_IN_PLACE),
+    x=uniform(-3, 3),
+    min=uniform(-1, -0.5),
+    max=uniform(0.5, 1),
+)
+def clip(x, min=None, max=None, name=None, *, out=None):
+    """Bounds are numbers to the gradient, also where they come as tensors."""
+    if min is None and max is None:
+        return x.clone()
+    return torch.clamp(x, constant(min), constant(max))
+
+
+def floated(x, dtype):
+    return x if x.is_floating_point() or x.is_complex() else x.to(dtype)
+
+
+@api(*spread("atan2", *PUBLIC))
+def atan2(x, y, name=None):
+    """Whole numbers give float64 by Paddle's documentation."""
+    x, y = together(x, y)
+    return torch.atan2(floated(x, torch.float64), floated(y, torch.float64))
+
+
+@api(*spread("hypot", *PUBLIC, *IN_PLACE))
+def hypot(x, y, name=None):
+    x, y = together(x, y)
+    return torch.hypot(floated(x, torch.float32), floated(y, torch.float32))
+
+
+@api(*spread("logaddexp", *PUBLIC), x=uniform(-5, 5), y=uniform(-5, 5))
+def logaddexp(x, y, name=None):
+    x, y = together(x, y)
+    return torch.logaddexp(floated(x, torch.float32), floated(y, torch.float32))
+
+
+@api(*spread("heaviside", *PUBLIC), x=integers(-1, 2))
+def heaviside(x, y, name=None):
+    """torch has it without a gradient."""
+    x, y = torch.broadcast_tensors(x, y)
+    return torch.where(x == 0, y, (x > 0).to(x.dtype))
+
+
+@api(*spread("nextafter", *PUBLIC))
+def nextafter(x, y, name=None):
+    x, y = together(x, y)
+    dtype = torch.result_type(x, y)
+    return torch.nextafter(x.detach().to(dtype), y.detach().to(dtype))
+
+
+@api(*spread("ldexp", *PUBLIC, *IN_PLACE), x=uniform(-8, 8), y=integers(-3, 4))
+def ldexp(x, y, name=None):
+    """float32, or float64 where x or y is that."""
+    dtype = torch.float64 if torch.float64 in (x.dtype, y.dtype) else torch.float32
+    return torch.mul(x.to(dtype), torch.exp2(y.to(dtype)))
+
+
+@api(*spread("gcd", *PUBLIC, *IN_PLACE))
+def gcd(x, y, name=None):
+    return torch.gcd(x, y)
+
+
+@api(*spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
+def lcm(x, y, name=None):
+    return torch.lcm(x, y)
+
+
+@api(*spread("gammainc", *PUBLIC, *IN_PLACE), x=positive(0.5, 3), y=positive(0.5, 3))
+def gammainc(x, y, name=None):
+    return torch.special.gammainc(x.detach(), y)
+
+
+@api(*spread("gammaincc", *PUBLIC, *IN_PLACE), x=positive(0.5, 3), y=positive(0.5, 3))
+def gammaincc(x, y, name=None):
+    return torch.special.gammaincc(x.detach(), y)

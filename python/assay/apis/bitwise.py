@@ -1,0 +1,59 @@
+"""Operations on bits."""
+
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers
+from assay.shorthand import IN_PLACE, PUBLIC, spread
+
+DISTANCE = integers(0, 5)
+
+
+def bitwise(stem):
+    @api(*spread(f"bitwise_{stem}", *PUBLIC, *IN_PLACE), *spread(f"{stem} r{stem}", "paddle.Tensor.__{}__"))
+    def combine(x, y, out=None, name=None):
+        return getattr(torch, f"bitwise_{stem}")(x, y)
+
+
+bitwise("and")
+bitwise("or")
+bitwise("xor")
+
+
+@api(*spread("bitwise_not bitwise_invert", *PUBLIC, *IN_PLACE), "paddle.Tensor.__invert__")
+def bitwise_not(x, out=None, name=None):
+    return torch.bitwise_not(x)
+
+
+@api(*spread("bitwise_left_shift", *PUBLIC, *IN_PLACE), y=DISTANCE)
+def left_shift(x, y, is_arithmetic=True, out=None, name=None):
+    return torch.bitwise_left_shift(x, y)
+
+
+@api(*spread("bitwise_right_shift", *PUBLIC, *IN_PLACE), y=DISTANCE)
+def right_shift(x, y, is_arithmetic=True, out=None, name=None):
+    """The logical shift of a negative number brings zeros in: by one with the sign cut off, then the rest."""
+    if is_arithmetic:
+        return torch.bitwise_right_shift(x, y)
+    once = torch.bitwise_right_shift(x, 1) & torch.iinfo(x.dtype).max
+    unsigned = x.dtype == torch.uint8
+    return torch.where(y > 0, once >> (y - 1).clamp(min=0), x) if not unsigned else x >> y
+
+
+@api("paddle.Tensor.__lshift__", y=DISTANCE)
+def lshift(x, y, is_arithmetic=True):
+    return torch.bitwise_left_shift(x, y)
+
+
+@api("paddle.Tensor.__rshift__", y=DISTANCE)
+def rshift(x, y, is_arithmetic=True):
+    return right_shift(x, y, is_arithmetic)
+
+
+@api("paddle.Tensor.__rlshift__", x=DISTANCE)
+def rlshift(x, y, is_arithmetic=True):
+    return torch.bitwise_left_shift(torch.full_like(x, y), x)
+
+
+@api("paddle.Tensor.__rrshift__", x=DISTANCE)
+def rrshift(x, y, is_arithmetic=True):
+    return right_shift(torch.full_like(x, y), x, is_arithmetic)

@@ -1,0 +1,75 @@
+"""Copies of a tensor: of another dtype, with other values, apart from the graph, as complex or real."""
+
+from assay.apis.arithmetic import together
+from assay.arguments import as_dtype
+from assay.reference import torch
+from assay.registry import api, same
+from assay.rules import integers, positive, uniform
+from assay.shorthand import IN_PLACE, PUBLIC, spread
+from assay.spec import FLOATING
+
+
+def castable(x, dtype):
+    """Fractions of either sign for a whole dtype, zeros for bool, nothing negative for unsigned ones."""
+    if x.dtype not in FLOATING:
+        return None
+    target = str(dtype).rsplit(".", 1)[-1]
+    if target == "bool":
+        return integers(-1, 2)
+    return uniform(0, 9) if target.startswith("u") else uniform(-9, 9) if target.startswith("int") else None
+
+
+@api(*spread("cast", *PUBLIC, *IN_PLACE), x=castable)
+def cast(x, dtype):
+    return x.to(as_dtype(dtype))
+
+
+@api("paddle.Tensor.astype", rules={"self": lambda dtype, this: castable(this, dtype)})
+def astype(self, dtype):
+    return self.to(as_dtype(dtype))
+
+
+@api("paddle.assign")
+def assign(x, output=None):
+    """Numbers become a tensor of at least one axis, in Python's precision."""
+    if isinstance(x, torch.Tensor):
+        return x.clone()
+    if isinstance(x, list | tuple) and x and isinstance(x[0], torch.Tensor):
+        return torch.stack(x).detach()
+    wide = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+    made = torch.tensor(x)
+    made = torch.tensor(x, dtype=wide.get(made.dtype, made.dtype))
+    return made if made.ndim else made.reshape(1)
+
+
+@api(*spread("clone", *PUBLIC))
+def clone(x, name=None):
+    return x.clone()
+
+
+@api("paddle.Tensor.detach")
+def detach(self):
+    return self.detach()
+
+
+@api(*spread("where", *PUBLIC), condition=integers(0, 2))
+def where(condition, x=None, y=None, name=None, *, out=None):
+    if x is None and y is None:
+        return torch.nonzero(condition, as_tuple=True)
+    if isinstance(x, torch.Tensor):
+        together(x, y)
+    return torch.where(condition, x, y)
+
+
+same("abs, angle, name=None", "paddle.polar", abs=positive())
+same("x, name=None", " ".join(spread("real imag", *PUBLIC)))
+
+
+@api(*spread("as_complex", *PUBLIC))
+def as_complex(x, name=None):
+    return torch.complex(x[..., 0], x[..., 1])
+
+
+@api(*spread("as_real", *PUBLIC))
+def as_real(x, name=None):
+    return torch.stack([x.real, x.imag], -1)

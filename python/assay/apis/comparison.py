@@ -1,0 +1,116 @@
+"""Comparisons, logic and questions about the kind of number; the results are bool."""
+
+from assay.apis.arithmetic import together
+from assay.reference import torch
+from assay.registry import api, same
+from assay.rules import constant, integers, uniform
+from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, spread
+from assay.spec import FLOATING, TensorSpec
+
+FEW = integers(-2, 3)  # so few that many are equal
+TRUTHS = integers(-1, 2)
+
+
+def met(x, y):
+    """Two tensors share few values; beside a number, x has that number too."""
+    return FEW if isinstance(y, TensorSpec) else beside(y)
+
+
+def comparison(stems, short):
+    @api(*spread(stems, *PUBLIC), f"paddle.Tensor.__{short}__", x=met, y=FEW)
+    def compare(x, y, name=None, *, out=None):
+        return getattr(torch, short)(*together(x, y))
+
+
+comparison("equal eq", "eq")
+comparison("not_equal ne", "ne")
+comparison("less_than less lt", "lt")
+comparison("less_equal le", "le")
+comparison("greater_than greater gt", "gt")
+comparison("greater_equal ge", "ge")
+
+
+@api(*spread("isclose", *PUBLIC), x=FEW, y=FEW)
+def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
+    """torch refuses negative tolerances and unlike dtypes; this is the documented formula."""
+    x, y = (tensor if tensor.is_complex() else tensor.double() for tensor in (x, y))
+    close = (x == y) | ((x - y).abs() <= atol + rtol * y.abs())
+    return close | (x.isnan() & y.isnan()) if equal_nan else close
+
+
+def alike(x):
+    """Equal tensors, but for small ones, which may be so or not."""
+    return constant(1) if x.size > 4 else integers(0, 2)
+
+
+@api(*spread("allclose", *PUBLIC), x=alike, y=alike)
+def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
+    return isclose(x, y, rtol, atol, equal_nan).all()
+
+
+@api(*spread("equal_all", *PUBLIC), x=alike, y=alike)
+def equal_all(x, y, name=None):
+    return torch.tensor(x.shape == y.shape and bool((x == y).all()))
+
+
+def logical(stem):
+    @api(*spread(stem, *PUBLIC, *IN_PLACE), x=TRUTHS, y=TRUTHS)
+    def combine(x, y, name=None, *, out=None):
+        return getattr(torch, stem)(*together(x, y))
+
+
+logical("logical_and")
+logical("logical_or")
+logical("logical_xor")
+
+
+@api(*spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS)
+def logical_not(x, name=None, *, out=None):
+    return torch.logical_not(x)
+
+
+def special(this):
+    """NaN and infinities among the floats; whole and complex numbers have none."""
+    values = [float("nan"), 0.25, float("inf"), -0.5, float("-inf"), 0.0]
+    return cycled(values) if this.dtype in FLOATING else None
+
+
+same(
+    "x, name=None",
+    " ".join(spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC)),
+    x=special,
+)
+same("x", " ".join(spread("is_complex is_floating_point", *PUBLIC)))
+
+
+@api(*spread("is_integer", *PUBLIC))
+def is_integer(x):
+    return not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+
+
+@api("paddle.is_tensor")
+def is_tensor(x):
+    return isinstance(x, torch.Tensor)
+
+
+# What Python asks of a tensor of one element.
+
+
+@api(*spread("bool nonzero", "paddle.Tensor.__{}__"), x=integers(0, 2))
+def truth(x):
+    return bool(x)
+
+
+@api(*spread("int long index", "paddle.Tensor.__{}__"), x=uniform(-9, 9))
+def as_python_int(x):
+    return int(x)
+
+
+@api("paddle.Tensor.__float__", x=uniform(-9, 9))
+def as_python_float(x):
+    return float(x)
+
+
+@api("paddle.Tensor.__len__")
+def length(x):
+    return len(x)

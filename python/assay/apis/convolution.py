@@ -1,0 +1,138 @@
+"""Convolutions and their transposes."""
+
+from assay.apis.windows import channels_back, channels_second, each, padded, paddings
+from assay.reference import torch
+from assay.registry import api
+
+
+def extents(kernel, dilation):
+    """What a kernel spans in each dimension."""
+    return [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+
+
+def nothing(x, weight, channels, sizes):
+    """The sum over no products; an input or a kernel is empty, which torch refuses."""
+    y = x.new_zeros(x.shape[0], channels, *sizes)
+    return y + 0 * (x.sum() + weight.sum())
+
+
+def with_bias(y, bias, data_format):
+    y = y if bias is None else y + bias.reshape(-1, *[1] * (y.ndim - 2))
+    return channels_back(y, data_format)
+
+
+def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
+    x = channels_second(x, data_format)
+    count = x.ndim - 2
+    stride, dilation = each(stride, count), each(dilation, count)
+    pairs = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
+    convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[count - 1]
+    if not x.numel() or not weight.numel():
+        if x.shape[1] != weight.shape[1] * groups:
+            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+        spans = zip(x.shape[2:], pairs, extents(weight.shape[2:], dilation), stride, strict=True)
+        sizes = [max(0, (n + before + after - extent) // s + 1) for n, (before, after), extent, s in spans]
+        y = nothing(x, weight, weight.shape[0], sizes)
+    elif all(before == after for before, after in pairs):
+        y = convolve(x, weight, None, stride, [before for before, _ in pairs], dilation, groups)
+    else:
+        y = convolve(padded(x, pairs), weight, None, stride, 0, dilation, groups)
+    return with_bias(y, bias, data_format)
+
+
+@api("paddle.nn.functional.conv1d")
+def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
+    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@api("paddle.nn.functional.conv2d")
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
+    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+@api("paddle.nn.functional.conv3d")
+def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
+    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def transposed(
+    x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
+):
+    """The whole transpose, cut by the padding; what is asked for beyond its end is zero."""
+    x = channels_second(x, data_format)
+    count = x.ndim - 2
+    stride, dilation = each(stride, count), each(dilation, count)
+    pairs = paddings(padding, x.shape[2:], weight.shape[2:], stride, data_format)
+    transpose = (torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d)[count - 1]
+    spans = zip(x.shape[2:], pairs, extents(weight.shape[2:], dilation), stride, strict=True)
+    natural = [(n - 1) * s + extent - before - after for n, (before, after), extent, s in spans]
+    beyond = each(output_padding, count)
+    if output_size is not None:
+        beyond = [size - n for size, n in zip(each(output_size, count), natural, strict=True)]
+        if any(not 0 <= more < max(1, step) for more, step in zip(beyond, stride, strict=True)):
+            raise ValueError(f"output_size {output_size} for {natural} and stride {stride}")
+    if not x.numel() or not weight.numel():
+        if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+        sizes = [n + more for n, more in zip(natural, beyond, strict=True)]
+        return with_bias(nothing(x, weight, weight.shape[1] * groups, sizes), bias, data_format)
+    y = transpose(x, weight, None, stride, 0, 0, groups, dilation)
+    y = padded(y, [(-before, more - after) for (before, after), more in zip(pairs, beyond, strict=True)])
+    return with_bias(y, bias, data_format)
+
+
+@api("paddle.nn.functional.conv1d_transpose")
+def conv1d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCL",
+    name=None,
+):
+    return transposed(
+        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
+    )
+
+
+@api("paddle.nn.functional.conv2d_transpose")
+def conv2d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    dilation=1,
+    groups=1,
+    output_size=None,
+    data_format="NCHW",
+    name=None,
+):
+    return transposed(
+        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
+    )
+
+
+@api("paddle.nn.functional.conv3d_transpose")
+def conv3d_transpose(
+    x,
+    weight,
+    bias=None,
+    stride=1,
+    padding=0,
+    output_padding=0,
+    groups=1,
+    dilation=1,
+    output_size=None,
+    data_format="NCDHW",
+    name=None,
+):
+    return transposed(
+        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
+    )

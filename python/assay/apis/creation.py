@@ -1,0 +1,196 @@
+"""Tensors out of nothing: filled with one value, ranges, grids, index triangles, uninitialised memory."""
+
+from assay import laws
+from assay.arguments import as_dtype, as_int, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, positive
+
+EXTENT = integers(1, 5)  # for shapes that are given as tensors
+
+
+def _number(value):
+    """A Python number out of a number, text or a tensor of one element."""
+    if isinstance(value, torch.Tensor):
+        return value.item()
+    return float(value) if isinstance(value, str) else value
+
+
+def _filled(shape, value, dtype):
+    return torch.full(tuple(as_ints(shape)), _number(value), dtype=dtype)
+
+
+def _default_dtype(value):
+    kinds = {bool: torch.bool, complex: torch.complex128}
+    return kinds.get(type(value), torch.float32)
+
+
+@api("paddle.full", shape=EXTENT, grad=False)
+def full(
+    shape,
+    fill_value,
+    dtype=None,
+    name=None,
+    *,
+    out=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
+    return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
+
+
+@api("paddle.full_like", grad=False)
+def full_like(x, fill_value, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
+    return _filled(x.shape, fill_value, as_dtype(dtype) or x.dtype)
+
+
+def _constant(value):
+    def of_shape(
+        shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
+    ):
+        return _filled(shape, value, as_dtype(dtype) or torch.float32)
+
+    def like(x, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
+        return _filled(x.shape, value, as_dtype(dtype) or x.dtype)
+
+    return of_shape, like
+
+
+for _name, _value in (("zeros", 0), ("ones", 1)):
+    _of_shape, _like = _constant(_value)
+    api(f"paddle.{_name}", shape=EXTENT, grad=False)(_of_shape)
+    api(f"paddle.{_name}_like", grad=False)(_like)
+
+
+@api("paddle.empty", shape=EXTENT, grad=False)
+def empty(
+    shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
+):
+    return laws.anything(as_ints(shape), as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.empty_like", grad=False)
+def empty_like(x, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
+    return laws.anything(x.shape, as_dtype(dtype) or x.dtype)
+
+
+@api("paddle.Tensor.new_full", size=EXTENT, grad=False)
+def new_full(
+    var, size, fill_value, *, dtype=None, device=None, requires_grad=False, pin_memory=False
+):
+    return _filled(size, fill_value, as_dtype(dtype) or var.dtype)
+
+
+@api("paddle.Tensor.new_zeros", size=EXTENT, grad=False)
+def new_zeros(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    return _filled(size, 0, as_dtype(dtype) or var.dtype)
+
+
+@api("paddle.Tensor.new_ones", size=EXTENT, grad=False)
+def new_ones(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    return _filled(size, 1, as_dtype(dtype) or var.dtype)
+
+
+@api("paddle.Tensor.new_empty", size=EXTENT, grad=False)
+def new_empty(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    return laws.anything(as_ints(size), as_dtype(dtype) or var.dtype)
+
+
+@api("paddle.Tensor.fill_")
+def fill_(x, value):
+    return torch.full_like(x, value)
+
+
+@api("paddle.Tensor.zero_")
+def zero_(x):
+    return torch.zeros_like(x)
+
+
+@api("paddle.Tensor.set_", grad=False)
+def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
+    """x becomes a view into the memory of `source`."""
+    if source is None:
+        return torch.empty(0, dtype=x.dtype)
+    if shape is None:
+        shape, stride = source.shape, source.stride()
+    return torch.as_strided(source, shape, stride or torch.empty(shape).stride(), offset)
+
+
+def _begin(end=None, step=1):
+    """Such that there is something to count, up or down."""
+    if end is None:
+        return integers(5, 10)
+    return integers(10, 15) if isinstance(step, int | float) and step < 0 else integers(0, 3)
+
+
+@api("paddle.arange", start=_begin, end=integers(5, 10), step=integers(1, 3), grad=False)
+def arange(
+    start=0,
+    end=None,
+    step=1,
+    dtype=None,
+    *,
+    out=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    name=None,
+):
+    if end is None:
+        start, end = 0, start
+    bounds = [start, end, step]
+    whole = all(_is_whole(bound) for bound in bounds)
+    dtype = as_dtype(dtype) or (torch.int64 if whole else torch.float32)
+    start, end, step = (_number(bound) for bound in bounds)
+    return torch.arange(start, end, step, dtype=dtype)
+
+
+def _is_whole(value):
+    return not value.is_floating_point() if isinstance(value, torch.Tensor) else isinstance(value, int)
+
+
+@api("paddle.linspace", num=integers(3, 8), grad=False)
+def linspace(
+    start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False
+):
+    start, stop = (_number(bound) for bound in (start, stop))
+    return torch.linspace(start, stop, as_int(num), dtype=as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.logspace", num=integers(3, 8), base=positive(1.5, 2.5), grad=False)
+def logspace(start, stop, num, base=10.0, dtype=None, name=None):
+    start, stop, base = (_number(bound) for bound in (start, stop, base))
+    return torch.logspace(start, stop, as_int(num), base, dtype=as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.eye", num_rows=EXTENT, num_columns=EXTENT, grad=False)
+def eye(
+    num_rows,
+    num_columns=None,
+    dtype=None,
+    name=None,
+    *,
+    out=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
+    rows = as_int(num_rows)
+    columns = rows if num_columns is None else as_int(num_columns)
+    return torch.eye(rows, columns, dtype=as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.tril_indices", grad=False)
+def tril_indices(row, col, offset=0, dtype="int64"):
+    return torch.tril_indices(row, row if col is None else col, offset, dtype=as_dtype(dtype))
+
+
+@api("paddle.triu_indices", grad=False)
+def triu_indices(row, col=None, offset=0, dtype="int64"):
+    return torch.triu_indices(row, row if col is None else col, offset, dtype=as_dtype(dtype))
+
+
+@api("paddle.complex", "paddle.Tensor.complex")
+def complex_(real, imag, name=None, *, out=None):
+    return torch.complex(*torch.broadcast_tensors(real, imag))

@@ -1,0 +1,79 @@
+"""Running sums, products and extremes; differences and integrals between neighbours."""
+
+from assay.apis.reduction import factors
+from assay.apis.sorting import ALL
+from assay.arguments import as_dtype, as_int, in_float32
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, positive
+
+AXIS = integers(0, lambda x: max(x.ndim, 1))
+
+
+def along(x, axis):
+    """`x` and the axis to run along: all of it in one row where no axis is named."""
+    return (x.reshape(-1), 0) if axis is None else (x, as_int(axis))
+
+
+@api("paddle.cumsum", "paddle.cumsum_", "paddle.Tensor.cumsum", "paddle.Tensor.cumsum_", axis=AXIS)
+def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
+    return torch.cumsum(*along(x, axis), dtype=as_dtype(dtype))
+
+
+@api(
+    "paddle.cumprod",
+    "paddle.cumprod_",
+    "paddle.Tensor.cumprod",
+    "paddle.Tensor.cumprod_",
+    x=factors,
+    dim=AXIS,
+)
+def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
+    row, axis = along(x.to(as_dtype(dtype) or x.dtype), dim)
+    return in_float32(lambda row: torch.cumprod(row, axis, dtype=row.dtype), row)
+
+
+@api("paddle.logcumsumexp", "paddle.Tensor.logcumsumexp")
+def logcumsumexp(x, axis=None, dtype=None, name=None):
+    dtype = as_dtype(dtype) or (x.dtype if x.is_floating_point() else torch.float32)
+    row, axis = along(x.to(dtype), axis)
+    return in_float32(lambda row: torch.logcumsumexp(row, axis), row)
+
+
+@api("paddle.cummax", "paddle.Tensor.cummax", x=ALL)
+def cummax(x, axis=None, dtype="int64", name=None):
+    values, index = torch.cummax(*along(x, axis))
+    return values, index.to(as_dtype(dtype))
+
+
+@api("paddle.cummin", "paddle.Tensor.cummin", x=ALL)
+def cummin(x, axis=None, dtype="int64", name=None):
+    values, index = torch.cummin(*along(x, axis))
+    return values, index.to(as_dtype(dtype))
+
+
+@api("paddle.diff", "paddle.Tensor.diff")
+def diff(x, n=1, axis=-1, prepend=None, append=None, name=None, *, out=None):
+    return torch.diff(x, n, axis, prepend, append)
+
+
+def trapezoids(y, x, dx, axis):
+    """The area under each pair of neighbours; `x` may be one row for all of `y`."""
+    if x is None:
+        width = 1.0 if dx is None else float(dx)
+    elif x.ndim == 1:
+        width = torch.diff(x).reshape([-1 if one == axis % y.ndim else 1 for one in range(y.ndim)])
+    else:
+        width = torch.diff(x, dim=axis)
+    count = y.shape[axis] - 1
+    return (y.narrow(axis, 0, count) + y.narrow(axis, 1, count)) * width / 2
+
+
+@api("paddle.trapezoid", "paddle.Tensor.trapezoid", dx=positive())
+def trapezoid(y, x=None, dx=None, axis=-1, name=None):
+    return trapezoids(y, x, dx, axis).sum(axis)
+
+
+@api("paddle.cumulative_trapezoid", "paddle.Tensor.cumulative_trapezoid", dx=positive())
+def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
+    return trapezoids(y, x, dx, axis).cumsum(axis)

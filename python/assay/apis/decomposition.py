@@ -1,0 +1,240 @@
+"""Matrices taken apart, inverted and solved."""
+
+from assay.laws import anything
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, positive, positive_definite, symmetric
+
+# Up to so many elements are made one by one.
+MANY = 1 << 20
+
+# Beyond this extent singular vectors of neighbouring values can no longer be told apart in float32.
+SEPARATE = 64
+
+
+def invertible(this):
+    """Square matrices with eigenvalues near 1; others as they come."""
+    if this.ndim < 2 or this.shape[-1] != this.shape[-2] or this.size == 0:
+        return None
+    return positive_definite(-1 / this.shape[-1], 1 / this.shape[-1])
+
+
+def mirrored(this, hermitian=True):
+    square = this.ndim > 1 and this.shape[-1] == this.shape[-2]
+    return symmetric() if hermitian and square else None
+
+
+@api("paddle.inverse", "paddle.Tensor.inverse", "paddle.linalg.inv", x=invertible)
+def inverse(x, name=None):
+    return torch.linalg.inv(x)
+
+
+@api("paddle.linalg.det", x=invertible)
+def det(x, name=None):
+    return torch.linalg.det(x)
+
+
+@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=invertible)
+def slogdet(x, name=None):
+    """Sign and logarithm stacked."""
+    return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])
+
+
+@api("paddle.linalg.cholesky", "paddle.Tensor.cholesky", x=invertible)
+def cholesky(x, upper=False, name=None):
+    return torch.linalg.cholesky(x, upper=upper)
+
+
+def triangular(this, upper=False):
+    """Well-conditioned triangles."""
+    if this.size > MANY or this.ndim < 2:
+        return None
+    rows, columns = this.shape[-2:]
+    return Literal(
+        [
+            2 if i == j else (i * 5 + j * 3) % 7 / 8 - 0.4 if (i < j) == upper else 0
+            for _ in range(this.size // max(rows * columns, 1))
+            for i in range(rows)
+            for j in range(columns)
+        ]
+    )
+
+
+@api("paddle.linalg.cholesky_solve", "paddle.Tensor.cholesky_solve", y=triangular)
+def cholesky_solve(x, y, upper=False, name=None):
+    """Torch's own gradient by `y` fills the half that is not read."""
+    return torch.cholesky_solve(x, y.triu() if upper else y.tril(), upper)
+
+
+@api("paddle.linalg.cholesky_inverse", "paddle.Tensor.cholesky_inverse", x=triangular)
+def cholesky_inverse(x, upper=False, name=None):
+    return torch.cholesky_inverse(x.triu() if upper else x.tril(), upper)
+
+
+@api("paddle.linalg.solve", "paddle.Tensor.solve", x=invertible)
+def solve(x, y, left=True, name=None, *, out=None):
+    return torch.linalg.solve(x, y, left=left)
+
+
+@api("paddle.linalg.triangular_solve", "paddle.Tensor.triangular_solve", x=invertible)
+def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
+    matrix = x.mT if transpose else x
+    return torch.linalg.solve_triangular(
+        matrix, y, upper=upper != transpose, unitriangular=unitriangular
+    )
+
+
+@api("paddle.linalg.pinv", "paddle.Tensor.pinv", x=invertible)
+def pinv(x, rcond=1e-15, hermitian=False, name=None):
+    """The gradient by a Hermitian matrix is Hermitian."""
+    square = x.shape[-1] == x.shape[-2]
+    matrix = (x + x.mH) / 2 if hermitian and square else x
+    return torch.linalg.pinv(matrix, rtol=rcond, hermitian=hermitian)
+
+
+def moderate(this):
+    """Closer to 1, so that high powers neither vanish nor overflow."""
+    rule = invertible(this)
+    return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
+
+
+@api("paddle.linalg.matrix_power", "paddle.Tensor.matrix_power", x=moderate)
+def matrix_power(x, n, name=None):
+    return torch.linalg.matrix_power(x, n)
+
+
+@api("paddle.linalg.cond", "paddle.Tensor.cond", x=invertible)
+def cond(x, p=None, name=None):
+    """Not torch's, which cannot be differentiated for every p, but for what is empty."""
+    if x.numel() == 0:
+        return torch.linalg.cond(x, p)
+    if p in (None, 2, -2):
+        values = torch.linalg.svdvals(x)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    norm = torch.linalg.matrix_norm
+    return norm(x, p) * norm(torch.linalg.inv(x), p)
+
+
+@api(
+    "paddle.linalg.matrix_rank",
+    x=mirrored,
+    tol=positive(0.05, 0.5),
+    atol=positive(0.05, 0.5),
+    rtol=positive(0.05, 0.5),
+)
+def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
+    """`tol` is absolute. Torch wants both limits as numbers or both as tensors."""
+    limits = {"atol": atol if tol is None else tol, "rtol": rtol}
+    if any(isinstance(limit, torch.Tensor) for limit in limits.values()):
+        limits = {key: limit if limit is None else torch.as_tensor(limit) for key, limit in limits.items()}
+    return torch.linalg.matrix_rank(x, **limits, hermitian=hermitian)
+
+
+@api("paddle.linalg.qr", "paddle.Tensor.qr")
+def qr(x, mode="reduced", name=None):
+    """Torch has no gradient for R alone; that of the reduced factors is the same R."""
+    if mode == "r":
+        return torch.linalg.qr(x).R
+    return tuple(torch.linalg.qr(x, mode))
+
+
+@api("paddle.linalg.svd", equal=("sign", "value", "sign"), grad=False)
+def svd(x, full_matrices=False, name=None, *, out=None):
+    """What completes a basis is free, and so are vectors of values that lie close together."""
+    u, s, vh = torch.linalg.svd(x, full_matrices=full_matrices)
+    return vectors(u, s), s, vectors(vh, s)
+
+
+def vectors(basis, values):
+    told_apart = values.shape[-1] <= SEPARATE and values.shape[-1] == min(basis.shape[-2:])
+    unique = told_apart and (basis.shape[-1] != basis.shape[-2] or values.shape[-1] == basis.shape[-1])
+    return basis if unique else anything(basis.shape, basis.dtype)
+
+
+@api("paddle.linalg.svdvals")
+def svdvals(x, name=None):
+    return torch.linalg.svdvals(x)
+
+
+def low_rank(x, q):
+    """Found from random samples: exact where q leaves nothing out, and the vectors never."""
+    values = torch.linalg.svdvals(x)
+    *batch, rows, columns = x.shape
+    q = min(q, rows, columns) if x.numel() == 0 else q
+    if q > values.shape[-1]:
+        raise ValueError(f"q={q} for matrices of {rows} x {columns}")
+    return (
+        anything((*batch, rows, q), x.dtype),
+        values if q == min(rows, columns) else anything((*batch, q), x.dtype),
+        anything((*batch, columns, q), x.dtype),
+    )
+
+
+@api("paddle.linalg.svd_lowrank", "paddle.Tensor.svd_lowrank", grad=False)
+def svd_lowrank(x, q=None, niter=2, M=None, name=None):
+    q = min(6, *x.shape[-2:]) if q is None else q
+    return low_rank(x if M is None else x - M, q)
+
+
+@api("paddle.linalg.pca_lowrank", "paddle.Tensor.pca_lowrank", grad=False)
+def pca_lowrank(x, q=None, center=True, niter=2, name=None):
+    q = min(6, *x.shape[-2:]) if q is None else q
+    return low_rank(x - x.mean(-2, keepdim=True) if center else x, q)
+
+
+@api("paddle.linalg.eigh", x=mirrored, equal=("value", "sign"), grad=False)
+def eigh(x, UPLO="L", name=None):
+    return tuple(torch.linalg.eigh(x, UPLO))
+
+
+@api("paddle.linalg.eigvalsh", "paddle.Tensor.eigvalsh", x=mirrored)
+def eigvalsh(x, UPLO="L", name=None):
+    return torch.linalg.eigvalsh(x, UPLO)
+
+
+@api("paddle.linalg.eig", "paddle.Tensor.eig", equal=("sorted", "shape"), grad=False)
+def eig(x, name=None):
+    return tuple(torch.linalg.eig(x))
+
+
+@api("paddle.linalg.eigvals", "paddle.Tensor.eigvals", equal="sorted", grad=False)
+def eigvals(x, name=None):
+    return torch.linalg.eigvals(x)
+
+
+@api("paddle.linalg.lu", "paddle.Tensor.lu")
+def lu(x, pivot=True, get_infos=False, name=None):
+    factors, pivots, info = torch.linalg.lu_factor_ex(x, pivot=pivot)
+    return (factors, pivots, info) if get_infos else (factors, pivots)
+
+
+def exchanges(x, this):
+    """Each row is exchanged with itself or with the next."""
+    if this.size > MANY:
+        return None
+    rows, count = x.shape[-2], this.shape[-1]
+    return Literal([min(i % count + 1 + i // 2 % 2, rows) for i in range(this.size)])
+
+
+@api("paddle.linalg.lu_unpack", "paddle.Tensor.lu_unpack", y=exchanges)
+def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
+    return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
+
+
+@api("paddle.linalg.lstsq", "paddle.Tensor.lstsq", x=invertible, grad=False)
+def lstsq(x, y, rcond=None, driver=None, name=None):
+    """The rank is int32; torch takes the residuals of nothing for zero."""
+    solution, residuals, rank, values = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
+    if residuals.numel():
+        residuals = torch.sum((x @ solution - y).abs() ** 2, -2)
+    return solution, residuals, rank if driver == "gels" or x.is_cuda else rank.int(), values
+
+
+@api("paddle.linalg.householder_product", "paddle.Tensor.householder_product")
+def householder_product(x, tau, name=None):
+    return torch.linalg.householder_product(x, tau)
+
+
+@api("paddle.linalg.ormqr", "paddle.Tensor.ormqr")
+def ormqr(x, tau, y, left=True, transpose=False, name=None):
+    return torch.ormqr(x, tau, y, left, transpose)

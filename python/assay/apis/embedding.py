@@ -1,0 +1,55 @@
+"""Tables of vectors and products with weights."""
+
+from assay.apis.loss import functional
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers
+
+
+@api("paddle.nn.functional.embedding", x=integers(0, lambda weight: weight.shape[0]))
+def embedding(
+    x,
+    weight,
+    padding_idx=None,
+    max_norm=None,
+    norm_type=2.0,
+    sparse=False,
+    scale_grad_by_freq=False,
+    name=None,
+):
+    """A row at `padding_idx` reads as zeros."""
+    rows = x.long()
+    if max_norm:
+        norm = torch.linalg.vector_norm(weight.detach(), norm_type, 1, keepdim=True)
+        shrink = torch.where(norm > max_norm, max_norm / (norm + 1e-7) - 1, 0)
+        weight = weight + weight.detach() * shrink
+    result = functional.embedding(rows, weight, scale_grad_by_freq=scale_grad_by_freq)
+    if padding_idx is None:
+        return result
+    if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise ValueError(f"padding_idx {padding_idx} for {weight.shape[0]} rows")
+    return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
+
+
+@api("paddle.nn.functional.linear")
+def linear(x, weight, bias=None, name=None):
+    result = torch.matmul(x, weight)
+    return result if bias is None else result + bias
+
+
+@api("paddle.nn.functional.bilinear")
+def bilinear(x1, x2, weight, bias=None, name=None):
+    result = torch.einsum("ni,kij,nj->nk", x1, weight, x2)
+    return result if bias is None else result + bias
+
+
+@api("paddle.nn.utils.parameters_to_vector", grad=False)
+def parameters_to_vector(parameters, name=None):
+    return torch.cat([each.reshape(-1) for each in parameters])
+
+
+@api("paddle.nn.utils.vector_to_parameters")
+def vector_to_parameters(vec, parameters, name=None):
+    """It gives nothing back: only whether the vector is long enough is compared."""
+    if vec.numel() < sum(each.numel() for each in parameters):
+        raise ValueError("the vector is too short")

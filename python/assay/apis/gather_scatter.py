@@ -1,0 +1,284 @@
+"""Taking and putting elements by index."""
+
+from math import prod
+
+from assay.apis.indexing import mask_for, mask_with
+from assay.arguments import as_int
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
+
+_WALK = 20_000  # as many rows of coordinates are worked out; longer walks repeat them
+_MOST = 4_000_000  # numbers that are handed over one by one
+
+
+@api(
+    "paddle.gather",
+    "paddle.Tensor.gather",
+    index=integers(0, lambda x, axis=None: x.shape[axis if isinstance(axis, int) else 0]),
+    axis=constant(0),
+)
+def gather(x, index, axis=None, name=None, out=None):
+    """A column of indices counts as a row; a 0-d index takes its axis away."""
+    axis = 0 if axis is None else as_int(axis)
+    taken = torch.index_select(x, axis, index.reshape(-1))
+    return taken if index.ndim else taken.squeeze(axis)
+
+
+@api(
+    "paddle.index_select",
+    "paddle.Tensor.index_select",
+    index=integers(0, lambda x, axis=0: x.shape[axis]),
+)
+def index_select(x, index, axis=0, name=None, *, out=None):
+    return torch.index_select(x, axis, index)
+
+
+@api("paddle.index_sample", "paddle.Tensor.index_sample", index=integers(0, lambda x: x.shape[1]))
+def index_sample(x, index):
+    return torch.gather(x, 1, index.long())
+
+
+def _coordinates(extents, this):
+    """Rows of coordinates within `extents`, along a walk that meets each place once before it comes again."""
+    depth = this.shape[-1] if this.shape else 1
+    if this.size > _MOST:
+        return integers(0, min(extents[:depth], default=1))
+    places = max(1, prod(extents[:depth]))
+    stride = 7919 if places % 7919 else 7907
+    rows = this.size // max(1, depth)
+    walk = []
+    for row in range(min(rows, _WALK)):
+        place = row * stride % places
+        coordinates = []
+        for extent in reversed(extents[:depth]):
+            place, coordinate = divmod(place, max(1, extent))
+            coordinates.append(coordinate)
+        walk += reversed(coordinates)
+    return Literal((walk * (rows // _WALK + 1))[: this.size])
+
+
+@api("paddle.gather_nd", "paddle.Tensor.gather_nd", index=lambda x, this: _coordinates(x.shape, this))
+def gather_nd(x, index, name=None):
+    """The last axis of the index holds coordinates of the first axes of x."""
+    return x[tuple(index.long().unbind(-1))] if index.shape[-1] else x.expand(*index.shape[:-1], *x.shape)
+
+
+@api(
+    "paddle.scatter_nd_add",
+    "paddle.Tensor.scatter_nd_add",
+    index=lambda x, this: _coordinates(x.shape, this),
+)
+def scatter_nd_add(x, index, updates, name=None):
+    if not index.shape[-1]:
+        return x + updates.reshape(-1, *x.shape).sum(0)
+    return x.index_put(tuple(index.long().unbind(-1)), updates, accumulate=True)
+
+
+@api("paddle.scatter_nd", index=lambda shape, this: _coordinates(list(shape), this))
+def scatter_nd(index, updates, shape, name=None):
+    return scatter_nd_add(torch.zeros(tuple(shape), dtype=updates.dtype), index, updates)
+
+
+def _rows(extent, this):
+    """No row twice if there are enough, so that the order of writing does not matter."""
+    return distinct(0, extent) if this.size <= extent else integers(0, extent)
+
+
+def _alike(value, doubtful):
+    """Values that are all the same where some of them compete for a place."""
+    return constant(0.25 if "float" in value.dtype else 1) if doubtful else None
+
+
+@api(
+    "paddle.scatter",
+    "paddle.scatter_",
+    "paddle.Tensor.scatter",
+    "paddle.Tensor.scatter_",
+    index=lambda x, this: _rows(x.shape[0], this),
+    updates=lambda x, index, overwrite=True, *, this: _alike(this, overwrite and index.size > x.shape[0]),
+)
+def scatter(x, index, updates, overwrite=True, name=None, out=None):
+    """Not overwriting means: the rows named are emptied, then the updates are added up there."""
+    rows = index.reshape(-1).long()
+    updates = updates.reshape(len(rows), *x.shape[1:])
+    if overwrite:
+        return x.index_copy(0, rows, updates)
+    return x.index_fill(0, rows, 0).index_add(0, rows, updates)
+
+
+@api(
+    "paddle.take_along_axis",
+    "paddle.Tensor.take_along_axis",
+    indices=integers(0, lambda arr, axis: arr.shape[axis]),
+)
+def take_along_axis(arr, indices, axis, broadcast=True, *, out=None):
+    if broadcast:
+        arr, indices = _broadcast_but(axis, arr, indices)
+    return torch.gather(arr, axis, indices.long())
+
+
+def _broadcast_but(axis, *tensors):
+    """Broadcasts tensors of one rank to one shape in all axes but this one."""
+    moved = [tensor.movedim(axis, -1) for tensor in tensors]
+    common = torch.broadcast_shapes(*(tensor.shape[:-1] for tensor in moved))
+    return [tensor.expand(*common, tensor.shape[-1]).movedim(-1, axis) for tensor in moved]
+
+
+_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod"}  # where the names differ
+
+
+def _places_along(arr, axis, reduce="assign", *, this):
+    """For assignment no place twice along the axis, if it is long enough."""
+    extent, count = arr.shape[axis], this.shape[axis]
+    if reduce != "assign" or count > extent:
+        return integers(0, extent)
+    if axis in (-1, this.ndim - 1):
+        return Fill(DISTINCT, 0, extent, max(1, count))
+    inner = prod(this.shape[axis % this.ndim + 1 :])
+    places = [place * (extent // count) for place in range(count) for _ in range(inner)]
+    return Literal(places * (this.size // max(1, len(places))))
+
+
+@api(
+    "paddle.put_along_axis",
+    "paddle.put_along_axis_",
+    "paddle.Tensor.put_along_axis",
+    "paddle.Tensor.put_along_axis_",
+    indices=_places_along,
+)
+def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
+    """Broadcast, the indices grow to the shape of arr but for the axis, unless they are larger somewhere."""
+    if not isinstance(values, torch.Tensor):
+        values = torch.tensor(values, dtype=arr.dtype)
+    if broadcast:
+        if all(wide >= narrow for wide, narrow in zip(arr.shape, indices.shape, strict=True)):
+            extents = list(arr.shape)
+            extents[axis] = indices.shape[axis]
+            indices = indices.expand(extents)
+        single = values if values.numel() == 1 else None
+        values = values.expand(indices.shape)
+    else:
+        single = None
+        values = values[tuple(slice(extent) for extent in indices.shape)]
+    indices = indices.long()
+    if reduce != "assign":
+        reduction = _REDUCTIONS.get(reduce, reduce)
+        return arr.scatter_reduce(axis, indices, values, reduction, include_self=include_self)
+    if single is None:
+        return torch.scatter(arr, axis, indices, values)
+    named = torch.zeros_like(arr, dtype=torch.bool).scatter(axis, indices, True)
+    return torch.where(named, single.reshape(()).to(arr.dtype), arr)
+
+
+@api(
+    "paddle.take",
+    "paddle.Tensor.take",
+    index=lambda x, mode="raise": integers(-x.size, x.size) if mode == "raise" else integers(-99, 100),
+)
+def take(x, index, mode="raise", name=None):
+    count = x.numel()
+    if mode == "wrap":
+        index = index % count
+    elif mode == "clip":
+        index = index.clamp(0, count - 1)
+    return torch.take(x, index.long())
+
+
+def _put_at(x, indices, value, accumulate=False, *, this):
+    """No place twice if possible: the first index runs fastest, the next one counts its rounds."""
+    if this.dtype == "bool":
+        counts = [other.shape[-1] for other in indices if other.dtype != "bool" and other.shape]
+        return mask_with(max(counts), this.size) if counts else mask_for(x, this, value)
+    before = indices[: indices.index(this)]
+    extent = x.shape[sum(other.ndim if other.dtype == "bool" else 1 for other in before)]
+    done = prod(x.shape[: len(before)])
+    if accumulate or before and this.size <= done:
+        return integers(0, extent)
+    if this.size <= extent:
+        return distinct(0, extent)
+    return Literal([at // done % extent for at in range(this.size)])
+
+
+@api(
+    "paddle.index_put",
+    "paddle.index_put_",
+    "paddle.Tensor.index_put",
+    "paddle.Tensor.index_put_",
+    indices=_put_at,
+)
+def index_put(x, indices, value, accumulate=False, name=None):
+    return x.index_put(tuple(indices), value, accumulate)
+
+
+@api(
+    "paddle.index_add",
+    "paddle.index_add_",
+    "paddle.Tensor.index_add",
+    "paddle.Tensor.index_add_",
+    index=integers(0, lambda x, axis: x.shape[axis]),
+)
+def index_add(x, index, axis, value, alpha=1, name=None, *, out=None):
+    return torch.index_add(x, axis, index, value, alpha=alpha)
+
+
+@api(
+    "paddle.index_fill",
+    "paddle.index_fill_",
+    "paddle.Tensor.index_fill",
+    "paddle.Tensor.index_fill_",
+    index=integers(0, lambda x, axis: x.shape[axis]),
+)
+def index_fill(x, index, axis, value, name=None):
+    """Where nothing is, nothing is filled, whatever the index says."""
+    if x.numel() == 0:
+        return x.clone()
+    return torch.index_fill(x, axis, index.long(), value)
+
+
+@api("paddle.masked_fill", "paddle.masked_fill_", "paddle.Tensor.masked_fill", "paddle.Tensor.masked_fill_")
+def masked_fill(x, mask, value, name=None):
+    if not isinstance(value, torch.Tensor):
+        value = torch.tensor(value, dtype=x.dtype)
+    return torch.where(mask, value.to(x.dtype), x)
+
+
+@api(
+    "paddle.masked_scatter",
+    "paddle.masked_scatter_",
+    "paddle.Tensor.masked_scatter",
+    "paddle.Tensor.masked_scatter_",
+)
+def masked_scatter(x, mask, value, name=None):
+    return torch.masked_scatter(x, mask, value)
+
+
+@api("paddle.multiplex", "paddle.Tensor.multiplex", index=integers(0, lambda inputs: len(inputs)))
+def multiplex(inputs, index, name=None):
+    """Row r of the result is row r of the input that index[r] names."""
+    rows = torch.arange(len(index))
+    return torch.stack(inputs)[index.reshape(-1).long(), rows]
+
+
+@api("paddle.shard_index", "paddle.Tensor.shard_index", input=integers(0, lambda index_num: index_num))
+def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
+    size = -(-index_num // nshards)
+    return torch.where(input // size == shard_id, input % size, ignore_value)
+
+
+@api(
+    "paddle.scatter_add",
+    "paddle.Tensor.scatter_add",
+    index=integers(0, lambda input, dim: input.shape[dim]),
+)
+def scatter_add(input, dim, index, src):
+    return torch.scatter_add(input, dim, index.long(), src)
+
+
+@api(
+    "paddle.scatter_reduce",
+    "paddle.Tensor.scatter_reduce",
+    index=integers(0, lambda input, dim: input.shape[dim]),
+)
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
+    return torch.scatter_reduce(input, dim, index.long(), src, reduce, include_self=include_self)

@@ -1,0 +1,151 @@
+"""Subscripts: x[…], x[…] = value, and the functions that cut slices out of a tensor or put them in."""
+
+from assay.arguments import as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, distinct, integers
+from assay.spec import TensorSpec
+
+
+def _width(item):
+    """How many axes of the tensor a subscript takes."""
+    if item is None or isinstance(item, bool):
+        return 0
+    if isinstance(item, list):
+        return 1 + max(0, *map(_width, item)) if item and isinstance(item[0], list) and _is_mask(item) else 1
+    return item.ndim if _is_mask(item) else 1
+
+
+def _is_mask(item):
+    if isinstance(item, list):
+        return bool(item) and _is_mask(item[0])
+    return isinstance(item, bool) or str(getattr(item, "dtype", "")).endswith("bool")
+
+
+def subscripts(index, ndim):
+    """The items of a subscript, each with the first axis that it takes; the Ellipsis is left out."""
+    items = index if type(index) is tuple else (index,)  # a TensorSpec is a tuple too
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            axis += ndim - sum(_width(other) for other in items if other is not Ellipsis)
+            continue
+        yield item, axis
+        axis += _width(item)
+
+
+def mask_with(count, size):
+    """A mask of `size` elements of which `count` are true; the rarer of the two are spread."""
+    rare = min(count, size - count)
+    step = size // max(1, rare)
+    values = [count > rare] * size
+    values[: rare * step : step] = [count == rare] * rare
+    return Literal(values)
+
+
+def mask_for(x, mask, value):
+    """As many trues as there are rows of values, if the values come in rows; else coins."""
+    if isinstance(value, TensorSpec) and value.ndim == x.ndim - mask.ndim + 1 and value.shape[0] != 1:
+        return mask_with(value.shape[0], mask.size)
+    return None
+
+
+def _taken(x, index, this):
+    """Integers within the axis that they index; coins for masks."""
+    for item, axis in subscripts(index, x.ndim):
+        if item == this or isinstance(item, list) and this in item:
+            return None if _is_mask(this) else integers(-x.shape[axis], x.shape[axis])
+
+
+def _put(x, index, value, this):
+    """No place twice if possible, so that the order of writing does not matter."""
+    rule = _taken(x, index, this)
+    if rule is None:
+        return mask_for(x, this, value)
+    return distinct(0, rule.high) if this.size <= rule.high else rule
+
+
+def _as_index(item):
+    """NumPy's reading of a list: an array (torch takes it for a tuple)."""
+    if not isinstance(item, list):
+        return item
+    tensors = any(isinstance(part, torch.Tensor) for part in item)
+    return torch.stack(item) if tensors else torch.tensor(item, dtype=None if item else torch.int64)
+
+
+@api("paddle.Tensor.__getitem__", index=_taken)
+def getitem(x, index):
+    """A negative step, which torch lacks, is a positive one through the flipped axis."""
+    items = list(index) if type(index) is tuple else [index]
+    for item, axis in subscripts(index, x.ndim):
+        if isinstance(item, slice) and item.step is not None and item.step < 0:
+            places = range(x.shape[axis])[item]
+            last = x.shape[axis] - 1
+            x = torch.flip(x, (axis,))
+            start = last - places[0] if places else 0
+            stop = last - places[-1] + 1 if places else 0
+            position = next(at for at, other in enumerate(items) if other is item)
+            items[position] = slice(start, stop, -item.step)
+    return x[tuple(_as_index(item) for item in items)]
+
+
+@api("paddle.Tensor.__setitem__", index=_put)
+def setitem(x, index, value):
+    """The places that the subscript picks from x are found by the same subscript on their numbers."""
+    places = getitem(torch.arange(x.numel()).reshape(x.shape), index)
+    if isinstance(value, torch.Tensor):
+        value = value.to(x.dtype)
+        while value.ndim > places.ndim and value.shape[0] == 1:
+            value = value[0]
+        value = value.expand(places.shape)
+    else:
+        value = torch.full(places.shape, value, dtype=x.dtype)
+    return x.reshape(-1).index_put((places,), value).reshape(x.shape)
+
+
+def _axis_of(entries, axes, this):
+    return axes[0] if entries == this else axes[list(entries).index(this)]
+
+
+def _start(input, axes, starts, this):
+    return integers(0, max(1, input.shape[_axis_of(starts, axes, this)] // 2))
+
+
+def _end(input, axes, ends, this):
+    extent = input.shape[_axis_of(ends, axes, this)]
+    return integers(extent // 2, extent + 1)
+
+
+@api("paddle.slice", "paddle.Tensor.slice", starts=_start, ends=_end)
+def slice_(input, axes, starts, ends):
+    return input[_cut(input, axes, starts, ends, [1] * len(axes))]
+
+
+def _cut(x, axes, starts, ends, strides):
+    """The subscript that these make; an end before the beginning is 0, not counted from the end again."""
+    cut = [slice(None)] * x.ndim
+    parts = zip(as_ints(axes), as_ints(starts), as_ints(ends), as_ints(strides), strict=True)
+    for axis, start, end, stride in parts:
+        cut[axis] = slice(start, end, stride)
+    return tuple(cut)
+
+
+@api(
+    "paddle.strided_slice",
+    "paddle.Tensor.strided_slice",
+    starts=lambda x, axes, starts, this: _start(x, axes, starts, this),
+    ends=lambda x, axes, ends, this: _end(x, axes, ends, this),
+    strides=integers(1, 3),
+)
+def strided_slice(x, axes, starts, ends, strides, name=None):
+    return getitem(x, _cut(x, axes, starts, ends, strides))
+
+
+@api("paddle.slice_scatter", "paddle.Tensor.slice_scatter")
+def slice_scatter(x, value, axes, starts, ends, strides, name=None):
+    return setitem(x, _cut(x, axes, starts, ends, strides), value)
+
+
+@api("paddle.select_scatter", "paddle.Tensor.select_scatter")
+def select_scatter(x, values, axis, index, name=None):
+    return torch.select_scatter(x, values, axis, index)

@@ -1,0 +1,54 @@
+"""Questions about a tensor: its shape, rank and size, and its values as Python numbers."""
+
+from assay.arguments import as_int
+from assay.reference import torch
+from assay.registry import api
+
+
+def number(value, dtype):
+    return torch.tensor(value, dtype=dtype)
+
+
+@api("paddle.shape")
+def shape(input):
+    return number(list(input.shape), torch.int64)
+
+
+@api("paddle.numel", "paddle.Tensor.numel")
+def numel(x, name=None):
+    return number(x.numel(), torch.int64)
+
+
+@api("paddle.rank", "paddle.Tensor.rank")
+def rank(input):
+    return number(input.ndim, torch.int32)
+
+
+@api("paddle.is_empty", "paddle.Tensor.is_empty")
+def is_empty(x, name=None):
+    return number(x.numel() == 0, torch.bool)
+
+
+@api("paddle.Tensor.dim", "paddle.Tensor.ndimension")
+def dim(x):
+    return x.ndim
+
+
+@api("paddle.Tensor.element_size")
+def element_size(x):
+    return x.element_size()
+
+
+@api("paddle.Tensor.item")
+def item(x, *args):
+    """One element, by no index, one in the flat order, or one for each axis."""
+    if not args:
+        return x.item()
+    if len(args) == 1:
+        return x.reshape(-1)[as_int(args[0])].item()
+    return x[tuple(as_int(index) for index in args)].item()
+
+
+@api("paddle.tolist", "paddle.Tensor.tolist")
+def tolist(x):
+    return x.tolist()

@@ -1,0 +1,118 @@
+"""Tensors put together and taken apart along an axis: concat, stack, split, unbind, meshgrid."""
+
+from assay.arguments import as_int, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import constant, literal
+
+
+@api("paddle.concat", "paddle.cat", "paddle.concatenate", axis=constant(0))
+def concat(x, axis=0, name=None, *, out=None):
+    return torch.concat(x, as_int(axis))
+
+
+@api("paddle.stack")
+def stack(x, axis=0, name=None, *, out=None):
+    return torch.stack(x, axis)
+
+
+def _stacking(function):
+    def call(x, name=None):
+        return getattr(torch, function)(x)
+
+    return call
+
+
+for _function in ("vstack", "hstack", "dstack", "row_stack", "column_stack"):
+    api(f"paddle.{_function}")(_stacking(_function))
+
+
+def _divisible_axis(x, parts, this):
+    """An axis, given as a tensor, that can be divided so."""
+    axes = [axis for axis, extent in enumerate(x.shape) if isinstance(parts, int) and extent % parts == 0]
+    return [*axes, 0][:1] * this.size
+
+
+@api(
+    "paddle.split",
+    "paddle.Tensor.split",
+    axis=literal(lambda x, num_or_sections, this: _divisible_axis(x, num_or_sections, this)),
+    num_or_sections=constant(1),
+)
+def split(x, num_or_sections, axis=0, name=None):
+    """A number of equal parts, or their extents, of which one may be -1: what is left.
+
+    Of an axis without extent all parts are empty, whatever their extents should be.
+    """
+    axis = as_int(axis)
+    extent = x.shape[axis]
+    if isinstance(num_or_sections, int):
+        sections = [extent // num_or_sections] * num_or_sections
+    elif extent == 0:
+        sections = [0] * len(num_or_sections)
+    else:
+        sections = as_ints(num_or_sections)
+        left = extent - sum(section for section in sections if section != -1)
+        sections = [left if section == -1 else section for section in sections]
+    return list(torch.split(x, sections, axis))
+
+
+@api(
+    "paddle.chunk",
+    "paddle.Tensor.chunk",
+    axis=literal(lambda x, chunks, this: _divisible_axis(x, chunks, this)),
+)
+def chunk(x, chunks, axis=0, name=None):
+    """Equal parts only, unlike torch.chunk."""
+    return split(x, chunks, axis)
+
+
+@api("paddle.tensor_split", "paddle.Tensor.tensor_split", axis=constant(0))
+def tensor_split(x, num_or_indices, axis=0, name=None):
+    return list(torch.tensor_split(x, num_or_indices, as_int(axis)))
+
+
+@api("paddle.vsplit", "paddle.Tensor.vsplit")
+def vsplit(x, num_or_indices, name=None):
+    return tensor_split(torch.vsplit(x, 1)[0], num_or_indices, 0)
+
+
+@api("paddle.hsplit", "paddle.Tensor.hsplit")
+def hsplit(x, num_or_indices, name=None):
+    return tensor_split(x, num_or_indices, 0 if x.ndim == 1 else 1)
+
+
+@api("paddle.dsplit", "paddle.Tensor.dsplit")
+def dsplit(x, num_or_indices, name=None):
+    return tensor_split(x, num_or_indices, 2)
+
+
+@api("paddle.unbind", "paddle.Tensor.unbind")
+def unbind(input, axis=0):
+    return list(torch.unbind(input, axis))
+
+
+@api("paddle.unstack", "paddle.Tensor.unstack")
+def unstack(x, axis=0, num=None):
+    return list(torch.unbind(x, axis))
+
+
+@api("paddle.meshgrid")
+def meshgrid(*args, **kwargs):
+    tensors = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else args
+    return list(torch.meshgrid(*tensors, indexing=kwargs.get("indexing") or "ij"))
+
+
+@api("paddle.cartesian_prod")
+def cartesian_prod(x, name=None):
+    return torch.cartesian_prod(*x)
+
+
+@api("paddle.combinations", "paddle.Tensor.combinations")
+def combinations(x, r=2, with_replacement=False, name=None):
+    return torch.combinations(x, r, with_replacement)
+
+
+@api("paddle.block_diag")
+def block_diag(inputs, name=None):
+    return torch.block_diag(*inputs)

@@ -1,0 +1,187 @@
+"""Losses between predictions and targets of the same shape, and between embeddings."""
+
+import math
+
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, positive, uniform
+
+PROBABILITY = uniform(0.05, 0.95)
+SHARE = uniform(0, 1)
+SIGN = integers(-1, 2)  # -1 and 1 are labels; Paddle defines 0 as no loss
+
+functional = torch and torch.nn.functional
+
+
+def reduced(loss, reduction):
+    if reduction == "mean":
+        return loss.mean()
+    if reduction == "sum":
+        return loss.sum()
+    if reduction in ("none", None):
+        return loss
+    raise ValueError(f"no such reduction: {reduction}")
+
+
+@api("paddle.nn.functional.square_error_cost")
+def square_error_cost(input, label):
+    return torch.square(input - label)
+
+
+@api("paddle.nn.functional.mse_loss")
+def mse_loss(input, label, reduction="mean", name=None):
+    return reduced(torch.square(input - label), reduction)
+
+
+@api("paddle.nn.functional.l1_loss")
+def l1_loss(input, label, reduction="mean", name=None):
+    return reduced(torch.abs(input - label), reduction)
+
+
+@api("paddle.nn.functional.smooth_l1_loss")
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
+    error = torch.abs(input - label)
+    loss = torch.where(error <= delta, 0.5 * error * error, delta * (error - 0.5 * delta))
+    return reduced(loss if is_huber else loss / delta, reduction)
+
+
+@api("paddle.nn.functional.binary_cross_entropy", input=PROBABILITY, label=SHARE)
+def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
+    """Paddle differentiates it by the input and the weight only."""
+    loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@api("paddle.nn.functional.binary_cross_entropy_with_logits", label=SHARE)
+def binary_cross_entropy_with_logits(
+    logit, label, weight=None, reduction="mean", pos_weight=None, name=None
+):
+    """Paddle differentiates it by the logit and the weight only."""
+    pos_weight = None if pos_weight is None else pos_weight.detach()
+    loss = functional.binary_cross_entropy_with_logits(
+        logit, label.detach(), pos_weight=pos_weight, reduction="none"
+    )
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@api("paddle.nn.functional.sigmoid_focal_loss", label=SHARE, normalizer=positive(1, 2))
+def sigmoid_focal_loss(
+    logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None
+):
+    """Paddle does not differentiate the cross entropy in it by the label."""
+    loss = functional.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")
+    p = torch.sigmoid(logit)
+    missed = 1 - (p * label + (1 - p) * (1 - label))
+    loss = (alpha * label + (1 - alpha) * (1 - label)) * missed**gamma * loss
+    return reduced(loss if normalizer is None else loss / normalizer, reduction)
+
+
+@api("paddle.nn.functional.log_loss", input=PROBABILITY, label=SHARE)
+def log_loss(input, label, epsilon=0.0001, name=None):
+    """Paddle differentiates it by the input only."""
+    label = label.detach()
+    return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
+
+
+@api(
+    "paddle.nn.functional.kl_div",
+    label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
+)
+def kl_div(input, label, reduction="mean", log_target=False, name=None):
+    """Paddle differentiates it by the input only."""
+    label = label.detach()
+    loss = functional.kl_div(input, label, reduction="none", log_target=log_target)
+    if reduction == "batchmean":
+        return loss.sum() / input.shape[0] if input.ndim else loss
+    return reduced(loss, reduction)
+
+
+@api("paddle.nn.functional.gaussian_nll_loss", variance=positive())
+def gaussian_nll_loss(
+    input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None
+):
+    if variance.shape != input.shape and variance.shape == input.shape[:-1]:
+        variance = variance.unsqueeze(-1)
+    elif variance.shape not in (input.shape, (*input.shape[:-1], 1)):
+        raise ValueError("variance is of incorrect shape")
+    variance = variance + (variance.clamp(min=epsilon) - variance).detach()
+    loss = 0.5 * (torch.log(variance) + torch.square(input - label) / variance)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+@api(
+    "paddle.nn.functional.poisson_nll_loss",
+    input=lambda log_input=True: None if log_input else positive(),
+    label=uniform(0.1, 3),
+)
+def poisson_nll_loss(
+    input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None
+):
+    loss = torch.exp(input) - label * input
+    if not log_input:
+        loss = input - label * torch.log(input + epsilon)
+    if full:
+        stirling = label * torch.log(label) - label + 0.5 * torch.log(2 * math.pi * label)
+        loss = loss + torch.where(label > 1, stirling, 0)
+    return reduced(loss, reduction)
+
+
+@api("paddle.nn.functional.soft_margin_loss", label=SIGN)
+def soft_margin_loss(input, label, reduction="mean", name=None):
+    return reduced(functional.softplus(-label.to(input.dtype) * input), reduction)
+
+
+@api("paddle.nn.functional.hinge_embedding_loss", label=SIGN)
+def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
+    loss = torch.where(label == 1, input, 0) + torch.where(label == -1, torch.relu(margin - input), 0)
+    return reduced(loss, reduction)
+
+
+@api("paddle.nn.functional.margin_ranking_loss", label=SIGN)
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
+    return reduced(torch.relu((other - input) * label + margin), reduction)
+
+
+@api("paddle.nn.functional.cosine_embedding_loss", label=SIGN)
+def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
+    squares = torch.square(input1).sum(-1) * torch.square(input2).sum(-1)
+    cosine = (input1 * input2).sum(-1) / torch.sqrt(squares + 1e-22)
+    loss = torch.where(label == 1, 1 - cosine, 0) + torch.where(label == -1, torch.relu(cosine - margin), 0)
+    return reduced(loss, reduction)
+
+
+@api("paddle.nn.functional.triplet_margin_loss")
+def triplet_margin_loss(
+    input, positive, negative, margin=1.0, p=2, epsilon=1e-6, swap=False, reduction="mean", name=None
+):
+    def distance(a, b):
+        return functional.pairwise_distance(a, b, p, epsilon)
+
+    return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
+
+
+@api("paddle.nn.functional.triplet_margin_with_distance_loss")
+def triplet_margin_with_distance_loss(
+    input, positive, negative, distance_function=None, margin=1.0, swap=False, reduction="mean", name=None
+):
+    distance = distance_function or functional.pairwise_distance
+    near, far = distance(input, positive), distance(input, negative)
+    if swap:
+        far = torch.minimum(far, distance(positive, negative))
+    return reduced(torch.relu(near - far + margin), reduction)
+
+
+@api("paddle.nn.functional.npair_loss", labels=integers(0, 3))
+def npair_loss(anchor, positive, labels, l2_reg=0.002):
+    labels = labels.reshape(-1, 1)
+    same = (labels == labels.T).float()
+    same = same / same.sum(1, keepdim=True)
+    length = torch.square(anchor).sum(1).mean() + torch.square(positive).sum(1).mean()
+    entropy = -(same * torch.log_softmax(anchor @ positive.T, -1)).sum(1, keepdim=True)
+    return 0.25 * l2_reg * length + (same * entropy).sum(0).mean()
+
+
+@api("paddle.nn.functional.multi_label_soft_margin_loss", label=integers(0, 2))
+def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):
+    loss = -label * functional.logsigmoid(input) - (1 - label) * functional.logsigmoid(-input)
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)

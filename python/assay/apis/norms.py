@@ -1,0 +1,49 @@
+"""Norms, what is scaled by them, and distances."""
+
+from assay.apis.reduction import axes_of
+from assay.arguments import as_axes, as_dtype, in_float32
+from assay.reference import torch
+from assay.registry import api
+
+
+@api("paddle.linalg.vector_norm")
+def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
+    """Of nothing it is 0 for every positive p; torch refuses infinity there."""
+    p = 2.0 if x.numel() == 0 and p > 0 else p
+    return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
+
+
+@api("paddle.linalg.matrix_norm")
+def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
+    return in_float32(lambda x: torch.linalg.matrix_norm(x, p, tuple(axis), keepdim), x)
+
+
+@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm")
+def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
+    """Of a matrix where two axes are named (or p is nuclear), else of a vector: without an axis, of all."""
+    axes = as_axes(axis)
+    if p == "nuc" or isinstance(axes, tuple) and len(axes) == 2:
+        return matrix_norm(x, "fro" if p is None else p, axes or (-2, -1), keepdim)
+    return vector_norm(x, 2.0 if p in (None, "fro") else p, axis, keepdim, dtype=dtype)
+
+
+@api("paddle.renorm", "paddle.renorm_", "paddle.Tensor.renorm", "paddle.Tensor.renorm_")
+def renorm(x, p, axis, max_norm):
+    return torch.renorm(x, p, axis, max_norm)
+
+
+@api("paddle.dist", "paddle.Tensor.dist")
+def dist(x, y, p=2, name=None):
+    return vector_norm(x - y, p)
+
+
+@api("paddle.cdist", "paddle.Tensor.cdist")
+def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
+    return torch.cdist(x, y, p, compute_mode)
+
+
+@api("paddle.pdist")
+def pdist(x, p=2.0, name=None):
+    """Not torch's: its backward crashes on what is empty."""
+    first, second = torch.triu_indices(len(x), len(x), 1, device=x.device)
+    return vector_norm(x[first] - x[second], p, 1)

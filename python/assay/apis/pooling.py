@@ -1,0 +1,179 @@
+"""Pooling over windows: maxima, means and norms."""
+
+import math
+
+from assay import laws
+from assay.apis.loss import functional
+from assay.apis.windows import channels_back, channels_second, each, of_nothing, padded, paddings
+from assay.arguments import widened
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import distinct, positive
+
+
+class Windows:
+    """A map x, channels second, and the windows over it."""
+
+    def __init__(self, x, kernel, stride, padding, ceil_mode, data_format):
+        self.data_format = data_format
+        self.dtype = x.dtype
+        self.x = x = channels_second(x, data_format)
+        self.kernel = each(kernel, x.ndim - 2)
+        self.stride = self.kernel if stride is None else each(stride, x.ndim - 2)
+        self.pairs = paddings(padding, x.shape[2:], self.kernel, self.stride, data_format)
+        self.counts, self.whole = [], []  # how many windows; paddings with which all of them fit
+        for n, k, s, (before, after) in zip(x.shape[2:], self.kernel, self.stride, self.pairs, strict=True):
+            count = (n + before + after - k + (s - 1 if ceil_mode else 0)) // s + 1
+            if count < 1 and x.numel():
+                raise ValueError(f"a window of {k} over {n} values")
+            self.counts.append(max(0, count))
+            self.whole.append((before, max(after, (count - 1) * s + k - n - before)))
+
+    def run(self, pool, x, pairs, fill, **options):
+        """The pool over x with these paddings; torch refuses no channels but takes an empty batch."""
+        y = padded(x.reshape(-1, 1, *x.shape[2:]), pairs, fill)
+        return pool(y, self.kernel, self.stride, **options)
+
+    def sums(self, x, pairs):
+        pool = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[len(self.kernel) - 1]
+        return self.run(pool, x, pairs, 0) * math.prod(self.kernel)
+
+    def result(self, y):
+        y = y.reshape(*self.x.shape[:2], *self.counts)
+        return channels_back(y, self.data_format).to(self.dtype)
+
+    def of_nothing(self, dtype=None):
+        return of_nothing(self.x, self.counts, self.data_format, dtype)
+
+
+def flat_index(index, widths, sizes, pairs):
+    """Indices into a padded map as indices into the map itself."""
+    result, scale = 0, 1
+    for width, size, (before, _) in zip(reversed(widths), reversed(sizes), reversed(pairs), strict=True):
+        result, scale = result + (index % width - before) * scale, scale * size
+        index = index // width
+    return result.int()
+
+
+def max_pooled(x, kernel, stride, padding, return_mask, ceil_mode, data_format):
+    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+    if not x.numel():
+        empty = windows.of_nothing()
+        return (empty, windows.of_nothing(torch.int32)) if return_mask else empty
+    pool = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[len(windows.kernel) - 1]
+    lowest = torch.finfo(x.dtype).min
+    if not return_mask:
+        return windows.result(windows.run(pool, windows.x, windows.whole, lowest))
+    y, index = windows.run(pool, windows.x, windows.whole, lowest, return_indices=True)
+    sizes = windows.x.shape[2:]
+    widths = [n + sum(pair) for n, pair in zip(sizes, windows.whole, strict=True)]
+    return windows.result(y), flat_index(index, widths, sizes, windows.whole).reshape(windows.result(y).shape)
+
+
+@api("paddle.nn.functional.max_pool1d", x=distinct())
+def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+
+
+@api("paddle.nn.functional.max_pool2d", x=distinct())
+def max_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    return_mask=False,
+    ceil_mode=False,
+    data_format="NCHW",
+    name=None,
+):
+    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+@api("paddle.nn.functional.max_pool3d", x=distinct())
+def max_pool3d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    return_mask=False,
+    ceil_mode=False,
+    data_format="NCDHW",
+    name=None,
+):
+    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_format):
+    """`exclusive` counts no padding; what ceil_mode adds beyond the padding never counts."""
+    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+    if not x.numel():
+        return windows.of_nothing()
+    y = widened(windows.x)
+    if divisor is None:
+        ones = y.new_ones(1, 1, *y.shape[2:])
+        pairs = windows.whole
+        if not exclusive:
+            ones = padded(ones, windows.pairs, 1)
+            pairs = [(0, more - last) for (_, more), (_, last) in zip(pairs, windows.pairs, strict=True)]
+        divisor = windows.sums(ones, pairs)
+    return windows.result(windows.sums(y, windows.whole) / divisor)
+
+
+@api("paddle.nn.functional.avg_pool1d")
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
+
+
+@api("paddle.nn.functional.avg_pool2d")
+def avg_pool2d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCHW",
+    name=None,
+):
+    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+
+
+@api("paddle.nn.functional.avg_pool3d")
+def avg_pool3d(
+    x,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    exclusive=True,
+    divisor_override=None,
+    data_format="NCDHW",
+    name=None,
+):
+    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
+
+
+def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
+    if norm_type == math.inf:
+        return max_pooled(x, kernel, stride, padding, False, ceil_mode, data_format)
+    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+    if not x.numel():
+        return windows.of_nothing()
+    if norm_type == -math.inf:  # x ** norm_type and its gradient are infinite
+        return laws.anything(windows.result(windows.sums(windows.x, windows.whole)).shape, x.dtype)
+    return windows.result(windows.sums(widened(windows.x) ** norm_type, windows.whole) ** (1 / norm_type))
+
+
+@api("paddle.nn.functional.lp_pool1d", x=positive())
+def lp_pool1d(
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
+):
+    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+
+
+@api("paddle.nn.functional.lp_pool2d", x=positive())
+def lp_pool2d(
+    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
+):
+    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)

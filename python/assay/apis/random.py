@@ -1,0 +1,169 @@
+"""Random draws: each gives the law that the tested framework's draw must obey."""
+
+from functools import reduce
+
+from assay import laws
+from assay.apis.creation import EXTENT
+from assay.arguments import as_dtype, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, integers, positive, uniform
+
+SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
+
+
+def _normal_dtype(mean, std):
+    """float32 unless a tensor says otherwise; a complex mean makes it complex."""
+    dtypes = [value.dtype for value in (mean, std) if isinstance(value, torch.Tensor)] or [torch.float32]
+    dtypes += [torch.complex64] * isinstance(mean, complex)
+    return reduce(torch.promote_types, dtypes)
+
+
+def _normal_shape(mean, std, shape):
+    for value in (mean, std):
+        if isinstance(value, torch.Tensor):
+            return value.shape
+    return as_ints(shape)
+
+
+@api("paddle.normal", std=positive(), shape=EXTENT, grad=False)
+def normal(mean=0.0, std=1.0, shape=None, name=None, *, out=None):
+    return laws.normal_draw(mean, std, _normal_shape(mean, std, shape), _normal_dtype(mean, std))
+
+
+@api("paddle.log_normal", std=positive(), shape=EXTENT, grad=False)
+def log_normal(mean=1.0, std=2.0, shape=None, name=None):
+    """`mean` and `std` are those of the logarithm."""
+    return laws.log_normal_draw(mean, std, _normal_shape(mean, std, shape), _normal_dtype(mean, std))
+
+
+@api("paddle.randn", "paddle.standard_normal", shape=EXTENT, grad=False)
+def standard_normal(
+    shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
+):
+    return laws.normal_draw(0.0, 1.0, as_ints(shape), as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.randn_like", grad=False)
+def randn_like(x, dtype=None, name=None, *, device=None, requires_grad=False):
+    return laws.normal_draw(0.0, 1.0, x.shape, as_dtype(dtype) or x.dtype)
+
+
+@api("paddle.rand", shape=EXTENT, grad=False)
+def rand(shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False):
+    return laws.uniform_draw(0.0, 1.0, as_ints(shape), as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.rand_like", grad=False)
+def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False):
+    return laws.uniform_draw(0.0, 1.0, input.shape, as_dtype(dtype) or input.dtype)
+
+
+@api("paddle.uniform", shape=EXTENT, grad=False)
+def uniform_draw(
+    shape,
+    dtype=None,
+    min=0,
+    max=1.0,
+    seed=0,
+    name=None,
+    *,
+    out=None,
+    device=None,
+    requires_grad=False,
+):
+    return laws.uniform_draw(min, max, as_ints(shape), as_dtype(dtype) or torch.float32)
+
+
+@api("paddle.randint", shape=EXTENT, grad=False)
+def randint(low=0, high=None, shape=(1,), dtype=None, name=None):
+    low, high = (0, low) if high is None else (low, high)
+    return laws.integer_draw(low, high, as_ints(shape), as_dtype(dtype) or torch.int64)
+
+
+@api("paddle.randint_like", grad=False)
+def randint_like(x, low=0, high=None, dtype=None, name=None):
+    low, high = (0, low) if high is None else (low, high)
+    return laws.integer_draw(low, high, x.shape, as_dtype(dtype) or x.dtype)
+
+
+@api("paddle.randperm", grad=False)
+def randperm(n, dtype="int64", name=None, *, out=None, device=None, requires_grad=False, pin_memory=False):
+    return laws.permutation(n, as_dtype(dtype))
+
+
+@api("paddle.bernoulli", x=SHARE, grad=False)
+def bernoulli(x, p=None, name=None):
+    return laws.bernoulli_draw(x if p is None else p, x.shape, x.dtype)
+
+
+@api("paddle.poisson", x=positive(0.5, 5.0), grad=False)
+def poisson(x, name=None):
+    return laws.poisson_draw(x, x.shape, x.dtype)
+
+
+@api("paddle.binomial", count=integers(1, 20), prob=SHARE, grad=False)
+def binomial(count, prob, name=None):
+    shape = torch.broadcast_shapes(count.shape, prob.shape)
+    return laws.binomial_draw(count.expand(shape), prob.expand(shape), shape, torch.int64)
+
+
+@api("paddle.standard_gamma", x=positive(0.5, 5.0), grad=False)
+def standard_gamma(x, name=None):
+    return laws.gamma_draw(x, 1.0, x.shape, x.dtype)
+
+
+def _drawable(categories, samples, replacement):
+    """How many of the categories have a chance: half of them, if those are enough."""
+    half = max(1, categories // 2)
+    return half if replacement or samples <= half else categories
+
+
+@api(
+    "paddle.multinomial",
+    "paddle.Tensor.multinomial",
+    x=lambda x, num_samples=1, replacement=False: Literal(
+        [place < _drawable(x.shape[-1], num_samples, replacement) for place in range(x.shape[-1])]
+        * (x.size // max(1, x.shape[-1]))
+    ),
+    grad=False,
+)
+def multinomial(x, num_samples=1, replacement=False, name=None, *, out=None):
+    """The weights are 1 for the first categories and 0 for the rest: even draws from the first."""
+    chances = _drawable(x.shape[-1], num_samples, replacement)
+    return laws.integer_draw(0, chances, (*x.shape[:-1], num_samples), torch.int64)
+
+
+@api("paddle.Tensor.uniform_", grad=False)
+def uniform_(x, min=0, max=1.0, seed=0, name=None):
+    return laws.uniform_draw(min, max, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.normal_", grad=False)
+def normal_(x, mean=0.0, std=1.0, name=None):
+    return laws.normal_draw(mean, std, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.log_normal_", grad=False)
+def log_normal_(x, mean=1.0, std=2.0, name=None):
+    return laws.log_normal_draw(mean, std, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.bernoulli_", p=SHARE, grad=False)
+def bernoulli_(x, p=0.5, name=None):
+    return laws.bernoulli_draw(p, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.exponential_", grad=False)
+def exponential_(x, lam=1.0, name=None):
+    return laws.exponential_draw(lam, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.cauchy_", grad=False)
+def cauchy_(x, loc=0, scale=1, name=None):
+    return laws.cauchy_draw(loc, scale, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.geometric_", probs=SHARE, grad=False)
+def geometric_(x, probs, name=None):
+    return laws.geometric_draw(probs, x.shape, x.dtype)

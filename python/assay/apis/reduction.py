@@ -1,0 +1,122 @@
+"""Sums, means, extremes and moments over axes."""
+
+import math
+
+from assay.arguments import as_axes, as_dtype, in_float32
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, literal, uniform
+from assay.spec import INTEGER
+
+# Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
+AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
+
+# Some zeros, to be counted.
+SPARSE = integers(-1, 2)
+
+
+def axes_of(x, axis):
+    """The axes asked for, as a tuple: all for None and for an empty list."""
+    axes = as_axes(axis)
+    if axes is None:
+        return tuple(range(x.ndim))
+    return (axes,) if isinstance(axes, int) else axes
+
+
+def rows_of(x, axis):
+    """`x` with the given axes merged into one at its end, and the shape that keepdim gives the rest."""
+    if x.ndim == 0:
+        return x.reshape(1), ()
+    axes = [range(x.ndim)[one] for one in axes_of(x, axis)]
+    kept = [1 if one in axes else extent for one, extent in enumerate(x.shape)]
+    last = x.movedim(axes, tuple(range(-len(axes), 0)))
+    return last.reshape(*last.shape[: x.ndim - len(axes)], math.prod(x.shape[one] for one in axes)), kept
+
+
+def factors(x, dtype=None):
+    """Values whose product stays near 1, however many they are; small whole numbers for integers."""
+    if x.dtype in INTEGER or dtype is not None and "int" in dtype:
+        return integers(1, 3)
+    spread = min(0.25, 2 / math.sqrt(max(x.size, 1)))
+    return uniform(1 - spread, 1 + spread)
+
+
+@api("paddle.sum", "paddle.Tensor.sum", axis=AXES)
+def total(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
+    """Booleans and int32 are summed as int64; other small integers keep their dtype."""
+    dtype = as_dtype(dtype) or (torch.int64 if x.dtype in (torch.bool, torch.int32) else x.dtype)
+    return torch.sum(x, axes_of(x, axis), keepdim=keepdim, dtype=dtype)
+
+
+@api("paddle.nansum", "paddle.Tensor.nansum", axis=AXES)
+def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
+    return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
+
+
+@api("paddle.mean", "paddle.Tensor.mean", axis=AXES)
+def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
+    """The mean of integers is an integer, rounded towards zero."""
+    dtype = as_dtype(dtype) or x.dtype
+    wide = x if x.is_floating_point() or x.is_complex() else x.double()
+    if dtype.is_floating_point or dtype.is_complex:
+        wide = wide.to(dtype)
+    return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
+
+
+@api("paddle.nanmean", "paddle.Tensor.nanmean", axis=AXES)
+def nanmean(x, axis=None, keepdim=False, name=None):
+    return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
+
+
+@api("paddle.max", "paddle.Tensor.max", "paddle.amax", "paddle.Tensor.amax", axis=AXES)
+def amax(x, axis=None, keepdim=False, name=None, *, out=None):
+    """The gradient is shared evenly among equal elements, in Paddle's `max` too."""
+    return torch.amax(x, axes_of(x, axis), keepdim)
+
+
+@api("paddle.min", "paddle.Tensor.min", "paddle.amin", "paddle.Tensor.amin", axis=AXES)
+def amin(x, axis=None, keepdim=False, name=None, *, out=None):
+    return torch.amin(x, axes_of(x, axis), keepdim)
+
+
+@api("paddle.prod", "paddle.Tensor.prod", x=factors, axis=AXES)
+def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
+    rows, kept = rows_of(x, axis)
+    result = in_float32(lambda rows: torch.prod(rows, -1, dtype=rows.dtype), rows.to(as_dtype(dtype) or x.dtype))
+    return result.reshape(kept) if keepdim else result
+
+
+@api("paddle.all", "paddle.Tensor.all", axis=AXES)
+def all_of(x, axis=None, keepdim=False, name=None, *, out=None):
+    return torch.all(x.bool(), axes_of(x, axis), bool(keepdim))
+
+
+@api("paddle.any", "paddle.Tensor.any", axis=AXES)
+def any_of(x, axis=None, keepdim=False, name=None, *, out=None):
+    return torch.any(x.bool(), axes_of(x, axis), bool(keepdim))
+
+
+@api("paddle.count_nonzero", "paddle.Tensor.count_nonzero", x=SPARSE, axis=AXES)
+def count_nonzero(x, axis=None, keepdim=False, name=None):
+    return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
+
+
+@api("paddle.var", "paddle.Tensor.var", axis=AXES)
+def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
+    correction = correction if unbiased is None else int(unbiased)
+    return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
+
+
+@api("paddle.std", "paddle.Tensor.std", axis=AXES)
+def std(x, axis=None, unbiased=True, keepdim=False, name=None):
+    return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
+
+
+@api("paddle.logsumexp", "paddle.Tensor.logsumexp", axis=AXES)
+def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
+    return in_float32(lambda x: torch.logsumexp(x, axes_of(x, axis), keepdim), x)
+
+
+@api("paddle.reduce_as", "paddle.Tensor.reduce_as")
+def reduce_as(x, target, name=None):
+    return x.sum_to_size(target.shape)

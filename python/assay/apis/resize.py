@@ -1,0 +1,118 @@
+"""Resizing and sampling of maps."""
+
+import math
+
+from assay.apis.adaptive_pooling import adaptive_avg, output_sizes
+from assay.apis.loss import functional
+from assay.apis.windows import channels_back, channels_second, each
+from assay.arguments import as_ints, widened
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, literal, uniform
+
+
+def nearest(place, size):
+    return [(place.floor().clamp(0, size - 1), torch.ones_like(place))]
+
+
+def linear(place, size):
+    place = place.clamp(min=0)
+    first = place.floor().clamp(max=size - 1)
+    share = (place - first).clamp(max=1)
+    return [(first, 1 - share), ((first + 1).clamp(max=size - 1), share)]
+
+
+def cubic(place, size, a=-0.75):
+    first = place.floor()
+    t = place - first
+
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    weights = far(t + 1), near(t), near(1 - t), far(2 - t)
+    return [((first + k).clamp(0, size - 1), weight) for k, weight in enumerate(weights, -1)]
+
+
+TAPS = {"nearest": nearest, "linear": linear, "bilinear": linear, "trilinear": linear, "bicubic": cubic}
+
+
+def resized(x, axis, size, ratio, mode, align_corners, align_mode):
+    """x with `size` values along the axis, each a weighted sum of a few old ones.
+
+    The places are worked out in float32, as in Paddle: their floor decides."""
+    old = x.shape[axis]
+    places = torch.arange(size, dtype=torch.float32, device=x.device)
+    if align_corners:
+        places = places * ((old - 1) / (size - 1) if size > 1 else 0)
+    elif mode == "nearest" or (align_mode == 1 and mode != "bicubic"):
+        places = places * torch.tensor(ratio, dtype=torch.float32)
+    else:
+        places = (places + 0.5) * torch.tensor(ratio, dtype=torch.float32) - 0.5
+    shape = [-1] + [1] * (x.ndim - 1 - axis)
+    return sum(
+        x.index_select(axis, index.long()) * weight.to(x.dtype).reshape(shape)
+        for index, weight in TAPS[mode](places, old)
+    )
+
+
+def scales(scale_factor, count):
+    values = scale_factor.reshape(-1).tolist() if isinstance(scale_factor, torch.Tensor) else scale_factor
+    values = values * count if isinstance(values, list) and len(values) == 1 else values
+    return [float(value) for value in each(values, count)]
+
+
+@api(
+    "paddle.nn.functional.interpolate",
+    "paddle.nn.functional.upsample",
+    size=integers(3, 9),
+    scale_factor=uniform(1.1, 2.4),
+)
+def interpolate(
+    x,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=False,
+    align_mode=0,
+    data_format=None,
+    recompute_scale_factor=None,
+    antialias=False,
+    name=None,
+):
+    data_format = data_format or "NCHW"
+    mode = mode.lower()
+    y = channels_second(x, data_format)
+    old, ranks = y.shape[2:], {"linear": [1], "bilinear": [2], "bicubic": [2], "trilinear": [3], "nearest": [2, 3]}
+    if mode == "area":
+        return adaptive_avg(x, size, "NCHW")
+    if len(old) not in ranks[mode] or (size is None) == (scale_factor is None):
+        raise ValueError(f"{mode} of {x.ndim} dimensions, size {size}, scale_factor {scale_factor}")
+    if size is not None:
+        new = output_sizes(size, old)
+        ratios = [n / m for n, m in zip(old, new, strict=True)]
+    else:
+        factors = scales(scale_factor, len(old))
+        new = [int(f * n) for n, f in zip(old, factors, strict=True)]
+        ratios = [1 / factor for factor in factors]
+    if min(new) <= 0:
+        raise ValueError(f"size {new}")
+    y = widened(y)
+    for axis, (m, ratio) in enumerate(zip(new, ratios, strict=True), 2):
+        y = resized(y, axis, m, ratio, mode, align_corners, align_mode)
+    return channels_back(y, data_format).to(x.dtype)
+
+
+@api("paddle.nn.functional.grid_sample", grid=uniform(-1.2, 1.2))
+def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
+    return functional.grid_sample(x, grid, mode, padding_mode, align_corners)
+
+
+@api(
+    "paddle.nn.functional.affine_grid",
+    out_shape=literal(lambda theta: [theta.shape[0], 3, 4, 5, 6][: theta.shape[1] + 2]),
+)
+def affine_grid(theta, out_shape, align_corners=True, name=None):
+    return functional.affine_grid(theta, as_ints(out_shape), align_corners)

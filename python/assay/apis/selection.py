@@ -1,0 +1,80 @@
+"""Which elements: unique ones, those that are not zero, those that a mask or another set names."""
+
+from assay.arguments import as_dtype
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import distinct, integers
+
+SPARSE = integers(-1, 2)
+
+
+def repeated(axis=None):
+    """Values that occur several times; whole rows do if they are made of few different values."""
+    return integers(0, 16) if axis is None else integers(0, 2)
+
+
+def first_places(inverse, count):
+    """For each of `count` unique values the index where it stands first."""
+    places = torch.arange(inverse.numel(), device=inverse.device)
+    return places.new_full((count,), inverse.numel()).scatter_reduce(0, inverse, places, "amin")
+
+
+def chosen(values, *extras):
+    """Paddle's result: the values alone, or a tuple with those of the extras that are asked for."""
+    asked = [extra for extra, wanted in extras if wanted]
+    return (values, *asked) if asked else values
+
+
+@api("paddle.unique", "paddle.Tensor.unique", x=repeated, grad=False)
+def unique(
+    x,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    dtype="int64",
+    sorted=True,
+    name=None,
+):
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
+    inverse, dtype = inverse.reshape(-1), as_dtype(dtype)
+    first = first_places(inverse, counts.numel())
+    return chosen(
+        values,
+        (first.to(dtype), return_index),
+        (inverse.to(dtype), return_inverse),
+        (counts.to(dtype), return_counts),
+    )
+
+
+@api("paddle.unique_consecutive", "paddle.Tensor.unique_consecutive", x=integers(0, 2), grad=False)
+def unique_consecutive(
+    x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
+):
+    values, inverse, counts = torch.unique_consecutive(x, True, True, axis)
+    dtype = as_dtype(dtype)
+    return chosen(
+        values,
+        (inverse.reshape(-1).to(dtype), return_inverse),
+        (counts.to(dtype), return_counts),
+    )
+
+
+@api("paddle.nonzero", "paddle.Tensor.nonzero", x=lambda x: None if x.dtype == "bool" else SPARSE)
+def nonzero(x, as_tuple=False, *, out=None):
+    return torch.nonzero(x, as_tuple=as_tuple)
+
+
+@api("paddle.masked_select", "paddle.Tensor.masked_select")
+def masked_select(x, mask, name=None, *, out=None):
+    return torch.masked_select(x, mask)
+
+
+def members(this, assume_unique=False):
+    """Small whole numbers, so that both sets have some in common; each once where that is assumed."""
+    return distinct(0, max(this.size, 1)) if assume_unique else integers(0, 50)
+
+
+@api("paddle.isin", "paddle.Tensor.isin", x=members, test_x=members)
+def isin(x, test_x, assume_unique=False, invert=False, name=None):
+    return torch.isin(x, test_x, invert=invert)

@@ -1,0 +1,115 @@
+"""Losses of whole sequences and of paths in a tree."""
+
+import math
+
+from assay.apis.loss import functional, reduced
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import constant, integers
+
+
+def _steps(log_probs):
+    """The shortest input; a label of half its length always fits."""
+    return (log_probs.shape[0] + 1) // 2
+
+
+@api(
+    "paddle.nn.functional.ctc_loss",
+    labels=lambda log_probs, blank=0: integers(0, blank) if blank else integers(1, log_probs.shape[2]),
+    input_lengths=integers(_steps, lambda log_probs: log_probs.shape[0] + 1),
+    label_lengths=integers(
+        1, lambda log_probs, labels: 1 + max(1, min(labels.shape[1], (_steps(log_probs) + 1) // 2))
+    ),
+)
+def ctc_loss(
+    log_probs,
+    labels,
+    input_lengths,
+    label_lengths,
+    blank=0,
+    reduction="mean",
+    norm_by_times=False,
+    zero_infinity=False,
+):
+    """Paddle takes raw scores and its mean is over the losses divided by label length."""
+    lengths = input_lengths.long(), label_lengths.long()
+    loss = functional.ctc_loss(
+        torch.log_softmax(log_probs, 2),
+        labels.long(),
+        *lengths,
+        blank,
+        reduction="none",
+        zero_infinity=zero_infinity,
+    )
+    if norm_by_times:
+        loss = loss.detach() + (loss - loss.detach()) / lengths[0]
+    return reduced(loss / lengths[1] if reduction == "mean" else loss, reduction)
+
+
+@api(
+    "paddle.nn.functional.rnnt_loss",
+    label=integers(1, lambda input: input.shape[3]),
+    input_lengths=constant(lambda input: input.shape[1]),
+    label_lengths=constant(lambda input: input.shape[2] - 1),
+)
+def rnnt_loss(
+    input,
+    label,
+    input_lengths,
+    label_lengths,
+    blank=0,
+    fastemit_lambda=0.001,
+    reduction="mean",
+    name=None,
+):
+    """Forward probabilities of the transducer's lattice, one step in time after another.
+
+    The input is said to be log probabilities, so nothing is normalised here."""
+    if fastemit_lambda:
+        raise NotImplementedError("rnnt_loss with FastEmit")
+    stay = input[..., blank]
+    emit = input[:, :, :-1].gather(-1, label.long()[:, None, :, None].expand(-1, input.shape[1], -1, -1))
+    emit = emit.squeeze(-1)
+    losses = []
+    for b, (steps, length) in enumerate(zip(input_lengths.tolist(), label_lengths.tolist(), strict=True)):
+        for t in range(steps):
+            row = []
+            for u in range(length + 1):
+                come = [alpha[u] + stay[b, t - 1, u]] if t else []
+                come += [row[u - 1] + emit[b, t, u - 1]] if u else []
+                row.append(torch.logsumexp(torch.stack(come), 0) if come else input.new_zeros(()))
+            alpha = row
+        losses.append(-alpha[length] - stay[b, steps - 1, length])
+    return reduced(torch.stack(losses), reduction)
+
+
+@api(
+    "paddle.nn.functional.hsigmoid_loss",
+    label=integers(0, lambda num_classes: num_classes),
+    path_table=integers(0, lambda weight: weight.shape[0]),
+    path_code=integers(0, 2),
+)
+def hsigmoid_loss(
+    input,
+    label,
+    num_classes,
+    weight,
+    bias=None,
+    path_table=None,
+    path_code=None,
+    is_sparse=False,
+    name=None,
+):
+    """Along the path to the class: inner nodes 1 … in heap order, leaves num_classes + label."""
+    if path_table is None:
+        leaf = label.reshape(-1, 1) + num_classes
+        bits = torch.arange(math.floor(math.log2(2 * num_classes - 1)), device=label.device)
+        path_table = (leaf >> (bits + 1)) - 1
+        path_code = (leaf >> bits) & 1
+    used = path_table >= 0
+    nodes = torch.where(used, path_table, 0).long()
+    scores = (weight[nodes] * input.unsqueeze(1)).sum(-1)
+    if bias is not None:
+        scores = scores + bias.reshape(-1)[nodes]
+    losses = functional.softplus(scores.clamp(-40, 40)) - path_code * scores
+    return torch.where(used, losses, 0).sum(1, keepdim=True)

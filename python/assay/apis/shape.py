@@ -1,0 +1,225 @@
+"""The same elements in another shape or order: reshape, transpose, squeeze, expand, tile, flip, views."""
+
+from math import prod
+
+from assay.arguments import as_axes, as_dtype, as_int, as_ints
+from assay.reference import torch
+from assay.registry import api, same
+from assay.rules import integers, literal
+from assay.spec import TensorSpec
+
+
+def _filled(shape, wanted, this):
+    """The values of the tensor `this`, which is a shape or one entry of it, when `wanted` is that shape."""
+    return wanted if shape == this else [wanted[list(shape).index(this)]] * this.size
+
+
+def _holding(extents, shape):
+    """`shape` with numbers for its tensors, so that it holds as many elements as `extents` do."""
+    entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
+    known = [extents[at] if entry == 0 else entry for at, entry in enumerate(entries) if type(entry) is int]
+    open_places = [at for at, entry in enumerate(entries) if type(entry) is not int]
+    left = prod(extents) // max(1, abs(prod(known)))
+    for at in open_places:
+        guess = extents[at] if at < len(extents) and extents[at] else 1
+        last = at == open_places[-1] and -1 not in known
+        entries[at] = left if last else guess if left % guess == 0 else 1
+        left //= max(1, entries[at])
+    return entries
+
+
+def _over(extents, shape):
+    """`shape` with numbers for its tensors, so that `extents` can be broadcast to it."""
+    entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
+    below = [1] * (len(entries) - len(extents)) + list(extents)
+    return [
+        entry if type(entry) is int else 3 if extent == 1 else extent
+        for entry, extent in zip(entries, below, strict=False)
+    ]
+
+
+@api(
+    "paddle.reshape",
+    "paddle.reshape_",
+    "paddle.Tensor.reshape",
+    "paddle.Tensor.reshape_",
+    shape=literal(lambda x, shape, this: _filled(shape, _holding(x.shape, shape), this)),
+)
+def reshape(x, shape, name=None):
+    """A 0 in `shape` stands for the extent of x at that place, unless x has no elements."""
+    sizes = as_ints(shape)
+    if x.numel():
+        sizes = [x.shape[at] if size == 0 else size for at, size in enumerate(sizes)]
+    return torch.reshape(x, sizes)
+
+
+@api(
+    "paddle.unflatten",
+    "paddle.Tensor.unflatten",
+    shape=literal(lambda x, axis, shape, this: _filled(shape, _holding([x.shape[axis]], shape), this)),
+)
+def unflatten(x, axis, shape, name=None):
+    return torch.unflatten(x, axis, as_ints(shape))
+
+
+@api("paddle.view", "paddle.Tensor.view")
+def view(x, shape_or_dtype, name=None):
+    return x.view(shape_or_dtype if isinstance(shape_or_dtype, list | tuple) else as_dtype(shape_or_dtype))
+
+
+@api("paddle.view_as", "paddle.Tensor.view_as")
+def view_as(x, other, name=None):
+    return x.view(other.shape)
+
+
+@api("paddle.as_strided", "paddle.Tensor.as_strided")
+def as_strided(x, shape, stride, offset=0, name=None):
+    return torch.as_strided(x, shape, stride, offset)
+
+
+@api("paddle.unfold", "paddle.Tensor.unfold")
+def unfold(x, axis, size, step, name=None):
+    return x.unfold(axis, size, step)
+
+
+@api("paddle.flatten", "paddle.flatten_", "paddle.Tensor.flatten", "paddle.Tensor.flatten_")
+def flatten(x, start_axis=0, stop_axis=-1, name=None):
+    return torch.flatten(x, start_axis, stop_axis)
+
+
+same("input", "paddle.ravel paddle.Tensor.ravel")
+same("input, name=None", "paddle.t paddle.t_ paddle.Tensor.t paddle.Tensor.t_")
+
+
+@api("paddle.matrix_transpose", "paddle.Tensor.matrix_transpose", "paddle.linalg.matrix_transpose")
+def matrix_transpose(x, name=None):
+    return x.mT
+
+
+@api("paddle.transpose", "paddle.Tensor.transpose", "paddle.transpose_", "paddle.Tensor.transpose_")
+def transpose(x, perm, name=None):
+    return torch.permute(x, tuple(perm))
+
+
+same("input, dims", "paddle.permute paddle.Tensor.permute")
+same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxis")
+
+
+@api(
+    "paddle.squeeze",
+    "paddle.squeeze_",
+    "paddle.Tensor.squeeze",
+    "paddle.Tensor.squeeze_",
+    axis=literal(lambda x, this: [x.shape.index(1) if 1 in x.shape else 0] * this.size),
+)
+def squeeze(x, axis=None, name=None):
+    axes = as_axes(axis)
+    return torch.squeeze(x) if axes is None else torch.squeeze(x, axes)
+
+
+@api(
+    "paddle.unsqueeze",
+    "paddle.unsqueeze_",
+    "paddle.Tensor.unsqueeze",
+    "paddle.Tensor.unsqueeze_",
+    axis=literal(lambda this: range(this.size)),
+)
+def unsqueeze(x, axis, name=None):
+    """Several axes are added one after the other, each in the shape that the ones before it left."""
+    for place in as_ints(axis):
+        x = torch.unsqueeze(x, place)
+    return x
+
+
+@api(
+    "paddle.expand",
+    "paddle.Tensor.expand",
+    "paddle.broadcast_to",
+    "paddle.Tensor.broadcast_to",
+    shape=literal(lambda x, shape, this: _filled(shape, _over(x.shape, shape), this)),
+)
+def expand(x, shape, name=None):
+    return x.expand(as_ints(shape))
+
+
+@api("paddle.expand_as", "paddle.Tensor.expand_as")
+def expand_as(x, y, name=None):
+    return x.expand(y.shape)
+
+
+@api("paddle.broadcast_tensors")
+def broadcast_tensors(input, name=None):
+    return list(torch.broadcast_tensors(*input))
+
+
+def _common(shapes):
+    """An extent of -1 is not known yet: it gives way to any other but 1."""
+    known = [[1 if extent == -1 else extent for extent in shape] for shape in shapes]
+    marks = [[2 if extent == -1 else 1 for extent in shape] for shape in shapes]
+    pairs = zip(torch.broadcast_shapes(*known), torch.broadcast_shapes(*marks), strict=True)
+    return [-1 if pair == (1, 2) else pair[0] for pair in pairs]
+
+
+@api("paddle.broadcast_shape")
+def broadcast_shape(x_shape, y_shape):
+    return _common([x_shape, y_shape])
+
+
+@api("paddle.broadcast_shapes")
+def broadcast_shapes(*shapes):
+    return _common(shapes)
+
+
+@api("paddle.tile", "paddle.Tensor.tile", repeat_times=integers(1, 4))
+def tile(x, repeat_times, name=None):
+    return torch.tile(x, as_ints(repeat_times))
+
+
+@api("paddle.repeat_interleave", "paddle.Tensor.repeat_interleave", repeats=integers(1, 4))
+def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
+    return torch.repeat_interleave(x, repeats, axis)
+
+
+@api("paddle.flip", "paddle.Tensor.flip", "paddle.reverse", "paddle.Tensor.reverse")
+def flip(x, axis, name=None):
+    return torch.flip(x, as_ints(axis))
+
+
+@api("paddle.rot90", "paddle.Tensor.rot90")
+def rot90(x, k=1, axes=(0, 1), name=None):
+    return torch.rot90(x, k, axes)
+
+
+@api("paddle.roll", "paddle.Tensor.roll", shifts=integers(-3, 4))
+def roll(x, shifts, axis=None, name=None):
+    return torch.roll(x, as_ints(shifts), None if axis is None else as_ints(axis))
+
+
+def _at_least(function):
+    """One tensor in, one out; several (or a list of them) in, a list out."""
+
+    def call(*inputs, name=None):
+        inputs = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
+        results = [getattr(torch, function)(value) for value in inputs]
+        return results[0] if len(results) == 1 else results
+
+    return call
+
+
+for _function in ("atleast_1d", "atleast_2d", "atleast_3d"):
+    api(f"paddle.{_function}", f"paddle.Tensor.{_function}")(_at_least(_function))
+
+
+@api("paddle.crop", "paddle.Tensor.crop", shape=integers(1, 2), offsets=integers(0, 1))
+def crop(x, shape=None, offsets=None, name=None):
+    """A -1 in `shape` means all that is left after the offset."""
+    starts = [0] * x.ndim if offsets is None else as_ints(offsets)
+    extents = x.shape if shape is None else as_ints(shape)
+    for axis, (start, extent) in enumerate(zip(starts, extents, strict=True)):
+        x = x.narrow(axis, start, x.shape[axis] - start if extent == -1 else extent)
+    return x
+
+
+@api("paddle.narrow", "paddle.Tensor.narrow", start=integers(0, 1))
+def narrow(input, dim, start, length):
+    return torch.narrow(input, dim, as_int(start), length)

@@ -1,0 +1,123 @@
+"""Order: extremes by index, sorts, searches in sorted sequences."""
+
+import math
+
+from assay.arguments import as_dtype, as_int
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import DISTINCT, Fill, increasing, integers, uniform
+from assay.spec import INTEGER
+
+
+def no_ties(axes_of_none):
+    """All elements of one row different, as far as the dtype has enough values; rows lie along `axis`.
+
+    Within a stretch as long as the axis and all that follow it no value comes twice.
+    """
+
+    def rule(this, axis=None):
+        axes = axes_of_none if axis is None else axis
+        axes = [axes] if isinstance(axes, int) else axes
+        first = min((one % this.ndim for one in axes), default=0) if this.shape else 0
+        stretch = math.prod(this.shape[first:])
+        if this.dtype in INTEGER:
+            return Fill(DISTINCT, 0, 2 * stretch, stretch)
+        return Fill(DISTINCT, -1000, 1000, stretch)
+
+    return rule
+
+
+LAST = no_ties(-1)
+ALL = no_ties(())
+
+
+def extent(x, axis=None):
+    """Length of the axis that is searched, the last one unless said otherwise."""
+    return x.shape[-1 if axis is None else axis] if x.shape else 1
+
+
+def extreme_index(function, x, axis, keepdim, dtype):
+    index = function(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
+    return index.to(as_dtype(dtype))
+
+
+@api("paddle.argmax", "paddle.Tensor.argmax", x=ALL, axis=integers(0, 1))
+def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
+    return extreme_index(torch.argmax, x, axis, keepdim, dtype)
+
+
+@api("paddle.argmin", "paddle.Tensor.argmin", x=ALL, axis=integers(0, 1))
+def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
+    return extreme_index(torch.argmin, x, axis, keepdim, dtype)
+
+
+@api(
+    "paddle.topk",
+    "paddle.Tensor.topk",
+    x=LAST,
+    k=integers(1, lambda x, axis=None: extent(x, axis) + 1),
+)
+def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
+    return tuple(torch.topk(x, as_int(k), -1 if axis is None else axis, largest, sorted=True))
+
+
+@api("paddle.sort", "paddle.Tensor.sort", x=LAST)
+def sort(x, axis=-1, descending=False, stable=False, name=None):
+    return torch.sort(x, dim=axis, descending=descending, stable=True).values
+
+
+@api("paddle.msort", "paddle.Tensor.msort", input=no_ties(0))
+def msort(input, *, out=None):
+    return torch.sort(input, dim=0, stable=True).values
+
+
+@api("paddle.argsort", "paddle.Tensor.argsort", x=LAST)
+def argsort(x, axis=-1, descending=False, stable=False, name=None):
+    return torch.sort(x, dim=axis, descending=descending, stable=True).indices
+
+
+@api("paddle.kthvalue", "paddle.Tensor.kthvalue", x=LAST)
+def kthvalue(x, k, axis=None, keepdim=False, name=None):
+    return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
+
+
+@api(
+    "paddle.mode",
+    "paddle.Tensor.mode",
+    x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
+    equal=("value", "shape"),
+    grad=False,
+)
+def mode(x, axis=-1, keepdim=False, name=None):
+    """The least of the most frequent values; which of the equal elements is pointed at is not promised."""
+    return tuple(torch.mode(x, axis, keepdim))
+
+
+def steps(this):
+    """Growing; whole numbers leave gaps."""
+    return increasing(0, 4 * this.shape[-1]) if this.dtype in INTEGER else increasing(-0.5, 0.5)
+
+
+def around(sorted_sequence, this):
+    """Values from below the first step to beyond the last."""
+    return integers(0, 4 * sorted_sequence.shape[-1] + 2) if this.dtype in INTEGER else uniform(-0.6, 0.6)
+
+
+def search(sorted_sequence, values, out_int32, right):
+    """In the common dtype: torch refuses what differs."""
+    common = torch.promote_types(sorted_sequence.dtype, values.dtype)
+    return torch.searchsorted(
+        sorted_sequence.to(common), values.to(common).contiguous(), out_int32=out_int32, right=right
+    )
+
+
+@api("paddle.searchsorted", sorted_sequence=steps, values=around)
+def searchsorted(
+    sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
+):
+    return search(sorted_sequence, values, out_int32, right if side is None else side == "right")
+
+
+@api("paddle.bucketize", "paddle.Tensor.bucketize", x=around, sorted_sequence=steps)
+def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None, *, out=None):
+    return search(sorted_sequence, x, out_int32, right)

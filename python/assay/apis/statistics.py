@@ -1,0 +1,144 @@
+"""Medians, quantiles, histograms and covariances."""
+
+import math
+
+from assay.apis.reduction import rows_of
+from assay.apis.sorting import ALL
+from assay.arguments import as_int, in_float32
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import increasing, integers, positive, uniform
+
+
+def middle(x, axis, keepdim, mode):
+    """The median without NaN: the mean of the middle two, or (`min`) the lower one and its place."""
+    rows, kept = rows_of(x, axis)
+    shape = kept if keepdim else rows.shape[:-1]
+    if rows.shape[-1] == 0:
+        return rows.mean(-1).reshape(shape), torch.zeros(shape, dtype=torch.int64, device=x.device)
+    ordered, places = torch.sort(rows, dim=-1, stable=True)  # NaN comes last
+    count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
+    lower = (count - 1).clamp(min=0) // 2
+    value = ordered.gather(-1, lower)
+    if mode == "avg":
+        value = (value + ordered.gather(-1, count // 2 % rows.shape[-1])) / 2
+    return value.reshape(shape), places.gather(-1, lower).reshape(shape)
+
+
+@api("paddle.median", "paddle.Tensor.median", x=ALL)
+def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
+    """The average is float32, for float64 float64."""
+    if mode == "avg":
+        return middle(x if x.dtype == torch.float64 else x.float(), axis, keepdim, mode)[0]
+    values, places = middle(x, axis, keepdim, mode)
+    return values if axis is None else (values, places)
+
+
+@api("paddle.nanmedian", "paddle.Tensor.nanmedian", x=ALL)
+def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
+    values, places = middle(x, axis, keepdim, mode)
+    return (values.to(x.dtype), places) if mode == "min" and isinstance(axis, int) else values.to(x.dtype)
+
+
+BETWEEN = {
+    "linear": lambda below, above, weight: torch.lerp(below, above, weight),
+    "midpoint": lambda below, above, weight: (below + above) / 2,
+    "lower": lambda below, above, weight: below,
+    "higher": lambda below, above, weight: above,
+}
+
+
+def quantiles(x, q, axis, keepdim, interpolation):
+    """Without NaN. A list with one q is as good as the q itself."""
+    rows, kept = rows_of(x, axis)
+    ordered = torch.sort(rows, dim=-1).values  # NaN comes last
+    count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
+    q = torch.as_tensor(q, dtype=x.dtype, device=x.device).reshape(-1)
+    position = q.reshape(-1, *[1] * rows.ndim) * (count - 1)
+    if interpolation == "nearest":
+        position, interpolation = position.round(), "lower"
+    ordered = ordered.expand(len(q), *rows.shape)
+    below, above = (ordered.gather(-1, place.long()) for place in (position.floor(), position.ceil()))
+    result = BETWEEN[interpolation](below, above, position - position.floor())
+    result = result.reshape(len(q), *(kept if keepdim else rows.shape[:-1]))
+    return result[0] if len(q) == 1 else result
+
+
+@api("paddle.quantile", "paddle.Tensor.quantile", x=ALL, q=uniform(0, 1))
+def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None, *, out=None):
+    return quantiles(x, q, axis, keepdim, interpolation)
+
+
+@api("paddle.nanquantile", "paddle.Tensor.nanquantile", x=ALL, q=uniform(0, 1))
+def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
+    return quantiles(x, q, axis, keepdim, interpolation)
+
+
+def limits(x, low, high, margin):
+    """The range of a histogram: that of the values where none is given, widened if it is empty."""
+    if low == high == 0 and x.numel():
+        low, high = x.min().item(), x.max().item()
+    return (low - margin, high + margin) if low == high else (low, high)
+
+
+# Whole numbers, so that none stands within a rounding error of an edge.
+WHOLE = integers(-8, 9)
+
+
+@api("paddle.histogram", "paddle.Tensor.histogram", input=WHOLE, grad=False)
+def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
+    """Computed here, and in float64: torch knows no weights on a GPU."""
+    low, high = limits(input, min, max, 1)
+    inside = (input >= low) & (input <= high)
+    place = ((input[inside].double() - low) * bins / (high - low)).long().clamp(max=bins - 1)
+    counts = torch.bincount(place, None if weight is None else weight[inside].double(), bins)
+    if density:
+        counts = counts * bins / (counts.sum() * (high - low))
+    return counts if weight is None and not density else counts.float()
+
+
+@api("paddle.histogram_bin_edges", "paddle.Tensor.histogram_bin_edges", input=WHOLE, grad=False)
+def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
+    return torch.linspace(*limits(input, min, max, 0.5), bins + 1, device=input.device)
+
+
+def spread(ranges=None):
+    """Over the ranges and a little beyond."""
+    return uniform(min(ranges) - 0.5, max(ranges[1::2]) + 0.5) if ranges else uniform(0, 10)
+
+
+@api(
+    "paddle.histogramdd",
+    "paddle.Tensor.histogramdd",
+    x=spread,
+    bins=increasing(0, 10),
+    weights=positive(),
+    grad=False,
+)
+def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
+    """On the CPU: torch has it nowhere else."""
+    bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
+    weights = None if weights is None else weights.detach().cpu()
+    counts, edges = torch.histogramdd(
+        x.detach().cpu(), bins, range=ranges, weight=weights, density=density
+    )
+    return counts.to(x.device), [edge.to(x.device) for edge in edges]
+
+
+@api("paddle.bincount", "paddle.Tensor.bincount", x=integers(0, 20), minlength=integers(0, 40), grad=False)
+def bincount(x, weights=None, minlength=0, name=None):
+    return torch.bincount(x, weights, as_int(minlength))
+
+
+@api("paddle.linalg.cov", "paddle.Tensor.cov", fweights=integers(1, 10), aweights=integers(1, 10))
+def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
+    def covariance(rows):
+        weights = None if aweights is None else aweights.to(rows.dtype)
+        return torch.cov(rows, correction=int(ddof), fweights=fweights, aweights=weights)
+
+    return in_float32(covariance, x if rowvar or x.ndim < 2 else x.T)
+
+
+@api("paddle.linalg.corrcoef", "paddle.Tensor.corrcoef")
+def corrcoef(x, rowvar=True, name=None):
+    return in_float32(torch.corrcoef, x if rowvar or x.ndim < 2 else x.T)

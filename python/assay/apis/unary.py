@@ -1,0 +1,144 @@
+"""Mathematics of one tensor, element by element."""
+
+from assay.reference import torch
+from assay.registry import api, same
+from assay.rules import integers, positive, uniform
+from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, spread
+
+# Wide enough to see the function's shape; whole numbers where the dtype is whole.
+AROUND_ZERO = uniform(-3, 3)
+INSIDE_ONE = uniform(-0.9, 0.9)
+ABOVE_ZERO = positive(0.2, 5)
+ABOVE_ONE = uniform(1.1, 5)
+# Inputs are the same bits in both lanes, so a step function of the input itself cannot flip.
+STEPS = uniform(-5, 5)
+
+
+def unary(stems, *forms, x=None):
+    """Functions that bear torch's name and take a tensor alone."""
+    same("x, name=None", " ".join(spread(stems, *forms)), x=x)
+
+
+unary("abs neg conj angle sgn square signbit", *PUBLIC)
+unary("negative positive", "paddle.{}")
+unary("abs neg square", *IN_PLACE)
+unary("rad2deg deg2rad sinc", *PUBLIC, x=AROUND_ZERO)
+unary("sin cos atan sinh cosh tanh asinh i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO)
+unary("sinc", *IN_PLACE, x=AROUND_ZERO)
+unary("exp expm1 erf sigmoid", *PUBLIC, x=AROUND_ZERO)
+unary("exp sigmoid", *METHOD_IN_PLACE, x=AROUND_ZERO)
+unary("expm1 erf", "paddle.{}_", x=AROUND_ZERO)
+unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
+unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
+unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE)
+unary("acosh", *PUBLIC, *IN_PLACE, x=ABOVE_ONE)
+unary("log log2 log10 log1p lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO)
+unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO)
+unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS)
+same("input, name=None", " ".join(spread("trunc", *PUBLIC, *IN_PLACE)), input=STEPS)
+
+
+@api("paddle.Tensor.__neg__")
+def negated(var):
+    return -var
+
+
+@api("paddle.Tensor.__pos__")
+def itself(var):
+    return +var
+
+
+@api("paddle.Tensor.__abs__")
+def magnitude(var):
+    return abs(var)
+
+
+@api(*spread("sign", *PUBLIC))
+def sign(x, name=None, *, out=None):
+    """Of complex numbers too, which torch leaves to sgn."""
+    return torch.sgn(x)
+
+
+@api(*spread("frac", *PUBLIC, *IN_PLACE), x=STEPS)
+def frac(x, name=None, *, out=None):
+    """Of whole numbers too, which torch has not."""
+    return x - torch.trunc(x)
+
+
+@api(*spread("gammaln", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO)
+def gammaln(x, name=None):
+    return torch.lgamma(x)
+
+
+@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO)
+def i0e(x, name=None):
+    return torch.special.i0e(x)
+
+
+@api(*spread("i1", *PUBLIC), x=AROUND_ZERO)
+def i1(x, name=None):
+    return torch.special.i1(x)
+
+
+@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO)
+def i1e(x, name=None):
+    return torch.special.i1e(x)
+
+
+@api(*spread("polygamma", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO)
+def polygamma(x, n, name=None):
+    return torch.polygamma(n, x)
+
+
+@api(*spread("multigammaln", *PUBLIC, *IN_PLACE), x=uniform(lambda p: p, lambda p: p + 3))
+def multigammaln(x, p, name=None):
+    return torch.special.multigammaln(x, p)
+
+
+@api(
+    *spread("round", *PUBLIC, *METHOD_IN_PLACE),
+    # With decimals it is x · 10^decimals that is rounded, which may flip: whole numbers do not.
+    x=lambda decimals=0: integers(-50, 50) if decimals else STEPS,
+)
+def round(x, decimals=0, name=None):
+    if x.is_complex():
+        return torch.complex(round(x.real, decimals), round(x.imag, decimals))
+    return torch.round(x, decimals=decimals)
+
+
+@api(
+    *spread("logit", *PUBLIC, *IN_PLACE),
+    # Beyond eps, but not so near to it that a rounding of 1 - eps decides.
+    x=lambda eps=None: (
+        cycled([eps / 2, 0.5, 1 - eps / 2, 0.4], uniform(1.5 * eps, 1 - 1.5 * eps))
+        if eps and eps < 0.3
+        else uniform(0.1, 0.9)
+    ),
+)
+def logit(x, eps=None, name=None):
+    return torch.logit(x, eps or None)
+
+
+@api(*spread("stanh", *PUBLIC), x=AROUND_ZERO)
+def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
+    return scale_b * torch.tanh(scale_a * x)
+
+
+@api(*spread("frexp", *PUBLIC), x=STEPS)
+def frexp(x, name=None):
+    """Paddle gives the exponent in x's dtype, torch as int32."""
+    mantissa, exponent = torch.frexp(x.float() if x.dtype == torch.float16 else x)
+    return mantissa.to(x.dtype), exponent.to(x.dtype)
+
+
+@api(
+    *spread("nan_to_num", *PUBLIC, *IN_PLACE),
+    x=cycled([float("nan"), 0.25, float("inf"), -0.5, float("-inf")]),
+)
+def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
+    return torch.nan_to_num(x, nan, posinf, neginf)
+
+
+@api("paddle.increment", x=integers(-9, 9))
+def increment(x, value=1.0, name=None):
+    return (x + value).to(x.dtype)

@@ -1,0 +1,50 @@
+"""One file per framework. Each is a class with the same few methods; see `Framework`.
+
+A framework object is made in the cold fork server, where it may import but run nothing and touch no
+device; `start` runs in the forked lane.
+"""
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+
+class Dense(NamedTuple):
+    """A tensor as elements in memory: dense, row by row. `keep` keeps them alive."""
+
+    keep: Any
+    pointer: int
+    count: int
+    dtype: str
+    shape: Sequence[int]
+
+
+class Framework(Protocol):
+    """What a lane asks of a framework. `dtypes` lacks those that this version lacks."""
+
+    name: str
+    version: str
+    tensor_type: type
+    dtypes: dict[str, Any]
+
+    def start(self, device: str) -> None: ...
+    def seed(self, seed: int) -> None: ...
+    def empty(self, shape: Sequence[int], dtype: str) -> Any: ...
+    def pointer(self, tensor: Any) -> int: ...
+    def resolve(self, api: str) -> Callable[..., Any]: ...
+    def want_gradient(self, tensor: Any) -> None: ...
+    def writable(self, tensor: Any) -> Any: ...
+    def differentiable(self, tensor: Any) -> bool: ...
+    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]: ...
+    def dense(self, tensor: Any) -> Dense: ...
+    def dtype_name(self, dtype: Any) -> str | None: ...
+    def shape(self, tensor: Any) -> Sequence[int]: ...
+    def tensor_dtype(self, tensor: Any) -> str: ...
+    def no_kernel(self, error: BaseException) -> bool: ...
+    def out_of_memory(self, error: BaseException) -> bool: ...
+
+
+def load(name: str) -> Framework:
+    """Imports the framework `name` ("paddle", "torch") and wraps it."""
+    module = importlib.import_module(f"assay.frameworks.{name}_framework")
+    return module.create()

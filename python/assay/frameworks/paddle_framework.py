@@ -1,0 +1,98 @@
+"""PaddlePaddle as a lane sees it."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from assay.frameworks import Dense
+
+# Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
+_NO_KERNEL = re.compile(
+    r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
+    r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
+    r"|There are no kernels which are registered"
+)
+_OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
+
+
+class PaddleFramework:
+    name = "paddle"
+
+    def __init__(self) -> None:
+        os.environ.setdefault("GLOG_minloglevel", "2")
+        import paddle
+
+        # Its handler prints a trace and delays the death of the lane by 30 ms.
+        paddle.disable_signal_handler()
+        self.paddle = paddle
+        self.version: str = paddle.__version__
+        self.tensor_type = paddle.Tensor
+        from assay.lane import DTYPES
+
+        self.dtypes = {name: getattr(paddle, name) for name in DTYPES if hasattr(paddle, name)}
+        self._names = {dtype: name for name, dtype in self.dtypes.items()}
+        self._grad = paddle.grad
+        self._empty = paddle.empty
+
+    def start(self, device: str) -> None:
+        self.paddle.set_device(device)
+
+    def seed(self, seed: int) -> None:
+        self.paddle.seed(seed)
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        return self._empty(shape, self.dtypes[dtype])
+
+    def pointer(self, tensor: Any) -> int:
+        return tensor.data_ptr()
+
+    def resolve(self, api: str) -> Callable[..., Any]:
+        found: Any = self.paddle
+        for part in api.split(".")[1:]:
+            found = getattr(found, part)
+        return found
+
+    def want_gradient(self, tensor: Any) -> None:
+        tensor.stop_gradient = False
+
+    def writable(self, tensor: Any) -> Any:
+        # In-place calls are refused on a leaf that wants a gradient.
+        return self.paddle.assign(tensor)
+
+    def differentiable(self, tensor: Any) -> bool:
+        return not tensor.stop_gradient
+
+    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
+
+    def dense(self, tensor: Any) -> Dense:
+        if not tensor.is_dense():
+            tensor = tensor.to_dense()
+        if not tensor.is_contiguous():
+            tensor = tensor.contiguous()
+        dtype = self._names[tensor.dtype]
+        shape = tensor.shape
+        count = 1
+        for extent in shape:
+            count *= extent
+        return Dense(tensor, tensor.data_ptr() if count else 0, count, dtype, shape)
+
+    def dtype_name(self, dtype: Any) -> str | None:
+        return self._names.get(dtype) if isinstance(dtype, self.paddle.dtype) else None
+
+    def shape(self, tensor: Any) -> Sequence[int]:
+        return tensor.shape
+
+    def tensor_dtype(self, tensor: Any) -> str:
+        return self._names[tensor.dtype]
+
+    def no_kernel(self, error: BaseException) -> bool:
+        return _NO_KERNEL.search(str(error)) is not None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def create() -> PaddleFramework:
+    return PaddleFramework()

@@ -1,0 +1,101 @@
+"""PyTorch as a lane sees it."""
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from assay.frameworks import Dense
+
+_NO_KERNEL = re.compile(
+    r"not implemented for '|Could not run '.*' with arguments from|not supported for (?:Half|BFloat16|dtype)"
+    r"|_cpu\" not implemented|not compiled with CUDA"
+)
+_OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
+
+
+class TorchFramework:
+    name = "torch"
+
+    def __init__(self) -> None:
+        import torch
+
+        # The first grad() with upstream gradients imports 487 modules (0.3 s): once, before the fork.
+        importlib.import_module("torch.fx.experimental.symbolic_shapes")
+        self.torch = torch
+        self.version: str = torch.__version__
+        self.tensor_type = torch.Tensor
+        from assay.lane import DTYPES
+
+        self.dtypes = {name: getattr(torch, name) for name in DTYPES if hasattr(torch, name)}
+        self._names = {dtype: name for name, dtype in self.dtypes.items()}
+        self._grad = torch.autograd.grad
+        self._empty = torch.empty
+        self._device = "cpu"
+
+    def start(self, device: str) -> None:
+        self._device = device.replace("gpu", "cuda")
+        if self._device != "cpu":
+            self.torch.set_default_device(self._device)
+        self.torch.set_num_threads(1)
+
+    def seed(self, seed: int) -> None:
+        self.torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        return self._empty(shape, dtype=self.dtypes[dtype])
+
+    def pointer(self, tensor: Any) -> int:
+        return tensor.data_ptr()
+
+    def resolve(self, api: str) -> Callable[..., Any]:
+        found: Any = self.torch
+        for part in api.split(".")[1:]:
+            found = getattr(found, part)
+        return found
+
+    def want_gradient(self, tensor: Any) -> None:
+        tensor.requires_grad_()
+
+    def writable(self, tensor: Any) -> Any:
+        return tensor.clone()
+
+    def differentiable(self, tensor: Any) -> bool:
+        return tensor.requires_grad
+
+    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        return list(self._grad(outputs, inputs, upstream, allow_unused=True))
+
+    def dense(self, tensor: Any) -> Dense:
+        tensor = tensor.detach()
+        if tensor.layout is not self.torch.strided:
+            tensor = tensor.to_dense()
+        if tensor._is_zerotensor():  # its data pointer is 0
+            tensor = tensor.clone()
+        if tensor.is_conj():
+            tensor = tensor.resolve_conj()
+        if tensor.is_neg():
+            tensor = tensor.resolve_neg()
+        tensor = tensor.contiguous()
+        return Dense(
+            tensor, tensor.data_ptr(), tensor.numel(), self._names[tensor.dtype], tuple(tensor.shape)
+        )
+
+    def dtype_name(self, dtype: Any) -> str | None:
+        return self._names.get(dtype) if isinstance(dtype, self.torch.dtype) else None
+
+    def shape(self, tensor: Any) -> Sequence[int]:
+        return tuple(tensor.shape)
+
+    def tensor_dtype(self, tensor: Any) -> str:
+        return self._names[tensor.dtype]
+
+    def no_kernel(self, error: BaseException) -> bool:
+        return isinstance(error, NotImplementedError) or _NO_KERNEL.search(str(error)) is not None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def create() -> TorchFramework:
+    return TorchFramework()

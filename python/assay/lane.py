@@ -1,0 +1,372 @@
+"""A lane: runs one case after another in one framework and hands over what came out.
+
+For each case it makes the tensors and fills them from the counter, calls the API (or, in the
+reference lane, the function that the API tables give for it), differentiates, copies the results
+into the arena and replies. Comparison is not its business.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from assay.frameworks import Framework
+from assay.laws import Law
+from assay.registry import DUNDERS, REGISTRY, Api, changes_input
+from assay.rules import Literal, resolve
+from assay.spec import COMPLEX, FLOATING, DtypeName, TensorSpec
+
+# In the order of DType in src/case/dtype.h; the position is the code on the wire.
+DTYPES = (
+    "bool int8 int16 int32 int64 uint8 float16 bfloat16 float32 float64 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 uint16 uint32 uint64"
+).split()
+CODES = {name: code for code, name in enumerate(DTYPES)}
+DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
+
+# Status, LeafKind and Equality of src/wire/messages.fbs.
+OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
+TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
+EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3}
+
+MAX_MESSAGE = 4000
+
+
+class Leaf(NamedTuple):
+    """One leaf of a result, as the native module puts it on the wire."""
+
+    path: str
+    kind: int
+    dtype: int = 0
+    shape: tuple[int, ...] = ()
+    offset: int = 0
+    value: Any = None
+    equality: int = 0
+    parameters: tuple[Any, ...] = ()
+
+
+class Job(NamedTuple):
+    """One case, parsed by the native module: tensors are TensorSpec, dtypes DtypeName."""
+
+    api: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    tensors: int
+    backward: bool
+    reference: bool
+    known_only: bool
+    seed: int
+
+
+class Stop(Exception):
+    """Ends a case with a status of its own instead of a result."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Lane:
+    """Serves the channel that `native` has open, in `framework`."""
+
+    def __init__(self, framework: Framework, native: Any) -> None:
+        self.framework = framework
+        self.native = native
+        self.functions: dict[str, Callable[..., Any]] = {}
+
+    def serve(self) -> None:
+        """Runs cases until the slot closes the channel."""
+        while (job := self.native.next()) is not None:
+            self._run(Job(*job))
+
+    def _run(self, job: Job) -> None:
+        call = Call(self, job)
+        try:
+            outputs, gradients, differentiable = call.run()
+        except Exception as error:
+            message = describe_error(error)
+            self.native.reply(
+                self._status(error), call.phase, message, (), (), False, call.durations()
+            )
+            error.__traceback__ = None
+            return
+        self.native.reply(OK, "", "", outputs, gradients, differentiable, call.durations())
+
+    def _status(self, error: Exception) -> int:
+        if isinstance(error, Stop):
+            return error.status
+        if self.framework.out_of_memory(error):
+            return OUT_OF_MEMORY
+        return NO_KERNEL if self.framework.no_kernel(error) else RAISED
+
+    def function(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        """What stands for the case's API in this lane."""
+        if job.reference:
+            if entry is None:
+                raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
+            return entry.call
+        found = self.functions.get(job.api)
+        if found is None:
+            found = self.functions[job.api] = self.framework.resolve(public_name(job.api))
+        return found
+
+
+class Call:
+    """One case on its way through the lane; `phase` says where it is when something raises."""
+
+    def __init__(self, lane: Lane, job: Job) -> None:
+        self.lane = lane
+        self.framework = lane.framework
+        self.native = lane.native
+        self.job = job
+        self.entry = REGISTRY.get(job.api)
+        self.named: dict[str, Any] = {}
+        self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.phase = "build"
+        self.times = [time.perf_counter_ns()]
+
+    def run(self) -> tuple[list[Leaf], list[Leaf], bool]:
+        job, entry = self.job, self.entry
+        if entry is None and job.known_only:
+            raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
+        if entry is not None and entry.skip:
+            raise Stop(SKIPPED, entry.skip)
+        function = self.lane.function(job, entry)
+        self.framework.seed(job.seed)
+        args, kwargs = self._arguments()
+        self._enter("forward")
+        results = self._forward(function, args, kwargs)
+        self._enter("backward")
+        leaves = list(flatten(results, "", self.framework.tensor_type))
+        gradients, differentiable, laws = self._backward(leaves)
+        self._enter("copy")
+        equal = entry.equal if entry is not None else ()
+        outputs = [
+            self._leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
+            for position, (path, value) in enumerate(leaves)
+        ]
+        gradient_leaves = [
+            self._law_leaf(name, kept_gradient(laws[0], value))
+            if laws and value is not None
+            else self._leaf(name, value, "value")
+            for name, value in gradients
+        ]
+        self._enter("")
+        return outputs, gradient_leaves, differentiable
+
+    def durations(self) -> tuple[int, ...]:
+        """Nanoseconds of build (with filling), forward, backward, copy; as far as the case came."""
+        now = [*self.times, time.perf_counter_ns()][:5]
+        return tuple(later - earlier for earlier, later in zip(now, now[1:], strict=False))
+
+    def _enter(self, phase: str) -> None:
+        self.phase = phase
+        self.times.append(time.perf_counter_ns())
+
+    # -- inputs --
+
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        job = self.job
+        parameters = self.entry.parameters if self.entry is not None else ()
+        names = [
+            parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(job.args))
+        ]
+        self.named = dict(zip(names, job.args, strict=True))
+        self.named.update(job.kwargs)
+        args = [self._build(value, name, name) for name, value in zip(names, job.args, strict=True)]
+        kwargs = {name: self._build(value, name, name) for name, value in job.kwargs.items()}
+        return args, kwargs
+
+    def _build(self, value: Any, parameter: str, path: str) -> Any:
+        kind = type(value)
+        if kind is TensorSpec:
+            return self._tensor(value, parameter, path)
+        if kind is list or kind is tuple:
+            return kind(
+                self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value)
+            )
+        if kind is DtypeName:
+            return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
+        if kind is slice:
+            return slice(
+                *(self._build(p, parameter, path) for p in (value.start, value.stop, value.step))
+            )
+        return value
+
+    def _tensor(self, spec: TensorSpec, parameter: str, path: str) -> Any:
+        if spec.dtype not in self.framework.dtypes:
+            refuse(f"this build has no dtype {spec.dtype}")
+        tensor = self.framework.empty(spec.shape, spec.dtype)
+        pointer = self.framework.pointer(tensor) if spec.size else 0
+        code = CODES[spec.dtype]
+        rule = self.entry.rules.get(parameter) if self.entry is not None else None
+        fill = resolve(rule, self.named, spec) if rule is not None else None
+        if fill is None:
+            self.native.fill(spec.index, pointer, spec.size, code)
+        elif isinstance(fill, Literal):
+            values = list(fill.values)
+            if len(values) != spec.size:
+                refuse(f"{parameter}: {len(values)} values for a tensor of {spec.size}")
+            self.native.fill_literal(spec.index, pointer, spec.size, code, values)
+        else:
+            self.native.fill(spec.index, pointer, spec.size, code, *fill)
+        grad = self.entry is None or self.entry.grad
+        if self.job.backward and grad and spec.dtype in DIFFERENTIABLE:
+            self.framework.want_gradient(tensor)
+            self.wanted.append((path, tensor))
+        return tensor
+
+    # -- the call --
+
+    def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
+        if self.job.reference or not changes_input(self.job.api):
+            return function(*args, **kwargs)
+        # In place: the result is what the first argument holds afterwards.
+        if args:
+            changed = args[0] = self._writable(args[0])
+        else:
+            first = next(iter(kwargs))
+            changed = kwargs[first] = self._writable(kwargs[first])
+        returned = function(*args, **kwargs)
+        tensor_type = self.framework.tensor_type
+        if isinstance(returned, tensor_type) and returned is not changed:
+            if self.framework.pointer(returned) != self.framework.pointer(changed):
+                return {"changed": changed, "returned": returned}
+        return changed
+
+    def _writable(self, value: Any) -> Any:
+        if not isinstance(value, self.framework.tensor_type) or not self.wanted:
+            return value
+        return self.framework.writable(value)
+
+    def _backward(
+        self, leaves: list[tuple[str, Any]]
+    ) -> tuple[list[tuple[str, Any]], bool, list[Law]]:
+        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes."""
+        if not self.wanted:
+            return [], False, []
+        framework = self.framework
+        outputs, upstream, laws = [], [], []
+        for position, (_, value) in enumerate(leaves):
+            if isinstance(value, Law) and value.kind == "kept":
+                laws.append(value)
+                value = value.parameters[0]
+            if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
+                continue
+            dtype = framework.tensor_dtype(value)
+            if dtype not in DIFFERENTIABLE:
+                continue
+            shape = framework.shape(value)
+            gradient = framework.empty(shape, dtype)
+            count = count_of(shape)
+            self.native.fill_upstream(
+                position, framework.pointer(gradient) if count else 0, count, CODES[dtype]
+            )
+            outputs.append(value)
+            upstream.append(gradient)
+        if not outputs:
+            return [], False, []
+        found = framework.gradients(outputs, [tensor for _, tensor in self.wanted], upstream)
+        named = [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+        return named, True, laws
+
+    # -- handing over --
+
+    def _leaf(self, path: str, value: Any, equality: str) -> Leaf:
+        equal = EQUALITY_CODES[equality]
+        if isinstance(value, self.framework.tensor_type):
+            dense = self.framework.dense(value)
+            code = CODES[dense.dtype]
+            offset = self.native.hand_over(dense.pointer, dense.count, code)
+            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal)
+        if isinstance(value, Law):
+            return self._law_leaf(path, value)
+        if value is None:
+            return Leaf(path, NONE)
+        if isinstance(value, bool):
+            return Leaf(path, BOOLEAN, value=value)
+        if isinstance(value, int):
+            return Leaf(path, INTEGER, value=str(value))
+        if isinstance(value, float):
+            return Leaf(path, FLOAT, value=value)
+        if isinstance(value, complex):
+            return Leaf(path, COMPLEX_NUMBER, value=value)
+        if isinstance(value, str):
+            return Leaf(path, TEXT, value=value)
+        if name := self.framework.dtype_name(value):
+            return Leaf(path, DTYPE, value=name)
+        return self._foreign_leaf(path, value, equal)
+
+    def _foreign_leaf(self, path: str, value: Any, equality: int) -> Leaf:
+        """NumPy arrays as tensors, NumPy numbers as numbers; of anything else only the type's name."""
+        if hasattr(value, "__array_interface__") and str(value.dtype) in CODES:
+            if not value.shape:
+                return self._leaf(path, value.item(), "value")
+            array = value if value.flags["C_CONTIGUOUS"] else value.copy(order="C")
+            code = CODES[str(array.dtype)]
+            offset = self.native.hand_over(array.ctypes.data, array.size, code)
+            return Leaf(path, TENSOR, code, tuple(array.shape), offset, None, equality)
+        return Leaf(path, OPAQUE, value=type(value).__name__)
+
+    def _law_leaf(self, path: str, law: Law) -> Leaf:
+        parameters = []
+        for parameter in law.parameters:
+            if isinstance(parameter, self.framework.tensor_type):
+                dense = self.framework.dense(parameter)
+                code = CODES[dense.dtype]
+                parameters.append((code, self.native.hand_over(dense.pointer, dense.count, code), dense.count))
+            else:
+                parameters.append(float(parameter))
+        name = self.framework.dtype_name(law.dtype) or refuse(f"a law of dtype {law.dtype}")
+        shape = tuple(int(extent) for extent in law.shape)
+        return Leaf(path, LAW, CODES[name], shape, 0, law.kind, 0, tuple(parameters))
+
+
+def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any]]:
+    """The leaves of a result; lists and tuples are one kind of sequence."""
+    if isinstance(value, tensor_type | Law):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        if not value:
+            yield path, "empty sequence"
+        for i, part in enumerate(value):
+            yield from flatten(part, f"{path}[{i}]", tensor_type)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from flatten(part, f"{path}.{key}", tensor_type)
+    else:
+        yield path, value
+
+
+def kept_gradient(law: Law, gradient: Any) -> Law:
+    """The gradient through an output that follows `kept`: the same law about the gradient of its values."""
+    _, share, independent = law.parameters
+    return Law("kept", (gradient, share, independent), tuple(gradient.shape), gradient.dtype)
+
+
+def public_name(api: str) -> str:
+    """The name itself, if it names something public; private names are never looked up."""
+    for part in api.split(".")[1:]:
+        if part.startswith("_") and part not in DUNDERS:
+            refuse(f"{api}: {part} is private to the framework")
+    return api
+
+
+def refuse(message: str) -> Any:
+    raise Stop(REFUSED, message)
+
+
+def count_of(shape: Any) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def describe_error(error: Exception) -> str:
+    """One text for people: the type, and the part of the message that says what is wrong."""
+    if isinstance(error, Stop):
+        return str(error)
+    message = str(error)
+    # Paddle puts a trace of C++ frames before the summary.
+    message = message.rsplit("Error Message Summary:", 1)[-1].strip("- \n")
+    return f"{type(error).__name__}: {message}"[:MAX_MESSAGE]

@@ -1,0 +1,169 @@
+"""The table of APIs: what assay knows of each, and how a family file says it.
+
+One function serves an API: it has the tested framework's own signature and the reference's body.
+Python binds the arguments; there is no other mapping language.
+
+    @api("paddle.gather", index=integers(0, lambda x, axis=0: x.shape[axis]))
+    def gather(x, index, axis=0, name=None):
+        return torch.index_select(x, axis, index.reshape(-1))
+
+Where only the name of the framework differs, a line is enough:
+
+    same("x, name=None", "paddle.abs paddle.Tensor.abs paddle.exp")
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay import reference
+from assay.rules import AnyRule
+
+# What makes two results equal where the element itself is not promised.
+#   value  the elements agree within the tolerance (the default)
+#   sign   their absolute values do: eigenvectors, QR, SVD
+#   sorted the same values in any order
+#   shape  only shape and dtype are promised
+EQUALITIES = ("value", "sign", "sorted", "shape")
+
+# Methods with underscores on both sides that a case may name. Everything else that starts with an
+# underscore is private to the framework and is refused.
+DUNDERS = frozenset(
+    f"__{name}__"
+    for name in (
+        "abs add and bool complex contains dir div divmod eq float floordiv ge getitem gt iadd iand ifloordiv "
+        "ilshift imod imul index int invert ior ipow irshift isub iter itruediv ixor le len long "
+        "lshift lt matmul mod mul ne neg nonzero or pos pow radd rand rdiv rdivmod rfloordiv "
+        "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor setitem sub truediv "
+        "xor"
+    ).split()
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Api:
+    """One API: the reference that stands for it, and what is known of its inputs and results."""
+
+    name: str
+    call: Callable[..., Any]
+    parameters: tuple[str, ...]
+    rules: Mapping[str, AnyRule] = field(default_factory=dict)
+    grad: bool = True
+    equal: tuple[str, ...] = ()
+    changes: bool = False  # works in place: its first argument afterwards is the result
+    skip: str = ""
+
+
+class Registry(dict[str, Api]):
+    """All APIs by their full name."""
+
+    def api(
+        self,
+        *names: str,
+        grad: bool = True,
+        equal: str | tuple[str, ...] = (),
+        skip: str = "",
+        rules: Mapping[str, AnyRule] | None = None,
+        **more_rules: AnyRule,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Registers the decorated function as the reference of `names`.
+
+        grad: whether gradients are compared (False where an API promises none).
+        equal: one of EQUALITIES for all outputs, or a tuple with one for each output.
+        skip: a reason why cases of this API are not run at all.
+        Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
+        bears the name of an option.
+        """
+        equal = (equal,) if isinstance(equal, str) else equal
+        unknown = set(equal) - set(EQUALITIES)
+        if unknown:
+            raise ValueError(f"{names[0]}: no such equality: {', '.join(sorted(unknown))}")
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            parameters = tuple(inspect.signature(function).parameters)
+            all_rules = {**more_rules, **(rules or {})}
+            for rule in all_rules:
+                if rule not in parameters:
+                    raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
+            for name in names:
+                if name in self:
+                    raise ValueError(f"{name} is registered twice")
+                self[name] = Api(
+                    name, function, parameters, all_rules, grad, equal, changes_input(name), skip
+                )
+            return function
+
+        return register
+
+    def same(self, signature: str, names: str, grad: bool = True, **rules: AnyRule) -> None:
+        """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
+
+        signature: the tested framework's own, such as "x, name=None"; all parameters but `name`
+        are handed on by position, those left out at the end are not handed on.
+        """
+        parameters = [part.split("=")[0].strip() for part in signature.split(",")]
+        for full_name in names.split():
+            stem = full_name.rsplit(".", 1)[1]
+            path = f"torch.{stem.removesuffix('_') if changes_input(full_name) else stem}"
+            function = _by_position(path, parameters)
+            for rule in rules:
+                if rule not in parameters:
+                    raise ValueError(f"{full_name}: a rule for {rule!r}, which is no parameter of it")
+            if full_name in self:
+                raise ValueError(f"{full_name} is registered twice")
+            self[full_name] = Api(
+                full_name, function, tuple(parameters), rules, grad, (), changes_input(full_name)
+            )
+
+
+def changes_input(name: str) -> bool:
+    """Whether an API of this name changes its first argument: `add_`, `__setitem__`, `__iadd__`."""
+    stem = name.rsplit(".", 1)[1]
+    if stem.startswith("__"):
+        return stem == "__setitem__" or (stem.startswith("__i") and stem not in _NOT_IN_PLACE)
+    return stem.endswith("_")
+
+
+_NOT_IN_PLACE = frozenset({"__invert__", "__index__", "__int__", "__iter__"})
+
+
+def _by_position(path: str, parameters: list[str]) -> Callable[..., Any]:
+    order = {parameter: position for position, parameter in enumerate(parameters)}
+    target: list[Any] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not target:
+            target.append(_attribute(reference.torch, path))
+        kwargs.pop("name", None)
+        if not kwargs:
+            return target[0](*args)
+        values = list(args)
+        for keyword, value in sorted(kwargs.items(), key=lambda item: order.get(item[0], 99)):
+            if order.get(keyword) != len(values):
+                raise TypeError(f"{path}: argument {keyword!r} is unknown, doubled or out of order")
+            values.append(value)
+        return target[0](*values)
+
+    return call
+
+
+def _attribute(root: Any, path: str) -> Any:
+    for part in path.split(".")[1:]:
+        root = getattr(root, part)
+    return root
+
+
+REGISTRY = Registry()
+api = REGISTRY.api
+same = REGISTRY.same
+
+
+def load_all() -> Registry:
+    """Imports every family file of assay.apis; each registers its APIs."""
+    package = importlib.import_module("assay.apis")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"assay.apis.{module.name}")
+    return REGISTRY

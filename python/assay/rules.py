@@ -1,0 +1,126 @@
+"""Value rules: which values an argument's tensors take.
+
+A rule is data: a kind that `src/fill` knows and its bounds. A bound may be a function of the call's
+other arguments, taken by the names that the API's signature gives them (tensors arrive as
+`TensorSpec`); the name `this` stands for the tensor that is being filled. A rule may itself be such
+a function that gives a rule, or None for the default of the dtype:
+
+    @api("paddle.gather", index=integers(0, lambda x, axis=0: x.shape[axis]))
+    @api("paddle.pow", x=lambda x, y: positive() if x.dtype == "float16" else None)
+
+Rules see specifications only, never values, so both lanes come to the same result.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Bound = float | Callable[..., float]
+
+
+class Fill(NamedTuple):
+    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/rule.h."""
+
+    kind: int
+    low: float
+    high: float
+    extent: int
+
+
+class Literal(NamedTuple):
+    """The values themselves, row by row; as many as the tensor has elements."""
+
+    values: Sequence[float]
+
+
+class Rule(NamedTuple):
+    """A rule whose bounds may still be functions of the call's arguments."""
+
+    kind: int
+    low: Bound
+    high: Bound
+    extent: Bound = 0
+
+
+UNIFORM, INTEGERS, DISTINCT, INCREASING, SYMMETRIC, POSITIVE_DEFINITE, BOXES, CONSTANT = range(8)
+
+AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
+
+
+def uniform(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
+    """Even over [low, high); complex numbers in both parts."""
+    return Rule(UNIFORM, low, high)
+
+
+def positive(low: Bound = 0.1, high: Bound = 1.1) -> Rule:
+    """Safely away from zero, for logarithms, roots and divisors."""
+    return Rule(UNIFORM, low, high)
+
+
+def integers(low: Bound, high: Bound) -> Rule:
+    """Whole numbers in [low, high), as in range(); also in a floating dtype."""
+    return Rule(INTEGERS, low, high)
+
+
+def distinct(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
+    """No value twice, as far as the dtype has enough of them: for sorts, top-k, pooling with indices."""
+    return Rule(DISTINCT, low, high)
+
+
+def increasing(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
+    """Growing along the last axis."""
+    return Rule(INCREASING, low, high)
+
+
+def symmetric(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
+    """Symmetric (Hermitian) in the last two axes."""
+    return Rule(SYMMETRIC, low, high)
+
+
+def positive_definite(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
+    """Symmetric and strictly diagonally dominant in the last two axes."""
+    return Rule(POSITIVE_DEFINITE, low, high)
+
+
+def boxes(low: Bound, high: Bound) -> Rule:
+    """Rows x1, y1, x2, y2 with x1 < x2 and y1 < y2, all within [low, high]."""
+    return Rule(BOXES, low, high)
+
+
+def constant(value: Bound) -> Rule:
+    return Rule(CONSTANT, value, value)
+
+
+def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
+    """Values worked out from the other arguments, for lengths, offsets and the like."""
+    names = tuple(inspect.signature(values).parameters)
+
+    def rule(**arguments: Any) -> Literal:
+        return Literal(values(**{name: arguments[name] for name in names if name in arguments}))
+
+    rule.__signature__ = inspect.signature(values)  # type: ignore[attr-defined]
+    return rule
+
+
+def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Literal | None:
+    """Works a rule out for the tensor `this` of a call with these named arguments."""
+    while callable(rule):
+        rule = _ask(rule, arguments, this)
+    if rule is None or isinstance(rule, Fill | Literal):
+        return rule
+    kind, low, high, extent = (_ask(part, arguments, this) if callable(part) else part for part in rule)
+    if kind == DISTINCT:
+        extent = this.size
+    elif kind in (INCREASING, SYMMETRIC, POSITIVE_DEFINITE):
+        extent = this.shape[-1] if this.shape else 1
+    return Fill(kind, float(low), float(high), int(extent))
+
+
+def _ask(function: Callable[..., Any], arguments: dict[str, Any], this: Any) -> Any:
+    wanted = {}
+    for name in inspect.signature(function).parameters:
+        if name == "this":
+            wanted[name] = this
+        elif name in arguments:
+            wanted[name] = arguments[name]
+    return function(**wanted)

@@ -1,0 +1,182 @@
+"""The fork server: imports a framework once, then forks a lane whenever a slot asks for one.
+
+It runs no operation and touches no device, because a child forked after that may hang or fail.
+
+Descriptors given by the supervisor:
+  3  a listening socket (SOCK_SEQPACKET) on which slots connect, one connection a slot
+  4  a pipe for one line of JSON: what was imported, or why it could not be
+
+A slot sends {"v": 1, "device": "cpu"} with three descriptors: the lane's socket, its arena, its log.
+The answer is {"v": 1, "pid": N} with a pidfd; later, when that lane has ended,
+{"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot hangs up, its lanes are
+killed.
+"""
+
+import argparse
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from typing import Any
+
+VERSION = 1
+LISTEN_FD, READY_FD = 3, 4
+# A lane dies first when memory runs out, before anything that remembers.
+OOM_SCORE = "1000"
+
+
+class Server:
+    """Owns the connections of slots and the lanes forked for each."""
+
+    def __init__(self, framework: Any, native: Any) -> None:
+        self.framework = framework
+        self.native = native
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.socket(fileno=LISTEN_FD)
+        self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
+        self.wake_read, self.wake_write = os.pipe()
+        for end in (self.wake_read, self.wake_write):
+            os.set_blocking(end, False)
+
+    def serve(self) -> None:
+        """Serves slots until the supervisor, our parent, is gone (then the kernel kills us)."""
+        signal.set_wakeup_fd(self.wake_write)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.selector.register(self.wake_read, selectors.EVENT_READ)
+        while True:
+            for key, _ in self.selector.select():
+                if key.fileobj is self.listener:
+                    connection, _ = self.listener.accept()
+                    self.selector.register(connection, selectors.EVENT_READ)
+                elif key.fileobj == self.wake_read:
+                    os.read(self.wake_read, 4096)
+                else:
+                    self._request(key.fileobj)
+            self._reap()
+
+    def _request(self, connection: Any) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(connection, 4096, 3)
+        except OSError:
+            data, fds = b"", []
+        if not data:
+            self._hang_up(connection)
+            return
+        request = json.loads(data)
+        if request.get("v") != VERSION or len(fds) != 3:
+            self._send(connection, {"v": VERSION, "error": "unknown request"})
+        else:
+            pid = os.fork()
+            if pid == 0:
+                self._become_lane(fds, request["device"])
+            self.lanes[pid] = connection
+            pidfd = os.pidfd_open(pid)
+            self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
+            os.close(pidfd)
+        for fd in fds:
+            os.close(fd)
+
+    def _hang_up(self, connection: Any) -> None:
+        self.selector.unregister(connection)
+        connection.close()
+        for pid, owner in self.lanes.items():
+            if owner is connection:
+                kill_group(pid)
+
+    def _reap(self) -> None:
+        while self.lanes:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            kill_group(pid)  # what the lane itself started
+            connection = self.lanes.pop(pid, None)
+            if connection is None or connection.fileno() < 0:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            self._send(
+                connection,
+                {
+                    "v": VERSION,
+                    "exited": pid,
+                    "signal": -code if code < 0 else 0,
+                    "code": max(code, 0),
+                    "max_rss_kb": usage.ru_maxrss,
+                },
+            )
+
+    def _send(self, connection: Any, message: dict[str, Any], fds: list[int] | None = None) -> None:
+        try:
+            socket.send_fds(connection, [json.dumps(message).encode()], fds or [])
+        except OSError:
+            pass  # the slot is gone; its hang-up is handled where it is read
+
+    def _become_lane(self, fds: list[int], device: str) -> None:
+        """Never returns."""
+        lane_socket, arena, log = fds
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            self.native.die_with_parent()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            with open("/proc/self/oom_score_adj", "w") as file:
+                file.write(OOM_SCORE)
+            from assay.lane import Lane
+            from assay.spec import DtypeName, TensorSpec
+
+            self.framework.start(device)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName)
+            Lane(self.framework, self.native).serve()
+            status = 0
+        except BaseException as error:
+            print(f"assay lane: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+
+
+def kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--framework", required=True)
+    name = parser.parse_args().framework
+    os.environ["ASSAY_FRAMEWORK"] = name
+    try:
+        # Imported here, so that whatever is wrong with the installation becomes one line.
+        import assay_native
+
+        from assay.frameworks import load
+        from assay.registry import load_all
+
+        assay_native.die_with_parent()
+        framework = load(name)
+        apis = len(load_all())
+    except BaseException as error:
+        answer(error=f"{type(error).__name__}: {error}")
+        return 1
+    gc.collect()
+    gc.freeze()  # keeps the pages of what is imported shared between all lanes
+    python = ".".join(map(str, sys.version_info[:3]))
+    answer(framework=name, version=framework.version, python=python, apis=apis)
+    Server(framework, assay_native).serve()
+    return 0
+
+
+def answer(**fields: Any) -> None:
+    with os.fdopen(READY_FD, "w") as pipe:
+        pipe.write(json.dumps({"v": VERSION, **fields}) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""Shorthand of the family files: many names at once, and value rules by example."""
+
+from collections.abc import Callable, Sequence
+
+from assay.rules import AnyRule, Literal, integers
+from assay.spec import TensorSpec
+
+PUBLIC = ("paddle.{}", "paddle.Tensor.{}")
+IN_PLACE = ("paddle.{}_", "paddle.Tensor.{}_")
+METHOD_IN_PLACE = ("paddle.Tensor.{}_",)
+
+LITERAL_LIMIT = 4096
+
+
+def spread(stems: str, *forms: str) -> list[str]:
+    """Every stem in every form: spread("abs neg", *PUBLIC) is paddle.abs, paddle.Tensor.abs, …"""
+    return [form.format(stem) for stem in stems.split() for form in forms]
+
+
+def cycled(values: Sequence[float], otherwise: AnyRule = None) -> Callable[[TensorSpec], AnyRule]:
+    """These values over and over: limits, NaN and the like. Large tensors, where a list of values
+    would cost more than the call, follow `otherwise`."""
+
+    def rule(this: TensorSpec) -> AnyRule:
+        if this.size > LITERAL_LIMIT:
+            return otherwise
+        return Literal((list(values) * (this.size // len(values) + 1))[: this.size])
+
+    return rule
+
+
+def beside(y: object, otherwise: AnyRule = None) -> AnyRule:
+    """Whole numbers around the number y, so that comparisons meet it; `otherwise` if y is no such number."""
+    whole = isinstance(y, int) or (isinstance(y, float) and y.is_integer())
+    return integers(y - 2, y + 3) if whole and abs(y) < 100 else otherwise

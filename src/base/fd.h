@@ -1,0 +1,92 @@
+#pragma once
+
+// File descriptors that close themselves, and the few system calls on them that assay needs.
+// Every descriptor made here is close-on-exec.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace assay {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct FdPair {
+  Fd first;   // of a pipe: the reading end
+  Fd second;  // of a pipe: the writing end
+};
+
+Result<FdPair> make_pipe();
+Result<FdPair> make_socket_pair();           // stream sockets, blocking
+Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size 0, sparse
+
+Result<Fd> open_for_append(const std::filesystem::path& path);
+Result<std::string> read_file(const std::filesystem::path& path);
+// Replaces the file in one step (written beside it, then renamed over it).
+Status write_file(const std::filesystem::path& path, std::string_view text);
+
+// Writes or reads exactly `bytes` bytes. read_exactly gives false when the other side has closed
+// before the first byte; a close in the middle is an error.
+Status write_all(int fd, std::span<const std::byte> bytes);
+Result<bool> read_exactly(int fd, std::span<std::byte> bytes);
+
+// One message of at most a few kilobytes with descriptors beside it (SCM_RIGHTS).
+Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
+struct Received {
+  std::size_t bytes = 0;  // 0: the other side has closed
+  std::vector<Fd> fds;
+};
+Result<Received> receive_with_fds(int socket, std::span<std::byte> buffer);
+
+// A mapping of a file, unmapped when it goes.
+class Mapping {
+ public:
+  Mapping() = default;
+  static Result<Mapping> map(int fd, std::size_t bytes, bool writable);
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace assay

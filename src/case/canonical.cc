@@ -1,0 +1,200 @@
+#include "case/canonical.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+
+namespace assay {
+namespace {
+
+template <typename Number>
+void append_number(Number number, std::string& out) {
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  out.append(text.data(), end);
+}
+
+// Always legible as a float: "2.0", never "2".
+void append_float(double number, std::string& out) {
+  if (std::isnan(number)) {
+    out += "nan";
+    return;
+  }
+  if (std::isinf(number)) {
+    out += number < 0 ? "-math.inf" : "math.inf";
+    return;
+  }
+  const std::size_t begin = out.size();
+  append_number(number, out);
+  if (out.find_first_of(".e", begin) == std::string::npos) out += ".0";
+}
+
+void append_string(std::string_view text, std::string& out) {
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_tensor(const TensorSpec& spec, std::string& out) {
+  out += "Tensor([";
+  for (std::size_t i = 0; i < spec.shape.size(); ++i) {
+    if (i != 0) out += ", ";
+    append_number(spec.shape[i], out);
+  }
+  out += "], \"";
+  out += name(spec.dtype);
+  out += "\")";
+}
+
+std::string_view builtin_name(DType dtype) {
+  switch (dtype) {
+    case DType::int64:
+      return "int";
+    case DType::float64:
+      return "float";
+    case DType::complex128:
+      return "complex";
+    default:
+      return "bool";
+  }
+}
+
+void append_dtype(Value value, std::string& out) {
+  switch (value.dtype_form()) {
+    case DTypeForm::dtype:
+      out += "Dtype(";
+      break;
+    case DTypeForm::var_type:
+      out += "VarType(";
+      break;
+    case DTypeForm::numpy_type:
+      out += "type(numpy.";
+      break;
+    case DTypeForm::builtin_type:
+      out += "type(";
+      break;
+  }
+  const bool builtin = value.dtype_form() == DTypeForm::builtin_type;
+  out += builtin ? builtin_name(value.dtype()) : name(value.dtype());
+  out += ')';
+}
+
+void append_value(Value value, std::string& out);
+
+void append_items(std::string_view open, Value value, char close, std::string& out) {
+  out += open;
+  bool first = true;
+  for (const Value child : value.children()) {
+    if (!first) out += ", ";
+    first = false;
+    append_value(child, out);
+  }
+  out += close;
+}
+
+// Recursion is as deep as the parser lets values nest.
+void append_value(Value value, std::string& out) {
+  switch (value.kind()) {
+    case ValueKind::none:
+      out += "None";
+      break;
+    case ValueKind::boolean:
+      out += value.boolean() ? "True" : "False";
+      break;
+    case ValueKind::integer:
+      append_number(value.integer(), out);
+      break;
+    case ValueKind::big_integer:
+      out += value.text();
+      break;
+    case ValueKind::floating:
+      append_float(value.floating(), out);
+      break;
+    case ValueKind::complex:
+      out += "complex(";
+      append_float(value.complex().real(), out);
+      out += ", ";
+      append_float(value.complex().imag(), out);
+      out += ')';
+      break;
+    case ValueKind::string:
+      append_string(value.text(), out);
+      break;
+    case ValueKind::ellipsis:
+      out += "Ellipsis";
+      break;
+    case ValueKind::tensor:
+      append_tensor(value.tensor(), out);
+      break;
+    case ValueKind::dtype:
+      append_dtype(value, out);
+      break;
+    case ValueKind::list:
+      append_items("list[", value, ']', out);
+      break;
+    case ValueKind::tuple:
+      append_items("tuple(", value, ')', out);
+      break;
+    case ValueKind::slice:
+      append_items("slice(", value, ')', out);
+      break;
+  }
+}
+
+}  // namespace
+
+void append_canonical(const Case& source, std::string& out) {
+  out += source.api();
+  out += '(';
+  bool first = true;
+  for (const Argument argument : source.arguments()) {
+    if (!first) out += ", ";
+    first = false;
+    if (!argument.keyword.empty()) {
+      out += argument.keyword;
+      out += '=';
+    }
+    append_value(argument.value, out);
+  }
+  out += ')';
+}
+
+std::string canonical_text(const Case& source) {
+  std::string out;
+  append_canonical(source, out);
+  return out;
+}
+
+CaseId case_id(std::string_view canonical) {
+  return XXH3_64bits(canonical.data(), canonical.size());
+}
+
+std::string format_case_id(CaseId id) { return fmt::format("{:016x}", id); }
+
+std::optional<CaseId> parse_case_id(std::string_view text) {
+  CaseId id = 0;
+  const char* const end = text.data() + text.size();
+  if (text.size() != 16 || text.find_first_of("ABCDEF") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto [stop, code] = std::from_chars(text.data(), end, id, 16);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return id;
+}
+
+}  // namespace assay

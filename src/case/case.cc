@@ -1,0 +1,73 @@
+#include "case/case.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t saturating_multiply(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
+}
+
+std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  return a > kMost - b ? kMost : a + b;
+}
+
+}  // namespace
+
+std::uint64_t TensorSpec::elements() const {
+  // A zero anywhere empties the tensor, however large the others are.
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  std::uint64_t product = 1;
+  for (const std::int64_t dimension : shape) {
+    product = saturating_multiply(product, static_cast<std::uint64_t>(dimension));
+  }
+  return product;
+}
+
+std::uint64_t TensorSpec::bytes() const { return saturating_multiply(elements(), size_of(dtype)); }
+
+std::uint64_t Case::total_elements() const {
+  std::uint64_t sum = 0;
+  for (const TensorSpec spec : tensors()) sum = saturating_add(sum, spec.elements());
+  return sum;
+}
+
+std::uint64_t Case::total_bytes() const {
+  std::uint64_t sum = 0;
+  for (const TensorSpec spec : tensors()) sum = saturating_add(sum, spec.bytes());
+  return sum;
+}
+
+bool Case::same_node(const Node& mine, const Case& other, const Node& theirs) const {
+  if (mine.kind != theirs.kind || mine.subtree != theirs.subtree) return false;
+  switch (mine.kind) {
+    case ValueKind::string:
+    case ValueKind::big_integer:
+      return text(mine) == other.text(theirs);
+    case ValueKind::dtype:
+      return mine.form == theirs.form && mine.dtype == theirs.dtype;
+    default:
+      return mine.first == theirs.first && mine.second == theirs.second;
+  }
+}
+
+bool operator==(const Case& a, const Case& b) {
+  // Pre-order with subtree sizes fixes the shape of the trees, so comparing table by table is
+  // enough.
+  return a.api() == b.api() && a.tensors_ == b.tensors_ && a.dimensions_ == b.dimensions_ &&
+         std::ranges::equal(a.arguments_, b.arguments_,
+                            [&](const auto& mine, const auto& theirs) {
+                              return mine.node == theirs.node &&
+                                     a.text(mine.keyword) == b.text(theirs.keyword);
+                            }) &&
+         std::ranges::equal(a.nodes_, b.nodes_, [&](const auto& mine, const auto& theirs) {
+           return a.same_node(mine, b, theirs);
+         });
+}
+
+}  // namespace assay

@@ -1,0 +1,235 @@
+#pragma once
+
+// The data of one case: an API call as the corpora write it, read but never evaluated.
+//
+//   paddle.concat(list[Tensor([2, 3],"float32"),Tensor([2, 3],"float32"),], axis=0, )
+//
+// A Case owns its text and flat tables (values in pre-order, tensors, dimensions) that keep their
+// memory when the next line is parsed into it. Value and TensorSpec are views into it: they are
+// cheap to copy and end with the Case or with the next parse into it.
+
+#include <bit>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "case/dtype.h"
+
+namespace assay {
+
+enum class ValueKind : std::uint8_t {
+  none,
+  boolean,
+  integer,      // fits in int64
+  big_integer,  // does not; kept as decimal text
+  floating,
+  complex,
+  string,
+  ellipsis,
+  tensor,
+  dtype,
+  list,
+  tuple,
+  slice,  // three children: start, stop, step
+};
+
+// How a dtype was written, which frameworks tell apart: Dtype(int64), VarType(int64),
+// type(numpy.int64), type(int).
+enum class DTypeForm : std::uint8_t { dtype, var_type, numpy_type, builtin_type };
+
+struct TensorSpec {
+  std::span<const std::int64_t> shape;  // each ≥ 0; empty: a 0-d tensor
+  DType dtype = DType::float32;
+
+  // Product of the shape (1 for 0-d), and that times the element size. Both saturate at the
+  // largest uint64: real corpora hold shapes of 2.4e18 elements, which no machine can run.
+  std::uint64_t elements() const;
+  std::uint64_t bytes() const;
+};
+
+class Case;
+class CaseReader;
+
+// One value of a case. A getter may be called only on the kind that it names.
+class Value {
+ public:
+  class Iterator;
+  class Children;
+
+  ValueKind kind() const;
+  bool is(ValueKind other) const { return kind() == other; }
+
+  bool boolean() const;
+  std::int64_t integer() const;
+  double floating() const;
+  std::complex<double> complex() const;
+  // string: its characters in UTF-8, escapes resolved; big_integer: "-"? and decimal digits.
+  std::string_view text() const;
+  // tensor: its place among the tensors of the case in order of appearance, nested ones included.
+  std::size_t tensor_ordinal() const;
+  TensorSpec tensor() const;
+  DType dtype() const;
+  DTypeForm dtype_form() const;
+  // list, tuple and slice.
+  std::size_t size() const;
+  Children children() const;
+
+ private:
+  friend class Case;
+  Value(const Case* owner, std::uint32_t node) : owner_(owner), node_(node) {}
+
+  const Case* owner_ = nullptr;
+  std::uint32_t node_ = 0;
+};
+
+struct Argument {
+  std::string_view keyword;  // empty: positional
+  Value value;
+};
+
+class Case {
+ public:
+  // The call as it was written, and its API's name: "paddle.Tensor.__getitem__".
+  std::string_view text() const { return text_; }
+  std::string_view api() const { return text(api_); }
+
+  // In written order: positional arguments first, as the grammar wants.
+  std::size_t argument_count() const { return arguments_.size(); }
+  Argument argument(std::size_t index) const {
+    const ArgumentEntry& entry = arguments_[index];
+    return {text(entry.keyword), Value(this, entry.node)};
+  }
+  auto arguments() const {
+    return std::views::iota(std::size_t{0}, argument_count()) |
+           std::views::transform([this](std::size_t index) { return argument(index); });
+  }
+
+  std::size_t tensor_count() const { return tensors_.size(); }
+  TensorSpec tensor(std::size_t ordinal) const {
+    const TensorEntry& entry = tensors_[ordinal];
+    return {std::span(dimensions_).subspan(entry.shape, entry.rank), entry.dtype};
+  }
+  auto tensors() const {
+    return std::views::iota(std::size_t{0}, tensor_count()) |
+           std::views::transform([this](std::size_t ordinal) { return tensor(ordinal); });
+  }
+
+  // Sums over all tensors; they saturate as TensorSpec's do.
+  std::uint64_t total_elements() const;
+  std::uint64_t total_bytes() const;
+
+  // Same meaning: the way it was written (blanks, quotes, trailing commas) does not count. Floats
+  // are compared by their bits, so that NaN equals itself and -0.0 differs from 0.0.
+  friend bool operator==(const Case& a, const Case& b);
+
+ private:
+  friend class Value;
+  friend class CaseReader;  // the parser, which fills it
+
+  // A piece of text_, or of decoded_ when kDecoded is set in its begin.
+  struct TextSpan {
+    std::uint32_t begin = 0;
+    std::uint32_t size = 0;
+  };
+  static constexpr std::uint32_t kDecoded = 1U << 31;
+  // What first and second hold depends on the kind: the value itself (a double as its bits), a
+  // TextSpan, a tensor's ordinal, or the number of children, which follow the node directly.
+  struct Node {
+    ValueKind kind = ValueKind::none;
+    DTypeForm form = DTypeForm::dtype;
+    DType dtype = DType::boolean;
+    std::uint32_t subtree = 1;  // nodes in it, this one included: how far its next sibling is
+    std::uint64_t first = 0;
+    std::uint64_t second = 0;
+  };
+  struct ArgumentEntry {
+    TextSpan keyword;
+    std::uint32_t node = 0;
+  };
+  struct TensorEntry {
+    std::uint32_t shape = 0;  // where it begins in dimensions_
+    std::uint8_t rank = 0;
+    DType dtype = DType::float32;
+    bool operator==(const TensorEntry&) const = default;
+  };
+
+  std::string_view text(TextSpan span) const {
+    const std::string& home = (span.begin & kDecoded) == 0 ? text_ : decoded_;
+    return std::string_view(home).substr(span.begin & ~kDecoded, span.size);
+  }
+  std::string_view text(const Node& node) const {
+    return text({static_cast<std::uint32_t>(node.first), static_cast<std::uint32_t>(node.second)});
+  }
+  bool same_node(const Node& mine, const Case& other, const Node& theirs) const;
+
+  std::string text_;
+  std::string decoded_;  // strings that were written with escapes
+  TextSpan api_;
+  std::vector<ArgumentEntry> arguments_;
+  std::vector<Node> nodes_;
+  std::vector<TensorEntry> tensors_;
+  std::vector<std::int64_t> dimensions_;
+};
+
+// Walks siblings.
+class Value::Iterator {
+ public:
+  using difference_type = std::ptrdiff_t;
+  using value_type = Value;
+
+  Iterator() : at_(nullptr, 0) {}
+  explicit Iterator(Value at) : at_(at) {}
+  Value operator*() const { return at_; }
+  Iterator& operator++() {
+    at_.node_ += at_.owner_->nodes_[at_.node_].subtree;
+    return *this;
+  }
+  Iterator operator++(int) {
+    Iterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const Iterator& other) const { return at_.node_ == other.at_.node_; }
+
+ private:
+  Value at_;
+};
+
+class Value::Children {
+ public:
+  Children(Iterator first, Iterator last) : first_(first), last_(last) {}
+  Iterator begin() const { return first_; }
+  Iterator end() const { return last_; }
+
+ private:
+  Iterator first_;
+  Iterator last_;
+};
+
+inline ValueKind Value::kind() const { return owner_->nodes_[node_].kind; }
+inline bool Value::boolean() const { return owner_->nodes_[node_].first != 0; }
+inline std::int64_t Value::integer() const {
+  return static_cast<std::int64_t>(owner_->nodes_[node_].first);
+}
+inline double Value::floating() const { return std::bit_cast<double>(owner_->nodes_[node_].first); }
+inline std::complex<double> Value::complex() const {
+  return {floating(), std::bit_cast<double>(owner_->nodes_[node_].second)};
+}
+inline std::string_view Value::text() const { return owner_->text(owner_->nodes_[node_]); }
+inline std::size_t Value::tensor_ordinal() const { return owner_->nodes_[node_].first; }
+inline TensorSpec Value::tensor() const { return owner_->tensor(tensor_ordinal()); }
+inline DType Value::dtype() const { return owner_->nodes_[node_].dtype; }
+inline DTypeForm Value::dtype_form() const { return owner_->nodes_[node_].form; }
+inline std::size_t Value::size() const { return owner_->nodes_[node_].first; }
+inline Value::Children Value::children() const {
+  const std::uint32_t end = node_ + owner_->nodes_[node_].subtree;
+  return {Iterator(Value(owner_, node_ + 1)), Iterator(Value(owner_, end))};
+}
+
+}  // namespace assay

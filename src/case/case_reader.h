@@ -1,0 +1,84 @@
+#pragma once
+
+// The inside of the parser (case/parser.h has the grammar): one member a rule.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "case/case.h"
+#include "case/literal.h"
+#include "case/parser.h"
+
+namespace assay {
+
+inline const char* behind_blanks(const char* at) {
+  while (*at == ' ' || *at == '\t') ++at;
+  return at;
+}
+
+// Recursive descent over the copy of the text that the Case owns; the NUL behind it ends every
+// scan. Each member reads one rule at at_, and is false when error_ has been set.
+class CaseReader {
+ public:
+  explicit CaseReader(Case& out) : out_(out) {}
+
+  // Reads the call at the front of `text`; gives the bytes read, blanks around it included.
+  tl::expected<std::size_t, ParseError> read(std::string_view text);
+
+ private:
+  void begin(std::string_view text);
+  bool call();
+  bool arguments();
+  bool argument();
+  bool keyword(std::string_view word);
+  bool value(unsigned depth);
+  bool named_value(std::string_view word, unsigned depth);
+  bool items(ValueKind kind, char close, unsigned depth);
+  bool parenthesised(unsigned depth);
+  bool slice(unsigned depth);
+  bool tensor();
+  bool shape();
+  bool dimension();
+  bool dtype_string(DType& dtype);
+  bool dtype(DTypeForm form);
+  bool scalar_type();
+  bool complex_call();
+  bool complex_part(double& out);
+  bool number();
+  bool string();
+
+  bool constant(std::string_view word, ValueKind kind, bool set = false);
+  Case::Node& add(ValueKind kind);
+  void skip_blanks() { at_ = behind_blanks(at_); }
+  // Takes the character, with blanks before it, or fails.
+  bool take(char wanted);
+  // Takes the comma behind a value; behind the last value there need be none.
+  bool separator(char close);
+  bool expected(std::string_view what);
+  bool fail(const char* at, std::string message) {
+    error_ = {at, std::move(message)};
+    return false;
+  }
+  Case::TextSpan span(std::string_view piece) const {
+    return {static_cast<std::uint32_t>(piece.data() - out_.text_.data()),
+            static_cast<std::uint32_t>(piece.size())};
+  }
+  void set_text(Case::Node& node, Case::TextSpan text) {
+    node.first = text.begin;
+    node.second = text.size;
+  }
+
+  Case& out_;
+  const char* at_ = nullptr;
+  bool after_comma_ = false;  // what the last separator() has found
+  SyntaxError error_;
+};
+
+// The word in quotes for a message: cut short when it is long, control characters replaced.
+std::string quote(std::string_view word);
+
+}  // namespace assay

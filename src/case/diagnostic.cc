@@ -1,0 +1,47 @@
+#include "case/diagnostic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "case/utf8.h"
+
+namespace assay {
+namespace {
+
+// The character at the front of `text` as it can be shown, and the bytes that it takes.
+struct Shown {
+  std::string_view character;
+  std::size_t bytes;
+};
+
+Shown show_front(std::string_view text) {
+  const std::string_view character = text.substr(0, std::min(character_size(text[0]), text.size()));
+  if (find_bad_byte(character) != character.size()) return {"?", 1};
+  const auto byte = static_cast<unsigned char>(text[0]);
+  return {byte < 0x20 || byte == 0x7F ? "?" : character, character.size()};
+}
+
+}  // namespace
+
+std::string describe(const ParseError& error, std::string_view where, std::string_view text) {
+  constexpr std::size_t kBefore = 60;
+  constexpr std::size_t kAfter = 40;
+  const std::size_t first = error.column > kBefore ? error.column - kBefore : 1;
+  const std::size_t last = error.column + kAfter;
+
+  std::string window = first > 1 ? "…" : "";
+  const std::size_t caret = error.column - first + (first > 1 ? 1 : 0);
+  std::size_t column = 1;
+  while (!text.empty() && column <= last) {
+    const Shown shown = show_front(text);
+    if (column >= first) window += shown.character;
+    text.remove_prefix(shown.bytes);
+    ++column;
+  }
+  if (!text.empty()) window += "…";
+  return fmt::format("{}:{}: {}\n  {}\n  {:>{}}\n", where, error.column, error.message, window, "^",
+                     caret + 1);
+}
+
+}  // namespace assay

@@ -1,0 +1,56 @@
+#pragma once
+
+// The parser of the case language. It reads text and builds a Case; it evaluates nothing, and no
+// name in it can become more than a name.
+//
+//   call      = api "(" [argument ("," argument)* [","]] ")"
+//   api       = name ("." name)+
+//   argument  = [name "="] value
+//   value     = "None" | "True" | "False" | "Ellipsis" | "..." | number | string
+//             | "Tensor" "(" "[" dimensions "]" "," string ")"
+//             | "list" "[" values "]" | "[" values "]"
+//             | "tuple" "(" values ")" | "(" values ")"           (a tuple as in Python: "(1,)")
+//             | "slice" "(" value "," value "," value ")"
+//             | "complex" "(" number "," number ")"
+//             | "Dtype" "(" name ")" | "VarType" "(" name ")"     (a dtype of case/dtype.h)
+//             | "type" "(" name ")"                               (bool, int, float, complex,
+//             numpy.…)
+//
+// Blanks may stand between any two tokens, and a comma after the last value of any sequence.
+// Parentheses round one value without a comma are that value. Numbers and strings are described in
+// case/literal.h. Text is UTF-8 without NUL.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "case/case.h"
+
+namespace assay {
+
+inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20U;
+inline constexpr unsigned kMaxNesting = 64;         // of list, tuple and slice
+inline constexpr std::size_t kMaxArguments = 1024;  // of one call
+inline constexpr std::size_t kMaxDimensions = 64;   // of one tensor
+inline constexpr std::size_t kMaxCallsPerLine = 16;
+
+struct ParseError {
+  std::size_t column = 0;  // 1-based, in characters (code points) of the line
+  std::string message;     // what was expected, without the place
+};
+
+using ParseStatus = tl::expected<void, ParseError>;
+
+// Reads the one call that `text` is. `out` is overwritten, its memory reused; after an error it
+// must be parsed into again before use.
+ParseStatus parse_case(std::string_view text, Case& out);
+
+// Reads a line of a corpus, which holds one call; the public corpora have lines that lost their
+// line break, so more calls may follow the first. Each is handed over, in order, or none when there
+// is an error. `scratch` is memory to reuse from line to line.
+ParseStatus parse_line(std::string_view line, Case& scratch,
+                       const std::function<void(const Case&)>& on_case);
+
+}  // namespace assay

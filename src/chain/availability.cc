@@ -1,0 +1,54 @@
+#include "chain/availability.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/process.h"
+#include "chain/words.h"
+
+namespace assay {
+namespace {
+
+bool has_program(const std::string& program, const std::string& directory) {
+  if (program.find('/') != std::string::npos) {
+    const bool relative = program.front() != '/' && !directory.empty();
+    return ::access((relative ? directory + "/" + program : program).c_str(), X_OK) == 0;
+  }
+  const char* path = std::getenv("PATH");
+  for (const std::string& folder : split_list(path != nullptr ? path : "/usr/bin:/bin", ':')) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Asks the interpreter where the module would come from; importing it would take seconds.
+bool Availability::has_module(const std::string& python, const std::string& module) {
+  const auto [entry, fresh] = modules_.try_emplace(python + " " + module, false);
+  if (!fresh) return entry->second;
+  SpawnOptions options;
+  options.argv = {python, "-c",
+                  "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)",
+                  module};
+  auto process = Process::spawn(options);
+  if (process) {
+    const auto status = process->wait();
+    entry->second = status && status->ok();
+  }
+  return entry->second;
+}
+
+std::string Availability::missing(const Stage& stage) {
+  if (!stage.needs_program.empty() && !has_program(stage.needs_program, stage.directory)) {
+    return fmt::format("needs {}", stage.needs_program);
+  }
+  if (!stage.needs_module.empty() && !has_module(stage.argv.front(), stage.needs_module)) {
+    return fmt::format("needs the Python module {} (for {})", stage.needs_module, stage.argv.front());
+  }
+  return {};
+}
+
+}  // namespace assay

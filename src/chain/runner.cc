@@ -1,0 +1,408 @@
+#include "chain/runner.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+#include "base/fd.h"
+#include "chain/artifacts.h"
+#include "chain/autolog.h"
+#include "chain/availability.h"
+#include "chain/chain_store.h"
+#include "chain/fleet.h"
+#include "chain/nvml.h"
+#include "chain/progress.h"
+#include "chain/train_log.h"
+#include "chain/words.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kMaxReadings = 200'000;  // of one stage; a training log has hundreds
+
+// One stage's life in this run.
+struct Job {
+  const Stage* stage = nullptr;
+  bool done = false;
+  bool kept = false;
+  Outcome outcome;
+  std::unique_ptr<StageRun> run;  // while it runs; of a server also after it is done
+  std::int64_t stored = 0;
+  FileMarks before;
+  FileMarks made;
+  std::vector<StoredReading> readings;
+  std::map<std::string, std::int64_t> counts;
+  std::map<std::string, double> latest;
+  AutoLog autolog;
+  std::string fleet_word;  // the last thing that the fleet driver said about itself
+
+  void read(std::string_view line) {
+    for (const Reading& reading : read_train_line(line)) {
+      latest[reading.name] = reading.value;
+      const std::int64_t number = counts[reading.name]++;
+      if (readings.size() < kMaxReadings) readings.push_back({number, reading.name, reading.value});
+    }
+    if (stage->kind == StageKind::infer) read_autolog_line(line, autolog);
+    if (line.starts_with(kFleetWord)) fleet_word = line.substr(kFleetWord.size());
+  }
+
+  std::string progress() const {
+    std::string text = fmt::format("{} {:.0f} s", stage->name, run->seconds());
+    for (const char* reading : {"loss", "ips"}) {
+      const auto found = latest.find(reading);
+      if (found != latest.end()) text += fmt::format(" {} {:.4g}", reading, found->second);
+    }
+    return text;
+  }
+};
+
+// SIGINT and SIGTERM as something to poll; the mask is put back at the end.
+class Interrupts {
+ public:
+  Interrupts() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &set, &old_);
+    fd_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  ~Interrupts() { ::sigprocmask(SIG_SETMASK, &old_, nullptr); }
+  int fd() const { return fd_.get(); }
+  bool happened() const {
+    signalfd_siginfo info{};
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info;
+  }
+
+ private:
+  sigset_t old_{};
+  Fd fd_;
+};
+
+bool shares_gpu(std::string_view a, std::string_view b) {
+  constexpr std::string_view kGpu = "gpu ";
+  if (!a.starts_with(kGpu) || !b.starts_with(kGpu)) return false;
+  const std::vector<std::string> ours = split_list(a.substr(kGpu.size()), ',');
+  const std::vector<std::string> theirs = split_list(b.substr(kGpu.size()), ',');
+  return std::any_of(ours.begin(), ours.end(), [&](const std::string& id) {
+    return std::find(theirs.begin(), theirs.end(), id) != theirs.end();
+  });
+}
+
+// Whether one writes where the other reads or writes.
+bool shares_files(const Stage& a, const Stage& b) {
+  const auto touches = [](const std::string& written, const std::string& other) {
+    return !written.empty() && !other.empty() && (written.starts_with(other) || other.starts_with(written));
+  };
+  return touches(a.output, b.output) || touches(a.output, b.input) || touches(a.input, b.output);
+}
+
+bool excludes(const Stage& a, const Stage& b) {
+  return shares_gpu(a.device, b.device) || shares_files(a, b) || !a.hosts.empty() || !b.hosts.empty();
+}
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const RunOptions& options, ChainStore store, Fd results)
+      : plan_(plan),
+        options_(options),
+        store_(std::move(store)),
+        results_(std::move(results)),
+        progress_(options.progress, options.live, plan.stages.size()) {
+    jobs_.resize(plan.stages.size());
+    for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].stage = &plan.stages[i];
+  }
+
+  Result<RunResult> run() {
+    const Clock::time_point start = Clock::now();
+    ASSAY_TRY(run_id_, store_.begin_run(plan_, options_.params_path));
+    while (true) {
+      ASSAY_CHECK(settle());
+      if (all_done()) break;
+      wait();
+      ASSAY_CHECK(collect());
+    }
+    RunResult result;
+    for (Job& job : jobs_) {
+      result.stages.push_back({job.stage->name, job.stage->kind, job.outcome, job.kept});
+    }
+    result.seconds = Seconds(Clock::now() - start).count();
+    result.interrupted = interrupted_;
+    ASSAY_CHECK(store_.finish_run(run_id_, interrupted_ ? 130 : result.all_passed() ? 0 : 1));
+    return result;
+  }
+
+ private:
+  bool all_done() const {
+    return std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.done && !job.run; });
+  }
+
+  // Starts what can start; ends without a start what never can.
+  Status settle() {
+    for (Job& job : jobs_) {
+      if (job.done || job.run) continue;
+      if (interrupted_) {
+        ASSAY_CHECK(end_unstarted(job, StageState::interrupted, "the run was ended"));
+        continue;
+      }
+      const Job* unmade = nullptr;
+      bool ready = true;
+      for (const std::size_t need : job.stage->needs) {
+        if (jobs_[need].done && !jobs_[need].outcome.passed()) unmade = &jobs_[need];
+        ready = ready && jobs_[need].done;
+      }
+      if (unmade != nullptr) {
+        ASSAY_CHECK(end_unstarted(job, StageState::blocked,
+                                  fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));
+      } else if (ready && may_run_now(job)) {
+        ASSAY_CHECK(begin(job));
+      }
+    }
+    return {};
+  }
+
+  bool may_run_now(const Job& job) const {
+    std::size_t running = 0;
+    for (const Job& other : jobs_) {
+      if (&other == &job) break;
+      // An earlier stage on the same files must have come and gone.
+      if (!other.done && shares_files(*other.stage, *job.stage)) return false;
+    }
+    for (const Job& other : jobs_) {
+      if (!other.run) continue;
+      const bool own_server = other.stage->kind == StageKind::server && other.done;
+      if (own_server) continue;
+      ++running;
+      if (excludes(*other.stage, *job.stage)) return false;
+    }
+    return running < std::max<std::size_t>(1, options_.jobs);
+  }
+
+  Status begin(Job& job) {
+    const Stage& stage = *job.stage;
+    if (options_.resume) {
+      ASSAY_TRY(const bool kept, keep_earlier(job));
+      if (kept) return {};
+    }
+    const std::string missing = availability_.missing(stage);
+    if (!missing.empty()) return end_unstarted(job, StageState::unavailable, missing);
+    ASSAY_TRY(job.stored, store_.begin_stage(run_id_, stage));
+    job.before = mark_files("", stage.output);
+    StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
+    if (!stage.hosts.empty()) command = fleet_command(stage, options_.fleet, options_.limits);
+    auto run = StageRun::start(command, options_.limits, [&job](std::string_view line) { job.read(line); });
+    if (!run) return end(job, Outcome{StageState::not_started, run.error().message, {}, 0, 0, {}});
+    job.run = std::make_unique<StageRun>(std::move(*run));
+    progress_.started(stage);
+    return {};
+  }
+
+  // With resume: passed before, and what it made then still lies there unchanged. What it needs was
+  // kept too, or it would have to be made anew.
+  Result<bool> keep_earlier(Job& job) {
+    for (const std::size_t need : job.stage->needs) {
+      if (!jobs_[need].kept) return false;
+    }
+    ASSAY_TRY(const std::optional<FileMarks> made, store_.last_passed(*job.stage));
+    if (!made) return false;
+    const FileMarks now = mark_files("", job.stage->output);
+    for (const auto& [path, mark] : *made) {
+      const auto found = now.find(path);
+      if (found == now.end() || found->second != mark) return false;
+    }
+    job.kept = true;
+    job.done = true;
+    progress_.note(fmt::format("kept from an earlier run: {}", job.stage->name));
+    return true;
+  }
+
+  Status end_unstarted(Job& job, StageState state, std::string detail) {
+    ASSAY_TRY(job.stored, store_.begin_stage(run_id_, *job.stage));
+    return end(job, Outcome{state, std::move(detail), {}, 0, 0, {}});
+  }
+
+  void wait() {
+    std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}};
+    Clock::time_point next = Clock::now() + std::chrono::seconds(1);
+    for (const Job& job : jobs_) {
+      if (!job.run) continue;
+      job.run->add_to(fds);
+      next = std::min(next, job.run->deadline());
+      if (!job.done && job.stage->kind == StageKind::server) next = std::min(next, Clock::now() + std::chrono::milliseconds(100));
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
+    if (!interrupted_ && interrupts_.happened()) {
+      interrupted_ = true;
+      for (Job& job : jobs_) {
+        if (job.run) job.run->stop(StageState::interrupted, "the run was ended");
+      }
+    }
+  }
+
+  Status collect() {
+    std::string running;
+    for (Job& job : jobs_) {
+      if (!job.run) continue;
+      const auto outcome = job.run->tick();
+      if (outcome) {
+        const bool was_done = job.done;
+        job.run.reset();
+        if (!was_done) ASSAY_CHECK(end(job, judged(job, *outcome)));
+        continue;
+      }
+      if (job.stage->kind == StageKind::server) watch_server(job);
+      running += (running.empty() ? "" : " | ") + job.progress();
+    }
+    if (!running.empty()) progress_.tick(running);
+    return {};
+  }
+
+  // A server that lives is up; it is ended when nobody needs it any more.
+  void watch_server(Job& job) {
+    if (!job.done && job.run->seconds() >= options_.server_ready.count()) {
+      const Status ended = end(job, Outcome{StageState::passed, "", {}, job.run->seconds(), 0, {}});
+      if (!ended) job.run->stop(StageState::failed, ended.error().message);
+    }
+    const std::size_t own = job.stage->index;
+    const bool needed = std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& other) {
+      const auto& needs = other.stage->needs;
+      return !other.done && std::find(needs.begin(), needs.end(), own) != needs.end();
+    });
+    if (job.done && !needed) job.run->stop(StageState::passed, "");
+  }
+
+  // Exit code 0 is not enough: what was promised must be there, and on the device that was asked for.
+  Outcome judged(Job& job, Outcome outcome) {
+    const Stage& stage = *job.stage;
+    if (!outcome.passed()) {
+      if (!job.fleet_word.empty()) outcome.detail = job.fleet_word;
+      return outcome;
+    }
+    if (!stage.output.empty()) {
+      job.made = made_between(job.before, mark_files("", stage.output));
+      if (job.made.empty()) {
+        outcome.state = StageState::not_made;
+        outcome.detail = fmt::format("ended well but made no new {}*{}", stage.output,
+                                     job.before.empty() ? "" : " (an older one lies there)");
+      }
+    }
+    if (stage.kind == StageKind::infer && outcome.passed()) {
+      const std::string complaint = device_complaint(facts_of(job, outcome), nvml_gpu_names().size());
+      if (!complaint.empty()) {
+        outcome.state = StageState::wrong_device;
+        outcome.detail = complaint;
+      }
+    }
+    return outcome;
+  }
+
+  InferenceFacts facts_of(const Job& job, const Outcome& outcome) const {
+    InferenceFacts facts;
+    facts.model = plan_.model;
+    facts.asked_device = job.stage->asks_for_gpu ? "gpu" : "cpu";
+    facts.total_seconds = outcome.seconds;
+    facts.peak = outcome.peak;
+    facts.printed = job.autolog;
+    const std::size_t batch = job.stage->name.rfind("batchsize_");
+    if (batch != std::string::npos) facts.batch_size = job.stage->name.substr(batch + 10);
+    return facts;
+  }
+
+  Status end(Job& job, Outcome outcome) {
+    job.outcome = std::move(outcome);
+    job.done = true;
+    progress_.finished(*job.stage, job.outcome);
+    ASSAY_CHECK(store_.finish_stage(job.stored, job.outcome, job.made));
+    ASSAY_CHECK(store_.add_readings(job.stored, job.readings));
+    ASSAY_CHECK(store_.add_autolog(job.stored, job.autolog));
+    if (job.stage->kind == StageKind::train) ASSAY_CHECK(add_nodes(job));
+    if (job.stage->kind == StageKind::infer && job.outcome.log_bytes > 0) {
+      ASSAY_CHECK(write_file(job.stage->log + ".autolog", write_autolog(facts_of(job, job.outcome))));
+    }
+    if (job.outcome.state == StageState::unavailable) return {};
+    const std::string line = status_line(plan_, *job.stage, job.outcome.passed()) + "\n";
+    return write_all(results_.get(), std::as_bytes(std::span(line)));
+  }
+
+  Status add_nodes(const Job& job) {
+    NodeRecord node;
+    const std::vector<std::string> gpus = nvml_gpu_names();
+    node.gpu_model = job.stage->on_cpu || gpus.empty() ? "CPU" : gpus.front();
+    node.model = plan_.model;
+    node.state = name(job.outcome.state);
+    for (const std::string& word : job.stage->argv) {
+      if (word.find("batch") != std::string::npos && word.find('=') != std::string::npos) {
+        node.batch_size = word.substr(word.find('=') + 1);
+      }
+    }
+    std::size_t number = 0;
+    for (const StoredReading& reading : job.readings) {
+      if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
+      node.ips += (reading.value - node.ips) / static_cast<double>(++number);
+    }
+    std::vector<std::string> hosts = job.stage->hosts;
+    if (hosts.empty()) hosts.emplace_back("localhost");
+    for (const std::string& host : hosts) {
+      node.host = host;
+      ASSAY_CHECK(store_.add_node(job.stored, node));
+    }
+    return {};
+  }
+
+  const Plan& plan_;
+  const RunOptions& options_;
+  ChainStore store_;
+  Fd results_;
+  Progress progress_;
+  Interrupts interrupts_;
+  Availability availability_;
+  std::vector<Job> jobs_;
+  std::int64_t run_id_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+bool RunResult::all_passed() const {
+  return std::all_of(stages.begin(), stages.end(),
+                     [](const StageResult& stage) { return stage.outcome.passed(); });
+}
+
+Result<RunResult> run_plan(const Plan& plan, const RunOptions& options) {
+  const std::filesystem::path store =
+      options.store_path.empty() ? std::filesystem::path(plan.folder) / "chain.db"
+                                 : std::filesystem::path(options.store_path);
+  std::error_code error;
+  std::filesystem::create_directories(plan.folder, error);
+  if (error) return fail(fmt::format("cannot make {}: {}", plan.folder, error.message()));
+  ASSAY_TRY(ChainStore opened, ChainStore::open(store, OpenMode::create));
+  ASSAY_TRY(Fd results, open_for_append(plan.results_log));
+  return Runner(plan, options, std::move(opened), std::move(results)).run();
+}
+
+std::string time_table(const RunResult& result, Seconds budget) {
+  std::string text;
+  for (const StageResult& stage : result.stages) {
+    text += fmt::format("{:8.1f} s {:5.1f}%  {}{}\n", stage.outcome.seconds,
+                        100 * stage.outcome.seconds / std::max(result.seconds, 1e-9), stage.name,
+                        stage.kept ? " (kept)" : "");
+  }
+  text += fmt::format("{:8.1f} s in all, {:.0f}% of the budget of {:g} s{}\n", result.seconds,
+                      100 * result.seconds / std::max(budget.count(), 1e-9), budget.count(),
+                      result.seconds > budget.count() ? ": OVER BUDGET" : "");
+  return text;
+}
+
+}  // namespace assay

@@ -1,0 +1,50 @@
+#pragma once
+
+// Runs a plan: stages in order, several at a time where devices allow, each only when what it needs
+// was made by this run; results to the store and to TIPC's results log.
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "chain/plan.h"
+#include "chain/stage_run.h"
+
+namespace assay {
+
+struct RunOptions {
+  Limits limits{Seconds(900), Seconds(300)};
+  std::size_t jobs = 1;        // stages at a time
+  bool resume = false;         // keep what an earlier run of this store has passed and left unchanged
+  Seconds budget{900};         // for the whole model; told, not enforced
+  Seconds server_ready{5};     // a server that lives so long is taken as up
+  std::string params_path;
+  std::string store_path;      // empty: "chain.db" in the plan's folder
+  std::vector<std::string> fleet;  // how to start a stage on many machines; see fleet.h
+  std::FILE* progress = nullptr;
+  bool live = false;
+};
+
+struct StageResult {
+  std::string name;
+  StageKind kind = StageKind::train;
+  Outcome outcome;
+  bool kept = false;  // passed in an earlier run (resume)
+};
+
+struct RunResult {
+  std::vector<StageResult> stages;
+  double seconds = 0;
+  bool interrupted = false;
+  bool all_passed() const;
+};
+
+// An error is the engine's own: the store or the results log cannot be written. Everything that
+// stages do wrong is in the result.
+Result<RunResult> run_plan(const Plan& plan, const RunOptions& options);
+
+// "stage seconds share", a line a stage, and the sum against the budget.
+std::string time_table(const RunResult& result, Seconds budget);
+
+}  // namespace assay

@@ -1,0 +1,86 @@
+#include "chain/train_log.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace assay {
+namespace {
+
+struct Spelling {
+  std::string_view written;
+  std::string_view name;
+};
+
+constexpr std::array kSpellings{
+    Spelling{"loss", "loss"},
+    Spelling{"avg_loss", "loss"},
+    Spelling{"batch_cost", "batch_cost"},
+    Spelling{"avg_batch_cost", "batch_cost"},
+    Spelling{"reader_cost", "reader_cost"},
+    Spelling{"avg_reader_cost", "reader_cost"},
+    Spelling{"ips", "ips"},
+    Spelling{"avg_ips", "ips"},
+    Spelling{"max_mem_reserved", "gpu_memory_mb"},
+    Spelling{"max_mem_allocated", "gpu_memory_mb"},
+    Spelling{"acc", "accuracy"},
+    Spelling{"acc1", "accuracy"},
+    Spelling{"top1", "accuracy"},
+    Spelling{"Acc@1", "accuracy"},
+};
+
+bool is_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
+}
+
+std::optional<double> number_at(std::string_view text) {
+  if (text.starts_with("nan") || text.starts_with("NaN")) return std::nan("");
+  if (text.starts_with("inf")) return HUGE_VAL;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return value;
+}
+
+std::string_view known_name(std::string_view written) {
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.written == written) return spelling.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Reading> read_train_line(std::string_view line) {
+  std::vector<Reading> readings;
+  constexpr std::size_t kLongest = 4096;  // a training line is short; a flood's lines need no reading
+  if (line.size() > kLongest) return readings;
+  std::size_t at = 0;
+  while (at < line.size()) {
+    if (!is_name(line[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t start = at;
+    while (at < line.size() && is_name(line[at])) ++at;
+    const std::string_view written = line.substr(start, at - start);
+    const std::string_view name = known_name(written);
+    if (name.empty()) continue;
+    std::size_t value = at;
+    const bool accuracy_mark = written == "Acc@1";
+    if (value < line.size() && (line[value] == ':' || line[value] == '=')) {
+      ++value;
+    } else if (!accuracy_mark) {
+      continue;
+    }
+    while (value < line.size() && line[value] == ' ') ++value;
+    if (const auto number = number_at(line.substr(value))) {
+      readings.push_back({std::string(name), *number});
+    }
+  }
+  return readings;
+}
+
+}  // namespace assay

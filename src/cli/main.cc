@@ -1,0 +1,42 @@
+// assay: tests deep-learning frameworks the way they are used. See docs/ARCHITECTURE.md.
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/verb_api.h"
+#include "cli/verb_slot.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("Tests deep-learning frameworks the way they are used.", "assay");
+  app.require_subcommand(1);
+  const std::vector<assay::Verb> verbs{
+      assay::add_api_verb(app),
+      assay::add_slot_verb(app),
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? assay::kAllGood : assay::kUsage;
+  }
+  for (const assay::Verb& verb : verbs) {
+    if (!verb.app->parsed()) continue;
+    const assay::Result<int> code = verb.run();
+    if (code) return *code;
+    std::fprintf(stderr, "assay: %s\n", code.error().message.c_str());
+    return code.error().kind == assay::ErrorKind::usage ? assay::kUsage : assay::kTrouble;
+  }
+  return assay::kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that dies is an error where it is written to
+  return run(argc, argv);
+}

@@ -1,0 +1,11 @@
+#pragma once
+
+// `assay chain …`: check, run, compare, report.
+
+#include "cli/verb.h"
+
+namespace assay {
+
+Verb add_chain_verb(CLI::App& parent);
+
+}  // namespace assay

@@ -1,0 +1,11 @@
+#pragma once
+
+// `assay timeline …`: merge, analyze, open, record.
+
+#include "cli/verb.h"
+
+namespace assay {
+
+Verb add_timeline_verb(CLI::App& parent);
+
+}  // namespace assay

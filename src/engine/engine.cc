@@ -1,0 +1,112 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "engine/plan.h"
+#include "engine/recorder.h"
+#include "engine/session.h"
+
+namespace assay {
+namespace {
+
+constexpr std::chrono::minutes kImportLimit{3};
+
+std::string_view mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::accuracy: return "accuracy";
+    case Mode::stable: return "accuracy_stable";
+    case Mode::alone: return "paddle_only";
+  }
+  return "";
+}
+
+Status make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder / "lanes", error);
+  if (error) {
+    return usage_error(fmt::format("cannot write to {}: {}; choose another --log_dir",
+                                   folder.string(), error.message()));
+  }
+  return {};
+}
+
+// The servers of the test lane and, unless it is the same framework's or there is none, of the
+// reference lane. They import in the background.
+Result<std::vector<ForkServer>> start_servers(const RunConfig& config) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  std::vector<ForkServer> servers;
+  const auto start = [&](const FrameworkConfig& framework) -> Status {
+    const auto log = config.folder / "lanes" / fmt::format("server-{}.log", framework.name);
+    ASSAY_TRY(ForkServer server, ForkServer::start(framework, package, log));
+    servers.push_back(std::move(server));
+    return {};
+  };
+  ASSAY_CHECK(start(config.test));
+  if (config.mode == Mode::accuracy) ASSAY_CHECK(start(config.reference));
+  return servers;
+}
+
+Result<Policies> load_policies(const RunConfig& config) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
+  ASSAY_TRY(const std::string text, read_file(file));
+  return Policies::parse(text, file.string(), {config.atol, config.rtol, true, {}});
+}
+
+// A run is resumed only as what it was begun as: verdicts of two kinds do not mix.
+Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& frameworks,
+                        RunStore& store) {
+  std::map<std::string, std::string> wanted{
+      {"mode", std::string(mode_name(config.mode))},
+      {"seed", std::to_string(config.seed)},
+      {"atol", fmt::format("{}", config.atol)},
+      {"rtol", fmt::format("{}", config.rtol)},
+      {"device", config.device},
+  };
+  for (const ServerInfo& info : frameworks) wanted[info.framework] = info.version;
+  ASSAY_TRY(const auto found, store.properties());
+  for (const auto& [key, value] : wanted) {
+    const auto stored = found.find(key);
+    if (stored == found.end()) {
+      ASSAY_CHECK(store.set_property(key, value));
+    } else if (stored->second != value) {
+      return usage_error(fmt::format("{} was begun with {} = {}, this run has {}; resume it with "
+                                     "the same, or choose another --log_dir",
+                                     config.folder.string(), key, stored->second, value));
+    }
+  }
+  return store.commit();
+}
+
+}  // namespace
+
+Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
+  ASSAY_CHECK(make_folder(config.folder));
+  ASSAY_TRY(RunStore store, RunStore::open(config.folder, OpenMode::create));
+  ASSAY_TRY(Policies policies, load_policies(config));
+  ASSAY_TRY(std::vector<ForkServer> servers, start_servers(config));
+  if (!config.retest.empty()) {
+    ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten, store.forget_finished(config.retest));
+  }
+  ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
+
+  RunSummary summary;
+  for (ForkServer& server : servers) {
+    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
+    summary.frameworks.push_back(std::move(info));
+  }
+  ASSAY_CHECK(check_properties(config, summary.frameworks, store));
+  if (observer.planned) observer.planned(plan.totals);
+  if (!plan.queue.empty()) {
+    Recorder recorder(config, std::move(policies), store, plan.totals, observer);
+    Session session(config, plan, recorder, store, observer, std::move(servers));
+    ASSAY_TRY(summary.ending, session.run());
+  }
+  summary.totals = plan.totals;
+  return summary;
+}
+
+}  // namespace assay

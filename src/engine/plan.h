@@ -1,0 +1,36 @@
+#pragma once
+
+// From corpus text to a queue of cases: parse, dedupe, resume.
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/run_config.h"
+#include "schedule/queue.h"
+
+namespace assay {
+
+// Canonical texts, many in a block; what it hands out stays where it is.
+class TextPool {
+ public:
+  std::string_view keep(std::string_view text);
+
+ private:
+  static constexpr std::size_t kBlock = 1 << 20;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::size_t used_ = kBlock;
+};
+
+struct Plan {
+  TextPool texts;
+  Queue queue;
+  Totals totals;
+};
+
+// Writes every case to the store and queues those that have not finished there. Lines that do not
+// parse are stored as invalid and counted.
+Result<Plan> make_plan(const RunConfig& config, RunStore& store);
+
+}  // namespace assay

@@ -1,0 +1,51 @@
+#pragma once
+
+// From record to verdict to store; decides what is tried a second time.
+
+#include <map>
+#include <string_view>
+
+#include "engine/run_config.h"
+#include "schedule/queue.h"
+#include "store/run_store.h"
+#include "verdict/judge.h"
+#include "wire/frame.h"
+
+namespace assay {
+
+class Recorder {
+ public:
+  Recorder(const RunConfig& config, Policies policies, RunStore& store, Totals& totals,
+           const RunObserver& observer)
+      : config_(config),
+        policies_(std::move(policies)),
+        store_(store),
+        totals_(totals),
+        observer_(observer) {}
+
+  enum class Decision { finished, failed, again };
+
+  // Judges. A first failure is not yet recorded: `again` asks for a second attempt in fresh lanes.
+  // `failed` is a failure that stands.
+  Result<Decision> take(const QueuedCase& queued, std::span<const std::uint8_t> record_bytes);
+
+  // A case that no record came of, because its slots keep dying.
+  Status give_up(const QueuedCase& queued, std::string message);
+
+ private:
+  struct First {
+    Verdict verdict;
+    bool fresh = false;
+  };
+  Status finish(const QueuedCase& queued, const Verdict& verdict,
+                std::span<const std::uint8_t> record_bytes);
+
+  const RunConfig& config_;
+  Policies policies_;
+  RunStore& store_;
+  Totals& totals_;
+  const RunObserver& observer_;
+  std::map<std::uint64_t, First> firsts_;
+};
+
+}  // namespace assay

@@ -1,0 +1,66 @@
+#pragma once
+
+// What a run is to do, as the command line and assay.toml say it.
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lane/fork_server.h"
+#include "store/run_store.h"
+#include "verdict/judge.h"
+
+namespace assay {
+
+struct Sources {
+  std::vector<std::string> configs;   // single cases
+  std::vector<std::string> patterns;  // corpus files, or glob patterns of them
+};
+
+struct RunConfig {
+  Sources sources;
+  Mode mode = Mode::accuracy;
+  FrameworkConfig test;
+  FrameworkConfig reference;  // unused in Mode::alone
+  std::filesystem::path folder;
+  std::uint32_t slots = 1;
+  std::string device = "cpu";
+  double atol = 0.01;
+  double rtol = 0.01;
+  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
+  std::uint64_t memory_budget = 0;          // bytes for all slots together
+  std::vector<Outcome> retest;              // outcomes that are run again
+  bool exit_on_error = false;
+};
+
+// Counted as verdicts come in.
+struct Totals {
+  std::array<std::uint64_t, kOutcomes.size()> outcomes{};
+  std::uint64_t finished = 0;  // in this session
+  std::uint64_t planned = 0;   // still to run when the session began
+  std::uint64_t earlier = 0;   // finished in earlier sessions
+  std::uint64_t invalid_lines = 0;
+  std::uint64_t duplicates = 0;
+};
+
+enum class RunEnding { complete, interrupted, stopped_on_error };
+
+struct RunSummary {
+  Totals totals;
+  std::vector<ServerInfo> frameworks;
+  RunEnding ending = RunEnding::complete;
+};
+
+// Told as things happen, on the engine's thread.
+struct RunObserver {
+  std::function<void(const Totals&)> planned;
+  std::function<void(const FinishedCase&, const Totals&)> finished;
+  std::function<void(const std::string&)> note;  // a line for people: a lane was replaced, …
+};
+
+}  // namespace assay

@@ -1,0 +1,244 @@
+#pragma once
+
+// One element of a tensor from its plan: the functions that host and CUDA share.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "fill/grid.h"
+#include "fill/hd.h"
+#include "fill/numbers.h"
+#include "fill/philox.h"
+#include "fill/plan.h"
+
+namespace assay {
+
+// A draw as a number in [0, 1): all of 16 bits, 24 of 32, 53 of 64. Exact.
+template <typename Real, int kWidth>
+ASSAY_HD Real unit(std::uint64_t draw) {
+  if constexpr (kWidth == 16) {
+    return ieee::mul(static_cast<Real>(static_cast<std::int32_t>(draw)),
+                     static_cast<Real>(0x1p-16));
+  } else if constexpr (kWidth == 32) {
+    return ieee::mul(static_cast<Real>(static_cast<std::int32_t>(draw >> 8)),
+                     static_cast<Real>(0x1p-24));
+  } else {
+    return ieee::mul(static_cast<Real>(static_cast<std::int64_t>(draw >> 11)),
+                     static_cast<Real>(0x1p-53));
+  }
+}
+
+// How wide the draws of a real type are: two values of at most 16 bits come from one word.
+template <typename T>
+inline constexpr int kRealDrawWidth = sizeof(T) <= 2 ? 16 : 8 * static_cast<int>(sizeof(T));
+
+// A number below `count`, evenly: the draw times count over 2^width (the bias is below
+// count / 2^width, which the choice of the width keeps under 1/256).
+ASSAY_HD std::uint64_t below(std::uint64_t draw, int width, std::uint64_t count) {
+  if (width == 64) return ieee::multiply_high(draw, count);
+  return draw * count >> width;
+}
+
+template <typename Real>
+ASSAY_HD Real clamp_to(const FillPlan& plan, Real value) {
+  return ieee::larger(ieee::smaller(value, static_cast<Real>(plan.top)),
+                      static_cast<Real>(plan.low));
+}
+
+// Whole number first + k as a T: an integer of the type, or the nearest float inside the range.
+template <typename T>
+ASSAY_HD T whole_value(const FillPlan& plan, std::uint64_t k) {
+  const std::uint64_t value = plan.first + k;
+  if constexpr (kIsFloat<T>) {
+    return rounded<T>(clamp_to(plan, static_cast<double>(static_cast<std::int64_t>(value))));
+  } else if constexpr (std::is_same_v<T, Boolean>) {
+    return {static_cast<std::uint8_t>(value)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// Uniform in [low, high): the product is rounded, so the upper end is cut back to the last value
+// inside; the lower end needs nothing, since rounding is monotone and low is a value of the type.
+template <typename T>
+ASSAY_HD T uniform_value(RealOf<T> low, RealOf<T> span, RealOf<T> top, std::uint64_t draw) {
+  const auto u = unit<RealOf<T>, kRealDrawWidth<T>>(draw);
+  return rounded<T>(ieee::smaller(ieee::add(low, ieee::mul(u, span)), top));
+}
+
+// The value of one part that a draw of plan.draw_width bits gives. T is a part's type.
+template <typename T>
+ASSAY_HD T linear_value(const FillPlan& plan, std::uint64_t draw) {
+  if constexpr (kIsFloat<T>) {
+    using Real = RealOf<T>;
+    if (!plan.whole) {
+      return uniform_value<T>(static_cast<Real>(plan.low), static_cast<Real>(plan.span),
+                              static_cast<Real>(plan.top), draw);
+    }
+  }
+  return whole_value<T>(plan, below(draw, plan.draw_width, plan.count));
+}
+
+// Position of element `index` in a permutation of 0 … extent-1: an alternating Feistel network over
+// the next power of two, walked until it falls inside (less than two steps on average). `keys` are
+// four random words. Black and Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
+ASSAY_HD std::uint64_t permuted(std::uint64_t index, std::uint64_t extent,
+                                const PhiloxBlock& keys) {
+  int bits = 0;
+  while (bits < 64 && (extent - 1) >> bits != 0) ++bits;
+  if (bits < 2) return bits == 0 ? 0 : index ^ (keys.word[0] & 1);
+  const int low_bits = bits / 2;
+  const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;
+  const std::uint64_t high_mask = (std::uint64_t{1} << (bits - low_bits)) - 1;
+  std::uint64_t low = index & low_mask;
+  std::uint64_t high = index >> low_bits;
+  do {
+    for (int round = 0; round < 6; ++round) {
+      const bool into_high = round % 2 == 0;
+      // The half beside its round's key and number, mixed by multiply, fold, multiply, fold.
+      const std::uint64_t key = keys.word[round % 4] + (static_cast<std::uint64_t>(round) << 32);
+      std::uint64_t mix = ((into_high ? low : high) ^ key << 20) * 0x9E3779B97F4A7C15;
+      mix = (mix ^ mix >> 32) * 0xD6E8FEB86659FD93;
+      mix ^= mix >> 32;
+      if (into_high) {
+        high ^= mix & high_mask;
+      } else {
+        low ^= mix & low_mask;
+      }
+    }
+  } while ((high << low_bits | low) >= extent);
+  return high << low_bits | low;
+}
+
+// distinct: the value at position p of `extent`.
+template <typename T>
+ASSAY_HD T distinct_value(const FillPlan& plan, std::uint64_t p) {
+  if constexpr (kIsFloat<T>) {
+    if (!plan.whole) {
+      const std::uint64_t step =
+          p * plan.grid_step_whole + ieee::multiply_high(p, plan.grid_step_fraction);
+      return rounded<T>(grid_value(plan.grid_first + static_cast<std::int64_t>(step),
+                                   Traits<T>::kMantissa, plan.grid_exponent));
+    }
+  }
+  return whole_value<T>(plan, p % plan.count);
+}
+
+// A draw of any width as a double in [0, 1); exact.
+ASSAY_HD double unit_of(std::uint64_t draw, int width) {
+  if (width == 64) return unit<double, 64>(draw);
+  return ieee::mul(static_cast<double>(draw), width == 16 ? 0x1p-16 : 0x1p-32);
+}
+
+// The value at a place u in [0, 1) of the range; monotone in u.
+template <typename T>
+ASSAY_HD T value_at(const FillPlan& plan, double u) {
+  if (!plan.whole) {
+    if constexpr (kIsFloat<T>) {
+      const double value = ieee::add(plan.low, ieee::mul(u, plan.span));
+      return rounded<T>(clamp_to(plan, value));
+    }
+  }
+  const double place = ieee::mul(u, static_cast<double>(plan.count));
+  const std::uint64_t k = place < 0x1p64 ? static_cast<std::uint64_t>(place) : plan.count;
+  return whole_value<T>(plan, ieee::smaller(k, plan.count - 1));
+}
+
+template <typename T>
+ASSAY_HD T box_value(const FillPlan& plan, Draws& draws, std::uint64_t index) {
+  const std::uint64_t corner = index % 4;  // x1, y1, x2, y2
+  const std::uint64_t near_draw = draws.draw(32, index - (corner & 2));
+  const std::uint64_t far_draw = draws.draw(32, index - (corner & 2) + 2);
+  if (plan.whole) {
+    // x1 < half ≤ x2, for a range of at least two numbers.
+    const std::uint64_t half = plan.count / 2;
+    const std::uint64_t rest = plan.count - half;
+    const bool near = corner < 2;
+    const std::uint64_t k =
+        ieee::multiply_high((near ? near_draw : far_draw) << 32, near ? half : rest);
+    return whole_value<T>(plan, near ? k : half + k);
+  }
+  const double x1 = ieee::mul(0.5, unit<double, 32>(near_draw));
+  if (corner < 2) return value_at<T>(plan, x1);
+  const double size = ieee::add(0.0625, ieee::mul(0.4375, unit<double, 32>(far_draw)));
+  return value_at<T>(plan, ieee::add(x1, size));
+}
+
+// Component `part` (0 real, 1 imaginary) of element (row, column) of a symmetric matrix.
+template <typename T>
+ASSAY_HD T matrix_value(const FillPlan& plan, Draws& draws, std::uint64_t index, int parts,
+                        int part) {
+  const std::uint64_t size = plan.extent;
+  const std::uint64_t row = index / size % size;
+  const std::uint64_t column = index % size;
+  const std::uint64_t matrix = index - row * size - column;
+  const bool below_diagonal = row > column;
+  const std::uint64_t source = below_diagonal ? matrix + column * size + row : index;
+  const auto noise =
+      linear_value<T>(plan, draws.draw(plan.draw_width, source * static_cast<std::uint64_t>(parts) +
+                                                            static_cast<std::uint64_t>(part)));
+  const bool raised = plan.kind == FillKind::positive_definite && row == column;
+  if constexpr (kIsFloat<T>) {
+    using Real = RealOf<T>;
+    if (part == 1 && row == column) return rounded<T>(Real{0});
+    if (part == 1 && below_diagonal) return rounded<T>(-real_of(noise));
+    return raised ? rounded<T>(ieee::add(real_of(noise), static_cast<Real>(plan.diagonal))) : noise;
+  } else if constexpr (std::is_same_v<T, Boolean>) {
+    return raised ? Boolean{1} : noise;
+  } else {
+    return raised ? static_cast<T>(plan.diagonal) : noise;
+  }
+}
+
+// The value that `constant` has in a real part.
+template <typename T>
+ASSAY_HD T constant_value(const FillPlan& plan) {
+  if constexpr (kIsFloat<T>)
+    return rounded<T>(plan.low);
+  else
+    return whole_value<T>(plan, 0);
+}
+
+// The two streams of a tensor: its values' draws, and the keys of its permutations.
+struct TensorDraws {
+  Draws values;
+  Draws keys;
+  ASSAY_HD explicit TensorDraws(const Stream& stream) : values(stream), keys(companion(stream)) {}
+};
+
+// Component `part` (of `parts`: 0 real, 1 imaginary) of element `index`, for every kind. T is a
+// part's type.
+template <typename T>
+ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t index, int parts,
+                      int part) {
+  const std::uint64_t place =
+      index * static_cast<std::uint64_t>(parts) + static_cast<std::uint64_t>(part);
+  switch (plan.kind) {
+    case FillKind::constant:
+      if constexpr (kIsFloat<T>) {
+        if (part == 1) return rounded<T>(RealOf<T>{0});
+      }
+      return constant_value<T>(plan);
+    case FillKind::symmetric:
+    case FillKind::positive_definite:
+      return matrix_value<T>(plan, draws.values, index, parts, part);
+    case FillKind::boxes:
+      return box_value<T>(plan, draws.values, index);
+    case FillKind::distinct:
+      if (part == 1) break;
+      return distinct_value<T>(
+          plan, permuted(index % plan.extent, plan.extent, draws.keys.block(index / plan.extent)));
+    case FillKind::increasing: {
+      if (part == 1) break;
+      const double u = unit_of(draws.values.draw(plan.draw_width, place), plan.draw_width);
+      const double rank = static_cast<double>(index % plan.extent);
+      return value_at<T>(plan, ieee::div(ieee::add(rank, u), static_cast<double>(plan.extent)));
+    }
+    case FillKind::uniform:
+    case FillKind::integers:
+      break;
+  }
+  return linear_value<T>(plan, draws.values.draw(plan.draw_width, place));
+}
+
+}  // namespace assay

@@ -1,0 +1,79 @@
+#pragma once
+
+// Values of tensors. Element i of tensor t of case c is a pure function of (seed, c, t, i) and the
+// rule: any part of any tensor can be made anywhere, in any order, with the same bits on every host
+// (with or without AVX2) and, through fill_cuda.h, on a GPU.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "case/dtype.h"
+
+namespace assay {
+
+// The version of the values: a change of any bit that fill() writes must raise it, since stored
+// checksums of inputs are compared over runs.
+inline constexpr int kFillVersion = 1;
+
+struct FillKey {
+  std::uint64_t seed = 0;
+  std::uint64_t case_id = 0;
+  std::uint32_t tensor = 0;
+};
+
+// The order is part of the wire format: append only.
+enum class FillKind : std::uint8_t {
+  // Reals, evenly in [low, high). Integers and bool: as `integers`.
+  uniform,
+  // Whole numbers, evenly in [low, high), in any dtype; bool takes those of 0 and 1 that are
+  // inside.
+  integers,
+  // Every `extent` elements are a random permutation of `extent` values that go up in [low, high);
+  // so with extent = element count all differ, with the last dimension's length every row does.
+  // Reals are the coarsest binary grid that has enough values; integers are low, low + 1, … . Where
+  // the range has fewer values than `extent`, each occurs equally often, give or take one.
+  distinct,
+  // Goes up (never down) along a last dimension of length `extent`, evenly from low to high.
+  increasing,
+  // Square matrices of `extent` rows in the last two dimensions, a[i][j] = a[j][i] in [low, high).
+  // Complex: Hermitian.
+  symmetric,
+  // The same, plus extent · max(|low|, |high|) + 1 (and rounding's slack) on the diagonal: strictly
+  // diagonally dominant, as long as that is in the dtype's range. Integers have that number alone
+  // on
+  // the diagonal; bool has true.
+  positive_definite,
+  // Last dimension 4: x1, y1, x2, y2 in [low, high) with x1 < x2 and y1 < y2; a box is at least a
+  // sixteenth of the range wide and high (integers: 1). Complex: as `uniform`.
+  boxes,
+  // low everywhere (complex: low + 0i; bool: low ≠ 0; integers: nearest inside the dtype).
+  constant,
+};
+
+// What to make. The limits are first cut to what the dtype holds (float32 and float64: to half of
+// its largest number, so that their difference is finite). For every kind but `constant` and the
+// diagonal of `positive_definite`, a value v of the tensor, after rounding to the dtype, keeps
+// low ≤ v < high. A range that holds no value of the dtype gives the constant low.
+// In complex tensors both parts follow the rule, except that only the real part of `distinct` and
+// `increasing` is ordered; the imaginary part is uniform.
+struct FillRule {
+  FillKind kind = FillKind::uniform;
+  double low = 0;
+  double high = 1;
+  std::int64_t extent = 1;  // see the kinds; less than 1 is read as 1
+};
+
+// Float and complex: uniform in [-0.5, 0.5), as engineV2 has it. bool: a fair coin. int8 and uint8:
+// their full range; wider integers: [-1000, 1000), unsigned [0, 1000).
+FillRule default_rule(DType dtype);
+
+// Writes the elements first_element, first_element + 1, … of the tensor over `out`, whose size is a
+// multiple of the element size. No alignment is needed.
+void fill(const FillRule& rule, const FillKey& key, DType dtype, std::span<std::byte> out,
+          std::uint64_t first_element = 0);
+
+// XXH3_64 of the bytes: what lanes compare to show that they had the same inputs.
+std::uint64_t checksum(std::span<const std::byte> bytes);
+
+}  // namespace assay

@@ -1,0 +1,187 @@
+// Compiled with -mavx2 -mf16c; nothing here may run before best_fill_kernels() has looked at the
+// processor, and nothing here may be an inline function that other files share and the compiler
+// does not inline (see ASSAY_HD).
+
+#include <immintrin.h>
+
+#include "fill/element.h"
+#include "fill/kernels.h"
+#include "fill/numbers.h"
+
+namespace assay {
+namespace {
+
+// Four blocks at once, one in each 64-bit lane; of a lane only the low 32 bits count, so that
+// products need no shuffling.
+struct FourBlocks {
+  __m256i word[4];
+};
+
+inline void round_once(FourBlocks& b, __m256i key0, __m256i key1) {
+  const __m256i product0 = _mm256_mul_epu32(b.word[0], _mm256_set1_epi64x(kPhiloxMultiplier0));
+  const __m256i product1 = _mm256_mul_epu32(b.word[2], _mm256_set1_epi64x(kPhiloxMultiplier1));
+  b.word[0] = _mm256_xor_si256(_mm256_srli_epi64(product1, 32), _mm256_xor_si256(b.word[1], key0));
+  b.word[2] = _mm256_xor_si256(_mm256_srli_epi64(product0, 32), _mm256_xor_si256(b.word[3], key1));
+  b.word[1] = product1;
+  b.word[3] = product0;
+}
+
+inline __m256i lanes(std::uint32_t value) { return _mm256_set1_epi64x(value); }
+
+// The number of each lane's block beyond the first: in this order the words of a block come out
+// side by side from the two unpackings below.
+inline FourBlocks counters(const Stream& stream, std::uint64_t first_block) {
+  const __m256i number = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first_block)),
+                                          _mm256_set_epi64x(3, 1, 2, 0));
+  return {{number, _mm256_srli_epi64(number, 32), lanes(stream.nonce[0]), lanes(stream.nonce[1])}};
+}
+
+inline void store_blocks(const FourBlocks& b, std::byte* out) {
+  const __m256i first = _mm256_blend_epi32(b.word[0], _mm256_slli_epi64(b.word[1], 32), 0xAA);
+  const __m256i second = _mm256_blend_epi32(b.word[2], _mm256_slli_epi64(b.word[3], 32), 0xAA);
+  auto* target = reinterpret_cast<__m256i*>(out);
+  _mm256_store_si256(target, _mm256_unpacklo_epi64(first, second));
+  _mm256_store_si256(target + 1, _mm256_unpackhi_epi64(first, second));
+}
+
+// The keys of all rounds, broadcast.
+struct RoundKeys {
+  __m256i key[kFillRounds][2];
+  explicit RoundKeys(const Stream& stream) {
+    for (std::uint32_t round = 0; round < kFillRounds; ++round) {
+      key[round][0] = lanes(stream.key[0] + round * kPhiloxWeyl0);
+      key[round][1] = lanes(stream.key[1] + round * kPhiloxWeyl1);
+    }
+  }
+};
+
+void words(const Stream& stream, std::uint64_t first_block, std::size_t blocks, std::byte* out) {
+  const RoundKeys keys(stream);
+  std::size_t i = 0;
+  for (; i + 8 <= blocks; i += 8) {
+    FourBlocks a = counters(stream, first_block + i);
+    FourBlocks b = counters(stream, first_block + i + 4);
+    for (const auto& key : keys.key) {
+      round_once(a, key[0], key[1]);
+      round_once(b, key[0], key[1]);
+    }
+    store_blocks(a, out + i * 16);
+    store_blocks(b, out + i * 16 + 64);
+  }
+  for (; i < blocks; ++i) store(out + i * 16, block_of(stream, first_block + i));
+}
+
+inline __m256i load_vector(const std::byte* bytes) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
+}
+inline void store_vector(std::byte* bytes, __m256i value) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), value);
+}
+
+// The limits of a uniform range in the arithmetic type.
+struct FloatRange {
+  float low;
+  float span;
+  float top;
+  explicit FloatRange(const FillPlan& plan)
+      : low(static_cast<float>(plan.low)),
+        span(static_cast<float>(plan.span)),
+        top(static_cast<float>(plan.top)) {}
+  __m256 place(__m256 u) const {
+    const __m256 value = _mm256_add_ps(_mm256_set1_ps(low), _mm256_mul_ps(u, _mm256_set1_ps(span)));
+    return _mm256_min_ps(value, _mm256_set1_ps(top));
+  }
+  // Of eight whole numbers, each times `scale`.
+  __m256 place(__m256i draws, float scale) const {
+    return place(_mm256_mul_ps(_mm256_cvtepi32_ps(draws), _mm256_set1_ps(scale)));
+  }
+};
+
+void uniform_float32(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  const FloatRange range(plan);
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256i word = _mm256_srli_epi32(load_vector(draws + i * 4), 8);
+    store_vector(out + i * 4, _mm256_castps_si256(range.place(word, 0x1p-24F)));
+  }
+  for (; i < n; ++i) {
+    const auto draw = load<std::uint32_t>(draws + i * 4);
+    store(out + i * 4, uniform_value<float>(range.low, range.span, range.top, draw));
+  }
+}
+
+// Eight finite floats to bfloat16, each in the low half of its lane.
+inline __m256i to_bfloat16(__m256 values) {
+  const __m256i bits = _mm256_castps_si256(values);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i nearest = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF)));
+  return _mm256_srli_epi32(nearest, 16);
+}
+
+// Sixteen draws of 16 bits lie two to a lane: the even ones are the low halves.
+void uniform_bfloat16(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  const FloatRange range(plan);
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const __m256i pair = load_vector(draws + i * 2);
+    const __m256i even = _mm256_and_si256(pair, _mm256_set1_epi32(0xFFFF));
+    const __m256i odd = _mm256_srli_epi32(pair, 16);
+    const __m256i low = to_bfloat16(range.place(even, 0x1p-16F));
+    const __m256i high = to_bfloat16(range.place(odd, 0x1p-16F));
+    store_vector(out + i * 2, _mm256_or_si256(low, _mm256_slli_epi32(high, 16)));
+  }
+  for (; i < n; ++i) {
+    const auto draw = load<std::uint16_t>(draws + i * 2);
+    store(out + i * 2, uniform_value<BFloat16>(range.low, range.span, range.top, draw));
+  }
+}
+
+void uniform_float16(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  const FloatRange range(plan);
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(draws + i * 2));
+    const __m256 values = range.place(_mm256_cvtepu16_epi32(eight), 0x1p-16F);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * 2),
+                     _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  for (; i < n; ++i) {
+    const auto draw = load<std::uint16_t>(draws + i * 2);
+    store(out + i * 2, uniform_value<Float16>(range.low, range.span, range.top, draw));
+  }
+}
+
+// 53-bit whole numbers to double, exactly: the halves are placed in the significands of 2^84 and
+// 2^52, whose offsets are then taken away.
+inline __m256d to_double(__m256i value) {
+  const __m256i high =
+      _mm256_or_si256(_mm256_srli_epi64(value, 32), _mm256_castpd_si256(_mm256_set1_pd(0x1p84)));
+  const __m256i low = _mm256_blend_epi32(value, _mm256_castpd_si256(_mm256_set1_pd(0x1p52)), 0xAA);
+  const __m256d offset = _mm256_set1_pd(0x1p84 + 0x1p52);
+  return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), offset), _mm256_castsi256_pd(low));
+}
+
+void uniform_float64(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const __m256d u = _mm256_mul_pd(to_double(_mm256_srli_epi64(load_vector(draws + i * 8), 11)),
+                                    _mm256_set1_pd(0x1p-53));
+    const __m256d value =
+        _mm256_add_pd(_mm256_set1_pd(plan.low), _mm256_mul_pd(u, _mm256_set1_pd(plan.span)));
+    store_vector(out + i * 8, _mm256_castpd_si256(_mm256_min_pd(value, _mm256_set1_pd(plan.top))));
+  }
+  for (; i < n; ++i) {
+    const auto draw = load<std::uint64_t>(draws + i * 8);
+    store(out + i * 8, uniform_value<double>(plan.low, plan.span, plan.top, draw));
+  }
+}
+
+}  // namespace
+
+const FillKernels& avx2_fill_kernels() {
+  static constexpr FillKernels kernels{words, uniform_float16, uniform_bfloat16, uniform_float32,
+                                       uniform_float64};
+  return kernels;
+}
+
+}  // namespace assay

@@ -1,0 +1,27 @@
+#pragma once
+
+// The numbers of a floating-point format, counted: number 0 is zero, number n the n-th value above
+// it, number -n its negative. With a quantum coarser than the format's own it counts a subset that
+// is evenly spaced near zero and keeps the format's spacing where that is wider.
+
+#include <cstdint>
+
+#include "fill/hd.h"
+
+namespace assay {
+
+// The value of a grid number; exact. The quantum is 2^exponent, exponent ≥ -1022.
+ASSAY_HD double grid_value(std::int64_t number, int mantissa, int exponent) {
+  const bool negative = number < 0;
+  const std::uint64_t magnitude =
+      negative ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
+  const std::uint64_t octave = magnitude >> mantissa;
+  const std::uint64_t hidden = std::uint64_t{1} << mantissa;
+  const std::uint64_t significand = octave == 0 ? magnitude : (magnitude & (hidden - 1)) | hidden;
+  const int shift = octave == 0 ? 0 : static_cast<int>(octave) - 1;
+  const double value =
+      ieee::mul(static_cast<double>(significand), ieee::power_of_two(exponent + shift));
+  return negative ? -value : value;
+}
+
+}  // namespace assay

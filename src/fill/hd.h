@@ -1,0 +1,76 @@
+#pragma once
+
+// What lets one source text be compiled for the host and for CUDA and give the same bits.
+// All arithmetic on values goes through the functions here: each is one IEEE operation, rounded to
+// nearest, and never contracted. (The host is compiled with -ffp-contract=off; on the device the
+// __f*_rn intrinsics are what nvcc does not fuse.)
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+static_assert(std::endian::native == std::endian::little, "values are laid out little-endian");
+
+// always_inline on the host: the same function is compiled with and without AVX2, and the linker
+// must never pick the AVX2 copy for a machine that has none.
+#ifdef __CUDACC__
+#define ASSAY_HD __host__ __device__ inline
+#else
+#define ASSAY_HD inline __attribute__((always_inline))
+#endif
+
+namespace assay::ieee {
+
+ASSAY_HD std::uint32_t bits_of(float value) { return __builtin_bit_cast(std::uint32_t, value); }
+ASSAY_HD std::uint64_t bits_of(double value) { return __builtin_bit_cast(std::uint64_t, value); }
+ASSAY_HD float float_of(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+ASSAY_HD double double_of(std::uint64_t bits) { return __builtin_bit_cast(double, bits); }
+
+#ifdef __CUDA_ARCH__
+ASSAY_HD float add(float a, float b) { return __fadd_rn(a, b); }
+ASSAY_HD float sub(float a, float b) { return __fsub_rn(a, b); }
+ASSAY_HD float mul(float a, float b) { return __fmul_rn(a, b); }
+ASSAY_HD float div(float a, float b) { return __fdiv_rn(a, b); }
+ASSAY_HD double add(double a, double b) { return __dadd_rn(a, b); }
+ASSAY_HD double sub(double a, double b) { return __dsub_rn(a, b); }
+ASSAY_HD double mul(double a, double b) { return __dmul_rn(a, b); }
+ASSAY_HD double div(double a, double b) { return __ddiv_rn(a, b); }
+#else
+ASSAY_HD float add(float a, float b) { return a + b; }
+ASSAY_HD float sub(float a, float b) { return a - b; }
+ASSAY_HD float mul(float a, float b) { return a * b; }
+ASSAY_HD float div(float a, float b) { return a / b; }
+ASSAY_HD double add(double a, double b) { return a + b; }
+ASSAY_HD double sub(double a, double b) { return a - b; }
+ASSAY_HD double mul(double a, double b) { return a * b; }
+ASSAY_HD double div(double a, double b) { return a / b; }
+#endif
+
+// a·b + c with one rounding.
+ASSAY_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+ASSAY_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+template <typename T>
+ASSAY_HD T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+template <typename T>
+ASSAY_HD T larger(T a, T b) {
+  return a < b ? b : a;
+}
+
+// 2^exponent for exponents of normal numbers, -1022 to 1023.
+ASSAY_HD double power_of_two(int exponent) {
+  return double_of(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
+// The high 64 bits of a·b.
+ASSAY_HD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#ifdef __CUDA_ARCH__
+  return __umul64hi(a, b);
+#else
+  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
+#endif
+}
+
+}  // namespace assay::ieee

@@ -1,0 +1,50 @@
+#pragma once
+
+// The inner loops of fill(), once in plain C++ and once with AVX2; both give the same bits.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "fill/fill.h"
+#include "fill/philox.h"
+#include "fill/plan.h"
+
+namespace assay {
+
+// Uniform reals from n consecutive draws (of plan.draw_width bits) to n elements.
+using UniformLoop = void (*)(const FillPlan& plan, const std::byte* draws, std::size_t n,
+                             std::byte* out);
+
+struct FillKernels {
+  // Writes whole blocks of the stream, 16 bytes each; `out` is aligned to 32 bytes.
+  void (*words)(const Stream& stream, std::uint64_t first_block, std::size_t blocks,
+                std::byte* out);
+  UniformLoop float16;
+  UniformLoop bfloat16;
+  UniformLoop float32;
+  UniformLoop float64;
+};
+
+const FillKernels& portable_fill_kernels();
+const FillKernels& avx2_fill_kernels();
+// The fastest that this machine can run.
+const FillKernels& best_fill_kernels();
+
+// fill() with the given loops; for tests and measurements.
+void fill_with(const FillKernels& kernels, const FillRule& rule, const FillKey& key, DType dtype,
+               std::span<std::byte> out, std::uint64_t first_element);
+
+template <typename T>
+ASSAY_HD T load(const std::byte* bytes) {
+  T value;
+  __builtin_memcpy(&value, bytes, sizeof value);
+  return value;
+}
+template <typename T>
+ASSAY_HD void store(std::byte* bytes, T value) {
+  __builtin_memcpy(bytes, &value, sizeof value);
+}
+
+}  // namespace assay

@@ -1,0 +1,51 @@
+#include "lane/address.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+
+namespace assay {
+
+Result<BoundSocket> listen_anywhere(int backlog) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error("socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  // A name of no characters asks the kernel for a free abstract one.
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof(sa_family_t)) != 0) {
+    return errno_error("bind");
+  }
+  socklen_t size = sizeof name;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
+    return errno_error("getsockname");
+  }
+  if (::listen(socket.get(), backlog) != 0) return errno_error("listen");
+  // Without the leading zero byte, which marks an abstract name.
+  const std::size_t length = size - offsetof(sockaddr_un, sun_path) - 1;
+  return BoundSocket{std::move(socket), std::string(name.sun_path + 1, length)};
+}
+
+Result<Fd> connect_to(const std::string& address) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error("socket");
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (address.size() + 1 > sizeof name.sun_path) return fail("address too long");
+  std::memcpy(name.sun_path + 1, address.data(), address.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + address.size());
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&name), size) != 0) {
+    return errno_error("cannot reach the fork server");
+  }
+  ucred peer{};
+  socklen_t peer_size = sizeof peer;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0) {
+    return errno_error("getsockopt");
+  }
+  if (peer.uid != ::getuid()) return fail("the fork server's address belongs to another user");
+  return socket;
+}
+
+}  // namespace assay

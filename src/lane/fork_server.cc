@@ -1,0 +1,118 @@
+#include "lane/fork_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "lane/address.h"
+
+namespace assay {
+namespace {
+
+constexpr int kBacklog = 4096;
+constexpr int kListenFd = 3;
+constexpr int kReadyFd = 4;
+constexpr int kProtocol = 1;
+
+// One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
+// The caches would otherwise grow with each distinct shape.
+constexpr std::array kLaneEnvironment = {
+    "OMP_NUM_THREADS=1",        "OPENBLAS_NUM_THREADS=1",
+    "MKL_NUM_THREADS=1",        "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
+    "LRU_CACHE_CAPACITY=64",    "GLOG_minloglevel=2",
+    "PYTHONDONTWRITEBYTECODE=1", "FLAGS_use_stride_kernel=1",
+};
+
+}  // namespace
+
+Result<LanePackage> LanePackage::find() {
+  ASSAY_TRY(const std::string program, own_executable());
+  const std::filesystem::path bin = std::filesystem::path(program).parent_path();
+  const std::filesystem::path native = bin.parent_path() / "lib";
+  for (std::filesystem::path folder = bin; folder != folder.parent_path();
+       folder = folder.parent_path()) {
+    const std::filesystem::path python = folder / "python";
+    if (std::filesystem::exists(python / "assay" / "lane.py")) return LanePackage{python, native};
+  }
+  return fail("the lane package (python/assay) was not found beside " + program +
+              "; install assay as a whole, or run it from its build folder");
+}
+
+Result<ForkServer> ForkServer::start(const FrameworkConfig& config, const LanePackage& package,
+                                     std::filesystem::path log) {
+  ForkServer server;
+  server.config_ = config;
+  server.package_ = package;
+  server.log_ = std::move(log);
+  ASSAY_TRY(BoundSocket bound, listen_anywhere(kBacklog));
+  server.listener_ = std::move(bound.socket);
+  server.address_ = std::move(bound.address);
+  ASSAY_CHECK(server.launch());
+  return server;
+}
+
+Status ForkServer::launch() {
+  ASSAY_TRY(FdPair ready, make_pipe());
+  ASSAY_TRY(const Fd log, open_for_append(log_));
+  SpawnOptions options;
+  options.argv = {config_.python, "-m", "assay.server", "--framework", config_.name};
+  options.environment.assign(kLaneEnvironment.begin(), kLaneEnvironment.end());
+  options.environment.push_back(
+      fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string()));
+  for (const std::string& entry : config_.environment) options.environment.push_back(entry);
+  options.fds = {{log.get(), 1},
+                 {log.get(), 2},
+                 {listener_.get(), kListenFd},
+                 {ready.second.get(), kReadyFd}};
+  auto process = Process::spawn(options);
+  if (!process) {
+    return fail(fmt::format("{}: {}; name its interpreter with --{}_python, or in assay.toml",
+                            config_.name, process.error().message, config_.name));
+  }
+  process_ = std::move(*process);
+  ready_ = std::move(ready.first);
+  return {};
+}
+
+Status ForkServer::restart() {
+  if (process_.running()) {
+    ASSAY_TRY([[maybe_unused]] const ExitStatus status, process_.wait());
+  }
+  return launch();
+}
+
+Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
+  const std::string who =
+      fmt::format("{} in {}", config_.name, config_.python);
+  std::string line;
+  while (line.empty() || line.back() != '\n') {
+    pollfd wait{ready_.get(), POLLIN, 0};
+    const int got = ::poll(&wait, 1, static_cast<int>(limit.count()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) return fail(fmt::format("{} did not import within {} s", who, limit.count() / 1000));
+    std::array<char, 4096> chunk;
+    const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
+    if (bytes <= 0) {
+      return fail(fmt::format("{} ended before it was ready; see {}", who, log_.string()));
+    }
+    line.append(chunk.data(), static_cast<std::size_t>(bytes));
+  }
+  const auto message = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!message.is_object() || message.value("v", 0) != kProtocol) {
+    return fail(fmt::format("{} speaks another protocol: {}", who, line));
+  }
+  if (message.contains("error")) {
+    return fail(fmt::format("{} cannot be imported: {}; `assay doctor` says how to get it", who,
+                            message["error"].get<std::string>()));
+  }
+  return ServerInfo{message.value("framework", ""), message.value("version", ""),
+                    message.value("python", ""), message.value("apis", std::int64_t{0})};
+}
+
+}  // namespace assay

@@ -1,0 +1,73 @@
+#pragma once
+
+// The fork server of one framework, as the supervisor sees it: a Python process that has imported
+// the framework and forks lanes for slots (python/assay/server.py).
+//
+// The supervisor owns the listening socket, so a server that dies can be replaced while slots wait
+// on the same address.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/result.h"
+
+namespace assay {
+
+struct FrameworkConfig {
+  std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
+  std::string python;                    // the interpreter of its environment
+  std::vector<std::string> environment;  // more "NAME=value" for it
+};
+
+// Where the lane package and its native module lie.
+struct LanePackage {
+  std::filesystem::path python_path;  // folder that holds the package assay
+  std::filesystem::path native_path;  // folder that holds assay_native.abi3.so
+  static Result<LanePackage> find();  // beside or above the running program
+};
+
+struct ServerInfo {
+  std::string framework;
+  std::string version;
+  std::string python;
+  std::int64_t apis = 0;  // APIs in the tables
+};
+
+class ForkServer {
+ public:
+  // Starts the interpreter; the import goes on in the background until wait_ready() says how it
+  // went. What it prints goes to `log`.
+  static Result<ForkServer> start(const FrameworkConfig& config, const LanePackage& package,
+                                  std::filesystem::path log);
+
+  // An error carries the interpreter's own reason: not found, import failed, no answer in time.
+  Result<ServerInfo> wait_ready(std::chrono::milliseconds limit);
+
+  // Replaces a server that has died; slots keep their address.
+  Status restart();
+
+  const std::string& address() const { return address_; }
+  int pidfd() const { return process_.pidfd(); }
+  pid_t pid() const { return process_.pid(); }
+  Result<ExitStatus> wait() { return process_.wait(); }
+  const FrameworkConfig& config() const { return config_; }
+
+ private:
+  ForkServer() = default;
+  Status launch();
+
+  FrameworkConfig config_;
+  LanePackage package_;
+  std::filesystem::path log_;
+  std::string address_;  // in the abstract namespace: no file to leave behind
+  Fd listener_;
+  Fd ready_;
+  Process process_;
+};
+
+}  // namespace assay

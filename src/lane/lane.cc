@@ -1,0 +1,121 @@
+#include "lane/lane.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "lane/address.h"
+
+namespace assay {
+namespace {
+constexpr int kProtocol = 1;
+// A server that was replaced needs its import; beyond this it is not coming back.
+constexpr std::chrono::seconds kSpawnLimit{120};
+}  // namespace
+
+void Lane::kill() const {
+  if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+struct LaneSource::Message {
+  nlohmann::json json;
+  std::vector<Fd> fds;
+};
+
+// nullopt: the server is gone. An empty object: nothing came in time.
+Result<std::optional<LaneSource::Message>> LaneSource::receive(std::chrono::milliseconds limit) {
+  pollfd wait{connection_.get(), POLLIN, 0};
+  int got = -1;
+  do {
+    got = ::poll(&wait, 1, static_cast<int>(limit.count()));
+  } while (got < 0 && errno == EINTR);
+  if (got == 0) return std::optional<Message>(Message{nlohmann::json::object(), {}});
+  std::array<char, 4096> buffer;
+  auto received =
+      receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
+  if (!received || received->bytes == 0) {
+    connection_.reset();
+    return std::optional<Message>();
+  }
+  Message message{nlohmann::json::parse(buffer.data(), buffer.data() + received->bytes, nullptr,
+                                        /*allow_exceptions=*/false),
+                  std::move(received->fds)};
+  if (!message.json.is_object() || message.json.value("v", 0) != kProtocol) {
+    return fail("the fork server speaks another protocol");
+  }
+  return std::optional<Message>(std::move(message));
+}
+
+Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena) {
+  if (!arena) {
+    ASSAY_TRY(wire::Arena made, wire::Arena::create());
+    arena = std::make_shared<wire::Arena>(std::move(made));
+  }
+  arena->header().running.store(wire::kIdle);
+  const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
+  while (std::chrono::steady_clock::now() < give_up) {
+    ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena));
+    if (lane) return std::move(*lane);
+    // The server died under us; the supervisor is starting another on the same address.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return fail("no lane could be forked; the fork server keeps failing");
+}
+
+Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Arena>& arena) {
+  if (!connection_) {
+    ASSAY_TRY(connection_, connect_to(address_));
+  }
+  ASSAY_TRY(FdPair ends, make_socket_pair());
+  ASSAY_TRY(const Fd log, open_for_append(log_));
+  const std::string request = nlohmann::json{{"v", kProtocol}, {"device", device_}}.dump();
+  const std::array fds{ends.second.get(), arena->fd(), log.get()};
+  if (!send_with_fds(connection_.get(), std::as_bytes(std::span(request)), fds)) {
+    connection_.reset();
+    return std::optional<Lane>();
+  }
+  while (true) {
+    ASSAY_TRY(std::optional<Message> message, receive(kSpawnLimit));
+    if (!message) return std::optional<Lane>();
+    if (message->json.contains("error")) return fail(message->json["error"].get<std::string>());
+    if (!message->json.contains("pid")) continue;  // an earlier lane's exit that nobody waits for
+    if (message->fds.size() != 1) return fail("the fork server sent no pidfd");
+    Lane lane;
+    lane.pid_ = message->json["pid"].get<pid_t>();
+    lane.pidfd_ = std::move(message->fds.front());
+    lane.socket_ = std::move(ends.first);
+    lane.arena_ = arena;
+    return std::optional<Lane>(std::move(lane));
+  }
+}
+
+Result<std::optional<LaneExit>> LaneSource::wait_exit(const Lane& lane,
+                                                      std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  bool killed = false;
+  while (connection_) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) {
+      if (!killed) lane.kill();
+      killed = true;
+      left = std::chrono::seconds(1);
+    }
+    ASSAY_TRY(const std::optional<Message> message, receive(left));
+    if (!message) break;
+    if (message->json.value("exited", 0) != lane.pid()) continue;
+    return std::optional<LaneExit>(LaneExit{message->json.value("signal", 0),
+                                            message->json.value("code", 0),
+                                            message->json.value("max_rss_kb", std::uint64_t{0})});
+  }
+  return std::optional<LaneExit>();
+}
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+#pragma once
+
+// A lane, as its slot sees it: a forked process that runs batches of cases.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "wire/arena.h"
+#include "wire/frame.h"
+
+namespace assay {
+
+struct LaneExit {
+  int signal = 0;
+  int code = 0;
+  std::uint64_t max_rss_kb = 0;
+};
+
+// A running lane. Closing it (or letting it go) ends the process: it reads end-of-file, and the
+// pidfd kills it if that is not enough.
+class Lane {
+ public:
+  int socket() const { return socket_.get(); }
+  pid_t pid() const { return pid_; }
+  const std::shared_ptr<wire::Arena>& arena() const { return arena_; }
+  wire::FrameReader& reader() { return reader_; }
+  std::uint64_t cases_run() const { return cases_run_; }
+  void count_cases(std::uint64_t cases) { cases_run_ += cases; }
+
+  Status send(std::span<const std::uint8_t> message) { return wire::send_frame(socket_.get(), message); }
+  void kill() const;
+
+ private:
+  friend class LaneSource;
+  Fd socket_;
+  Fd pidfd_;
+  pid_t pid_ = -1;
+  std::shared_ptr<wire::Arena> arena_;  // shared with answers that still point into it
+  wire::FrameReader reader_;
+  std::uint64_t cases_run_ = 0;
+};
+
+// A slot's connection to a fork server.
+class LaneSource {
+ public:
+  LaneSource(std::string address, std::string device, std::filesystem::path log)
+      : address_(std::move(address)), device_(std::move(device)), log_(std::move(log)) {}
+
+  // Forks a lane. `arena` is reused when given (the results in it are lost), else made anew.
+  // Waits for a server that is being replaced.
+  Result<Lane> spawn(std::shared_ptr<wire::Arena> arena);
+
+  // How a lane ended; kills it if it has not ended within `limit`. nullopt: the server died with
+  // it, so nobody knows.
+  Result<std::optional<LaneExit>> wait_exit(const Lane& lane, std::chrono::milliseconds limit);
+
+ private:
+  struct Message;
+  Result<std::optional<Message>> receive(std::chrono::milliseconds limit);
+  Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena);
+
+  std::string address_;
+  std::string device_;
+  std::filesystem::path log_;
+  Fd connection_;
+};
+
+}  // namespace assay

@@ -1,0 +1,95 @@
+#include "native/case_to_python.h"
+
+#include <string>
+
+namespace assay::native {
+namespace {
+
+Ref convert(const Value& value, const PythonTypes& types);
+
+Ref convert_tensor(const Value& value, const PythonTypes& types) {
+  const TensorSpec spec = value.tensor();
+  Ref shape(PyTuple_New(static_cast<Py_ssize_t>(spec.shape.size())));
+  if (!shape) return nullptr;
+  for (std::size_t i = 0; i < spec.shape.size(); ++i) {
+    PyObject* extent = PyLong_FromLongLong(spec.shape[i]);
+    if (extent == nullptr) return nullptr;
+    PyTuple_SetItem(shape.get(), static_cast<Py_ssize_t>(i), extent);  // takes the reference
+  }
+  const Ref dtype = to_python(name(spec.dtype));
+  const Ref ordinal(PyLong_FromSize_t(value.tensor_ordinal()));
+  if (!dtype || !ordinal) return nullptr;
+  return Ref(PyObject_CallFunctionObjArgs(types.tensor_spec.get(), shape.get(), dtype.get(),
+                                          ordinal.get(), nullptr));
+}
+
+Ref convert_dtype(const Value& value, const PythonTypes& types) {
+  // type(int) and type(numpy.int64) stand where frameworks take either a name or an object.
+  const Ref text = to_python(name(value.dtype()));
+  if (!text) return nullptr;
+  return Ref(PyObject_CallFunctionObjArgs(types.dtype_name.get(), text.get(), nullptr));
+}
+
+Ref convert_list(const Value& value, const PythonTypes& types) {
+  Ref list(PyList_New(0));
+  if (!list) return nullptr;
+  for (const Value child : value.children()) {
+    const Ref item = convert(child, types);
+    if (!item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
+  }
+  return list;
+}
+
+Ref convert_tuple(const Value& value, const PythonTypes& types) {
+  const Ref list = convert_list(value, types);
+  return list ? Ref(PyList_AsTuple(list.get())) : nullptr;
+}
+
+Ref convert_slice(const Value& value, const PythonTypes& types) {
+  const Ref parts = convert_list(value, types);
+  if (!parts) return nullptr;
+  return Ref(PySlice_New(PyList_GetItem(parts.get(), 0), PyList_GetItem(parts.get(), 1),
+                         PyList_GetItem(parts.get(), 2)));
+}
+
+Ref convert(const Value& value, const PythonTypes& types) {
+  switch (value.kind()) {
+    case ValueKind::none: return borrowed(Py_None);
+    case ValueKind::boolean: return borrowed(value.boolean() ? Py_True : Py_False);
+    case ValueKind::integer: return Ref(PyLong_FromLongLong(value.integer()));
+    case ValueKind::big_integer:
+      return Ref(PyLong_FromString(std::string(value.text()).c_str(), nullptr, 10));
+    case ValueKind::floating: return Ref(PyFloat_FromDouble(value.floating()));
+    case ValueKind::complex:
+      return Ref(PyComplex_FromDoubles(value.complex().real(), value.complex().imag()));
+    case ValueKind::string: return to_python(value.text());
+    case ValueKind::ellipsis: return borrowed(Py_Ellipsis);
+    case ValueKind::tensor: return convert_tensor(value, types);
+    case ValueKind::dtype: return convert_dtype(value, types);
+    case ValueKind::list: return convert_list(value, types);
+    case ValueKind::tuple: return convert_tuple(value, types);
+    case ValueKind::slice: return convert_slice(value, types);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PythonCall to_python(const Case& parsed, const PythonTypes& types) {
+  const Ref positional(PyList_New(0));
+  Ref kwargs(PyDict_New());
+  if (!positional || !kwargs) return {};
+  for (const Argument& argument : parsed.arguments()) {
+    const Ref value = convert(argument.value, types);
+    if (!value) return {};
+    if (argument.keyword.empty()) {
+      if (PyList_Append(positional.get(), value.get()) != 0) return {};
+    } else {
+      const Ref key = to_python(argument.keyword);
+      if (!key || PyDict_SetItem(kwargs.get(), key.get(), value.get()) != 0) return {};
+    }
+  }
+  return {Ref(PyList_AsTuple(positional.get())), std::move(kwargs)};
+}
+
+}  // namespace assay::native

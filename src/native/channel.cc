@@ -1,0 +1,71 @@
+#include "native/channel.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace assay::native {
+namespace {
+// A switch to the slot costs 35 to 50 µs: small cases share it, slow ones do not wait.
+constexpr std::int64_t kFlushAfterNs = 1'000'000;
+}  // namespace
+
+Result<Channel> Channel::open(Fd socket, Fd arena) {
+  ASSAY_TRY(wire::Arena mapped, wire::Arena::map(std::move(arena)));
+  return Channel(std::move(socket), std::move(mapped));
+}
+
+Result<std::optional<CurrentJob>> Channel::next_job() {
+  while (batch_ == nullptr || next_index_ == batch_->jobs()->size()) {
+    ASSAY_CHECK(flush());
+    arena_.header().running.store(wire::kIdle, std::memory_order_release);
+    ASSAY_TRY(auto frame, wire::receive_frame(socket_.get()));
+    if (!frame) return std::optional<CurrentJob>();
+    batch_bytes_ = std::move(*frame);
+    ASSAY_TRY(batch_, wire::open<wire::Batch>(batch_bytes_));
+    if (batch_->jobs() == nullptr || batch_->setting() == nullptr) {
+      return fail("a batch without jobs or setting");
+    }
+    next_index_ = 0;
+    arena_.clear();
+    last_flush_ns_ = monotonic_ns();
+  }
+  const wire::LaneJob* job = batch_->jobs()->Get(next_index_);
+  wire::ArenaHeader& header = arena_.header();
+  header.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  header.running.store(next_index_, std::memory_order_release);
+  CurrentJob current;
+  current.index = next_index_++;
+  current.id = job->id();
+  current.text = job->text() != nullptr ? job->text()->string_view() : std::string_view();
+  current.setting = batch_->setting();
+  return std::optional<CurrentJob>(current);
+}
+
+Result<std::uint64_t> Channel::hand_over(std::span<const std::byte> bytes) {
+  ASSAY_TRY(const std::uint64_t offset, arena_.reserve(bytes.size()));
+  if (!bytes.empty()) std::memcpy(arena_.data() + offset, bytes.data(), bytes.size());
+  return offset;
+}
+
+Status Channel::reply(std::span<const std::uint8_t> message) {
+  const auto length = static_cast<std::uint32_t>(message.size());
+  const std::size_t old = pending_.size();
+  pending_.resize(old + sizeof length + message.size());
+  std::memcpy(pending_.data() + old, &length, sizeof length);
+  std::memcpy(pending_.data() + old + sizeof length, message.data(), message.size());
+  const bool last = batch_ != nullptr && next_index_ == batch_->jobs()->size();
+  if (!last && monotonic_ns() - last_flush_ns_ < kFlushAfterNs) return {};
+  return flush();
+}
+
+Status Channel::flush() {
+  if (pending_.empty()) return {};
+  ASSAY_CHECK(write_all(socket_.get(), std::as_bytes(std::span(pending_))));
+  pending_.clear();
+  last_flush_ns_ = monotonic_ns();
+  return {};
+}
+
+}  // namespace assay::native

@@ -1,0 +1,57 @@
+#pragma once
+
+// A lane's end of its channel to the slot: batches come in over a socket, replies go back over it,
+// results go into the arena, which both map.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "case/dtype.h"
+#include "wire/arena.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay::native {
+
+// The job at hand, valid until the next call of next_job().
+struct CurrentJob {
+  std::uint32_t index = 0;  // in its batch
+  std::uint64_t id = 0;
+  std::string_view text;
+  const wire::Setting* setting = nullptr;
+};
+
+class Channel {
+ public:
+  static Result<Channel> open(Fd socket, Fd arena);
+
+  // Blocks for the next job; nullopt when the slot has closed the channel. The arena is empty again
+  // at the start of every batch.
+  Result<std::optional<CurrentJob>> next_job();
+
+  // Copies bytes into the arena, which grows as needed; gives their offset there.
+  Result<std::uint64_t> hand_over(std::span<const std::byte> bytes);
+
+  // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
+  // is a millisecond ago, otherwise together with the next ones.
+  Status reply(std::span<const std::uint8_t> message);
+
+ private:
+  Channel(Fd socket, wire::Arena arena) : socket_(std::move(socket)), arena_(std::move(arena)) {}
+  Status flush();
+
+  Fd socket_;
+  wire::Arena arena_;
+  wire::Bytes batch_bytes_;
+  const wire::Batch* batch_ = nullptr;
+  std::uint32_t next_index_ = 0;
+  wire::Bytes pending_;  // framed replies
+  std::int64_t last_flush_ns_ = 0;
+};
+
+}  // namespace assay::native

@@ -1,0 +1,274 @@
+// The Python module assay_native: a lane's channel, its values, its replies. See python/assay/lane.py
+// for who calls it. One binary for every CPython from 3.10 on (limited API); everything it needs is
+// linked in and hidden, because it lives among other people's symbols.
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+#include <array>
+#include <cstdio>
+#include <optional>
+
+#include "case/case.h"
+#include "case/parser.h"
+#include "fill/fill.h"
+#include "native/case_to_python.h"
+#include "native/channel.h"
+#include "native/python.h"
+#include "native/reply_builder.h"
+
+namespace assay::native {
+namespace {
+
+// Upstream gradients take tensor numbers of their own, above those of any case.
+constexpr std::uint32_t kUpstream = 1U << 31;
+
+struct ModuleState {
+  std::optional<Channel> channel;
+  CurrentJob job;
+  FillKey key;
+  Case parsed;
+  PythonTypes types;
+  std::vector<std::uint64_t> checksums;
+  flatbuffers::FlatBufferBuilder builder;
+  std::int64_t resident_kb = 0;
+};
+
+ModuleState& state_of(PyObject* module) {
+  return **static_cast<ModuleState**>(PyModule_GetState(module));
+}
+
+// Anonymous memory of this process in kB: the arena is file-backed and so left out.
+std::int64_t resident_kb() {
+  const Fd file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  std::array<char, 128> text{};
+  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
+  long long total = 0;
+  long long resident = 0;
+  long long shared = 0;
+  if (std::sscanf(text.data(), "%lld %lld %lld", &total, &resident, &shared) != 3) return 0;
+  return (resident - shared) * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
+  return {reinterpret_cast<std::byte*>(pointer), bytes};
+}
+
+PyObject* none() { return Py_NewRef(Py_None); }
+
+PyObject* die_with_parent(PyObject*, PyObject*) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return none();
+}
+
+PyObject* open_channel(PyObject* module, PyObject* arguments) {
+  int socket = -1;
+  int arena = -1;
+  PyObject* tensor_spec = nullptr;
+  PyObject* dtype_name = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iiOO", &socket, &arena, &tensor_spec, &dtype_name)) {
+    return nullptr;
+  }
+  auto channel = Channel::open(Fd(socket), Fd(arena));
+  if (!channel) return raise(channel.error());
+  ModuleState& state = state_of(module);
+  state.channel.emplace(std::move(*channel));
+  state.types = {borrowed(tensor_spec), borrowed(dtype_name)};
+  return none();
+}
+
+// -> the fields of assay.lane.Job, or None when the slot has closed the channel.
+PyObject* next_job(PyObject* module, PyObject*) {
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  state.resident_kb = resident_kb();
+  auto job = state.channel->next_job();
+  if (!job) return raise(job.error());
+  if (!*job) return none();
+  state.job = **job;
+  state.key = {state.job.setting->seed(), state.job.id, 0};
+  state.checksums.clear();
+  if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
+    return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
+  }
+  state.checksums.assign(state.parsed.tensor_count(), 0);
+  PythonCall call = to_python(state.parsed, state.types);
+  const Ref api = to_python(state.parsed.api());
+  if (!call.args || !call.kwargs || !api) return nullptr;
+  const wire::Setting& setting = *state.job.setting;
+  return Py_BuildValue("OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
+                       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
+                       setting.backward() ? Py_True : Py_False,
+                       setting.reference() ? Py_True : Py_False,
+                       setting.known_only() ? Py_True : Py_False,
+                       // Frameworks take seeds of 63 bits.
+                       static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
+}
+
+struct Target {
+  unsigned int tensor = 0;
+  unsigned long long pointer = 0;
+  Py_ssize_t count = 0;
+  int dtype = 0;
+
+  DType type() const { return static_cast<DType>(dtype); }
+  std::span<std::byte> memory() const {
+    return memory_at(pointer, static_cast<std::size_t>(count) * size_of(type()));
+  }
+  bool valid() const {
+    return dtype >= 0 && static_cast<std::size_t>(dtype) < kDTypes.size() && count >= 0;
+  }
+};
+
+void record_checksum(ModuleState& state, const Target& target) {
+  if (target.tensor < state.checksums.size()) {
+    state.checksums[target.tensor] = checksum(target.memory());
+  }
+}
+
+// fill(tensor, pointer, count, dtype[, kind, low, high, extent]): by rule, or by the dtype's default.
+PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
+  Target target;
+  int kind = -1;
+  FillRule rule;
+  long long extent = 0;
+  if (!PyArg_ParseTuple(arguments, "IKni|iddL", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype, &kind, &rule.low, &rule.high, &extent)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
+  rule.kind = static_cast<FillKind>(kind);
+  rule.extent = extent;
+  if (kind < 0) rule = default_rule(target.type());
+  ModuleState& state = state_of(module);
+  FillKey key = state.key;
+  key.tensor = target.tensor;
+  fill(rule, key, target.type(), target.memory());
+  record_checksum(state, target);
+  return none();
+}
+
+// fill_literal(tensor, pointer, count, dtype, values): these values, one for each element.
+PyObject* fill_literal(PyObject* module, PyObject* arguments) {
+  Target target;
+  PyObject* values = nullptr;
+  if (!PyArg_ParseTuple(arguments, "IKniO", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype, &values)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"fill_literal: bad dtype or count"});
+  ModuleState& state = state_of(module);
+  const std::size_t size = size_of(target.type());
+  for (Py_ssize_t i = 0; i < target.count; ++i) {
+    const Ref value(PySequence_GetItem(values, i));
+    if (!value) return nullptr;
+    const double number = PyFloat_AsDouble(value.get());
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    fill({FillKind::constant, number, number, 0}, state.key, target.type(),
+         target.memory().subspan(static_cast<std::size_t>(i) * size, size));
+  }
+  record_checksum(state, target);
+  return none();
+}
+
+// fill_upstream(output, pointer, count, dtype): the upstream gradient of an output.
+PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
+  Target target;
+  if (!PyArg_ParseTuple(arguments, "IKni", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
+  FillKey key = state_of(module).key;
+  key.tensor = kUpstream + target.tensor;
+  fill(default_rule(target.type()), key, target.type(), target.memory());
+  return none();
+}
+
+// hand_over(pointer, count, dtype) -> offset in the arena
+PyObject* hand_over(PyObject* module, PyObject* arguments) {
+  Target target;
+  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"hand_over: bad dtype or count"});
+  const auto offset = state_of(module).channel->hand_over(target.memory());
+  if (!offset) return raise(offset.error());
+  return PyLong_FromUnsignedLongLong(*offset);
+}
+
+// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds)
+PyObject* reply(PyObject* module, PyObject* arguments) {
+  ReplyParts parts;
+  int status = 0;
+  int differentiable = 0;
+  const char* phase = nullptr;
+  const char* error = nullptr;
+  Py_ssize_t phase_size = 0;
+  Py_ssize_t error_size = 0;
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpO", &status, &phase, &phase_size, &error, &error_size,
+                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds)) {
+    return nullptr;
+  }
+  ModuleState& state = state_of(module);
+  parts.index = state.job.index;
+  parts.status = static_cast<wire::Status>(status);
+  parts.phase = {phase, static_cast<std::size_t>(phase_size)};
+  parts.error = {error, static_cast<std::size_t>(error_size)};
+  parts.differentiable = differentiable != 0;
+  parts.inputs = state.checksums;
+  const std::int64_t now_kb = resident_kb();
+  parts.resident_kb = static_cast<std::uint64_t>(now_kb);
+  parts.grown_kb = now_kb - state.resident_kb;
+  state.builder.Clear();
+  if (!build_reply(parts, state.builder)) return nullptr;
+  const Status sent = state.channel->reply(wire::bytes_of(state.builder));
+  return sent ? none() : raise(sent.error());
+}
+
+int execute(PyObject* module) {
+  *static_cast<ModuleState**>(PyModule_GetState(module)) = std::make_unique<ModuleState>().release();
+  return 0;
+}
+
+void release(void* module) {
+  void* slot = PyModule_GetState(static_cast<PyObject*>(module));
+  if (slot != nullptr) std::unique_ptr<ModuleState>(*static_cast<ModuleState**>(slot)).reset();
+}
+
+}  // namespace
+}  // namespace assay::native
+
+// The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
+PyMODINIT_FUNC PyInit_assay_native() {
+  namespace n = assay::native;
+  static std::array<PyMethodDef, 8> methods{{
+      {"die_with_parent", n::die_with_parent, METH_NOARGS, nullptr},
+      {"open", n::open_channel, METH_VARARGS, nullptr},
+      {"next", n::next_job, METH_NOARGS, nullptr},
+      {"fill", n::fill_tensor, METH_VARARGS, nullptr},
+      {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
+      {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
+      {"hand_over", n::hand_over, METH_VARARGS, nullptr},
+      {"reply", n::reply, METH_VARARGS, nullptr},
+  }};
+  static std::array<PyMethodDef, methods.size() + 1> table{};
+  std::copy(methods.begin(), methods.end(), table.begin());
+  static std::array<PyModuleDef_Slot, 2> slots{{
+      {Py_mod_exec, reinterpret_cast<void*>(n::execute)},
+      {0, nullptr},
+  }};
+  static PyModuleDef definition{PyModuleDef_HEAD_INIT,
+                                "assay_native",
+                                "The lane's side of assay in C++.",
+                                sizeof(n::ModuleState*),
+                                table.data(),
+                                slots.data(),
+                                nullptr,
+                                nullptr,
+                                n::release};
+  return PyModuleDef_Init(&definition);
+}

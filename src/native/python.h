@@ -1,0 +1,44 @@
+#pragma once
+
+// The little of CPython's limited API (3.10) that the lane's module needs, with ownership made plain.
+
+#define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <memory>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace assay::native {
+
+struct DropReference {
+  void operator()(PyObject* object) const { Py_XDECREF(object); }
+};
+// An owned reference; null after a failed call, with Python's error set.
+using Ref = std::unique_ptr<PyObject, DropReference>;
+
+inline Ref borrowed(PyObject* object) {
+  Py_XINCREF(object);
+  return Ref(object);
+}
+
+inline Ref to_python(std::string_view text) {
+  return Ref(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
+// Empty on a failure, with Python's error set. The view ends with the object.
+inline std::string_view text_of(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(size)};
+}
+
+inline std::nullptr_t raise(const Error& error) {
+  PyErr_SetString(PyExc_RuntimeError, error.message.c_str());
+  return nullptr;
+}
+
+}  // namespace assay::native

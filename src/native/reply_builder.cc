@@ -1,0 +1,134 @@
+#include "native/reply_builder.h"
+
+#include <limits>
+#include <string>
+
+#include "case/dtype.h"
+
+namespace assay::native {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+// Fields of assay.lane.Leaf, by position.
+enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters };
+
+Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }
+
+std::uint64_t number_at(PyObject* sequence, Py_ssize_t index) {
+  const Ref number = item(sequence, index);
+  return number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
+}
+
+std::uint64_t product(const std::vector<std::int64_t>& extents) {
+  std::uint64_t count = 1;
+  for (const std::int64_t extent : extents) count *= static_cast<std::uint64_t>(extent);
+  return count;
+}
+
+// [(dtype, offset, count) or float, …]
+Offset<flatbuffers::Vector<Offset<wire::Parameter>>> build_parameters(PyObject* sequence,
+                                                                      FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Parameter>> built;
+  const Py_ssize_t count = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Ref entry = item(sequence, i);
+    if (!entry) break;
+    if (PyFloat_Check(entry.get())) {
+      built.push_back(wire::CreateParameter(builder, PyFloat_AsDouble(entry.get())));
+      continue;
+    }
+    const auto code = static_cast<std::uint8_t>(number_at(entry.get(), 0));
+    const std::uint64_t bytes = number_at(entry.get(), 2) * size_of(static_cast<DType>(code));
+    built.push_back(
+        wire::CreateParameter(builder, 0, code, number_at(entry.get(), 1), bytes, true));
+  }
+  return builder.CreateVector(built);
+}
+
+struct Scalar {
+  double number = 0;
+  double imaginary = 0;
+  std::int64_t integer = 0;
+  std::string text;
+};
+
+Scalar read_scalar(wire::LeafKind leaf_kind, PyObject* object) {
+  Scalar scalar;
+  switch (leaf_kind) {
+    case wire::LeafKind::floating: scalar.number = PyFloat_AsDouble(object); break;
+    case wire::LeafKind::complex:
+      scalar.number = PyComplex_RealAsDouble(object);
+      scalar.imaginary = PyComplex_ImagAsDouble(object);
+      break;
+    case wire::LeafKind::boolean: scalar.integer = object == Py_True ? 1 : 0; break;
+    default:
+      if (object != Py_None) scalar.text = text_of(object);
+  }
+  return scalar;
+}
+
+Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
+  const Ref path_object = item(leaf, path);
+  const Ref shape_object = item(leaf, shape);
+  const Ref value_object = item(leaf, value);
+  const Ref parameter_objects = item(leaf, parameters);
+  if (!path_object || !shape_object || !value_object || !parameter_objects) return {};
+
+  const auto leaf_kind = static_cast<wire::LeafKind>(number_at(leaf, kind));
+  const auto code = static_cast<std::uint8_t>(number_at(leaf, dtype));
+  std::vector<std::int64_t> extents;
+  const Py_ssize_t rank = PySequence_Size(shape_object.get());
+  for (Py_ssize_t i = 0; i < rank; ++i) {
+    extents.push_back(static_cast<std::int64_t>(number_at(shape_object.get(), i)));
+  }
+  const bool in_arena = leaf_kind == wire::LeafKind::tensor;
+  const std::uint64_t bytes = in_arena ? product(extents) * size_of(static_cast<DType>(code)) : 0;
+  const Scalar scalar = read_scalar(leaf_kind, value_object.get());
+
+  const std::string_view path_text = text_of(path_object.get());
+  const auto path_offset = builder.CreateString(path_text.data(), path_text.size());
+  const auto shape_offset = builder.CreateVector(extents);
+  const auto text_offset = builder.CreateString(scalar.text);
+  const auto parameter_offset = build_parameters(parameter_objects.get(), builder);
+  return wire::CreateLeaf(builder, path_offset, leaf_kind, code, shape_offset,
+                          number_at(leaf, offset), bytes, scalar.number, scalar.imaginary,
+                          scalar.integer, text_offset, parameter_offset,
+                          static_cast<wire::Equality>(number_at(leaf, equality)));
+}
+
+Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
+                                                             FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Leaf>> built;
+  const Py_ssize_t count = PySequence_Size(leaves);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Ref leaf = item(leaves, i);
+    if (!leaf) break;
+    built.push_back(build_leaf(leaf.get(), builder));
+    if (PyErr_Occurred() != nullptr) break;
+  }
+  return builder.CreateVector(built);
+}
+
+}  // namespace
+
+bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+  const auto outputs = build_leaves(parts.outputs, builder);
+  const auto gradients = build_leaves(parts.gradients, builder);
+  std::vector<std::uint64_t> nanoseconds;
+  const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
+  for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
+  if (PyErr_Occurred() != nullptr) return false;
+
+  const auto phase = builder.CreateString(parts.phase.data(), parts.phase.size());
+  const auto error = builder.CreateString(parts.error.data(), parts.error.size());
+  const auto inputs = builder.CreateVector(parts.inputs);
+  const auto times = builder.CreateVector(nanoseconds);
+  builder.Finish(wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error,
+                                   inputs, outputs, gradients, parts.differentiable, times,
+                                   parts.resident_kb, parts.grown_kb));
+  return true;
+}
+
+}  // namespace assay::native

@@ -1,0 +1,31 @@
+#pragma once
+
+// wire::Reply from what assay.lane hands to reply().
+
+#include <cstdint>
+#include <vector>
+
+#include "native/python.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay::native {
+
+struct ReplyParts {
+  std::uint32_t index = 0;
+  wire::Status status = wire::Status::ok;
+  std::string_view phase;
+  std::string_view error;
+  PyObject* outputs = nullptr;      // sequence of assay.lane.Leaf
+  PyObject* gradients = nullptr;    // likewise
+  bool differentiable = false;
+  PyObject* nanoseconds = nullptr;  // tuple of int
+  std::vector<std::uint64_t> inputs;
+  std::uint64_t resident_kb = 0;
+  std::int64_t grown_kb = 0;
+};
+
+// False on a failure, with Python's error set. The message is in `builder` afterwards.
+bool build_reply(const ReplyParts& parts, flatbuffers::FlatBufferBuilder& builder);
+
+}  // namespace assay::native

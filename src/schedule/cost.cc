@@ -1,0 +1,66 @@
+#include "schedule/cost.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+// Inputs, their gradients, the result, its upstream gradient, the copy in the arena, work space.
+constexpr std::uint64_t kCopies = 6;
+constexpr std::uint64_t kBytesOfUnknown = 8;
+// What a call costs even with tiny tensors.
+constexpr std::uint64_t kLeastBytes = 1 << 16;
+
+std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
+}
+
+std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
+}
+
+// Elements that a list of whole numbers would have as a shape; 0 for anything else.
+std::uint64_t elements_as_shape(const Value& value) {
+  if (!value.is(ValueKind::list) && !value.is(ValueKind::tuple)) return 0;
+  std::uint64_t elements = 1;
+  for (const Value extent : value.children()) {
+    if (!extent.is(ValueKind::integer)) return 0;
+    elements = saturating_product(
+        elements, static_cast<std::uint64_t>(std::max<std::int64_t>(extent.integer(), 1)));
+  }
+  return elements;
+}
+
+}  // namespace
+
+std::uint64_t time_limit_ms(std::uint64_t elements) {
+  if (elements <= kMillion) return 90'000;
+  if (elements <= 10 * kMillion) return 300'000;
+  if (elements <= 100 * kMillion) return 1'800'000;
+  return 3'600'000;
+}
+
+Cost estimate_cost(const Case& parsed) {
+  Cost cost;
+  cost.elements = parsed.total_elements();
+  std::uint64_t made = 0;
+  for (const Argument& argument : parsed.arguments()) {
+    made = std::max(made, elements_as_shape(argument.value));
+  }
+  cost.bytes = saturating_product(parsed.total_bytes(), kCopies);
+  // A list may as well be a kernel size or repeats; as a shape it counts only where it is large.
+  if (made > kMillion) {
+    cost.elements = saturating_sum(cost.elements, made);
+    cost.bytes = saturating_sum(cost.bytes, saturating_product(made, 2 * kBytesOfUnknown));
+  }
+  cost.bytes = std::max(cost.bytes, kLeastBytes);
+  cost.limit_ms = time_limit_ms(cost.elements);
+  return cost;
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+#pragma once
+
+// What a case is expected to need, from its text alone.
+
+#include <cstdint>
+
+#include "case/case.h"
+
+namespace assay {
+
+struct Cost {
+  std::uint64_t elements = 0;  // of all its tensors
+  std::uint64_t bytes = 0;     // of memory, in one lane: inputs, gradients, results, work space
+  std::uint64_t limit_ms = 0;  // time limit
+};
+
+// The time limits by elements: ≤ 1M 90 s, ≤ 10M 300 s, ≤ 100M 1800 s, above 3600 s.
+std::uint64_t time_limit_ms(std::uint64_t elements);
+
+// Reads shapes that an API makes a result from (paddle.zeros([1000, 1000])) as tensors too.
+Cost estimate_cost(const Case& parsed);
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+#include "schedule/queue.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+// Cases of a lease: enough that the supervisor is asked rarely, few enough that a slot's death
+// costs little and the last leases end together.
+constexpr std::size_t kLeaseCases = 64;
+constexpr std::size_t kFirstLeaseCases = 8;
+constexpr std::uint64_t kLeaseElements = 4'000'000;
+
+}  // namespace
+
+void Queue::add(const QueuedCase& added) { cases_.push_back(added); }
+
+void Queue::sort() {
+  std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
+    return a.cost.elements < b.cost.elements;
+  });
+}
+
+void Queue::put_back(const QueuedCase& again) { again_.push_back(again); }
+
+bool Queue::admits(std::uint64_t bytes) const {
+  return in_use_ == 0 || (bytes <= budget_ && in_use_ <= budget_ - bytes);
+}
+
+std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
+  std::vector<QueuedCase> leased;
+  const auto take = [&](const QueuedCase& taken) {
+    in_use_ += taken.cost.bytes;
+    leased.push_back(taken);
+  };
+  if (!again_.empty()) {
+    if (!admits(again_.front().cost.bytes)) return leased;
+    // One at a time: each is suspected of something.
+    take(again_.front());
+    again_.pop_front();
+    return leased;
+  }
+  const bool first = leases_[slot]++ == 0;
+  const std::size_t most = first ? kFirstLeaseCases : kLeaseCases;
+  std::uint64_t elements = 0;
+  while (!cases_.empty() && leased.size() < most) {
+    const QueuedCase& next = first ? cases_.front() : cases_.back();
+    if (!admits(next.cost.bytes)) {
+      if (!leased.empty() || first || !admits(cases_.front().cost.bytes)) break;
+      take(cases_.front());  // too large for now; a small one meanwhile
+      cases_.pop_front();
+      continue;
+    }
+    if (!leased.empty() && elements + next.cost.elements > kLeaseElements) break;
+    elements += next.cost.elements;
+    take(next);
+    first ? cases_.pop_front() : cases_.pop_back();
+  }
+  return leased;
+}
+
+void Queue::release(std::uint64_t bytes) { in_use_ -= std::min(in_use_, bytes); }
+
+}  // namespace assay

@@ -1,0 +1,60 @@
+#pragma once
+
+// Which case runs next, and where. Pure bookkeeping: no process, no clock.
+//
+// Dearest first, because a dear case that comes last leaves every other slot idle; only the first
+// lease of a slot is taken from the cheap end, so that the first verdicts come at once. A lease is
+// admitted while the estimated memory of all leases fits the budget; a case that fits no budget
+// runs when nothing else does.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/cost.h"
+
+namespace assay {
+
+struct QueuedCase {
+  std::uint64_t id = 0;
+  std::string_view text;  // kept by the caller
+  Cost cost;
+  std::uint32_t attempt = 1;
+  std::uint32_t losses = 0;  // slots that died while they held it
+  bool fresh = false;        // alone, in lanes that have run nothing
+};
+
+class Queue {
+ public:
+  explicit Queue(std::uint64_t memory_budget) : budget_(memory_budget) {}
+
+  void add(const QueuedCase& added);
+  // Call once after the last add().
+  void sort();
+  // A second attempt, or a case that came back: before all else.
+  void put_back(const QueuedCase& again);
+
+  // The next cases for a slot: none when the queue is empty or memory does not allow.
+  std::vector<QueuedCase> lease(std::uint32_t slot);
+
+  // A case of a lease has ended, or its slot died: its memory is free again.
+  void release(std::uint64_t bytes);
+
+  bool empty() const { return cases_.empty() && again_.empty(); }
+  std::size_t size() const { return cases_.size() + again_.size(); }
+
+ private:
+  bool admits(std::uint64_t bytes) const;
+
+  std::uint64_t budget_;
+  std::uint64_t in_use_ = 0;
+  std::deque<QueuedCase> cases_;  // cheapest first
+  std::deque<QueuedCase> again_;
+  std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
+};
+
+}  // namespace assay

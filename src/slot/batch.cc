@@ -1,0 +1,182 @@
+#include "slot/batch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "base/clock.h"
+#include "wire/frame.h"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+// A lane whose socket has closed ends at once; one that does not is killed.
+constexpr std::chrono::seconds kExitLimit{2};
+// Deaths in one batch that no case can be blamed for: someone kills lanes, or none can start.
+constexpr int kUnexplainedLimit = 20;
+// Between receiving a batch and starting its first job nothing of the user's runs.
+constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
+
+}  // namespace
+
+BatchRun::BatchRun(const SlotConfig& config, std::vector<LaneSeat>& seats,
+                   const std::vector<SlotJob>& jobs, OnJob on_job)
+    : config_(config),
+      seats_(seats),
+      jobs_(jobs),
+      on_job_(std::move(on_job)),
+      states_(seats.size()),
+      endings_(jobs.size()) {
+  for (auto& of_job : endings_) of_job.resize(seats.size());
+}
+
+Status BatchRun::run() {
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
+  std::vector<pollfd> waits(seats_.size());
+  while (std::any_of(states_.begin(), states_.end(), [](const SeatState& s) { return s.busy(); })) {
+    for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+      const bool wanted = states_[seat].busy();
+      waits[seat] = {wanted ? seats_[seat].lane->socket() : -1, POLLIN, 0};
+    }
+    const int got = ::poll(waits.data(), waits.size(), poll_timeout_ms());
+    if (got < 0 && errno != EINTR) return errno_error("poll");
+    for (std::size_t seat = 0; got > 0 && seat < seats_.size(); ++seat) {
+      if (waits[seat].revents != 0) ASSAY_CHECK(collect(seat));
+    }
+    ASSAY_CHECK(end_overdue());
+  }
+  return {};
+}
+
+// Gives the seat's lane (a new one if need be) all jobs that have not ended there.
+Status BatchRun::start(std::size_t seat) {
+  SeatState& state = states_[seat];
+  state = {};
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (!endings_[job][seat].done()) state.sent.push_back(job);
+  }
+  if (state.sent.empty()) return {};
+  LaneSeat& at = seats_[seat];
+  if (!at.lane) {
+    ASSAY_TRY(at.lane, at.source.spawn(at.arena));
+    at.arena = at.lane->arena();
+  }
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
+  for (const std::size_t job : state.sent) {
+    lane_jobs.push_back(
+        wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
+  }
+  const auto setting = wire::CreateSetting(builder, config_.seed, config_.backward,
+                                           at.setup.reference, config_.known_only);
+  const auto vector = builder.CreateVector(lane_jobs);
+  builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, vector));
+  state.sent_ns = monotonic_ns();
+  at.lane->count_cases(state.sent.size());
+  // A lane that is dead already shows as end-of-file where it is read.
+  (void)at.lane->send(wire::bytes_of(builder));
+  return {};
+}
+
+Status BatchRun::collect(std::size_t seat) {
+  Lane& lane = *seats_[seat].lane;
+  auto open = lane.reader().feed(lane.socket());
+  while (true) {
+    ASSAY_TRY(auto frame, lane.reader().next());
+    if (!frame) break;
+    ASSAY_CHECK(take(seat, std::move(*frame)));
+  }
+  if (open && *open) return {};
+  return states_[seat].busy() ? lost(seat, /*timed_out=*/false) : Status();
+}
+
+Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
+  SeatState& state = states_[seat];
+  ASSAY_TRY(const wire::Reply* checked, wire::open<wire::Reply>(bytes));
+  if (checked->index() != state.answered || !state.busy()) {
+    return fail(fmt::format("the {} lane answered out of turn", seats_[seat].setup.framework));
+  }
+  const std::size_t job = state.sent[state.answered++];
+  Ending& ending = endings_[job][seat];
+  ending.bytes = std::move(bytes);
+  ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
+  ending.arena = seats_[seat].lane->arena();
+  return finish_job(job);
+}
+
+// The seat's lane has died, or is killed now because its time is up. The job that it was running is
+// blamed on it; its successor gets what it had not answered.
+Status BatchRun::lost(std::size_t seat, bool timed_out) {
+  SeatState& state = states_[seat];
+  LaneSeat& at = seats_[seat];
+  if (timed_out) at.lane->kill();
+  ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
+  const std::uint32_t running = at.lane->arena()->header().running.load(std::memory_order_acquire);
+  // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
+  // run again without blame, as everything does when the fork server took the lane with it.
+  std::optional<std::size_t> blamed;
+  if ((exit || timed_out) && running < state.sent.size() && running >= state.answered) {
+    blamed = state.sent[running];
+  }
+  if (!blamed && ++unexplained_ > kUnexplainedLimit) {
+    return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
+                            at.setup.framework));
+  }
+  at.lane.reset();
+  at.arena.reset();  // earlier answers still lie in it
+  if (blamed) {
+    Ending& ending = endings_[*blamed][seat];
+    ending.blame = timed_out ? wire::Status::timed_out : wire::Status::crashed;
+    if (exit) ending.exit = *exit;
+    ASSAY_CHECK(finish_job(*blamed));
+  }
+  return start(seat);
+}
+
+Status BatchRun::finish_job(std::size_t job) {
+  std::vector<Ending>& endings = endings_[job];
+  for (const Ending& ending : endings) {
+    if (!ending.done()) return {};
+  }
+  Status status = on_job_(job, endings);
+  for (Ending& ending : endings) {
+    ending.bytes = {};
+    ending.arena.reset();
+  }
+  return status;
+}
+
+std::int64_t BatchRun::deadline_ns(std::size_t seat) const {
+  const SeatState& state = states_[seat];
+  if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
+  const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
+  const std::uint32_t running = header.running.load(std::memory_order_acquire);
+  if (running >= state.sent.size()) return state.sent_ns + kStartLimitNs;
+  const std::int64_t limit = static_cast<std::int64_t>(jobs_[state.sent[running]].limit_ms) * kMs;
+  return header.started_ns.load(std::memory_order_relaxed) + limit;
+}
+
+int BatchRun::poll_timeout_ms() const {
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) next = std::min(next, deadline_ns(seat));
+  const std::int64_t left_ms = (next - monotonic_ns()) / kMs + 1;
+  return static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, 1000));
+}
+
+Status BatchRun::end_overdue() {
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+    if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
+      ASSAY_CHECK(collect(seat));  // an answer may have come while we looked elsewhere
+      if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
+        ASSAY_CHECK(lost(seat, /*timed_out=*/true));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace assay

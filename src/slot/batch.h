@@ -1,0 +1,92 @@
+#pragma once
+
+// A batch on its way through the lanes of a slot.
+//
+// Every (lane, job) pair ends in exactly one way: answered by the lane, or blamed on it because it
+// died or ran out of time while running that job. What a dead lane had not answered is given to its
+// successor; what was answered before stays valid, because it keeps the old arena.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lane/lane.h"
+#include "slot/config.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+
+struct SlotJob {
+  std::uint64_t id = 0;
+  std::string text;
+  std::uint32_t attempt = 1;
+  bool fresh = false;
+  std::uint64_t limit_ms = 0;
+  std::uint64_t bytes = 0;
+};
+
+// How one job ended in one lane.
+struct Ending {
+  // Answered: the reply, and the arena that its results lie in.
+  wire::Bytes bytes;
+  const wire::Reply* reply = nullptr;
+  std::shared_ptr<wire::Arena> arena;
+  // Blamed: crashed or timed_out.
+  std::optional<wire::Status> blame;
+  LaneExit exit;
+
+  bool done() const { return reply != nullptr || blame.has_value(); }
+};
+
+// One seat of a slot: a lane, and what it takes to get another.
+struct LaneSeat {
+  LaneSetup setup;
+  LaneSource source;
+  std::optional<Lane> lane;
+  std::shared_ptr<wire::Arena> arena;  // kept from lane to lane, for its warm pages
+};
+
+class BatchRun {
+ public:
+  using OnJob = std::function<Status(std::size_t job, std::vector<Ending>& endings)>;
+
+  // `on_job` is called once for each job, as soon as it has ended in every lane; the endings are
+  // dropped afterwards.
+  BatchRun(const SlotConfig& config, std::vector<LaneSeat>& seats, const std::vector<SlotJob>& jobs,
+           OnJob on_job);
+
+  // Blocks until every job has ended in every lane.
+  Status run();
+
+ private:
+  // What a seat is busy with: the jobs sent to its present lane, in the order of its batch.
+  struct SeatState {
+    std::vector<std::size_t> sent;
+    std::size_t answered = 0;
+    std::int64_t sent_ns = 0;
+    bool busy() const { return answered < sent.size(); }
+  };
+
+  Status start(std::size_t seat);
+  Status collect(std::size_t seat);
+  Status take(std::size_t seat, wire::Bytes bytes);
+  Status lost(std::size_t seat, bool timed_out);
+  Status finish_job(std::size_t job);
+  std::int64_t deadline_ns(std::size_t seat) const;
+  int poll_timeout_ms() const;
+  Status end_overdue();
+
+  const SlotConfig& config_;
+  std::vector<LaneSeat>& seats_;
+  const std::vector<SlotJob>& jobs_;
+  OnJob on_job_;
+  std::vector<SeatState> states_;
+  std::vector<std::vector<Ending>> endings_;  // [job][seat]
+  int unexplained_ = 0;
+};
+
+}  // namespace assay

@@ -1,0 +1,191 @@
+#include "slot/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "case/dtype.h"
+#include "slot/law_leaf.h"
+#include "slot/values.h"
+
+namespace assay {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+std::string_view view(const flatbuffers::String* text) {
+  return text == nullptr ? std::string_view() : text->string_view();
+}
+
+Offset<wire::Side> build_side(FlatBufferBuilder& builder, const wire::Leaf* leaf) {
+  if (leaf == nullptr) return wire::CreateSide(builder, 0, 0, wire::LeafKind::none, 0, true);
+  const auto shape = leaf->shape() == nullptr
+                         ? Offset<flatbuffers::Vector<std::int64_t>>()
+                         : builder.CreateVector(leaf->shape()->data(), leaf->shape()->size());
+  const auto text = builder.CreateString(scalar_text(*leaf));
+  return wire::CreateSide(builder, leaf->dtype(), shape, leaf->kind(), text, false);
+}
+
+Offset<wire::Offender> build_offender(FlatBufferBuilder& builder,
+                                      const Offender& offender) {
+  if (!offender) return 0;
+  return wire::CreateOffender(builder, offender.index, offender.left[0], offender.left[1],
+                              offender.right[0], offender.right[1]);
+}
+
+Offset<wire::Measurement> build_measurement(FlatBufferBuilder& builder, const Measurement& m) {
+  const auto first = build_offender(builder, m.first);
+  const auto worst = build_offender(builder, m.worst);
+  const auto needed = builder.CreateVector(m.atol_needed.data(), m.atol_needed.size());
+  const auto ulps = builder.CreateVector(m.ulp_histogram.data(), m.ulp_histogram.size());
+  return wire::CreateMeasurement(builder, m.count, m.bit_equal, m.beyond, m.max_abs, m.max_rel,
+                                 needed, ulps, m.nan_left_only, m.nan_right_only, m.both_nan, m.inf_disagree,
+                                 first, worst);
+}
+
+bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
+  const auto* a = left.shape();
+  const auto* b = right.shape();
+  return std::equal(a->begin(), a->end(), b->begin(), b->end());
+}
+
+// Measures two tensors of one shape as their equality wants them seen; in float64 where their dtypes
+// differ.
+Result<Measurement> measure_tensors(const wire::Leaf& left, const wire::Arena& left_arena,
+                                    const wire::Leaf& right, const wire::Arena& right_arena,
+                                    Tolerance tolerance) {
+  ASSAY_TRY(const TensorBytes a, tensor_bytes(left, left_arena));
+  ASSAY_TRY(const TensorBytes b, tensor_bytes(right, right_arena));
+  const wire::Equality equality = right.equality();
+  if (a.dtype == b.dtype && equality == wire::Equality::value) {
+    return measure(a.dtype, a.bytes, b.bytes, tolerance);
+  }
+  if (equality == wire::Equality::value && !is_complex(a.dtype) && !is_complex(b.dtype)) {
+    const std::vector<double> x = real_values(a);
+    const std::vector<double> y = real_values(b);
+    return measure(DType::float64, std::as_bytes(std::span(x)), std::as_bytes(std::span(y)),
+                   tolerance);
+  }
+  ComplexValues x = complex_values(a);
+  ComplexValues y = complex_values(b);
+  if (equality == wire::Equality::sign) {
+    take_magnitudes(x);
+    take_magnitudes(y);
+  } else if (equality == wire::Equality::sorted) {
+    sort_values(x);
+    sort_values(y);
+  }
+  return measure(DType::complex128, std::as_bytes(std::span(x)), std::as_bytes(std::span(y)),
+                 tolerance);
+}
+
+// Whether a tensor that has no partner says nothing: a gradient of zeros, which the other framework
+// left out.
+Result<bool> all_zero(const wire::Leaf& leaf, const wire::Arena& arena) {
+  if (leaf.kind() == wire::LeafKind::none) return true;
+  if (leaf.kind() != wire::LeafKind::tensor) return false;
+  ASSAY_TRY(const TensorBytes tensor, tensor_bytes(leaf, arena));
+  const ComplexValues values = complex_values(tensor);
+  return std::all_of(values.begin(), values.end(),
+                     [](const std::complex<double>& value) { return value == 0.0; });
+}
+
+bool equal_scalars(const wire::Leaf& left, const wire::Leaf& right, Tolerance tolerance) {
+  if (left.kind() != right.kind()) return false;
+  const auto close = [&](double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+    return a == b || std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
+  };
+  switch (left.kind()) {
+    case wire::LeafKind::floating:
+    case wire::LeafKind::complex:
+      return close(left.number(), right.number()) && close(left.imaginary(), right.imaginary());
+    case wire::LeafKind::boolean: return left.integer() == right.integer();
+    default: return view(left.text()) == view(right.text());
+  }
+}
+
+struct Pairing {
+  const wire::Leaf* left = nullptr;
+  const wire::Leaf* right = nullptr;
+};
+
+// In the order of the left side; what only the right side has comes last.
+std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
+  std::vector<Pairing> pairs;
+  std::map<std::string_view, std::size_t> unpaired;
+  if (left.leaves != nullptr) {
+    for (const wire::Leaf* leaf : *left.leaves) {
+      unpaired.emplace(view(leaf->path()), pairs.size());
+      pairs.push_back({leaf, nullptr});
+    }
+  }
+  if (right.leaves == nullptr) return pairs;
+  for (const wire::Leaf* leaf : *right.leaves) {
+    const auto found = unpaired.find(view(leaf->path()));
+    if (found == unpaired.end()) {
+      pairs.push_back({nullptr, leaf});
+    } else {
+      pairs[found->second].right = leaf;
+    }
+  }
+  return pairs;
+}
+
+bool is_tensor(const wire::Leaf& leaf) { return leaf.kind() == wire::LeafKind::tensor; }
+
+Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const Pairing& pair,
+                                              const Results& left, const Results& right,
+                                              ResultRole role, Tolerance tolerance) {
+  Offset<wire::Measurement> measurement;
+  Offset<wire::LawMeasurement> law;
+  bool scalar_equal = true;
+  const bool both = pair.left != nullptr && pair.right != nullptr;
+  if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
+    if (same_shape(*pair.left, *pair.right)) {
+      ASSAY_TRY(law, measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena, role));
+    }
+  } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
+    if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {
+      ASSAY_TRY(const Measurement measured, measure_tensors(*pair.left, *left.arena, *pair.right,
+                                                            *right.arena, tolerance));
+      measurement = build_measurement(builder, measured);
+    }
+  } else if (role == ResultRole::gradient) {
+    for (const auto& [leaf, arena] : {std::pair{pair.left, left.arena}, {pair.right, right.arena}}) {
+      if (leaf == nullptr) continue;
+      ASSAY_TRY(const bool zero, all_zero(*leaf, *arena));
+      scalar_equal = scalar_equal && zero;
+    }
+  } else {
+    scalar_equal = both && equal_scalars(*pair.left, *pair.right, tolerance);
+  }
+  const wire::Leaf& any = pair.left != nullptr ? *pair.left : *pair.right;
+  const auto path = builder.CreateString(any.path());
+  const auto left_side = build_side(builder, pair.left);
+  const auto right_side = build_side(builder, pair.right);
+  const wire::Equality equality =
+      pair.right != nullptr ? pair.right->equality() : wire::Equality::value;
+  return wire::CreateComparison(builder, path, left_side, right_side, equality, measurement, law,
+                                scalar_equal);
+}
+
+}  // namespace
+
+Result<Comparisons> compare(FlatBufferBuilder& builder, const Results& left, const Results& right,
+                            ResultRole role, Tolerance tolerance) {
+  Comparisons comparisons;
+  for (const Pairing& pair : pair_leaves(left, right)) {
+    ASSAY_TRY(const auto comparison,
+              compare_pair(builder, pair, left, right, role, tolerance));
+    comparisons.push_back(comparison);
+  }
+  return comparisons;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+#pragma once
+
+// Two results, leaf by leaf: what differs in structure, shape, dtype and value. Nothing is judged.
+
+#include <vector>
+
+#include "base/result.h"
+#include "measure/measure.h"
+#include "wire/arena.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+
+using Comparisons = std::vector<flatbuffers::Offset<wire::Comparison>>;
+
+// The leaves of one lane's reply and the arena that they point into.
+struct Results {
+  const flatbuffers::Vector<flatbuffers::Offset<wire::Leaf>>* leaves = nullptr;
+  const wire::Arena* arena = nullptr;
+};
+
+// A gradient that one framework leaves out counts as zeros.
+enum class ResultRole { output, gradient };
+
+// Test lane's results on the left, reference lane's on the right. Leaves are paired by their path;
+// one without a partner is compared with a missing side.
+Result<Comparisons> compare(flatbuffers::FlatBufferBuilder& builder, const Results& left,
+                            const Results& right, ResultRole role, Tolerance tolerance);
+
+}  // namespace assay

@@ -1,0 +1,16 @@
+#pragma once
+
+// A random result against the law that the reference lane gives for it.
+
+#include "base/result.h"
+#include "slot/compare.h"
+
+namespace assay {
+
+// `drawn` is the test lane's tensor, `law` the reference lane's leaf of kind law; their shapes are
+// the same. A gradient obeys `kept` also when all of it is kept: not every input is dropped from.
+Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
+    flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn, const wire::Arena& drawn_arena,
+    const wire::Leaf& law, const wire::Arena& law_arena, ResultRole role);
+
+}  // namespace assay

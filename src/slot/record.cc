@@ -1,0 +1,79 @@
+#include "slot/record.h"
+
+#include "slot/compare.h"
+
+namespace assay {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+template <typename T>
+Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder, const flatbuffers::Vector<T>* from) {
+  if (from == nullptr) return 0;
+  return builder.CreateVector(from->data(), from->size());
+}
+
+Offset<flatbuffers::String> copy(FlatBufferBuilder& builder, const flatbuffers::String* from) {
+  return from == nullptr ? builder.CreateString("") : builder.CreateString(from);
+}
+
+Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::string& name,
+                                     const Ending& ending) {
+  const auto name_offset = builder.CreateString(name);
+  if (ending.blame) {
+    return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, 0, 0, 0,
+                                  ending.exit.signal, ending.exit.max_rss_kb);
+  }
+  const wire::Reply& reply = *ending.reply;
+  const auto phase = copy(builder, reply.phase());
+  const auto error = copy(builder, reply.error());
+  const auto inputs = copy(builder, reply.inputs());
+  const auto times = copy(builder, reply.nanoseconds());
+  return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times, 0,
+                                reply.resident_kb(), reply.grown_kb());
+}
+
+bool answered(const Ending& ending) {
+  return ending.reply != nullptr && ending.reply->status() == wire::Status::ok;
+}
+
+}  // namespace
+
+Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
+                                const std::vector<Ending>& endings) {
+  FlatBufferBuilder builder(4096);
+  const Ending& test = endings.front();
+  const auto test_offset = lane_record(builder, config.test.framework, test);
+  Offset<wire::LaneRecord> reference_offset;
+  Comparisons outputs;
+  Comparisons gradients;
+  bool gradients_compared = false;
+  if (endings.size() > 1) {
+    const Ending& reference = endings.back();
+    reference_offset = lane_record(builder, config.reference->framework, reference);
+    if (answered(test) && answered(reference)) {
+      const Tolerance tolerance{config.atol, config.rtol};
+      const Results left{test.reply->outputs(), test.arena.get()};
+      const Results right{reference.reply->outputs(), reference.arena.get()};
+      ASSAY_TRY(outputs, compare(builder, left, right, ResultRole::output, tolerance));
+      // An API that one framework does not differentiate at all promises no gradient.
+      gradients_compared = test.reply->differentiable() && reference.reply->differentiable();
+      if (gradients_compared) {
+        const Results left_gradients{test.reply->gradients(), test.arena.get()};
+        const Results right_gradients{reference.reply->gradients(), reference.arena.get()};
+        ASSAY_TRY(gradients, compare(builder, left_gradients, right_gradients,
+                                     ResultRole::gradient, tolerance));
+      }
+    }
+  }
+  const auto output_vector = builder.CreateVector(outputs);
+  const auto gradient_vector = builder.CreateVector(gradients);
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, job.id, job.attempt, fresh, test_offset,
+                                    reference_offset, output_vector, gradient_vector,
+                                    gradients_compared, config.atol, config.rtol, config.index));
+  const auto bytes = wire::bytes_of(builder);
+  return wire::Bytes(bytes.begin(), bytes.end());
+}
+
+}  // namespace assay

@@ -1,0 +1,153 @@
+#include "slot/slot.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "slot/record.h"
+
+namespace assay {
+namespace {
+
+// Small cases share a batch, so that the switches between slot and lanes are paid once; large ones
+// run alone, so that no more memory is in use than their own.
+constexpr std::size_t kBatchJobs = 32;
+constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
+// Records go to the supervisor at the latest this long after the first that waits.
+constexpr std::int64_t kSendAfterNs = 50'000'000;
+// More than this stays with an arena only until its batch is over.
+constexpr std::uint64_t kArenaKeep = std::uint64_t{256} << 20;
+
+std::filesystem::path lane_log(const SlotConfig& config, const LaneSetup& setup) {
+  const char* role = setup.reference ? "reference" : "lane";
+  return std::filesystem::path(config.log_dir) /
+         fmt::format("slot{}-{}-{}.log", config.index, setup.framework, role);
+}
+
+}  // namespace
+
+Slot::Slot(SlotConfig config, Fd supervisor)
+    : config_(std::move(config)), supervisor_(std::move(supervisor)) {
+  const auto add_seat = [this](const LaneSetup& setup) {
+    LaneSource source(setup.address, setup.device, lane_log(config_, setup));
+    seats_.push_back({setup, std::move(source), std::nullopt, nullptr});
+  };
+  add_seat(config_.test);
+  if (config_.reference) add_seat(*config_.reference);
+}
+
+Status Slot::run() {
+  while (true) {
+    ASSAY_TRY(const bool open, take_messages());
+    if (!open || (stopping_ && queue_.empty())) return send_results();
+    const std::vector<SlotJob> batch = next_batch();
+    if (batch.empty()) continue;
+    ASSAY_CHECK(run_batch(batch));
+    if (queue_.empty() || monotonic_ns() - last_sent_ns_ > kSendAfterNs) {
+      ASSAY_CHECK(send_results());
+    }
+  }
+}
+
+// Reads what the supervisor has sent; waits for it while there is nothing to do.
+Result<bool> Slot::take_messages() {
+  if (queue_.empty() && !stopping_) {
+    ASSAY_CHECK(send_results());
+    pollfd wait{supervisor_.get(), POLLIN, 0};
+    while (::poll(&wait, 1, -1) < 0) {
+      if (errno != EINTR) return errno_error("poll");
+    }
+  }
+  ASSAY_TRY(const bool open, reader_.feed(supervisor_.get()));
+  while (true) {
+    ASSAY_TRY(const auto frame, reader_.next());
+    if (!frame) return open;
+    ASSAY_CHECK(take_message(*frame));
+  }
+}
+
+Status Slot::take_message(const wire::Bytes& bytes) {
+  ASSAY_TRY(const wire::ToSlot* message, wire::open<wire::ToSlot>(bytes));
+  if (message->body_type() == wire::ToSlotBody::Stop) {
+    stopping_ = true;
+    queue_.clear();  // the supervisor knows what it gave; it runs again in a later session
+  }
+  const wire::Lease* lease = message->body_as_Lease();
+  if (lease == nullptr || lease->jobs() == nullptr) return {};
+  for (const wire::Job* job : *lease->jobs()) {
+    queue_.push_back({job->id(), job->text() != nullptr ? job->text()->str() : std::string(),
+                      job->attempt(), job->fresh(), job->limit_ms(), job->bytes()});
+  }
+  return {};
+}
+
+std::vector<SlotJob> Slot::next_batch() {
+  std::vector<SlotJob> batch;
+  std::uint64_t bytes = 0;
+  while (!queue_.empty() && batch.size() < kBatchJobs) {
+    const SlotJob& next = queue_.front();
+    const bool alone = next.fresh || bytes + next.bytes > kBatchBytes;
+    if (alone && !batch.empty()) break;
+    bytes += next.bytes;
+    batch.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (batch.back().fresh) break;
+  }
+  return batch;
+}
+
+Status Slot::run_batch(const std::vector<SlotJob>& batch) {
+  if (batch.front().fresh) renew_lanes();
+  bool fresh = std::none_of(seats_.begin(), seats_.end(), [](const LaneSeat& seat) {
+    return seat.lane && seat.lane->cases_run() > 0;
+  });
+  BatchRun run(config_, seats_, batch, [&](std::size_t job, std::vector<Ending>& endings) {
+    const Status status = record(batch[job], std::exchange(fresh, false), endings);
+    return status;
+  });
+  ASSAY_CHECK(run.run());
+  recycle();
+  return {};
+}
+
+Status Slot::record(const SlotJob& job, bool fresh, std::vector<Ending>& endings) {
+  ASSAY_TRY(wire::Bytes bytes, make_record(config_, job, fresh, endings));
+  results_.push_back(std::move(bytes));
+  if (monotonic_ns() - last_sent_ns_ < kSendAfterNs) return {};
+  return send_results();
+}
+
+Status Slot::send_results() {
+  last_sent_ns_ = monotonic_ns();
+  if (results_.empty()) return {};
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::RecordBytes>> records;
+  for (const wire::Bytes& bytes : results_) {
+    builder.ForceVectorAlignment(bytes.size(), 1, 16);
+    records.push_back(wire::CreateRecordBytes(builder, builder.CreateVector(bytes)));
+  }
+  const auto results = wire::CreateResults(builder, builder.CreateVector(records));
+  builder.Finish(wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results,
+                                      results.Union()));
+  results_.clear();
+  return wire::send_frame(supervisor_.get(), wire::bytes_of(builder));
+}
+
+// Lanes that have run anything make room for new ones.
+void Slot::renew_lanes() {
+  for (LaneSeat& seat : seats_) {
+    if (seat.lane && seat.lane->cases_run() > 0) seat.lane.reset();
+  }
+}
+
+void Slot::recycle() {
+  for (LaneSeat& seat : seats_) {
+    if (seat.arena) seat.arena->trim(kArenaKeep);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,98 @@
+#include "slot/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "fill/numbers.h"
+
+namespace assay {
+namespace {
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// One element as a complex double, whatever its type.
+template <typename T>
+std::complex<double> widened(const std::byte* from) {
+  const T value = load<T>(from);
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_same_v<T, Boolean>) {
+    return value.code != 0 ? 1.0 : 0.0;
+  } else if constexpr (requires { value.imaginary; }) {
+    return {static_cast<double>(value.real), static_cast<double>(value.imaginary)};
+  } else {
+    return static_cast<double>(widen(value));
+  }
+}
+
+}  // namespace
+
+Result<TensorBytes> tensor_bytes(const wire::Leaf& leaf, const wire::Arena& arena) {
+  if (leaf.dtype() >= kDTypes.size() || leaf.shape() == nullptr) {
+    return fail("a lane sent a tensor without dtype or shape");
+  }
+  const auto dtype = static_cast<DType>(leaf.dtype());
+  std::uint64_t bytes = size_of(dtype);
+  for (const std::int64_t extent : *leaf.shape()) bytes *= static_cast<std::uint64_t>(extent);
+  if (bytes != leaf.bytes() || !arena.holds(leaf.offset(), bytes)) {
+    return fail("a lane sent a tensor that does not lie in its arena");
+  }
+  return TensorBytes{dtype, {arena.data() + leaf.offset(), bytes}};
+}
+
+ComplexValues complex_values(const TensorBytes& tensor) {
+  ComplexValues values(tensor.count());
+  const std::size_t size = size_of(tensor.dtype);
+  visit(tensor.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = widened<T>(tensor.bytes.data() + i * size);
+    }
+  });
+  return values;
+}
+
+std::vector<double> real_values(const TensorBytes& tensor) {
+  std::vector<double> values(tensor.count());
+  const std::size_t size = size_of(tensor.dtype);
+  visit(tensor.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = widened<T>(tensor.bytes.data() + i * size).real();
+    }
+  });
+  return values;
+}
+
+void take_magnitudes(ComplexValues& values) {
+  for (std::complex<double>& value : values) value = std::abs(value);
+}
+
+void sort_values(ComplexValues& values) {
+  const auto key = [](double part) { return std::isnan(part) ? INFINITY : part; };
+  std::sort(values.begin(), values.end(), [&](const auto& a, const auto& b) {
+    if (key(a.real()) != key(b.real())) return key(a.real()) < key(b.real());
+    return key(a.imag()) < key(b.imag());
+  });
+}
+
+std::string scalar_text(const wire::Leaf& leaf) {
+  switch (leaf.kind()) {
+    case wire::LeafKind::tensor: return {};
+    case wire::LeafKind::floating: return fmt::format("{}", leaf.number());
+    case wire::LeafKind::complex: return fmt::format("{}{:+}j", leaf.number(), leaf.imaginary());
+    case wire::LeafKind::boolean: return leaf.integer() != 0 ? "True" : "False";
+    default: return leaf.text() == nullptr ? std::string() : leaf.text()->str();
+  }
+}
+
+}  // namespace assay

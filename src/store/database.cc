@@ -1,0 +1,140 @@
+#include "store/database.h"
+
+#include <utility>
+
+namespace assay {
+namespace {
+
+tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
+  const int code = sqlite3_extended_errcode(handle);
+  std::string message = std::string(doing) + ": " + sqlite3_errmsg(handle);
+  if ((code & 0xff) == SQLITE_BUSY) {
+    message = "the run's database is in use by another process; wait for it to end, or stop it";
+  } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {
+    message = "the disk is full: the run's database cannot grow; free some space and start again "
+              "(nothing recorded is lost)";
+  }
+  return fail(std::move(message));
+}
+
+}  // namespace
+
+void Statement::bind(int parameter, std::int64_t value) {
+  sqlite3_bind_int64(statement_.get(), parameter, value);
+}
+void Statement::bind(int parameter, double value) {
+  sqlite3_bind_double(statement_.get(), parameter, value);
+}
+void Statement::bind(int parameter, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), parameter, text.data(), text.size(), nullptr, SQLITE_UTF8);
+}
+void Statement::bind(int parameter, std::span<const std::uint8_t> blob) {
+  sqlite3_bind_blob64(statement_.get(), parameter, blob.data(), blob.size(), nullptr);
+}
+void Statement::bind_null(int parameter) { sqlite3_bind_null(statement_.get(), parameter); }
+
+Result<bool> Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  sqlite3* handle = sqlite3_db_handle(statement_.get());
+  if (code == SQLITE_DONE) {
+    sqlite3_reset(statement_.get());
+    return false;
+  }
+  auto error = sqlite_error(handle, "database");
+  sqlite3_reset(statement_.get());
+  return error;
+}
+
+Status Statement::run() {
+  ASSAY_TRY(const bool row, step());
+  if (row) reset();
+  return {};
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+double Statement::number(int column) const {
+  return sqlite3_column_double(statement_.get(), column);
+}
+std::string_view Statement::text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_.get(), column);
+  const int bytes = sqlite3_column_bytes(statement_.get(), column);
+  return {reinterpret_cast<const char*>(text), static_cast<std::size_t>(bytes)};
+}
+std::span<const std::uint8_t> Statement::blob(int column) const {
+  const void* data = sqlite3_column_blob(statement_.get(), column);
+  const int bytes = sqlite3_column_bytes(statement_.get(), column);
+  return {static_cast<const std::uint8_t*>(data), static_cast<std::size_t>(bytes)};
+}
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode) {
+  int flags = SQLITE_OPEN_READWRITE;
+  if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
+  if (mode == OpenMode::read_only) flags = SQLITE_OPEN_READONLY;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database database;
+  database.handle_.reset(handle);  // also when opening failed
+  if (code != SQLITE_OK) return sqlite_error(handle, "cannot open " + path.string());
+  // Exclusive before WAL: then no shared-memory index is ever made.
+  ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
+  if (mode != OpenMode::read_only) {
+    ASSAY_CHECK(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"));
+  }
+  ASSAY_CHECK(database.execute("PRAGMA user_version;"));  // fails now if it is no database, or locked
+  return database;
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* raw = nullptr;
+  const int code = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
+  if (code != SQLITE_OK) return sqlite_error(handle_.get(), "database");
+  Statement statement;
+  statement.statement_.reset(raw);
+  return statement;
+}
+
+Status Database::execute(const std::string& sql) {
+  if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return sqlite_error(handle_.get(), "database");
+  }
+  return {};
+}
+
+Result<std::int64_t> Database::schema_version() {
+  ASSAY_TRY(Statement statement, prepare("PRAGMA user_version"));
+  ASSAY_TRY(const bool row, statement.step());
+  return row ? statement.integer(0) : 0;
+}
+
+Status Database::set_schema_version(std::int64_t version) {
+  return execute("PRAGMA user_version = " + std::to_string(version));
+}
+
+Result<Transaction> Transaction::begin(Database& database) {
+  ASSAY_CHECK(database.execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : database_(std::exchange(other.database_, nullptr)) {}
+
+Transaction::~Transaction() {
+  if (database_ != nullptr) (void)database_->execute("ROLLBACK");
+}
+
+Status Transaction::commit() {
+  ASSAY_CHECK(database_->execute("COMMIT"));
+  database_ = nullptr;
+  return {};
+}
+
+}  // namespace assay

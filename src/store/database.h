@@ -1,0 +1,95 @@
+#pragma once
+
+// SQLite, as assay uses it: one file per run, opened by one process at a time.
+//
+// WAL with exclusive locking keeps the WAL index in memory instead of a shared-memory file, which
+// network and cluster file systems do not support. It also refuses a second opener.
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace assay {
+
+class Database;
+
+// A prepared statement. Parameters count from 1, columns from 0, as in SQLite. Text and blobs that
+// are bound must outlive the next step(); those that are read hold until it.
+class Statement {
+ public:
+  void bind(int parameter, std::int64_t value);
+  void bind(int parameter, double value);
+  void bind(int parameter, std::string_view text);
+  void bind(int parameter, std::span<const std::uint8_t> blob);
+  void bind_null(int parameter);
+
+  // True: a row is there to read. False: done, and ready to be bound and stepped again.
+  Result<bool> step();
+  // For a statement without rows: one step.
+  Status run();
+  // Stops reading rows before the last one.
+  void reset();
+
+  std::int64_t integer(int column) const;
+  double number(int column) const;
+  std::string_view text(int column) const;
+  std::span<const std::uint8_t> blob(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  friend class Database;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+enum class OpenMode {
+  create,     // read and write; the file is made if it is missing
+  existing,   // read and write; a missing file is an error
+  read_only,  // an existing file
+};
+
+class Database {
+ public:
+  static Result<Database> open(const std::filesystem::path& path, OpenMode mode);
+
+  Result<Statement> prepare(std::string_view sql);
+  // Statements without parameters and results, separated by ';'.
+  Status execute(const std::string& sql);
+
+  // PRAGMA user_version, which each schema uses for its own version.
+  Result<std::int64_t> schema_version();
+  Status set_schema_version(std::int64_t version);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+// Everything between its making and commit() happens whole or not at all.
+class Transaction {
+ public:
+  static Result<Transaction> begin(Database& database);
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction();  // rolls back what was not committed
+  Status commit();
+
+ private:
+  explicit Transaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
+}  // namespace assay

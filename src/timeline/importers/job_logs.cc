@@ -1,0 +1,344 @@
+#include "timeline/importers/job_logs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+namespace assay::timeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Enough for months of steps; a hostile log may claim any number.
+constexpr std::size_t kMaxSteps = 1U << 18U;
+constexpr std::size_t kMaxOpenRanges = 1024;
+constexpr std::string_view kLogPrefix = "workerlog.";
+constexpr std::string_view kMachinePrefix = "machine";
+
+bool is_ignored(std::string_view type) { return type == "recv_forward" || type == "send_backward"; }
+
+std::optional<int> parse_int(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// machine2 before machine10, whatever order the file system gives them in.
+bool machine_before(const std::string& a, const std::string& b) {
+  const auto number_a = parse_int(a);
+  const auto number_b = parse_int(b);
+  if (number_a && number_b && *number_a != *number_b) return *number_a < *number_b;
+  if (number_a.has_value() != number_b.has_value()) return number_a.has_value();
+  return a < b;
+}
+
+Result<std::vector<std::string>> entries_after(const fs::path& folder, std::string_view prefix) {
+  std::vector<std::string> rest;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string entry = it->path().filename().string();
+    if (entry.starts_with(prefix)) rest.push_back(entry.substr(prefix.size()));
+  }
+  if (error) return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
+  std::sort(rest.begin(), rest.end(), machine_before);
+  return rest;
+}
+
+Status add_logs(const fs::path& folder, const std::string& machine, std::vector<int> devices,
+                std::vector<JobLogFile>& logs) {
+  if (devices.empty()) {
+    ASSAY_TRY(const auto suffixes, entries_after(folder, kLogPrefix));
+    for (const std::string& suffix : suffixes) {
+      if (const auto device = parse_int(suffix)) devices.push_back(*device);
+    }
+    if (devices.empty()) return usage_error(fmt::format("no workerlog.K in {}", folder.string()));
+  }
+  for (const int device : devices) {
+    fs::path path = folder / fmt::format("{}{}", kLogPrefix, device);
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      return usage_error(fmt::format("no {} (--devices asks for device {})", path.string(), device));
+    }
+    logs.push_back({std::move(path), machine, device});
+  }
+  return {};
+}
+
+void widen(Step& step, Nanos begin, Nanos end) {
+  step.begin = std::min(step.begin, begin);
+  step.end = std::max(step.end, end);
+}
+
+// Steps of all logs, folded as the logs are read.
+struct StepFold {
+  std::vector<Step> by_jobs;  // the i-th step of each log
+  std::map<std::int64_t, Step> by_marks;
+  std::int64_t first = 0;
+  bool full = false;
+};
+
+// The steps of one log.
+class StepTracker {
+ public:
+  StepTracker(StepFold& fold, Nanos offset) : fold_(fold), offset_(offset) {}
+
+  void job(const JobLogRecord& job) {
+    if (is_ignored(job.type)) return;
+    if (first_type_.empty() && job.type != "default") first_type_ = job.type;
+    if (job.type == first_type_ && job.micro_batch == 0) {
+      close();
+      begin_ = job.begin;
+    }
+    if (!first_begin_) first_begin_ = job.begin;
+    end_ = job.end;
+  }
+
+  void window(std::int64_t first_step) {
+    // A log may tell several windows; the first one counts the steps that jobs show.
+    if (!window_seen_) fold_.first = std::max(fold_.first, first_step);
+    window_seen_ = true;
+  }
+
+  void push(const JobLogRecord& record) {
+    if (open_.size() < kMaxOpenRanges) {
+      open_.emplace_back(record.number, record.begin);
+    } else {
+      ++too_deep_;
+    }
+  }
+
+  void pop(Nanos time) {
+    if (too_deep_ > 0) {
+      --too_deep_;
+      return;
+    }
+    if (open_.empty()) {
+      ++unmatched_;
+      return;
+    }
+    const auto [number, begin] = open_.back();
+    open_.pop_back();
+    if (number == kNone) return;
+    if (time < begin || (fold_.by_marks.size() == kMaxSteps && !fold_.by_marks.contains(number))) {
+      ++unmatched_;
+      return;
+    }
+    Step& step = fold_.by_marks[number];
+    step.number = number;
+    widen(step, begin + offset_, time + offset_);
+  }
+
+  // The number of step marks that found no other half.
+  std::uint64_t finish() {
+    // A window that opens within a step and sees no micro batch 0 is one step.
+    if (!begin_ && index_ == 0) begin_ = first_begin_;
+    close();
+    for (const auto& [number, begin] : open_) unmatched_ += number == kNone ? 0U : 1U;
+    return unmatched_;
+  }
+
+ private:
+  void close() {
+    if (!begin_) return;
+    if (index_ == fold_.by_jobs.size()) {
+      if (index_ == kMaxSteps) {
+        fold_.full = true;
+        return;
+      }
+      fold_.by_jobs.emplace_back();
+    }
+    widen(fold_.by_jobs[index_++], *begin_ + offset_, end_ + offset_);
+    begin_.reset();
+  }
+
+  StepFold& fold_;
+  Nanos offset_;
+  std::string first_type_;
+  std::optional<Nanos> begin_;
+  std::optional<Nanos> first_begin_;
+  Nanos end_ = 0;
+  std::size_t index_ = 0;
+  bool window_seen_ = false;
+  std::vector<std::pair<std::int64_t, Nanos>> open_;
+  std::uint64_t too_deep_ = 0;
+  std::uint64_t unmatched_ = 0;
+};
+
+Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, StepFold& fold) {
+  ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
+  StepTracker steps(fold, offset);
+  JobLogRecord record;
+  std::uint64_t jobs = 0;
+  std::uint64_t ignored = 0;
+  for (;;) {
+    ASSAY_TRY(const bool more, reader.next(record));
+    if (!more) break;
+    switch (record.what) {
+      case JobLogRecord::What::job:
+        steps.job(record);
+        ++(is_ignored(record.type) ? ignored : jobs);
+        break;
+      case JobLogRecord::What::window:
+        steps.window(record.number);
+        break;
+      case JobLogRecord::What::push:
+        steps.push(record);
+        break;
+      case JobLogRecord::What::pop:
+        steps.pop(record.begin);
+        break;
+    }
+  }
+  FileReport report = std::move(reader.report());
+  report.unmatched_steps = steps.finish();
+  report.kept = jobs;
+  report.ignored = ignored;
+  if (report.unrelated()) {
+    report.notes.emplace_back("no job, step or schedule line: not a job log, or profiling was off");
+  }
+  return report;
+}
+
+std::vector<Step> resolve_steps(StepFold& fold) {
+  std::vector<Step> steps;
+  if (!fold.by_marks.empty()) {
+    for (const auto& [number, step] : fold.by_marks) steps.push_back(step);
+  } else {
+    steps = std::move(fold.by_jobs);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      steps[i].number = fold.first + static_cast<std::int64_t>(i);
+    }
+  }
+  // Devices begin a step before others have ended the last one: the row shows them end to end.
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    steps[i].begin = std::min(std::max(steps[i].begin, steps[i - 1].end), steps[i].end);
+  }
+  return steps;
+}
+
+class JobLogSource : public SliceSource {
+ public:
+  JobLogSource(JobLogReader reader, std::uint32_t track, Nanos offset, JobFilter filter,
+               Strings& strings)
+      : reader_(std::move(reader)),
+        track_(track),
+        offset_(offset),
+        filter_(filter),
+        strings_(strings) {}
+
+  Result<bool> next(Slice& slice) override {
+    JobLogRecord job;
+    for (;;) {
+      ASSAY_TRY(const bool more, reader_.next(job));
+      if (!more) return false;
+      if (job.what != JobLogRecord::What::job) continue;
+      if (filter_ == JobFilter::all || !is_ignored(job.type)) break;
+    }
+    if (job.type != last_type_ || last_type_.empty()) {
+      last_type_ = job.type;
+      last_name_ = strings_.intern(job.type);
+      last_kind_ = kind_of_job(job.type);
+    }
+    slice.begin = job.begin + offset_;
+    slice.end = job.end + offset_;
+    slice.job = job.number;
+    slice.name = slice.category = last_name_;
+    slice.track = track_;
+    slice.micro_batch = static_cast<std::int32_t>(
+        std::min<std::int64_t>(job.micro_batch, std::numeric_limits<std::int32_t>::max()));
+    slice.kind = last_kind_;
+    return true;
+  }
+
+ private:
+  JobLogReader reader_;
+  std::uint32_t track_;
+  Nanos offset_;
+  JobFilter filter_;
+  Strings& strings_;
+  std::string last_type_;
+  StringId last_name_ = 0;
+  Kind last_kind_ = Kind::compute;
+};
+
+}  // namespace
+
+Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options) {
+  std::vector<JobLogFile> logs;
+  if (!options.multi_machine) {
+    ASSAY_CHECK(add_logs(options.log_dir, "", options.devices, logs));
+    return logs;
+  }
+  ASSAY_TRY(const auto machines, entries_after(options.log_dir, kMachinePrefix));
+  for (const std::string& machine : machines) {
+    const fs::path folder = options.log_dir / fmt::format("{}{}", kMachinePrefix, machine);
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) continue;
+    ASSAY_CHECK(add_logs(folder, machine, options.devices, logs));
+  }
+  if (logs.empty()) {
+    return usage_error(fmt::format("no machineK folder in {}", options.log_dir.string()));
+  }
+  return logs;
+}
+
+Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
+                                     std::span<const Nanos> offsets) {
+  JobLogSurvey survey;
+  StepFold fold;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    ASSAY_TRY(FileReport report, survey_log(logs[i], offsets[i], fold));
+    survey.files.push_back(std::move(report));
+  }
+  if (fold.full) {
+    survey.notes.push_back(fmt::format("more than {} steps: the Step row ends there", kMaxSteps));
+  }
+  survey.steps = resolve_steps(fold);
+  return survey;
+}
+
+Result<std::unique_ptr<SliceSource>> open_job_log(const JobLogFile& log, const FileReport& survey,
+                                                  std::uint32_t track, Nanos offset,
+                                                  JobFilter filter, Strings& strings) {
+  ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
+  auto source =
+      std::make_unique<JobLogSource>(std::move(reader), track, offset, filter, strings);
+  if (survey.non_monotonic == 0) return source;
+  return sort_source(*source);
+}
+
+std::vector<Track> job_log_tracks(std::span<const JobLogFile> logs) {
+  std::vector<Track> tracks;
+  tracks.push_back({.label = "STEP", .chrome_tid = "Step", .process = "", .machine = ""});
+  for (const JobLogFile& log : logs) {
+    const std::string suffix = log.machine.empty() ? "" : fmt::format("(machine:{})", log.machine);
+    tracks.push_back({.label = fmt::format("GPU:{}{}", log.device, suffix),
+                      .chrome_tid = fmt::format("GPU{}{}", log.device, suffix),
+                      .process = "",
+                      .machine = log.machine,
+                      .device = log.device,
+                      .gpu = true});
+  }
+  return tracks;
+}
+
+std::vector<Slice> step_slices(std::span<const Step> steps, Strings& strings) {
+  std::vector<Slice> slices;
+  slices.reserve(steps.size());
+  const StringId category = strings.intern("step");
+  for (const Step& step : steps) {
+    slices.push_back({.begin = step.begin,
+                      .end = step.end,
+                      .name = strings.intern(fmt::format("step{}", step.number)),
+                      .category = category});
+  }
+  std::sort(slices.begin(), slices.end(),
+            [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+  return slices;
+}
+
+}  // namespace assay::timeline

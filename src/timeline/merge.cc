@@ -1,0 +1,201 @@
+#include "timeline/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "timeline/slice_source.h"
+#include "timeline/writers/chrome_json.h"
+#include "timeline/writers/perfetto_binary.h"
+
+namespace assay::timeline {
+namespace {
+
+// The writers of one merge, and the pointers that merge_slices takes.
+struct Writers {
+  std::vector<std::unique_ptr<TraceWriter>> owned;
+  std::vector<TraceWriter*> all;
+
+  template <typename Writer>
+  void add(Writer writer) {
+    owned.push_back(std::make_unique<Writer>(std::move(writer)));
+    all.push_back(owned.back().get());
+  }
+};
+
+Result<Writers> open_writers(const OutputPaths& outputs, const TraceHeader& header,
+                             const TraceHeader& binary_header) {
+  Writers writers;
+  if (!outputs.chrome.empty()) {
+    ASSAY_TRY(auto writer,
+              ChromeJsonWriter::create(outputs.chrome, JsonFlavour::chrome, header));
+    writers.add(std::move(writer));
+  }
+  if (!outputs.perfetto_json.empty()) {
+    ASSAY_TRY(auto writer,
+              ChromeJsonWriter::create(outputs.perfetto_json, JsonFlavour::perfetto, header));
+    writers.add(std::move(writer));
+  }
+  if (!outputs.perfetto_binary.empty()) {
+    ASSAY_TRY(auto writer, PerfettoWriter::create(outputs.perfetto_binary, binary_header));
+    writers.add(std::move(writer));
+  }
+  return writers;
+}
+
+// In the binary trace each machine whose clock is not known is a group of tracks of its own.
+std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
+                                    std::span<const MachineClock> clocks) {
+  std::vector<Track> grouped(tracks.begin(), tracks.end());
+  if (clocks.size() < 2) return grouped;
+  for (Track& track : grouped) {
+    for (const MachineClock& clock : clocks) {
+      if (!track.gpu || clock.machine != track.machine) continue;
+      track.process = clock.related
+                          ? fmt::format("machine {} (clock ± {:.3f} µs)", clock.machine,
+                                        static_cast<double>(clock.uncertainty) / 1000.0)
+                          : fmt::format("machine {} (its own clock)", clock.machine);
+    }
+  }
+  return grouped;
+}
+
+// The logs of a run, found, with their clocks related.
+struct JobLogRun {
+  std::vector<JobLogFile> logs;
+  std::vector<MachineClock> clocks;
+  std::vector<Nanos> offsets;  // by log
+};
+
+Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
+  Trace trace;
+  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets));
+  trace.tracks = job_log_tracks(run.logs);
+  for (std::size_t i = 0; i < run.logs.size(); ++i) {
+    ASSAY_TRY(const auto source,
+              open_job_log(run.logs[i], survey.files[i], static_cast<std::uint32_t>(i + 1),
+                           run.offsets[i], JobFilter::all, trace.strings));
+    for (;;) {
+      Slice slice;
+      ASSAY_TRY(const bool more, source->next(slice));
+      if (!more) break;
+      if (trace.slices.size() == max_slices) {
+        return usage_error(fmt::format("more than {} jobs: too many to analyse at once", max_slices));
+      }
+      trace.slices.push_back(slice);
+    }
+  }
+  trace.steps = std::move(survey.steps);
+  trace.files = std::move(survey.files);
+  trace.notes = std::move(survey.notes);
+  trace.sort();
+  return trace;
+}
+
+Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clock_options,
+                           std::size_t max_slices) {
+  JobLogRun run;
+  ASSAY_TRY(run.logs, find_job_logs(options));
+  run.offsets.assign(run.logs.size(), 0);
+  const std::vector<std::string> machines = machines_of(job_log_tracks(run.logs));
+  std::optional<Trace> pipeline;
+  if (clock_options.pairs && machines.size() > 1) {
+    ASSAY_TRY(pipeline, load_logs(run, max_slices));
+  }
+  ASSAY_TRY(run.clocks,
+            relate_clocks(machines, clock_options, pipeline ? &*pipeline : nullptr));
+  for (std::size_t i = 0; i < run.logs.size(); ++i) {
+    for (const MachineClock& clock : run.clocks) {
+      if (clock.machine == run.logs[i].machine) run.offsets[i] = clock.offset;
+    }
+  }
+  return run;
+}
+
+constexpr std::size_t kMaxPairSlices = 20'000'000;
+
+Result<MergeResult> finish(Writers& writers, MergeCounts counts, std::vector<FileReport> files,
+                           std::vector<std::string> notes) {
+  for (TraceWriter* writer : writers.all) ASSAY_CHECK(writer->finish());
+  return MergeResult{std::move(files), std::move(notes), counts.slices};
+}
+
+}  // namespace
+
+OutputPaths OutputPaths::in(const std::filesystem::path& folder) {
+  return {folder / "pipeline_profile.json", folder / "pipeline_profile_perfetto.json",
+          folder / "pipeline_profile.perfetto-trace"};
+}
+
+Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
+                                   const OutputPaths& outputs) {
+  ASSAY_TRY(const JobLogRun run, find_run(options, clocks, kMaxPairSlices));
+  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets));
+
+  Strings strings;
+  const std::vector<Track> tracks = job_log_tracks(run.logs);
+  const std::vector<Track> grouped = grouped_by_clock(tracks, run.clocks);
+  std::vector<std::string> notes = describe_clocks(run.clocks);
+  notes.insert(notes.end(), survey.notes.begin(), survey.notes.end());
+  ASSAY_TRY(Writers writers, open_writers(outputs, {strings, tracks, {}, notes},
+                                          {strings, grouped, {}, notes}));
+
+  const std::vector<Slice> steps = step_slices(survey.steps, strings);
+  std::vector<std::unique_ptr<SliceSource>> sources;
+  sources.push_back(std::make_unique<MemorySource>(steps));
+  for (std::size_t i = 0; i < run.logs.size(); ++i) {
+    ASSAY_TRY(auto source, open_job_log(run.logs[i], survey.files[i],
+                                        static_cast<std::uint32_t>(i + 1), run.offsets[i],
+                                        JobFilter::as_paddle, strings));
+    sources.push_back(std::move(source));
+  }
+  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, tracks.size()));
+  for (std::size_t i = 0; i < survey.files.size(); ++i) {
+    survey.files[i].overlapping = counts.overlapping[i + 1];
+    survey.files[i].kept -= counts.overlapping[i + 1];
+  }
+  return finish(writers, std::move(counts), std::move(survey.files), std::move(notes));
+}
+
+Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
+  const TraceHeader header{trace.strings, trace.tracks, trace.counters, trace.notes};
+  ASSAY_TRY(Writers writers, open_writers(outputs, header, header));
+  std::vector<std::unique_ptr<SliceSource>> sources;
+  sources.push_back(std::make_unique<MemorySource>(trace.slices));
+  ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, trace.tracks.size()));
+  return finish(writers, std::move(counts), trace.files, trace.notes);
+}
+
+Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
+                            std::size_t max_slices) {
+  ASSAY_TRY(const JobLogRun run, find_run(options, clocks, max_slices));
+  ASSAY_TRY(Trace trace, load_logs(run, max_slices));
+  const auto notes = describe_clocks(run.clocks);
+  trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
+  return trace;
+}
+
+std::string describe(std::span<const FileReport> files, std::span<const std::string> notes) {
+  std::string text;
+  for (const FileReport& file : files) {
+    text += fmt::format("{}: {}, {} bytes, {} records, {} slices", file.path, file.format,
+                        file.bytes, file.records, file.kept);
+    const auto say = [&text](std::uint64_t count, std::string_view what) {
+      if (count > 0) text += fmt::format("; {} {}", count, what);
+    };
+    say(file.ignored, "left out as the format says");
+    say(file.malformed, "malformed (dropped)");
+    say(file.truncated, "truncated (dropped)");
+    say(file.backwards, "ending before they begin (dropped)");
+    say(file.overlapping, "beyond the open ones of a track (dropped)");
+    say(file.interleaved, "sharing their line with other text (kept)");
+    say(file.non_monotonic, "out of order (sorted)");
+    say(file.unmatched_steps, "step marks without their other half");
+    text += '\n';
+    for (const std::string& note : file.notes) text += fmt::format("  {}\n", note);
+  }
+  for (const std::string& note : notes) text += note + '\n';
+  return text;
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,72 @@
+#include "timeline/model.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace assay::timeline {
+
+Strings::Strings() { texts_.emplace_back("(too many names)"); }
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+}
+
+}  // namespace
+
+StringId Strings::intern(std::string_view text) {
+  if (is_ascii(text)) return intern_valid(text);
+  using nlohmann::json;
+  const std::string escaped = json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+  return intern_valid(json::parse(escaped).get<std::string>());
+}
+
+StringId Strings::intern_valid(std::string_view text) {
+  const auto found = ids_.find(text);
+  if (found != ids_.end()) return found->second;
+  if (texts_.size() >= kMaxStrings || bytes_ + text.size() > kMaxBytes) return kOverflow;
+  bytes_ += text.size();
+  texts_.emplace_back(text);
+  const auto id = static_cast<StringId>(texts_.size() - 1);
+  ids_.emplace(texts_.back(), id);
+  return id;
+}
+
+std::string_view name(Kind kind) {
+  constexpr std::array<std::string_view, 5> kNames{"compute", "communication", "memory", "host",
+                                                   "other"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Kind kind_of_kernel(std::string_view kernel) {
+  const auto has = [kernel](std::string_view word) {
+    return kernel.find(word) != std::string_view::npos;
+  };
+  if (has("nccl") || has("NCCL") || has("nvshmem") || has("deep_ep")) return Kind::communication;
+  if (kernel.starts_with("Memcpy") || kernel.starts_with("Memset") || has("[CUDA mem")) {
+    return Kind::memory;
+  }
+  return Kind::compute;
+}
+
+Kind kind_of_job(std::string_view type) {
+  const auto has = [type](std::string_view word) {
+    return type.find(word) != std::string_view::npos;
+  };
+  if (has("send") || has("recv") || has("allreduce") || has("all_reduce") || has("reduce_scatter") ||
+      has("allgather") || has("all_gather") || has("all_to_all") || has("nccl")) {
+    return Kind::communication;
+  }
+  if (has("memcpy") || has("offload") || has("reload")) return Kind::memory;
+  return Kind::compute;
+}
+
+void Trace::sort() {
+  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+}
+
+}  // namespace assay::timeline

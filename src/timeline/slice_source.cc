@@ -1,0 +1,211 @@
+#include "timeline/slice_source.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <queue>
+#include <string>
+#include <type_traits>
+
+namespace assay::timeline {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<Slice>, "slices are spilled as bytes");
+
+constexpr std::size_t kRunSlices = (16U << 20U) / sizeof(Slice);
+constexpr std::size_t kReadSlices = (32U << 10U) / sizeof(Slice);
+
+bool stands_before(const Slice& a, const Slice& b) {
+  return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+}
+
+Result<Fd> make_spill_file() {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) folder = ".";
+  std::string name = (folder / "assay-sort-XXXXXX").string();
+  Fd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return errno_error(fmt::format("cannot make a file to sort in, in {}", folder.string()));
+  ::unlink(name.c_str());
+  return fd;
+}
+
+// One sorted run in the spill file, or one stream of any other kind: the next slice is `head`.
+struct Run {
+  std::uint64_t offset = 0;  // in slices
+  std::uint64_t left = 0;
+  std::vector<Slice> buffer;
+  std::size_t at = 0;
+
+  Result<bool> next(int fd, Slice& slice) {
+    if (at == buffer.size()) {
+      if (left == 0) return false;
+      buffer.resize(std::min<std::uint64_t>(left, kReadSlices));
+      const auto bytes = std::as_writable_bytes(std::span(buffer));
+      std::size_t done = 0;
+      while (done < bytes.size()) {
+        const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done,
+                                    static_cast<off_t>(offset * sizeof(Slice) + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return errno_error("cannot read back what was sorted");
+        done += static_cast<std::size_t>(got);
+      }
+      offset += buffer.size();
+      left -= buffer.size();
+      at = 0;
+    }
+    slice = buffer[at++];
+    return true;
+  }
+};
+
+// The next slice of several streams, whatever a stream is.
+struct Head {
+  Slice slice;
+  std::size_t stream;
+};
+struct LaterHead {
+  bool operator()(const Head& a, const Head& b) const {
+    if (a.slice.begin != b.slice.begin) return a.slice.begin > b.slice.begin;
+    if (a.slice.end != b.slice.end) return a.slice.end < b.slice.end;
+    return a.stream > b.stream;
+  }
+};
+using Heads = std::priority_queue<Head, std::vector<Head>, LaterHead>;
+
+class SpilledSource : public SliceSource {
+ public:
+  SpilledSource(Fd fd, std::vector<Run> runs) : fd_(std::move(fd)), runs_(std::move(runs)) {}
+
+  Result<bool> next(Slice& slice) override {
+    if (!started_) {
+      started_ = true;
+      for (std::size_t i = 0; i < runs_.size(); ++i) ASSAY_CHECK(push(i));
+    }
+    if (heads_.empty()) return false;
+    const Head head = heads_.top();
+    heads_.pop();
+    slice = head.slice;
+    ASSAY_CHECK(push(head.stream));
+    return true;
+  }
+
+ private:
+  Status push(std::size_t i) {
+    Head head{{}, i};
+    ASSAY_TRY(const bool more, runs_[i].next(fd_.get(), head.slice));
+    if (more) heads_.push(head);
+    return {};
+  }
+
+  Fd fd_;
+  std::vector<Run> runs_;
+  Heads heads_;
+  bool started_ = false;
+};
+
+struct Open {
+  Slice slice;
+  std::uint64_t order;
+};
+// Ends first what ends first; of slices that end together the one that began last.
+struct EndsLater {
+  bool operator()(const Open& a, const Open& b) const {
+    return a.slice.end != b.slice.end ? a.slice.end > b.slice.end : a.order < b.order;
+  }
+};
+
+class Merger {
+ public:
+  Merger(std::span<TraceWriter* const> writers, std::size_t tracks)
+      : writers_(writers), open_on_(tracks) {
+    counts_.overlapping.resize(tracks);
+  }
+
+  void take(const Slice& slice) {
+    close_until(slice.begin);
+    if (open_on_[slice.track] == kMaxOpen) {
+      ++counts_.overlapping[slice.track];
+      return;
+    }
+    ++open_on_[slice.track];
+    ++counts_.slices;
+    for (TraceWriter* writer : writers_) writer->begin_slice(slice);
+    open_.push({slice, counts_.slices});
+  }
+
+  MergeCounts finish() {
+    close_until(std::numeric_limits<Nanos>::max());
+    return std::move(counts_);
+  }
+
+ private:
+  void close_until(Nanos time) {
+    while (!open_.empty() && open_.top().slice.end <= time) {
+      const Slice slice = open_.top().slice;
+      open_.pop();
+      --open_on_[slice.track];
+      for (TraceWriter* writer : writers_) writer->end_slice(slice);
+    }
+  }
+
+  std::span<TraceWriter* const> writers_;
+  std::vector<std::uint32_t> open_on_;
+  std::priority_queue<Open, std::vector<Open>, EndsLater> open_;
+  MergeCounts counts_;
+};
+
+}  // namespace
+
+Result<bool> MemorySource::next(Slice& slice) {
+  if (slices_.empty()) return false;
+  slice = slices_.front();
+  slices_ = slices_.subspan(1);
+  return true;
+}
+
+Result<std::unique_ptr<SliceSource>> sort_source(SliceSource& source) {
+  ASSAY_TRY(Fd fd, make_spill_file());
+  std::vector<Run> runs;
+  std::vector<Slice> chunk;
+  std::uint64_t written = 0;
+  for (bool more = true; more;) {
+    Slice slice;
+    ASSAY_TRY(more, source.next(slice));
+    if (more) chunk.push_back(slice);
+    if (chunk.size() < kRunSlices && (more || chunk.empty())) continue;
+    std::stable_sort(chunk.begin(), chunk.end(), stands_before);
+    ASSAY_CHECK(write_all(fd.get(), std::as_bytes(std::span(chunk))));
+    runs.push_back({.offset = written, .left = chunk.size(), .buffer = {}});
+    written += chunk.size();
+    chunk.clear();
+  }
+  return std::make_unique<SpilledSource>(std::move(fd), std::move(runs));
+}
+
+Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,
+                                 std::span<TraceWriter* const> writers, std::size_t tracks) {
+  Heads heads;
+  Merger merger(writers, tracks);
+  const auto push = [&](std::size_t i) -> Status {
+    Head head{{}, i};
+    ASSAY_TRY(const bool more, sources[i]->next(head.slice));
+    if (more) heads.push(head);
+    return {};
+  };
+  for (std::size_t i = 0; i < sources.size(); ++i) ASSAY_CHECK(push(i));
+  while (!heads.empty()) {
+    const Head head = heads.top();
+    heads.pop();
+    merger.take(head.slice);
+    ASSAY_CHECK(push(head.stream));
+  }
+  return merger.finish();
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,72 @@
+#include "timeline/writers/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+namespace assay::timeline {
+
+OutputFile::OutputFile(Fd fd, std::filesystem::path path, std::filesystem::path part)
+    : fd_(std::move(fd)), path_(std::move(path)), part_(std::move(part)), buffer_(kBufferBytes) {}
+
+OutputFile::~OutputFile() {
+  if (fd_) ::unlink(part_.c_str());
+}
+
+Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
+  std::filesystem::path part = path;
+  part += fmt::format(".part.{}", ::getpid());
+  Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd) return errno_error(fmt::format("cannot write {}", part.string()));
+  return OutputFile(std::move(fd), path, std::move(part));
+}
+
+void OutputFile::put_slowly(std::string_view text) {
+  flush();
+  for (; text.size() > kBufferBytes; text.remove_prefix(kBufferBytes)) {
+    std::memcpy(buffer_.data(), text.data(), kBufferBytes);
+    used_ = kBufferBytes;
+    flush();
+  }
+  std::memcpy(buffer_.data(), text.data(), text.size());
+  used_ = text.size();
+}
+
+void OutputFile::flush() {
+  if (status_) status_ = write_all(fd_.get(), std::as_bytes(std::span(buffer_.data(), used_)));
+  used_ = 0;
+}
+
+void OutputFile::put_microseconds(std::int64_t nanos) {
+  constexpr std::int64_t kNanosPerMicro = 1000;
+  if (nanos < 0) {
+    put("-");
+    nanos = -nanos;
+  }
+  put_number(nanos / kNanosPerMicro);
+  const auto rest = static_cast<int>(nanos % kNanosPerMicro);
+  const char digits[4] = {'.', static_cast<char>('0' + rest / 100),
+                          static_cast<char>('0' + rest / 10 % 10),
+                          static_cast<char>('0' + rest % 10)};
+  put({digits, sizeof digits});
+}
+
+Status OutputFile::finish() {
+  flush();
+  if (!status_) return status_;
+  fd_.reset();
+  if (::rename(part_.c_str(), path_.c_str()) != 0) {
+    return errno_error(fmt::format("cannot rename {} to {}", part_.string(), path_.string()));
+  }
+  return {};
+}
+
+std::string json_escaped(std::string_view text) {
+  const std::string quoted =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,65 @@
+#pragma once
+
+// A file that is written from front to back through a buffer. The first error is kept and told by
+// finish(); what is written after it is dropped. The file appears under its name only when whole.
+
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace assay::timeline {
+
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::filesystem::path& path);
+  OutputFile(OutputFile&&) noexcept = default;
+  OutputFile& operator=(OutputFile&&) noexcept = default;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void put(std::string_view text) {
+    if (text.size() > kBufferBytes - used_) {
+      put_slowly(text);
+      return;
+    }
+    std::memcpy(buffer_.data() + used_, text.data(), text.size());
+    used_ += text.size();
+  }
+  void put_number(std::int64_t value) {
+    if (kBufferBytes - used_ < kMaxDigits) flush();
+    char* const at = buffer_.data() + used_;
+    used_ += static_cast<std::size_t>(std::to_chars(at, at + kMaxDigits, value).ptr - at);
+  }
+  // Nanoseconds as decimal microseconds: 1700000000000771.484.
+  void put_microseconds(std::int64_t nanos);
+
+  Status finish();
+
+ private:
+  static constexpr std::size_t kBufferBytes = 1U << 20U;
+  static constexpr std::size_t kMaxDigits = 24;
+
+  OutputFile(Fd fd, std::filesystem::path path, std::filesystem::path part);
+  void put_slowly(std::string_view text);
+  void flush();
+
+  Fd fd_;
+  std::filesystem::path path_;
+  std::filesystem::path part_;
+  std::vector<char> buffer_;
+  std::size_t used_ = 0;
+  Status status_;
+};
+
+// The text as it stands between quotes in JSON.
+std::string json_escaped(std::string_view text);
+
+}  // namespace assay::timeline

@@ -1,0 +1,244 @@
+#include "timeline/writers/perfetto_binary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <protozero/pbf_writer.hpp>
+
+#include "timeline/writers/chrome_json.h"
+
+namespace assay::timeline {
+namespace {
+
+namespace packet {
+constexpr protozero::pbf_tag_type kTimestamp = 8, kSequence = 10, kTrackEvent = 11, kInterned = 12,
+                                  kSequenceFlags = 13, kTrackDescriptor = 60;
+}
+namespace event {
+constexpr protozero::pbf_tag_type kCategoryIds = 3, kDebugAnnotations = 4, kType = 9, kNameId = 10,
+                                  kTrack = 11, kName = 23, kDoubleCounter = 44;
+constexpr std::int32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
+}  // namespace event
+namespace annotation {
+constexpr protozero::pbf_tag_type kStringValue = 6, kName = 10;
+}
+namespace interned {
+constexpr protozero::pbf_tag_type kCategories = 1, kNames = 2, kId = 1, kText = 2;
+}
+namespace descriptor {
+constexpr protozero::pbf_tag_type kUuid = 1, kName = 2, kProcess = 3, kParent = 5, kCounter = 8,
+                                  kOrdering = 11, kRank = 12;
+constexpr protozero::pbf_tag_type kPid = 1, kProcessName = 6;
+constexpr std::int32_t kOrderExplicit = 3;
+}  // namespace descriptor
+
+constexpr std::uint32_t kSequenceId = 1;
+constexpr std::uint32_t kStateCleared = 1;
+constexpr std::uint32_t kNeedsState = 2;
+// Names beyond so many are written out in each event; readers hold the interned ones in memory.
+constexpr std::size_t kMaxInterned = 1U << 16U;
+
+std::string shown_name(const Strings& strings, const Slice& slice) {
+  const std::string_view text = strings.text(slice.name);
+  return slice.job == kNone ? std::string(text) : fmt::format("{}_{}", text, slice.job);
+}
+
+}  // namespace
+
+Result<PerfettoWriter> PerfettoWriter::create(const std::filesystem::path& path,
+                                              const TraceHeader& header) {
+  ASSAY_TRY(OutputFile file, OutputFile::create(path));
+  return PerfettoWriter(std::move(file), header);
+}
+
+PerfettoWriter::PerfettoWriter(OutputFile file, const TraceHeader& header)
+    : file_(std::move(file)), header_(header), lanes_(header.tracks.size()) {
+  {
+    protozero::pbf_writer first(packet_);
+    first.add_uint32(packet::kSequence, kSequenceId);
+    first.add_uint32(packet::kSequenceFlags, kStateCleared);
+  }
+  put_packet();
+  put_processes_and_tracks();
+  put_counters();
+}
+
+// Writes packet_ as one element of Trace.packet (field 1, length-delimited) and empties it.
+void PerfettoWriter::put_packet() {
+  std::array<char, 11> head{};
+  head[0] = (1 << 3) | 2;
+  const int length = protozero::write_varint(head.data() + 1, packet_.size());
+  file_.put({head.data(), static_cast<std::size_t>(length) + 1});
+  file_.put(packet_);
+  packet_.clear();
+}
+
+void PerfettoWriter::put_processes_and_tracks() {
+  const std::vector<std::size_t> pids = process_ids(header_.tracks);
+  std::vector<std::uint64_t> processes;
+  for (std::size_t i = 0; i < header_.tracks.size(); ++i) {
+    const Track& track = header_.tracks[i];
+    if (pids[i] == processes.size()) {
+      processes.push_back(next_uuid_++);
+      protozero::pbf_writer whole(packet_);
+      whole.add_uint32(packet::kSequence, kSequenceId);
+      protozero::pbf_writer process(whole, packet::kTrackDescriptor);
+      process.add_uint64(descriptor::kUuid, processes.back());
+      process.add_int32(descriptor::kOrdering, descriptor::kOrderExplicit);
+      const std::string name = track.process.empty() ? "pipeline" : track.process;
+      if (track.process.empty()) {
+        process.add_string(descriptor::kName, name);
+      } else {
+        protozero::pbf_writer detail(process, descriptor::kProcess);
+        // Perfetto takes pid 0 for the idle task, so processes count from 1 here.
+        detail.add_int32(descriptor::kPid, static_cast<std::int32_t>(pids[i]) + 1);
+        detail.add_string(descriptor::kProcessName, name);
+      }
+    }
+    if (!packet_.empty()) put_packet();
+    parents_.push_back(processes[pids[i]]);
+    lanes_[i].push_back({.uuid = next_uuid_, .ends = {}});
+    put_track(next_uuid_++, parents_[i], track.label, i);
+  }
+}
+
+void PerfettoWriter::put_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name,
+                               std::size_t rank) {
+  {
+    protozero::pbf_writer whole(packet_);
+    whole.add_uint32(packet::kSequence, kSequenceId);
+    protozero::pbf_writer track(whole, packet::kTrackDescriptor);
+    track.add_uint64(descriptor::kUuid, uuid);
+    if (parent != 0) track.add_uint64(descriptor::kParent, parent);
+    track.add_string(descriptor::kName, name);
+    track.add_int32(descriptor::kRank, static_cast<std::int32_t>(rank));
+  }
+  put_packet();
+}
+
+void PerfettoWriter::put_counters() {
+  for (const Counter& counter : header_.counters) {
+    const std::uint64_t uuid = next_uuid_++;
+    {
+      protozero::pbf_writer whole(packet_);
+      whole.add_uint32(packet::kSequence, kSequenceId);
+      protozero::pbf_writer track(whole, packet::kTrackDescriptor);
+      track.add_uint64(descriptor::kUuid, uuid);
+      track.add_string(descriptor::kName, counter.label);
+      track.add_message(descriptor::kCounter, std::string());
+    }
+    put_packet();
+    for (const auto& [time, value] : counter.points) {
+      {
+        protozero::pbf_writer whole(packet_);
+        whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(time));
+        whole.add_uint32(packet::kSequence, kSequenceId);
+        protozero::pbf_writer point(whole, packet::kTrackEvent);
+        point.add_enum(event::kType, event::kCounter);
+        point.add_uint64(event::kTrack, uuid);
+        point.add_double(event::kDoubleCounter, value);
+      }
+      put_packet();
+    }
+  }
+}
+
+// Notes (clock relations above all) are annotations of one instant, where the first slice begins.
+void PerfettoWriter::put_notes(Nanos time) {
+  notes_written_ = true;
+  if (header_.notes.empty()) return;
+  const std::uint64_t uuid = next_uuid_++;
+  put_track(uuid, 0, "assay notes", header_.tracks.size());
+  {
+    protozero::pbf_writer whole(packet_);
+    whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(time));
+    whole.add_uint32(packet::kSequence, kSequenceId);
+    protozero::pbf_writer instant(whole, packet::kTrackEvent);
+    instant.add_enum(event::kType, event::kInstant);
+    instant.add_uint64(event::kTrack, uuid);
+    instant.add_string(event::kName, "notes");
+    for (const std::string& note : header_.notes) {
+      protozero::pbf_writer detail(instant, event::kDebugAnnotations);
+      detail.add_string(annotation::kName, "note");
+      detail.add_string(annotation::kStringValue, note);
+    }
+  }
+  put_packet();
+}
+
+PerfettoWriter::Lane& PerfettoWriter::lane_for(const Slice& slice) {
+  std::vector<Lane>& lanes = lanes_[slice.track];
+  for (Lane& lane : lanes) {
+    if (lane.ends.empty() || slice.end <= lane.ends.back()) return lane;
+  }
+  lanes.push_back({.uuid = next_uuid_++, .ends = {}});
+  put_track(lanes.back().uuid, parents_[slice.track],
+            fmt::format("{} (overlap {})", header_.tracks[slice.track].label, lanes.size() - 1),
+            slice.track);
+  return lanes.back();
+}
+
+void PerfettoWriter::begin_slice(const Slice& slice) {
+  if (!notes_written_) put_notes(slice.begin);
+  Lane& lane = lane_for(slice);
+  lane.ends.push_back(slice.end);
+
+  const std::uint64_t key = (static_cast<std::uint64_t>(slice.name) << 40U) ^
+                            static_cast<std::uint64_t>(slice.job + 1);
+  const bool internable = slice.job < (std::int64_t{1} << 39);
+  const auto known = name_ids_.find(key);
+  const bool is_new = known == name_ids_.end() && internable && name_ids_.size() < kMaxInterned;
+  const auto name_id = is_new ? static_cast<std::uint32_t>(name_ids_.size() + 1)
+                              : (known == name_ids_.end() ? 0 : known->second);
+  if (is_new) name_ids_.emplace(key, name_id);
+  if (category_known_.size() <= slice.category) category_known_.resize(slice.category + 1);
+  const bool new_category = !category_known_[slice.category];
+  category_known_[slice.category] = true;
+  {
+    protozero::pbf_writer whole(packet_);
+    whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(slice.begin));
+    whole.add_uint32(packet::kSequence, kSequenceId);
+    whole.add_uint32(packet::kSequenceFlags, kNeedsState);
+    if (is_new || new_category) {
+      protozero::pbf_writer data(whole, packet::kInterned);
+      if (new_category) {
+        protozero::pbf_writer category(data, interned::kCategories);
+        category.add_uint64(interned::kId, slice.category + 1);
+        category.add_string(interned::kText, std::string(header_.strings.text(slice.category)));
+      }
+      if (is_new) {
+        protozero::pbf_writer name(data, interned::kNames);
+        name.add_uint64(interned::kId, name_id);
+        name.add_string(interned::kText, shown_name(header_.strings, slice));
+      }
+    }
+    protozero::pbf_writer begin(whole, packet::kTrackEvent);
+    begin.add_uint64(event::kCategoryIds, slice.category + 1);
+    begin.add_enum(event::kType, event::kSliceBegin);
+    if (name_id != 0) begin.add_uint64(event::kNameId, name_id);
+    begin.add_uint64(event::kTrack, lane.uuid);
+    if (name_id == 0) begin.add_string(event::kName, shown_name(header_.strings, slice));
+  }
+  put_packet();
+}
+
+void PerfettoWriter::end_slice(const Slice& slice) {
+  // Of two lanes whose innermost slice ends now either may close: both will, at this time.
+  for (Lane& lane : lanes_[slice.track]) {
+    if (lane.ends.empty() || lane.ends.back() != slice.end) continue;
+    lane.ends.pop_back();
+    {
+      protozero::pbf_writer whole(packet_);
+      whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(slice.end));
+      whole.add_uint32(packet::kSequence, kSequenceId);
+      protozero::pbf_writer end(whole, packet::kTrackEvent);
+      end.add_enum(event::kType, event::kSliceEnd);
+      end.add_uint64(event::kTrack, lane.uuid);
+    }
+    put_packet();
+    return;
+  }
+}
+
+}  // namespace assay::timeline

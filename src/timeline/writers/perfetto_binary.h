@@ -1,0 +1,53 @@
+#pragma once
+
+// Perfetto's own trace: length-delimited TracePackets of protobuf, written with protozero. The
+// field numbers are those of perfetto's protos/perfetto/trace/ (trace_packet.proto and below).
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "timeline/slice_source.h"
+#include "timeline/writers/output_file.h"
+
+namespace assay::timeline {
+
+class PerfettoWriter : public TraceWriter {
+ public:
+  static Result<PerfettoWriter> create(const std::filesystem::path& path,
+                                       const TraceHeader& header);
+  void begin_slice(const Slice& slice) override;
+  void end_slice(const Slice& slice) override;
+  Status finish() override { return file_.finish(); }
+
+ private:
+  PerfettoWriter(OutputFile file, const TraceHeader& header);
+  void put_processes_and_tracks();
+  void put_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name,
+                 std::size_t rank);
+  void put_counters();
+  void put_notes(Nanos time);
+  void put_packet();
+
+  // A track's slices must nest. Those that do not go to a lane beside it.
+  struct Lane {
+    std::uint64_t uuid = 0;
+    std::vector<Nanos> ends;  // of the open slices, outermost first
+  };
+  Lane& lane_for(const Slice& slice);
+
+  OutputFile file_;
+  TraceHeader header_;
+  std::vector<std::vector<Lane>> lanes_;  // by track
+  std::vector<std::uint64_t> parents_;    // by track: uuid of its process, or 0
+  std::unordered_map<std::uint64_t, std::uint32_t> name_ids_;
+  std::vector<bool> category_known_;
+  bool notes_written_ = false;
+  std::uint64_t next_uuid_ = 1;
+  std::string packet_;
+};
+
+}  // namespace assay::timeline

@@ -1,0 +1,32 @@
+#pragma once
+
+// judge(): what a record means under a policy. Pure: a stored run can be judged again under other
+// tolerances without running anything.
+
+#include <cstdint>
+#include <string>
+
+#include "verdict/outcome.h"
+#include "verdict/policy.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+
+struct Verdict {
+  Outcome outcome = Outcome::pass;
+  std::uint8_t mismatch = 0;  // MismatchKind bits
+  std::uint8_t flags = 0;     // OutcomeFlag bits
+  std::string lane;           // whose fault, where it is one lane's: "paddle", "torch"
+  std::string message;        // one line: what to look at first
+};
+
+// What the two sides of a record promise each other.
+enum class Mode {
+  accuracy,  // test against reference, within the policy
+  stable,    // two lanes of one framework: the same bits
+  alone,     // one lane: it runs
+};
+
+Verdict judge(const wire::Record& record, const Policy& policy, Mode mode);
+
+}  // namespace assay

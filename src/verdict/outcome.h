@@ -1,0 +1,95 @@
+#pragma once
+
+// What a case can come to: the whole vocabulary, in the order in which a case could meet it.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+// Stored by name, so the order may change.
+enum class Outcome : std::uint8_t {
+  invalid,       // does not parse, or names something private
+  unsupported,   // no reference is known for it yet
+  skip,          // not run, for a stated reason
+  no_kernel,     // the framework says that this build has no kernel for this dtype or device
+  timeout,       // a lane ran out of time
+  oom,           // a lane ran out of memory
+  crash,         // a lane died
+  paddle_error,  // only the test lane raises
+  torch_error,   // only the reference lane raises
+  rejected,      // both raise: they agree that the call is wrong
+  mismatch,      // the results differ
+  unstable,      // the results of repeated runs differ
+  pass,
+};
+
+struct OutcomeInfo {
+  Outcome outcome;
+  std::string_view name;
+  bool failed;               // makes the run's exit code 1, and is tried a second time
+  bool definite;             // says something about the framework under test
+  std::string_view log;      // engineV2's log file for it
+  std::string_view meaning;  // for people
+};
+
+inline constexpr std::array<OutcomeInfo, 13> kOutcomes{{
+    {Outcome::invalid, "invalid", true, false, "api_config_invalid.txt",
+     "the line is not a case that can be run"},
+    {Outcome::unsupported, "unsupported", false, false, "api_config_paddle_to_torch_failed.txt",
+     "assay knows no reference for this API yet"},
+    {Outcome::skip, "skip", false, false, "api_config_skip.txt", "not run, for a stated reason"},
+    {Outcome::no_kernel, "no_kernel", false, true, "api_config_no_kernel.txt",
+     "this build has no kernel for this dtype or device"},
+    {Outcome::timeout, "timeout", true, true, "api_config_timeout.txt", "a lane ran out of time"},
+    {Outcome::oom, "oom", true, true, "api_config_oom.txt", "a lane ran out of memory"},
+    {Outcome::crash, "crash", true, true, "api_config_crash.txt", "a lane died"},
+    {Outcome::paddle_error, "paddle_error", true, true, "api_config_paddle_error.txt",
+     "only the framework under test raises"},
+    {Outcome::torch_error, "torch_error", true, false, "api_config_torch_error.txt",
+     "only the reference raises"},
+    {Outcome::rejected, "rejected", false, true, "api_config_rejected.txt",
+     "both raise: they agree that the call is wrong"},
+    {Outcome::mismatch, "mismatch", true, true, "api_config_accuracy_error.txt",
+     "the results differ"},
+    {Outcome::unstable, "unstable", true, true, "api_config_unstable.txt",
+     "repeated runs give different results"},
+    {Outcome::pass, "pass", false, true, "api_config_pass.txt", "the results agree"},
+}};
+
+constexpr const OutcomeInfo& info(Outcome outcome) {
+  return kOutcomes[static_cast<std::size_t>(outcome)];
+}
+constexpr std::string_view name(Outcome outcome) { return info(outcome).name; }
+
+constexpr std::optional<Outcome> find_outcome(std::string_view text) {
+  for (const OutcomeInfo& entry : kOutcomes) {
+    if (entry.name == text) return entry.outcome;
+  }
+  return std::nullopt;
+}
+
+// Kinds of mismatch; several may hold, and none hides another.
+enum MismatchKind : std::uint8_t {
+  kStructure = 1,
+  kShape = 2,
+  kDtype = 4,
+  kValue = 8,
+  kGradient = 16,
+};
+
+// Beside an outcome.
+enum OutcomeFlag : std::uint8_t {
+  kContaminated = 1,  // failed in a used lane and not in a fresh one
+  kFlaky = 2,         // failed in a fresh lane, or for a reason outside the case, and not again
+  kLeaked = 4,        // left much memory behind in its lane
+};
+
+// "shape, value", "flaky"; empty for 0.
+std::string describe_mismatch(std::uint8_t kinds);
+std::string describe_flags(std::uint8_t flags);
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#pragma once
+
+// The arena of a lane: shared memory that the lane fills with results and the slot reads.
+//
+// It is one sparse anonymous file, mapped whole at once on both sides; pages exist only once they
+// are touched, and stay for the next case (a first touch runs at 1 GB/s, a reused page at 10). It
+// begins with a header that says what the lane is doing, so that the slot can time and blame it
+// without a message.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace assay::wire {
+
+inline constexpr std::uint32_t kIdle = 0xffff'ffff;
+inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1} << 38;  // of address space, not memory
+inline constexpr std::uint64_t kArenaAlignment = 64;
+
+struct ArenaHeader {
+  std::atomic<std::uint32_t> running;    // index of the job at hand in its batch, or kIdle
+  std::atomic<std::int64_t> started_ns;  // monotonic clock, when that job began
+};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+class Arena {
+ public:
+  // A new arena for a slot to share with its lane.
+  static Result<Arena> create();
+  static Result<Arena> map(Fd file);
+
+  int fd() const { return file_.get(); }
+  ArenaHeader& header() const { return *reinterpret_cast<ArenaHeader*>(mapping_.data()); }
+  std::byte* data() const { return mapping_.data(); }
+  // Whether [offset, offset + bytes) lies in the arena, for offsets that came over the wire.
+  bool holds(std::uint64_t offset, std::uint64_t bytes) const;
+
+  // Room for `bytes` bytes; gives their offset.
+  Result<std::uint64_t> reserve(std::uint64_t bytes);
+  // Forgets all reservations.
+  void clear();
+  // Gives memory behind the first `keep` bytes back to the system.
+  void trim(std::uint64_t keep);
+
+ private:
+  Fd file_;
+  Mapping mapping_;
+  std::uint64_t used_ = kFirst;
+  static constexpr std::uint64_t kFirst = 4096;
+};
+
+}  // namespace assay::wire

@@ -1,0 +1,59 @@
+#pragma once
+
+// Messages on a stream socket: a length of four bytes (host order; both ends are on one machine),
+// then a FlatBuffer of the schema in messages.fbs, verified before anyone looks at it.
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace assay::wire {
+
+inline constexpr std::uint32_t kVersion = 1;
+// A frame holds descriptions, never tensor data; more than this is a broken peer.
+inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
+
+using Bytes = std::vector<std::uint8_t>;
+
+Status send_frame(int socket, std::span<const std::uint8_t> message);
+
+// Blocks for one whole frame; nullopt when the peer has closed.
+Result<std::optional<Bytes>> receive_frame(int socket);
+
+// Collects frames from a socket that must not block: feed() reads what is there, next() gives the
+// next whole frame, if any.
+class FrameReader {
+ public:
+  // False: the peer has closed.
+  Result<bool> feed(int socket);
+  Result<std::optional<Bytes>> next();
+
+ private:
+  Bytes buffer_;
+  std::size_t begin_ = 0;
+};
+
+// The root of a message, or an error when the bytes are not a valid message of our version.
+template <typename Root>
+Result<const Root*> open(std::span<const std::uint8_t> bytes) {
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, 10'000'000);
+  if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
+  const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
+  if (root->version() != kVersion) {
+    return fail("a message has version " + std::to_string(root->version()) + ", this assay speaks " +
+                std::to_string(kVersion) + "; use one build of assay for all its processes");
+  }
+  return root;
+}
+
+inline std::span<const std::uint8_t> bytes_of(const flatbuffers::FlatBufferBuilder& builder) {
+  return {builder.GetBufferPointer(), builder.GetSize()};
+}
+
+}  // namespace assay::wire

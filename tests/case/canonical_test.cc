@@ -1,0 +1,87 @@
+// The canonical text and the id of a case.
+
+#include "case/canonical.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "case/parser.h"
+
+namespace assay {
+namespace {
+
+std::string canonical(const std::string& text) {
+  Case call;
+  const ParseStatus status = parse_case(text, call);
+  return status ? canonical_text(call) : "error: " + status.error().message;
+}
+
+// Of one positional argument.
+std::string canonical_value(const std::string& text) {
+  const std::string whole = canonical("p.f(" + text + ")");
+  return whole.size() < 5 ? whole : whole.substr(4, whole.size() - 5);
+}
+
+TEST(Canonical, SpacesAndCommas) {
+  EXPECT_EQ(
+      canonical(
+          R"(paddle.concat( list[Tensor([2,3],"float32"),Tensor([],'int8',),], axis = 0 , name=None, ))"),
+      R"(paddle.concat(list[Tensor([2, 3], "float32"), Tensor([], "int8")], axis=0, name=None))");
+  EXPECT_EQ(canonical("p.f()"), "p.f()");
+  EXPECT_EQ(canonical_value("tuple(slice(None,-1,2),...,list[],tuple())"),
+            "tuple(slice(None, -1, 2), Ellipsis, list[], tuple())");
+}
+
+TEST(Canonical, KeywordsKeepTheirOrder) { EXPECT_EQ(canonical("p.f(b=1,a=2)"), "p.f(b=1, a=2)"); }
+
+TEST(Canonical, Numbers) {
+  EXPECT_EQ(canonical_value("+7"), "7");
+  EXPECT_EQ(canonical_value("-0"), "0");
+  EXPECT_EQ(canonical_value("+98765432109876543210"), "98765432109876543210");
+  EXPECT_EQ(canonical_value("2.00"), "2.0");
+  EXPECT_EQ(canonical_value("2."), "2.0");
+  EXPECT_EQ(canonical_value("."), "0.0");
+  EXPECT_EQ(canonical_value("-0.0"), "-0.0");
+  EXPECT_EQ(canonical_value("0.1000000000000000055511151231257827"), "0.1");
+  EXPECT_EQ(canonical_value("0.00001"), "1e-05");
+  EXPECT_EQ(canonical_value("1e22"), "1e+22");
+  EXPECT_EQ(canonical_value("123456789012345680.0"), "123456789012345680.0");
+  EXPECT_EQ(canonical_value("inf"), "math.inf");
+  EXPECT_EQ(canonical_value("-np.inf"), "-math.inf");
+  EXPECT_EQ(canonical_value("-math.nan"), "nan");
+  EXPECT_EQ(canonical_value("42.1-2j"), "complex(42.1, -2.0)");
+}
+
+TEST(Canonical, Strings) {
+  EXPECT_EQ(canonical_value("'a'"), "\"a\"");
+  EXPECT_EQ(canonical_value(R"('say "\'\\\n')"), R"("say \"'\\\x0a")");
+  EXPECT_EQ(canonical_value(R"("\u5f62\x7f")"), "\"\xE5\xBD\xA2\\x7f\"");
+}
+
+TEST(Canonical, Dtypes) {
+  for (const char* text : {"Dtype(float32)", "VarType(bool)", "type(numpy.int8)", "type(int)",
+                           "type(bool)", "type(float)", "type(complex)"}) {
+    EXPECT_EQ(canonical_value(text), text);
+  }
+  EXPECT_EQ(canonical_value("type(numpy.bool_)"), "type(numpy.bool)");
+}
+
+TEST(CaseId, IsXxh3) {
+  // The sanity-check value of xxHash for no input and seed 0, and of "a" as `xxhsum -H3` prints it.
+  EXPECT_EQ(case_id(""), 0x2D06800538D394C2U);
+  EXPECT_EQ(case_id("a"), 0xE6C632B61E964E1FU);
+}
+
+TEST(CaseId, HasATextForm) {
+  EXPECT_EQ(format_case_id(0x2D06800538D394C2U), "2d06800538d394c2");
+  EXPECT_EQ(format_case_id(1), "0000000000000001");
+  EXPECT_EQ(parse_case_id("2d06800538d394c2"), 0x2D06800538D394C2U);
+  for (const char* text :
+       {"", "1", "2D06800538D394C2", "2d06800538d394cg", "2d06800538d394c2 ", "-000000000000001"}) {
+    EXPECT_FALSE(parse_case_id(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,92 @@
+#pragma once
+
+// Runs the chain as a user does, and a small project for it to run.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "material.h"
+
+namespace assay {
+
+struct CliResult {
+  int code = -1;
+  std::string out;  // stdout and stderr
+  double seconds = 0;
+};
+
+// `chain_cli chain WORDS…` in a folder.
+inline CliResult run_cli(const std::filesystem::path& folder, std::vector<std::string> words,
+                         std::vector<std::string> environment = {}) {
+  CliResult result;
+  const std::filesystem::path log = folder / "cli.out";
+  put(log, "");
+  const auto file = open_for_append(log);
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain"};
+  options.argv.insert(options.argv.end(), words.begin(), words.end());
+  options.environment = std::move(environment);
+  options.directory = folder.string();
+  options.fds = {{file->get(), 1}, {file->get(), 2}};
+  const auto start = std::chrono::steady_clock::now();
+  auto process = Process::spawn(options);
+  EXPECT_TRUE(process) << (process ? "" : process.error().message);
+  if (!process) return result;
+  const auto status = process->wait();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_TRUE(status && status->signal == 0);
+  result.code = status ? status->code : -1;
+  result.out = slurp(log);
+  return result;
+}
+
+// A params file whose four commands are given; `{}`-free text, the interpreter is the test child.
+struct Commands {
+  std::string train = "make=last.w";
+  std::string eval = "say=evaluated";
+  std::string export_model = "make=inference.pdmodel";
+  std::string infer = "say=inferred";
+  std::string gpu_list = "-1";
+  std::string trainer = "norm_train";
+  std::string batches = "1";
+  std::string infer_use_gpu = "False";
+  std::string python = CHAIN_CHILD;
+};
+
+inline std::string params_text(const Commands& commands) {
+  return "===train_params===\nmodel_name:tiny\npython:" + commands.python + "\ngpu_list:" + commands.gpu_list +
+         "\n--use_gpu:False\n--epochs:lite_train_lite_infer=1\n--out:./output/\n"
+         "--batch_size:lite_train_lite_infer=4\n--init_weights:null\ntrain_model_name:last.w\n"
+         "--data:./data\n##\ntrainer:" + commands.trainer + "\nnorm_train:" + commands.train +
+         "\n##\n===eval_params===\neval:" + commands.eval +
+         "\n##\n===infer_params===\n--out:./output\n--weights:\nnorm_export:" + commands.export_model +
+         "\n##\ntrain_model:./p\ninfer_export:null\n##\ninference:" + commands.infer +
+         "\n--use_gpu:" + commands.infer_use_gpu + "\n--batch_size:" + commands.batches +
+         "\n--model_dir:./output\n--image:null\n--benchmark:null\n";
+}
+
+// A folder with params.txt, and where its results lie.
+class Project {
+ public:
+  explicit Project(const Commands& commands = {}) { write(commands); }
+  void write(const Commands& commands) { put(path() / "params.txt", params_text(commands)); }
+  std::filesystem::path path() const { return scratch_.path(); }
+  std::filesystem::path results() const {
+    return path() / "test_tipc/output/tiny/lite_train_lite_infer";
+  }
+  std::string log(const std::string& name) const { return slurp(results() / name); }
+  CliResult run(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"run", "params.txt", "lite_train_lite_infer"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_cli(path(), words);
+  }
+
+ private:
+  Scratch scratch_;
+};
+
+}  // namespace assay

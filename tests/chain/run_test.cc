@@ -1,0 +1,343 @@
+// What a chain does when its stages do not behave.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "chain/bounded_log.h"
+#include "chain/chain_store.h"
+#include "chain/words.h"
+#include "cli_run.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCell = "norm_train_gpus_-1_autocast_False_nodes_1";
+
+// States of the latest run's stages, by the store.
+std::vector<std::string> states(const Project& project) {
+  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::read_only);
+  EXPECT_TRUE(store) << (store ? "" : store.error().message);
+  std::vector<std::string> list;
+  if (!store) return list;
+  const auto runs = store->runs();
+  for (const StoredStage& stage : *store->stages(runs->back().id)) list.push_back(stage.state);
+  return list;
+}
+
+// The child that a hanging stage had started, by its log; it must be gone.
+bool is_gone(const Project& project, const std::string& log) {
+  const std::string text = project.log(log);
+  const std::size_t at = text.find("child ");
+  EXPECT_NE(at, std::string::npos) << text;
+  if (at == std::string::npos) return false;
+  const pid_t child = std::stoi(text.substr(at + 6));
+  for (int tries = 0; tries < 100; ++tries) {
+    // A zombie that init has not reaped yet is as good as gone.
+    const std::string stat = slurp("/proc/" + std::to_string(child) + "/stat");
+    if (stat.empty() || stat.find(") Z") != std::string::npos) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+TEST(Run, AGoodChainPassesAndSaysSoEverywhere) {
+  const Project project;
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "passed", "passed"));
+  const std::vector<std::string> lines = split_list(project.log("results_python.log"), '\n');
+  ASSERT_EQ(lines.size(), 5U);  // four and the end
+  const std::string out = std::string("./test_tipc/output/tiny/lite_train_lite_infer/") + kCell;
+  EXPECT_EQ(lines[0], std::string("\033[33m Run successfully with command - tiny - ") + CHAIN_CHILD +
+                          " make=last.w --out=" + out + ".log --epochs=1   --batch_size=4!  \033[0m");
+  EXPECT_EQ(lines[1], std::string("\033[33m Run successfully with command - tiny - ") + CHAIN_CHILD +
+                          " say=evaluated --init_weights=" + out + ".log/last.w > " + out +
+                          "_eval.log 2>&1 !  \033[0m");
+}
+
+TEST(Run, AFailedTrainingBlocksWhatNeedsIt) {
+  const Project project({.train = "exit=3"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
+  EXPECT_THAT(result.out, HasSubstr("exit code 3"));
+  EXPECT_THAT(project.log("results_python.log"), Not(HasSubstr("successfully")));
+}
+
+TEST(Run, AFailedEvaluationBlocksNothingElse) {
+  const Project project({.eval = "exit=1"});
+  EXPECT_EQ(project.run().code, 1);
+  EXPECT_THAT(states(project), ElementsAre("passed", "failed", "passed", "passed"));
+}
+
+TEST(Run, ACrashIsNamedByItsSignal) {
+  const Project project({.train = "make=last.w crash"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("killed by SIGSEGV"));
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
+}
+
+// An old checkpoint lies there, training ends well and writes nothing: nothing may be believed.
+TEST(Run, AStaleCheckpointIsNotBelieved) {
+  const Project project({.train = "say=trained"});
+  put(project.results() / (std::string(kCell) + ".log") / "last.w", "of yesterday");
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("made no new"));
+  EXPECT_THAT(result.out, HasSubstr("an older one lies there"));
+  EXPECT_THAT(states(project), ElementsAre("not_made", "blocked", "blocked", "blocked"));
+}
+
+TEST(Run, AnExportThatMakesNothingBlocksInference) {
+  const Project project({.export_model = "say=exported"});
+  EXPECT_EQ(project.run().code, 1);
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "not_made", "blocked"));
+}
+
+TEST(Run, AHangEndsAtTheStageLimitWithAllItsChildren) {
+  const Project project({.train = "hang"});
+  const CliResult result = project.run({"--stage-limit", "0.5"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("ran over its limit of 0.5 s"));
+  EXPECT_THAT(states(project), ElementsAre("timed_out", "blocked", "blocked", "blocked"));
+  EXPECT_TRUE(is_gone(project, std::string(kCell) + "_train.log"));
+}
+
+TEST(Run, WhatIgnoresSigtermIsKilled) {
+  const Project project({.train = "stubborn"});
+  const CliResult result = project.run({"--stage-limit", "0.3"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(is_gone(project, std::string(kCell) + "_train.log"));
+}
+
+TEST(Run, SilenceEndsAtTheIdleLimitButTalkDoesNot) {
+  const Project silent({.train = "hang"});
+  EXPECT_THAT(silent.run({"--idle-limit", "0.4"}).out, HasSubstr("wrote nothing for 0.4 s"));
+  EXPECT_THAT(states(silent).front(), "silent");
+  const Project talking({.train = "chatter"});
+  EXPECT_THAT(talking.run({"--idle-limit", "1", "--stage-limit", "2"}).out, HasSubstr("over its limit"));
+}
+
+TEST(Run, AChildLeftBehindIsEndedAndHoldsNobodyUp) {
+  const Project project({.train = "make=last.w orphan"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_TRUE(is_gone(project, std::string(kCell) + "_train.log"));
+}
+
+TEST(Run, InterruptingEndsEverythingAndResumesLater) {
+  Project project({.eval = "hang"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  const std::string eval_log = std::string(kCell) + "_eval.log";
+  for (int i = 0; i < 500 && project.log(eval_log).find("child") == std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  process->signal(SIGINT);
+  const auto status = process->wait();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->code, 130);
+  EXPECT_THAT(states(project), ElementsAre("passed", "interrupted", "interrupted", "interrupted"));
+  EXPECT_TRUE(is_gone(project, eval_log));
+
+  project.write({});  // the evaluation works now: another argv, run anew
+  const CliResult resumed = project.run({"--resume"});
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_THAT(resumed.out, HasSubstr("kept from an earlier run: " + std::string(kCell) + "/train"));
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "passed"));  // eval, export, infer
+}
+
+TEST(Run, ResumeTrainsAgainWhenTheCheckpointHasChanged) {
+  const Project project;
+  ASSERT_EQ(project.run().code, 0);
+  put(project.results() / (std::string(kCell) + ".log") / "last.w", "someone else's");
+  const CliResult resumed = project.run({"--resume"});
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_THAT(resumed.out, Not(HasSubstr("kept from an earlier run")));
+  EXPECT_EQ(states(project).size(), 4U);
+}
+
+TEST(Run, KillingTheChainKillsItsStages) {
+  const Project project({.train = "hang"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  // The stage's own process, by its log file being open: wait for its first words.
+  const std::string log = std::string(kCell) + "_train.log";
+  pid_t stage = 0;
+  for (int i = 0; i < 500 && stage == 0; ++i) {
+    std::ifstream children("/proc/" + std::to_string(process->pid()) + "/task/" +
+                           std::to_string(process->pid()) + "/children");
+    children >> stage;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_GT(stage, 0);
+  process->signal(SIGKILL);
+  ASSERT_TRUE(process->wait());
+  bool gone = false;
+  for (int i = 0; i < 100 && !gone; ++i) {
+    const std::string stat = slurp("/proc/" + std::to_string(stage) + "/stat");
+    gone = stat.empty() || stat.find(") Z") != std::string::npos;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(gone);
+}
+
+TEST(Run, AFloodOfOutputIsBoundedAndItsEndIsKept) {
+  const Project project({.train = "make=last.w say=the-first-line flood=1024"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  const auto log = project.results() / (std::string(kCell) + "_train.log");
+  EXPECT_LE(std::filesystem::file_size(log), BoundedLog::kHead + BoundedLog::kTail + 1000);
+  const std::string text = slurp(log);
+  EXPECT_THAT(text.substr(0, 100), HasSubstr("the-first-line"));
+  EXPECT_THAT(text.substr(text.size() - 100), HasSubstr("the last line"));
+  EXPECT_THAT(text.substr(BoundedLog::kHead, 200), HasSubstr("bytes left out here"));
+}
+
+// A file system of 2 MB, full: the stage that cannot write fails, and so does the chain.
+TEST(Run, AFullDiskIsAFailureAndNotASuccess) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount a small file system";
+  const Project project({.train = "make=last.w flood=4"});
+  std::filesystem::create_directories(project.path() / "test_tipc");
+  if (::mount("assay", (project.path() / "test_tipc").c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "cannot mount a small file system here";
+  }
+  const CliResult result = project.run({"--store", "results.db"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("No space left on device"));
+  ::umount2((project.path() / "test_tipc").c_str(), MNT_DETACH);
+  auto store = ChainStore::open(project.path() / "results.db", OpenMode::read_only);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->stages(1)->front().state, "disk_full");
+}
+
+TEST(Run, AProgramThatIsNotThereIsAFailureWithItsName) {
+  const Project project({.python = "./no-such-python"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("cannot start ./no-such-python"));
+}
+
+// A CPU-only Paddle told to use a GPU only prints an error and goes on: AutoLog's runtime_device
+// tells. The line is the one of the material's logs.
+TEST(Run, AGpuInferenceThatRanOnTheCpuDoesNotPass) {
+  const Project project({.infer = "\"say=[2026/11/20 23:56:31] root INFO:  runtime_device: cpu\"",
+                         .infer_use_gpu = "True"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("asked for the gpu and ran on the cpu"));
+}
+
+TEST(Run, NothingOfAParamsFileIsExecuted) {
+  const Project project({.train = "make=last.w ; touch INJECTED", .eval = "$(touch INJECTED2) `touch X` *"});
+  EXPECT_EQ(project.run().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED2"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "X"));
+}
+
+TEST(Run, TheEnvironmentIsSetBeforeTraining) {
+  const Project project({.train = "env=CUDA_VISIBLE_DEVICES make=last.w", .gpu_list = "3", .trainer = "norm_train"});
+  ASSERT_EQ(project.run().code, 0);
+  EXPECT_EQ(project.log("norm_train_gpus_3_autocast_False_nodes_1_train.log"), "CUDA_VISIBLE_DEVICES=3\n");
+}
+
+TEST(Run, CellsOnDifferentDevicesRunAtOneTime) {
+  // Two trainings of 1 s on GPUs 0 and 1: with two jobs their times overlap.
+  const Project project({.train = "sleep=1 make=last.w", .eval = "null", .export_model = "null", .gpu_list = "0|1"});
+  const CliResult apart = project.run({"-j", "1"});
+  EXPECT_EQ(apart.code, 0) << apart.out;
+  const CliResult together = project.run({"-j", "2"});
+  EXPECT_EQ(together.code, 0) << together.out;
+  EXPECT_GE(apart.seconds, 2.0);
+  EXPECT_LT(together.seconds, apart.seconds);
+}
+
+TEST(Run, ABrokenFileIsRefusedBeforeAnythingRuns) {
+  const Project project({.gpu_list = "*"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("params.txt:4:10: `gpu_list`"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "test_tipc"));
+  EXPECT_THAT(run_cli(project.path(), {"run", "params.txt", "lite_train"}).code, 2);
+}
+
+TEST(Run, ToolsThatAreAbsentMakeAStageUnavailable) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const auto file = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/lite_arm_cpu_cpp.txt";
+  const CliResult result = run_cli(scratch.path(), {"run", file.string(), "lite_infer"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("unavailable"));
+  EXPECT_THAT(result.out, HasSubstr("needs adb"));
+}
+
+TEST(Run, ReadingsOfTheTrainingLogAreKept) {
+  const Project project(
+      {.train = "make=last.w \"say=[Epoch 0, iter: 0] loss: 6.87252, avg_batch_cost: 0.97362 sec, "
+                "avg_ips: 4.10839 images/sec.\" \"say=[Epoch 1, iter: 0] loss: 5.5, avg_ips: 6 images/sec.\""});
+  ASSERT_EQ(project.run().code, 0);
+  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::read_only);
+  ASSERT_TRUE(store);
+  const std::int64_t train = store->stages(1)->front().id;
+  std::vector<double> losses;
+  for (const StoredReading& reading : *store->readings(train)) {
+    if (reading.name == "loss") losses.push_back(reading.value);
+  }
+  EXPECT_THAT(losses, ElementsAre(6.87252, 5.5));
+  const auto nodes = store->nodes(train);
+  ASSERT_EQ(nodes->size(), 1U);
+  EXPECT_EQ(nodes->front().model, "tiny");
+  EXPECT_EQ(nodes->front().batch_size, "4");
+  EXPECT_NEAR(nodes->front().ips, (4.10839 + 6) / 2, 1e-9);
+}
+
+TEST(Run, PrepareIsAStageThatTheOthersNeed) {
+  const Project project;
+  put(project.path() / "prepare.sh", "echo preparing $2; exit 4\n");
+  const CliResult result = project.run({"--prepare", "prepare.sh"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked", "blocked"));
+  EXPECT_EQ(project.log("prepare.log"), "preparing lite_train_lite_infer\n");
+}
+
+TEST(Check, SaysGoodOrTheProblemsAndRunsNothing) {
+  const Project project;
+  put(project.path() / "bad.txt", "===train_params===\n");
+  const CliResult result = run_cli(project.path(), {"check", "params.txt", "bad.txt"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("params.txt: good (train_infer;"));
+  EXPECT_THAT(result.out, HasSubstr("bad.txt:2:1: "));
+  EXPECT_EQ(run_cli(project.path(), {"check", "params.txt"}).code, 0);
+}
+
+TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "a/b.log").string();
+  auto log = BoundedLog::create(path, 10, 5);
+  ASSERT_TRUE(log);
+  for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"}) ASSERT_TRUE(log->append(part));
+  ASSERT_TRUE(log->close());
+  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes left out here]\nABCDE");
+  EXPECT_EQ(log->bytes(), 23U);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,171 @@
+// The writers: what readers that are not ours make of their files.
+
+#include <gmock/gmock.h>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "support.h"
+#include "timeline/merge.h"
+#include "timeline/writers/output_file.h"
+
+namespace assay::timeline {
+namespace {
+
+using test::TempFolder;
+
+TEST(OutputFile, WritesMicrosecondsExactly) {
+  const TempFolder folder;
+  auto file = OutputFile::create(folder / "out");
+  ASSERT_TRUE(file);
+  for (const Nanos time : {Nanos{0}, Nanos{1}, Nanos{999}, Nanos{1000}, Nanos{1700000000000771484},
+                           Nanos{-1500}}) {
+    file->put_microseconds(time);
+    file->put(" ");
+  }
+  ASSERT_TRUE(file->finish());
+  EXPECT_EQ(read_file(folder / "out").value(),
+            "0.000 0.001 0.999 1.000 1700000000000771.484 -1.500 ");
+}
+
+TEST(OutputFile, AnUnfinishedFileLeavesNothing) {
+  const TempFolder folder;
+  {
+    auto file = OutputFile::create(folder / "out");
+    ASSERT_TRUE(file);
+    file->put("half");
+  }
+  EXPECT_TRUE(test::fs::is_empty(folder.path()));
+}
+
+TEST(OutputFile, AFullDiskIsAnError) {
+  if (!test::fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const TempFolder folder;
+  test::fs::create_symlink("/dev/full", folder / ("out.part." + std::to_string(::getpid())));
+  auto file = OutputFile::create(folder / "out");
+  ASSERT_TRUE(file);
+  file->put("text");
+  EXPECT_FALSE(file->finish());
+}
+
+// Names that JSON must escape, slices that do not nest, more names than are interned.
+Trace awkward_trace() {
+  Trace trace;
+  trace.tracks = {{.label = "STEP", .chrome_tid = "Step", .process = "", .machine = ""},
+                  {.label = "GPU:0", .chrome_tid = "GPU0", .process = "", .machine = ""}};
+  const StringId quoted = trace.strings.intern("a \"quoted\"\\\n name");
+  const StringId broken = trace.strings.intern("bro\xffken");
+  const StringId category = trace.strings.intern("kernel");
+  trace.slices = {{.begin = 1000, .end = 9000, .name = quoted, .category = category, .track = 1},
+                  {.begin = 2000, .end = 12000, .name = broken, .category = category, .track = 1},
+                  {.begin = 2000, .end = 2000, .name = quoted, .category = category, .track = 0},
+                  {.begin = 9000, .end = 12000, .name = quoted, .category = category, .track = 1}};
+  for (int i = 0; i < 70'000; ++i) {
+    const Nanos begin = 20'000 + i * 10;
+    trace.slices.push_back(
+        {.begin = begin, .end = begin + 10, .job = i, .name = quoted, .category = category, .track = 1});
+  }
+  trace.counters = {{"memory", {{1000, 0.5}, {2000, 2.0}}}};
+  trace.notes = {"a note"};
+  return trace;
+}
+
+class Writers : public testing::Test {
+ protected:
+  TempFolder out_;
+};
+
+TEST_F(Writers, ChromeJsonParsesWhateverTheNames) {
+  Trace trace = awkward_trace();
+  ASSERT_TRUE(write_trace(trace, OutputPaths::in(out_.path())));
+  const auto json = test::read_json(out_ / "pipeline_profile.json");
+  ASSERT_FALSE(json.is_discarded());
+  const auto events = test::event_times(json);
+  EXPECT_TRUE(events.contains(
+      R"({"cat":"kernel","name":"a \"quoted\"\\\n name_7","ph":"B","pid":0,"tid":"GPU0"})"));
+  EXPECT_TRUE(events.contains(
+      "{\"cat\":\"kernel\",\"name\":\"bro\xEF\xBF\xBDken\",\"ph\":\"E\",\"pid\":0,\"tid\":\"GPU0\"}"));
+  EXPECT_EQ(json.at("otherData").at("notes"), nlohmann::json({"a note"}));
+}
+
+// Field numbers as perfetto's .proto files have them, read by hand: a trace is packets of field 1,
+// each with a sequence (10), events (11) within have a type (9) and a track (11).
+TEST_F(Writers, BinaryTraceIsBalancedPackets) {
+  Trace trace = awkward_trace();
+  ASSERT_TRUE(write_trace(trace, OutputPaths::in(out_.path())));
+  const std::string bytes = read_file(out_ / "pipeline_profile.perfetto-trace").value();
+  protozero::pbf_reader reader(bytes);
+  std::map<std::uint64_t, int> open;
+  std::map<int, int> types;
+  std::uint64_t last = 0;
+  while (reader.next(1)) {
+    protozero::pbf_reader packet = reader.get_message();
+    std::uint64_t time = 0;
+    while (packet.next()) {
+      if (packet.tag() == 8) {
+        time = packet.get_uint64();
+      } else if (packet.tag() == 11) {
+        protozero::pbf_reader event = packet.get_message();
+        int type = 0;
+        std::uint64_t track = 0;
+        while (event.next()) {
+          if (event.tag() == 9) {
+            type = event.get_enum();
+          } else if (event.tag() == 11) {
+            track = event.get_uint64();
+          } else {
+            event.skip();
+          }
+        }
+        ++types[type];
+        if (type == 1) ++open[track];
+        if (type == 2) --open[track];
+        EXPECT_GE(open[track], 0);
+        if (type == 1 || type == 2) {
+          EXPECT_GE(time, last) << "events must be sorted";
+          last = time;
+        }
+      } else {
+        packet.skip();
+      }
+    }
+  }
+  EXPECT_EQ(types[1], 70'004);
+  EXPECT_EQ(types[2], 70'004);
+  EXPECT_EQ(types[4], 2);
+  for (const auto& [track, count] : open) EXPECT_EQ(count, 0);
+}
+
+TEST_F(Writers, PerfettosOwnClassesReadTheBinaryTrace) {
+  const auto python = test::venv_python("dev");
+  if (python.empty()) GTEST_SKIP() << "no .venv/dev with the perfetto package";
+  Trace trace = awkward_trace();
+  ASSERT_TRUE(write_trace(trace, OutputPaths::in(out_.path())));
+  const auto ran = test::run_program(
+      {python.string(), std::string(ASSAY_SOURCE_DIR) + "/tests/timeline/decode_perfetto.py",
+       (out_ / "pipeline_profile.perfetto-trace").string()},
+      out_.path());
+  if (ran.code == 77) GTEST_SKIP() << "the perfetto package is not installed";
+  ASSERT_EQ(ran.code, 0);
+  const auto decoded = nlohmann::json::parse(ran.out);
+  // As many as went in, each with its own begin and end, on its track or the lane beside it.
+  std::vector<std::string> expected;
+  for (const Slice& slice : trace.slices) {
+    std::string name(trace.strings.text(slice.name));
+    if (name.starts_with("bro")) name = "bro\xEF\xBF\xBDken";
+    if (slice.job != kNone) name += "_" + std::to_string(slice.job);
+    expected.push_back(name + " " + std::to_string(slice.begin) + " " + std::to_string(slice.end));
+  }
+  std::vector<std::string> got;
+  for (const auto& slice : decoded.at("slices")) {
+    got.push_back(slice[1].get<std::string>() + " " + std::to_string(slice[3].get<Nanos>()) + " " +
+                  std::to_string(slice[4].get<Nanos>()));
+  }
+  std::sort(expected.begin(), expected.end());
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(got, expected);
+  EXPECT_EQ(decoded.at("notes"), nlohmann::json({"a note"}));
+  EXPECT_EQ(decoded.at("counters").size(), 2U);
+}
+
+}  // namespace
+}  // namespace assay::timeline
