@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from assay.frameworks import Framework
 from assay.laws import Law
-from assay.registry import DUNDERS, REGISTRY, Api, changes_input
-from assay.rules import Literal, resolve
+from assay.registry import DUNDERS, REGISTRY, Api
+from assay.rules import Literal, ask, resolve
 from assay.spec import COMPLEX, FLOATING, DtypeName, TensorSpec
 
 # In the order of DType in src/case/dtype.h; the position is the code on the wire.
@@ -80,16 +80,15 @@ class Lane:
 
     def _run(self, job: Job) -> None:
         call = Call(self, job)
+        status, phase, message = OK, "", ""
         try:
-            outputs, gradients, differentiable = call.run()
+            call.run()
         except Exception as error:
-            message = describe_error(error)
-            self.native.reply(
-                self._status(error), call.phase, message, (), (), False, call.durations()
-            )
+            status, phase, message = self._status(error), call.phase, describe_error(error)
             error.__traceback__ = None
-            return
-        self.native.reply(OK, "", "", outputs, gradients, differentiable, call.durations())
+        self.native.reply(
+            status, phase, message, call.outputs, call.gradients, call.differentiable, call.durations()
+        )
 
     def _status(self, error: Exception) -> int:
         if isinstance(error, Stop):
@@ -123,8 +122,12 @@ class Call:
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
         self.phase = "build"
         self.times = [time.perf_counter_ns()]
+        self.outputs: list[Leaf] = []
+        self.gradients: list[Leaf] = []
+        self.differentiable = False
 
-    def run(self) -> tuple[list[Leaf], list[Leaf], bool]:
+    def run(self) -> None:
+        """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
         job, entry = self.job, self.entry
         if entry is None and job.known_only:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
@@ -135,26 +138,26 @@ class Call:
         args, kwargs = self._arguments()
         self._enter("forward")
         results = self._forward(function, args, kwargs)
-        self._enter("backward")
-        leaves = list(flatten(results, "", self.framework.tensor_type))
-        gradients, differentiable, laws = self._backward(leaves)
         self._enter("copy")
+        leaves = list(flatten(results, "", self.framework.tensor_type))
         equal = entry.equal if entry is not None else ()
-        outputs = [
+        self.outputs = [
             self._leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
             for position, (path, value) in enumerate(leaves)
         ]
-        gradient_leaves = [
+        self._enter("backward")
+        gradients, laws = self._backward(leaves)
+        self.differentiable = bool(gradients)
+        self.gradients = [
             self._law_leaf(name, kept_gradient(laws[0], value))
             if laws and value is not None
             else self._leaf(name, value, "value")
             for name, value in gradients
         ]
         self._enter("")
-        return outputs, gradient_leaves, differentiable
 
     def durations(self) -> tuple[int, ...]:
-        """Nanoseconds of build (with filling), forward, backward, copy; as far as the case came."""
+        """Nanoseconds of build (with filling), forward, copy, backward; as far as the case came."""
         now = [*self.times, time.perf_counter_ns()][:5]
         return tuple(later - earlier for earlier, later in zip(now, now[1:], strict=False))
 
@@ -172,6 +175,8 @@ class Call:
         ]
         self.named = dict(zip(names, job.args, strict=True))
         self.named.update(job.kwargs)
+        grad = self.entry.grad if self.entry is not None else True
+        self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
         args = [self._build(value, name, name) for name, value in zip(names, job.args, strict=True)]
         kwargs = {name: self._build(value, name, name) for name, value in job.kwargs.items()}
         return args, kwargs
@@ -209,8 +214,7 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values)
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
-        grad = self.entry is None or self.entry.grad
-        if self.job.backward and grad and spec.dtype in DIFFERENTIABLE:
+        if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
         return tensor
@@ -218,14 +222,15 @@ class Call:
     # -- the call --
 
     def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
-        if self.job.reference or not changes_input(self.job.api):
+        changes = self.entry.changes if self.entry is not None else ""
+        if self.job.reference or not changes:
             return function(*args, **kwargs)
-        # In place: the result is what the first argument holds afterwards.
-        if args:
-            changed = args[0] = self._writable(args[0])
+        # In place: the result is what that argument holds afterwards.
+        if changes in kwargs:
+            changed = kwargs[changes] = self._writable(kwargs[changes])
         else:
-            first = next(iter(kwargs))
-            changed = kwargs[first] = self._writable(kwargs[first])
+            position = self.entry.parameters.index(changes)
+            changed = args[position] = self._writable(args[position])
         returned = function(*args, **kwargs)
         tensor_type = self.framework.tensor_type
         if isinstance(returned, tensor_type) and returned is not changed:
@@ -234,16 +239,16 @@ class Call:
         return changed
 
     def _writable(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._writable(part) for part in value]
         if not isinstance(value, self.framework.tensor_type) or not self.wanted:
             return value
         return self.framework.writable(value)
 
-    def _backward(
-        self, leaves: list[tuple[str, Any]]
-    ) -> tuple[list[tuple[str, Any]], bool, list[Law]]:
+    def _backward(self, leaves: list[tuple[str, Any]]) -> tuple[list[tuple[str, Any]], list[Law]]:
         """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes."""
         if not self.wanted:
-            return [], False, []
+            return [], []
         framework = self.framework
         outputs, upstream, laws = [], [], []
         for position, (_, value) in enumerate(leaves):
@@ -264,10 +269,10 @@ class Call:
             outputs.append(value)
             upstream.append(gradient)
         if not outputs:
-            return [], False, []
+            return [], []
         found = framework.gradients(outputs, [tensor for _, tensor in self.wanted], upstream)
         named = [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
-        return named, True, laws
+        return named, laws
 
     # -- handing over --
 
@@ -369,4 +374,6 @@ def describe_error(error: Exception) -> str:
     message = str(error)
     # Paddle puts a trace of C++ frames before the summary.
     message = message.rsplit("Error Message Summary:", 1)[-1].strip("- \n")
+    if error.__cause__ is not None:
+        message += f" (from {type(error.__cause__).__name__}: {error.__cause__})"
     return f"{type(error).__name__}: {message}"[:MAX_MESSAGE]

@@ -51,9 +51,9 @@ class Api:
     call: Callable[..., Any]
     parameters: tuple[str, ...]
     rules: Mapping[str, AnyRule] = field(default_factory=dict)
-    grad: bool = True
+    grad: bool | Callable[..., bool] = True
     equal: tuple[str, ...] = ()
-    changes: bool = False  # works in place: its first argument afterwards is the result
+    changes: str = ""  # works in place: this parameter afterwards is the result
     skip: str = ""
 
 
@@ -63,17 +63,21 @@ class Registry(dict[str, Api]):
     def api(
         self,
         *names: str,
-        grad: bool = True,
+        grad: bool | Callable[..., bool] = True,
         equal: str | tuple[str, ...] = (),
         skip: str = "",
+        changes: str = "",
         rules: Mapping[str, AnyRule] | None = None,
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
 
-        grad: whether gradients are compared (False where an API promises none).
+        grad: whether gradients are compared (False where an API promises none), or a function of
+        the call's arguments, by their names, that says so.
         equal: one of EQUALITIES for all outputs, or a tuple with one for each output.
         skip: a reason why cases of this API are not run at all.
+        changes: the parameter that the API changes in place; by default the first one of an API
+        whose name says that it works in place.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
@@ -91,31 +95,39 @@ class Registry(dict[str, Api]):
             for name in names:
                 if name in self:
                     raise ValueError(f"{name} is registered twice")
-                self[name] = Api(
-                    name, function, parameters, all_rules, grad, equal, changes_input(name), skip
-                )
+                changed = changes or (parameters[0] if changes_input(name) else "")
+                self[name] = Api(name, function, parameters, all_rules, grad, equal, changed, skip)
             return function
 
         return register
 
-    def same(self, signature: str, names: str, grad: bool = True, **rules: AnyRule) -> None:
+    def same(
+        self,
+        signature: str,
+        names: str,
+        grad: bool = True,
+        home: str = "torch",
+        **rules: AnyRule,
+    ) -> None:
         """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
 
         signature: the tested framework's own, such as "x, name=None"; all parameters but `name`
         are handed on by position, those left out at the end are not handed on.
+        home: where the reference lives, such as "torch.nn.functional".
         """
         parameters = [part.split("=")[0].strip() for part in signature.split(",")]
         for full_name in names.split():
             stem = full_name.rsplit(".", 1)[1]
-            path = f"torch.{stem.removesuffix('_') if changes_input(full_name) else stem}"
+            path = f"{home}.{stem.removesuffix('_') if changes_input(full_name) else stem}"
             function = _by_position(path, parameters)
             for rule in rules:
                 if rule not in parameters:
                     raise ValueError(f"{full_name}: a rule for {rule!r}, which is no parameter of it")
             if full_name in self:
                 raise ValueError(f"{full_name} is registered twice")
+            changed = parameters[0] if changes_input(full_name) else ""
             self[full_name] = Api(
-                full_name, function, tuple(parameters), rules, grad, (), changes_input(full_name)
+                full_name, function, tuple(parameters), rules, grad, (), changed
             )
 
 
@@ -138,9 +150,9 @@ def _by_position(path: str, parameters: list[str]) -> Callable[..., Any]:
         if not target:
             target.append(_attribute(reference.torch, path))
         kwargs.pop("name", None)
+        values = list(args[: order.get("name")])
         if not kwargs:
-            return target[0](*args)
-        values = list(args)
+            return target[0](*values)
         for keyword, value in sorted(kwargs.items(), key=lambda item: order.get(item[0], 99)):
             if order.get(keyword) != len(values):
                 raise TypeError(f"{path}: argument {keyword!r} is unknown, doubled or out of order")

@@ -105,10 +105,10 @@ def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
 def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Literal | None:
     """Works a rule out for the tensor `this` of a call with these named arguments."""
     while callable(rule):
-        rule = _ask(rule, arguments, this)
+        rule = ask(rule, arguments, this)
     if rule is None or isinstance(rule, Fill | Literal):
         return rule
-    kind, low, high, extent = (_ask(part, arguments, this) if callable(part) else part for part in rule)
+    kind, low, high, extent = (ask(part, arguments, this) if callable(part) else part for part in rule)
     if kind == DISTINCT:
         extent = this.size
     elif kind in (INCREASING, SYMMETRIC, POSITIVE_DEFINITE):
@@ -116,7 +116,8 @@ def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Liter
     return Fill(kind, float(low), float(high), int(extent))
 
 
-def _ask(function: Callable[..., Any], arguments: dict[str, Any], this: Any) -> Any:
+def ask(function: Callable[..., Any], arguments: dict[str, Any], this: Any) -> Any:
+    """Calls a function of a case's arguments with those that it names."""
     wanted = {}
     for name in inspect.signature(function).parameters:
         if name == "this":

@@ -51,9 +51,8 @@ bool nearly(std::string_view key, std::string_view alternatives) {
 }
 
 bool anchors(std::span<const Place> places, std::string_view key) {
-  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
-    return is_fixed(place) && one_of(key, place.key);
-  });
+  return std::any_of(places.begin(), places.end(),
+                     [&](const Place& place) { return is_fixed(place) && one_of(key, place.key); });
 }
 
 int fixed_cost(const Place& place, std::span<const Place> places, std::string_view key) {
@@ -70,9 +69,8 @@ int place_cost(const Place& place, std::span<const Place> places, const Line& li
   if (line.key == "null") return kFiller;
   if (anchors(places, line.key)) return kForeign;
   if (hints_at(place, line.key)) return 0;
-  const bool elsewhere = std::any_of(places.begin(), places.end(), [&](const Place& other) {
-    return hints_at(other, line.key);
-  });
+  const bool elsewhere = std::any_of(places.begin(), places.end(),
+                                     [&](const Place& other) { return hints_at(other, line.key); });
   return elsewhere ? kOtherHint : kUnhinted;
 }
 
@@ -92,8 +90,7 @@ Table fill_table(std::span<const Place> places, std::span<const Line> lines) {
       if (i > 0) best = std::min(best, cost[i - 1][j] + kMissing);
       if (j > 0) best = std::min(best, cost[i][j - 1] + surplus_cost(lines[j - 1]));
       if (i > 0 && j > 0) {
-        best = std::min(best,
-                        cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1]));
+        best = std::min(best, cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1]));
       }
       cost[i][j] = best;
     }
@@ -149,8 +146,7 @@ std::vector<Step> walk_back(const Table& cost, std::span<const Place> places,
     if (j > 0 && cost[i][j] == cost[i][j - 1] + surplus_cost(lines[j - 1])) {
       steps.push_back({nullptr, &lines[--j]});
     } else if (i > 0 && j > 0 &&
-               cost[i][j] ==
-                   cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1])) {
+               cost[i][j] == cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1])) {
       steps.push_back({&places[--i], &lines[--j]});
     } else {
       steps.push_back({&places[--i], nullptr});
@@ -225,9 +221,9 @@ class Reader {
                           shown(*steps[last].place));
     }
     if (next == nullptr) {
-      out_.problems.push_back(
-          {end_line_, 1, fmt::format("expected {} here, found the end of the section", what),
-           false});
+      out_.problems.push_back({end_line_, 1,
+                               fmt::format("expected {} here, found the end of the section", what),
+                               false});
     } else {
       add(*next, fmt::format("a line is missing: expected {} here, found {}{}", what, found(*next),
                              nearest_note(places_, next->key)));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Lays the lines of one section along the places of its layout, so that one line too few or too many
-// is found where it is, instead of shifting every later line into a wrong place.
+// Lays the lines of one section along the places of its layout, so that one line too few or too
+// many is found where it is, instead of shifting every later line into a wrong place.
 
 #include <span>
 #include <vector>

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxFiles = 10'000;  // a training folder holds tens
 
 void mark(const fs::path& path, FileMarks& out) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || out.size() >= kMaxFiles) return;
   // The time of change, not of modification: a copy that keeps times is a new file all the same.
   out[path.string()] = {static_cast<std::uint64_t>(info.st_size),
@@ -23,7 +23,8 @@ void mark(const fs::path& path, FileMarks& out) {
 void walk(const fs::path& path, FileMarks& out) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return mark(path, out);
-  fs::recursive_directory_iterator walker(path, fs::directory_options::skip_permission_denied, error);
+  fs::recursive_directory_iterator walker(path, fs::directory_options::skip_permission_denied,
+                                          error);
   while (!error && walker != fs::recursive_directory_iterator()) {
     mark(walker->path(), out);
     walker.increment(error);
@@ -60,7 +61,8 @@ FileMarks made_between(const FileMarks& before, const FileMarks& after) {
 std::string marks_to_json(const FileMarks& marks) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [path, mark] : marks) {
-    list.push_back({{"path", path}, {"size", mark.size}, {"changed", mark.changed_ns}, {"inode", mark.inode}});
+    list.push_back(
+        {{"path", path}, {"size", mark.size}, {"changed", mark.changed_ns}, {"inode", mark.inode}});
   }
   return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -19,8 +19,8 @@ struct FileMark {
 // Files by path.
 using FileMarks = std::map<std::string, FileMark>;
 
-// Every file whose path starts with `prefix` (a folder, a file, or a file's name without its ending),
-// folders walked down; relative prefixes are taken from `folder`.
+// Every file whose path starts with `prefix` (a folder, a file, or a file's name without its
+// ending), folders walked down; relative prefixes are taken from `folder`.
 FileMarks mark_files(const std::string& folder, const std::string& prefix);
 
 // Those of `after` that `before` has not, or has otherwise.

@@ -63,23 +63,28 @@ std::string write_autolog(const InferenceFacts& facts) {
     report += fmt::format(" {}: {}\n", name, said(name));
   }
   report += " log_api_version: 1.0\n----------------------- Conf info -----------------------\n";
-  report += fmt::format(" runtime_device: {}\n", device == "None" ? (facts.peak.gpu_seen ? "gpu" : "None") : device);
+  report += fmt::format(" runtime_device: {}\n",
+                        device == "None" ? (facts.peak.gpu_seen ? "gpu" : "None") : device);
   for (const char* name : {"ir_optim", "enable_memory_optim", "enable_tensorrt", "enable_mkldnn",
                            "cpu_math_library_num_threads"}) {
     report += fmt::format(" {}: {}\n", name, said(name));
   }
-  report += fmt::format("----------------------- Model info ----------------------\n model_name: {}\n precision: {}\n",
-                        facts.model, facts.precision.empty() ? said("precision") : facts.precision);
-  report += fmt::format("----------------------- Data info -----------------------\n batch_size: {}\n"
-                        " input_shape: {}\n data_num: {}\n",
-                        facts.batch_size, said("input_shape"), said("data_num"));
-  report += fmt::format("----------------------- Perf info -----------------------\n"
-                        " cpu_rss(MB): {}, gpu_rss(MB): {}, gpu_util: {}%\n total time spent(s): {:.4f}\n"
-                        " preprocess_time(ms): {}, inference_time(ms): {}, postprocess_time(ms): {}\n",
-                        measured(facts.peak.rss_mb), measured(facts.peak.gpu_memory_mb),
-                        facts.peak.gpu_seen ? fmt::format("{:.1f}", facts.peak.gpu_percent) : "None",
-                        facts.total_seconds, said("preprocess_time(ms)"), said("inference_time(ms)"),
-                        said("postprocess_time(ms)"));
+  report += fmt::format(
+      "----------------------- Model info ----------------------\n model_name: {}\n precision: "
+      "{}\n",
+      facts.model, facts.precision.empty() ? said("precision") : facts.precision);
+  report += fmt::format(
+      "----------------------- Data info -----------------------\n batch_size: {}\n"
+      " input_shape: {}\n data_num: {}\n",
+      facts.batch_size, said("input_shape"), said("data_num"));
+  report += fmt::format(
+      "----------------------- Perf info -----------------------\n"
+      " cpu_rss(MB): {}, gpu_rss(MB): {}, gpu_util: {}%\n total time spent(s): {:.4f}\n"
+      " preprocess_time(ms): {}, inference_time(ms): {}, postprocess_time(ms): {}\n",
+      measured(facts.peak.rss_mb), measured(facts.peak.gpu_memory_mb),
+      facts.peak.gpu_seen ? fmt::format("{:.1f}", facts.peak.gpu_percent) : "None",
+      facts.total_seconds, said("preprocess_time(ms)"), said("inference_time(ms)"),
+      said("postprocess_time(ms)"));
   return report;
 }
 
@@ -88,7 +93,8 @@ std::string device_complaint(const InferenceFacts& facts, std::size_t gpus) {
   const bool asked_gpu = facts.asked_device == "gpu";
   if (said == "gpu" || said == "cpu") {
     if (said == facts.asked_device) return {};
-    return fmt::format("asked for the {} and ran on the {} (its runtime_device)", facts.asked_device, said);
+    return fmt::format("asked for the {} and ran on the {} (its runtime_device)",
+                       facts.asked_device, said);
   }
   if (!asked_gpu || facts.peak.gpu_seen) return {};
   if (gpus == 0) return "asked for a GPU, and this machine has none";

@@ -30,9 +30,10 @@ bool Availability::has_module(const std::string& python, const std::string& modu
   const auto [entry, fresh] = modules_.try_emplace(python + " " + module, false);
   if (!fresh) return entry->second;
   SpawnOptions options;
-  options.argv = {python, "-c",
-                  "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)",
-                  module};
+  options.argv = {
+      python, "-c",
+      "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)",
+      module};
   auto process = Process::spawn(options);
   if (process) {
     const auto status = process->wait();
@@ -46,7 +47,8 @@ std::string Availability::missing(const Stage& stage) {
     return fmt::format("needs {}", stage.needs_program);
   }
   if (!stage.needs_module.empty() && !has_module(stage.argv.front(), stage.needs_module)) {
-    return fmt::format("needs the Python module {} (for {})", stage.needs_module, stage.argv.front());
+    return fmt::format("needs the Python module {} (for {})", stage.needs_module,
+                       stage.argv.front());
   }
   return {};
 }

@@ -43,7 +43,8 @@ Status BoundedLog::append(std::string_view bytes) {
 
 Status BoundedLog::close() {
   if (!file_) return {};
-  const std::string_view kept = std::string_view(end_).substr(end_.size() - std::min(end_.size(), tail_));
+  const std::string_view kept =
+      std::string_view(end_).substr(end_.size() - std::min(end_.size(), tail_));
   Status status;
   if (beyond_ > kept.size()) {
     status = write(fmt::format("\n[assay: {} bytes left out here]\n", beyond_ - kept.size()));

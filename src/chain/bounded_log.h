@@ -1,7 +1,7 @@
 #pragma once
 
-// A log file that a flood cannot fill the disk with: the beginning is written as it comes, and of the
-// rest only the end is kept.
+// A log file that a flood cannot fill the disk with: the beginning is written as it comes, and of
+// the rest only the end is kept.
 
 #include <cstdint>
 #include <string>

@@ -49,7 +49,8 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
   if (mode == OpenMode::create && path.has_parent_path()) {
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    if (error) return fail(fmt::format("cannot make the folder of {}: {}", path.string(), error.message()));
+    if (error)
+      return fail(fmt::format("cannot make the folder of {}: {}", path.string(), error.message()));
   }
   ASSAY_TRY(Database database, Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());
@@ -57,7 +58,8 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
     ASSAY_CHECK(database.execute(kSchema));
     ASSAY_CHECK(database.set_schema_version(kVersion));
   } else if (version != kVersion) {
-    return usage_error(fmt::format("{} has chain schema {}, this assay reads {}", path.string(), version, kVersion));
+    return usage_error(fmt::format("{} has chain schema {}, this assay reads {}", path.string(),
+                                   version, kVersion));
   }
   return ChainStore(std::move(database));
 }
@@ -75,7 +77,8 @@ Result<std::int64_t> ChainStore::begin_run(const Plan& plan, const std::string& 
 
 Status ChainStore::finish_run(std::int64_t run, int exit_code) {
   ASSAY_TRY(Statement update,
-            database_.prepare(fmt::format("UPDATE runs SET finished = {}, exit_code = ? WHERE id = ?", kNow)));
+            database_.prepare(
+                fmt::format("UPDATE runs SET finished = {}, exit_code = ? WHERE id = ?", kNow)));
   update.bind(1, std::int64_t{exit_code});
   update.bind(2, run);
   return update.run();
@@ -83,8 +86,10 @@ Status ChainStore::finish_run(std::int64_t run, int exit_code) {
 
 Result<std::int64_t> ChainStore::begin_stage(std::int64_t run, const Stage& stage) {
   ASSAY_TRY(Statement insert,
-            database_.prepare(fmt::format("INSERT INTO stages(run, name, kind, command, argv, environment, log,"
-                                          " started) VALUES(?, ?, ?, ?, ?, ?, ?, {})", kNow)));
+            database_.prepare(
+                fmt::format("INSERT INTO stages(run, name, kind, command, argv, environment, log,"
+                            " started) VALUES(?, ?, ?, ?, ?, ?, ?, {})",
+                            kNow)));
   const std::string argv = json_of(stage.argv);
   const std::string environment = json_of(stage.environment);
   insert.bind(1, run);
@@ -103,7 +108,8 @@ Status ChainStore::finish_stage(std::int64_t id, const Outcome& outcome, const F
             database_.prepare(fmt::format(
                 "UPDATE stages SET finished = {}, state = ?, detail = ?, exit_code = ?, signal = ?,"
                 " seconds = ?, log_bytes = ?, peak_rss_mb = ?, gpu_memory_mb = ?, gpu_percent = ?,"
-                " made = ? WHERE id = ?", kNow)));
+                " made = ? WHERE id = ?",
+                kNow)));
   const std::string marks = marks_to_json(made);
   update.bind(1, name(outcome.state));
   update.bind(2, outcome.detail);
@@ -123,7 +129,8 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
   if (readings.empty()) return {};
   ASSAY_TRY(Transaction transaction, Transaction::begin(database_));
   ASSAY_TRY(Statement insert,
-            database_.prepare("INSERT OR REPLACE INTO readings(stage, number, name, value) VALUES(?, ?, ?, ?)"));
+            database_.prepare(
+                "INSERT OR REPLACE INTO readings(stage, number, name, value) VALUES(?, ?, ?, ?)"));
   for (const StoredReading& reading : readings) {
     insert.bind(1, stage);
     insert.bind(2, reading.number);
@@ -137,8 +144,9 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
 Status ChainStore::add_autolog(std::int64_t stage, const AutoLog& fields) {
   if (fields.empty()) return {};
   ASSAY_TRY(Transaction transaction, Transaction::begin(database_));
-  ASSAY_TRY(Statement insert,
-            database_.prepare("INSERT OR REPLACE INTO autolog(stage, field, value) VALUES(?, ?, ?)"));
+  ASSAY_TRY(
+      Statement insert,
+      database_.prepare("INSERT OR REPLACE INTO autolog(stage, field, value) VALUES(?, ?, ?)"));
   for (const auto& [field, value] : fields) {
     insert.bind(1, stage);
     insert.bind(2, field);
@@ -149,9 +157,10 @@ Status ChainStore::add_autolog(std::int64_t stage, const AutoLog& fields) {
 }
 
 Status ChainStore::add_node(std::int64_t stage, const NodeRecord& node) {
-  ASSAY_TRY(Statement insert,
-            database_.prepare("INSERT OR REPLACE INTO nodes(stage, host, gpu_model, framework, model,"
-                              " batch_size, state, ips) VALUES(?, ?, ?, ?, ?, ?, ?, ?)"));
+  ASSAY_TRY(
+      Statement insert,
+      database_.prepare("INSERT OR REPLACE INTO nodes(stage, host, gpu_model, framework, model,"
+                        " batch_size, state, ips) VALUES(?, ?, ?, ?, ?, ?, ?, ?)"));
   insert.bind(1, stage);
   insert.bind(2, node.host);
   insert.bind(3, node.gpu_model);
@@ -176,8 +185,9 @@ Result<std::optional<FileMarks>> ChainStore::last_passed(const Stage& stage) {
 }
 
 Result<std::vector<StoredRun>> ChainStore::runs() {
-  ASSAY_TRY(Statement select,
-            database_.prepare("SELECT id, file, mode, model, started, exit_code FROM runs ORDER BY id"));
+  ASSAY_TRY(
+      Statement select,
+      database_.prepare("SELECT id, file, mode, model, started, exit_code FROM runs ORDER BY id"));
   std::vector<StoredRun> list;
   while (true) {
     ASSAY_TRY(const bool row, select.step());
@@ -190,9 +200,10 @@ Result<std::vector<StoredRun>> ChainStore::runs() {
 
 Result<std::vector<StoredStage>> ChainStore::stages(std::int64_t run) {
   ASSAY_TRY(Statement select,
-            database_.prepare("SELECT id, name, kind, command, coalesce(state, 'unfinished'), detail, log,"
-                              " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent FROM stages"
-                              " WHERE run = ? ORDER BY id"));
+            database_.prepare(
+                "SELECT id, name, kind, command, coalesce(state, 'unfinished'), detail, log,"
+                " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent FROM stages"
+                " WHERE run = ? ORDER BY id"));
   select.bind(1, run);
   std::vector<StoredStage> list;
   while (true) {
@@ -207,7 +218,8 @@ Result<std::vector<StoredStage>> ChainStore::stages(std::int64_t run) {
 
 Result<std::vector<StoredReading>> ChainStore::readings(std::int64_t stage) {
   ASSAY_TRY(Statement select,
-            database_.prepare("SELECT number, name, value FROM readings WHERE stage = ? ORDER BY name, number"));
+            database_.prepare(
+                "SELECT number, name, value FROM readings WHERE stage = ? ORDER BY name, number"));
   select.bind(1, stage);
   std::vector<StoredReading> list;
   while (true) {
@@ -219,7 +231,8 @@ Result<std::vector<StoredReading>> ChainStore::readings(std::int64_t stage) {
 }
 
 Result<AutoLog> ChainStore::autolog(std::int64_t stage) {
-  ASSAY_TRY(Statement select, database_.prepare("SELECT field, value FROM autolog WHERE stage = ?"));
+  ASSAY_TRY(Statement select,
+            database_.prepare("SELECT field, value FROM autolog WHERE stage = ?"));
   select.bind(1, stage);
   AutoLog fields;
   while (true) {
@@ -231,16 +244,17 @@ Result<AutoLog> ChainStore::autolog(std::int64_t stage) {
 
 Result<std::vector<NodeRecord>> ChainStore::nodes(std::int64_t stage) {
   ASSAY_TRY(Statement select,
-            database_.prepare("SELECT host, gpu_model, framework, model, batch_size, state, ips FROM nodes"
-                              " WHERE stage = ? ORDER BY host"));
+            database_.prepare(
+                "SELECT host, gpu_model, framework, model, batch_size, state, ips FROM nodes"
+                " WHERE stage = ? ORDER BY host"));
   select.bind(1, stage);
   std::vector<NodeRecord> list;
   while (true) {
     ASSAY_TRY(const bool row, select.step());
     if (!row) return list;
-    list.push_back({std::string(select.text(0)), std::string(select.text(1)), std::string(select.text(2)),
-                    std::string(select.text(3)), std::string(select.text(4)), std::string(select.text(5)),
-                    select.number(6)});
+    list.push_back({std::string(select.text(0)), std::string(select.text(1)),
+                    std::string(select.text(2)), std::string(select.text(3)),
+                    std::string(select.text(4)), std::string(select.text(5)), select.number(6)});
   }
 }
 

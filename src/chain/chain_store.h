@@ -1,7 +1,7 @@
 #pragma once
 
-// Results of chain runs in one SQLite file: runs, their stages (started and finished apart), readings
-// of their logs, and AutoLog fields.
+// Results of chain runs in one SQLite file: runs, their stages (started and finished apart),
+// readings of their logs, and AutoLog fields.
 
 #include <cstdint>
 #include <filesystem>
@@ -26,8 +26,8 @@ struct NodeRecord {
   std::string framework;  // version, where it is known
   std::string model;
   std::string batch_size;
-  std::string state;      // passed, failed, …
-  double ips = 0;         // mean, 0 where nothing was printed
+  std::string state;  // passed, failed, …
+  double ips = 0;     // mean, 0 where nothing was printed
 };
 
 struct StoredStage {

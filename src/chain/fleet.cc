@@ -2,28 +2,189 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "chain/interrupts.h"
+#include "chain/words.h"
 
 namespace assay {
+namespace {
 
-StageCommand fleet_command(const Stage& stage, const std::vector<std::string>& driver,
-                           const Limits& limits) {
-  StageCommand command;
-  command.argv = driver;
-  command.argv.push_back("--hosts");
-  command.argv.push_back(fmt::format("{}", fmt::join(stage.hosts, ",")));
-  command.argv.push_back("--silence");
-  command.argv.push_back(fmt::format("{:g}", limits.idle.count()));
-  if (stage.on_cpu) command.argv.emplace_back("--gloo");
-  for (const std::string& entry : stage.environment) {
-    command.argv.push_back("--env");
-    command.argv.push_back(entry);
+// The words after `assay chain node`: everything that a node must know.
+std::vector<std::string> node_words(const FleetTask& task, std::size_t rank) {
+  const MusterOptions& muster = task.options.muster;
+  std::vector<std::string> words{"--hosts",      fmt::format("{}", fmt::join(muster.hosts, ",")),
+                                 "--rank",       std::to_string(rank),
+                                 "--port",       std::to_string(muster.port),
+                                 "--join-limit", fmt::format("{:g}", muster.join.count()),
+                                 "--lost-limit", fmt::format("{:g}", muster.lost.count()),
+                                 "--directory",  task.directory};
+  if (task.gloo) words.emplace_back("--gloo");
+  for (const std::string& entry : task.environment) {
+    words.emplace_back("--env");
+    words.push_back(entry);
   }
+  words.emplace_back("--");
+  words.insert(words.end(), task.argv.begin(), task.argv.end());
+  return words;
+}
+
+std::string alias_of(const FleetOptions& options, const std::string& host) {
+  for (const std::string& alias : options.aliases) {
+    if (alias.starts_with(host + "=")) return alias.substr(host.size() + 1);
+  }
+  return host;
+}
+
+// What starts a node: our own program for this machine, else the remote words with {host} filled
+// in. ssh joins its words with blanks and gives them to a shell over there, so they are quoted for
+// it.
+Result<std::vector<std::string>> node_command(const FleetTask& task, const std::string& self,
+                                              std::size_t rank) {
+  const std::string& host = task.options.muster.hosts[rank];
+  const bool here = task.options.aliases.empty() && !interface_of(host).empty();
+  std::vector<std::string> command;
+  if (!here) {
+    ASSAY_TRY(command, split_words(task.options.remote));
+    for (std::string& word : command) {
+      const std::size_t at = word.find("{host}");
+      if (at != std::string::npos) word.replace(at, 6, alias_of(task.options, host));
+    }
+  }
+  const bool quoted =
+      !command.empty() && std::filesystem::path(command.front()).filename() == "ssh";
+  std::vector<std::string> words{task.options.program.empty() ? self : task.options.program,
+                                 "chain", "node"};
+  for (std::string& word : node_words(task, rank)) words.push_back(std::move(word));
+  for (const std::string& word : words) command.push_back(quoted ? quote_word(word) : word);
+  return command;
+}
+
+// A node as the driver sees it.
+struct Node {
+  std::string host;
+  std::unique_ptr<StageRun> run;
+  Fd lifeline;  // the node ends when this closes: the driver's death is known everywhere
+  std::optional<Outcome> outcome;
+};
+
+void print_line(const std::string& prefix, std::string_view line) {
+  std::cout << prefix << line << '\n' << std::flush;
+}
+
+}  // namespace
+
+std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host) {
+  const auto launch = std::find(argv.begin(), argv.end(), "paddle.distributed.launch");
+  if (launch != argv.end()) argv.insert(launch + 1, "--host=" + host);
+  return argv;
+}
+
+Result<std::size_t> own_rank(const std::vector<std::string>& hosts) {
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (!interface_of(hosts[rank]).empty()) return rank;
+  }
+  return usage_error(
+      fmt::format("this machine has none of the addresses {}", fmt::join(hosts, ", ")));
+}
+
+StageCommand fleet_command(const Stage& stage, const std::string& self,
+                           const FleetOptions& options) {
+  const MusterOptions& muster = options.muster;
+  StageCommand command;
+  command.argv = {self,
+                  "chain",
+                  options.per_node ? "node" : "fleet",
+                  "--hosts",
+                  fmt::format("{}", fmt::join(stage.hosts, ",")),
+                  "--port",
+                  std::to_string(muster.port),
+                  "--join-limit",
+                  fmt::format("{:g}", muster.join.count()),
+                  "--lost-limit",
+                  fmt::format("{:g}", muster.lost.count())};
+  const auto add = [&](std::string_view option, const std::string& value) {
+    command.argv.emplace_back(option);
+    command.argv.push_back(value);
+  };
+  if (!options.per_node) {
+    add("--remote", options.remote);
+    if (!options.program.empty()) add("--remote-program", options.program);
+    for (const std::string& alias : options.aliases) add("--alias", alias);
+  }
+  if (stage.on_cpu) command.argv.emplace_back("--gloo");
+  for (const std::string& entry : stage.environment) add("--env", entry);
   command.argv.emplace_back("--");
   command.argv.insert(command.argv.end(), stage.argv.begin(), stage.argv.end());
-  command.environment = stage.environment;
   command.directory = stage.directory;
   command.log = stage.log;
   return command;
+}
+
+Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
+  const Interrupts interrupts;
+  std::vector<Node> nodes;
+  bool word_given = false;
+  bool failed = false;
+  const auto give_word = [&](const std::string& word) {
+    if (!word_given) print_line(std::string(kFleetWord), word);
+    word_given = true;
+  };
+  for (std::size_t rank = 0; rank < task.options.muster.hosts.size(); ++rank) {
+    Node node;
+    node.host = task.options.muster.hosts[rank];
+    ASSAY_TRY(FdPair pipe, make_pipe());
+    StageCommand command;
+    ASSAY_TRY(command.argv, node_command(task, self, rank));
+    command.log = "/dev/null";
+    command.input = pipe.first.get();
+    command.die_with_parent = false;
+    node.lifeline = std::move(pipe.second);
+    const std::string prefix = rank == 0 ? "" : fmt::format("[{}] ", node.host);
+    auto run = StageRun::start(command, Limits{}, [&word_given, prefix](std::string_view line) {
+      if (prefix.empty() && line.starts_with(kFleetWord)) word_given = true;
+      print_line(prefix, line);
+    });
+    if (!run) return tl::unexpected<Error>(run.error());
+    node.run = std::make_unique<StageRun>(std::move(*run));
+    nodes.push_back(std::move(node));
+  }
+  // A failed node's end is known to the others within their own limits; then the rest is ended.
+  Clock::time_point give_up = Clock::time_point::max();
+  while (std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return !node.outcome; })) {
+    std::vector<pollfd> fds{{interrupts.fd(), POLLIN, 0}};
+    for (const Node& node : nodes) {
+      if (!node.outcome) node.run->add_to(fds);
+    }
+    ::poll(fds.data(), fds.size(), 200);
+    const bool ended = interrupts.happened();
+    for (Node& node : nodes) {
+      if (node.outcome) continue;
+      if (ended || Clock::now() >= give_up) {
+        node.lifeline.reset();
+        node.run->stop(StageState::interrupted, "ended with the fleet");
+      }
+      node.outcome = node.run->tick();
+      if (!node.outcome || node.outcome->passed()) continue;
+      failed = true;
+      const auto grace =
+          std::chrono::duration_cast<Clock::duration>(task.options.muster.lost + Seconds(10));
+      give_up = std::min(give_up, Clock::now() + grace);
+    }
+    if (ended) give_up = Clock::now();
+  }
+  if (!failed) return 0;
+  for (const Node& node : nodes) {
+    if (!node.outcome->passed())
+      give_word(fmt::format("node {}: {}", node.host, node.outcome->detail));
+  }
+  return 1;
 }
 
 }  // namespace assay

@@ -14,7 +14,8 @@ namespace {
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 4 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 // An IPv4 address or a host name.
@@ -29,8 +30,8 @@ bool is_host(std::string_view text) {
   if (has_letter) return true;
   const std::vector<std::string> parts = split_list(text, '.');
   return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
-    return is_number(part) && part.size() <= 3 && std::stoi(part) <= 255;
-  });
+           return is_number(part) && part.size() <= 3 && std::stoi(part) <= 255;
+         });
 }
 
 bool has_doubles(const std::vector<std::string>& list) {
@@ -57,9 +58,10 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   if (text == "-1") return entry;
   entry.ids = split_list(text, ',');
   if (entry.ids.empty() || !std::all_of(entry.ids.begin(), entry.ids.end(), is_number)) {
-    return usage_error(fmt::format(
-        "expected -1 (CPU), GPU numbers such as 0 or 0,1, or machines such as ip1,ip2;0,1, found `{}`",
-        text));
+    return usage_error(
+        fmt::format("expected -1 (CPU), GPU numbers such as 0 or 0,1, or machines such as "
+                    "ip1,ip2;0,1, found `{}`",
+                    text));
   }
   if (has_doubles(entry.ids)) return usage_error("a GPU stands there twice");
   return entry;

@@ -120,12 +120,11 @@ constexpr std::array kTrainBenchmark{
     open("profiler", "--profiler_options", "profiler"),
     fixed("flags", Rule::any),
 };
-constexpr std::array kTrainInferLong{SectionLayout{"train_params", kLongTrain},
-                                     SectionLayout{"eval_params", kLongEval},
-                                     SectionLayout{"infer_params", kLongInfer},
-                                     SectionLayout{"infer_benchmark_params", kInferBenchmark, true},
-                                     SectionLayout{"train_benchmark_params", kTrainBenchmark,
-                                                   true}};
+constexpr std::array kTrainInferLong{
+    SectionLayout{"train_params", kLongTrain}, SectionLayout{"eval_params", kLongEval},
+    SectionLayout{"infer_params", kLongInfer},
+    SectionLayout{"infer_benchmark_params", kInferBenchmark, true},
+    SectionLayout{"train_benchmark_params", kTrainBenchmark, true}};
 
 // ---- ptq: quantisation after training ----
 constexpr std::array kPtq{
@@ -352,12 +351,19 @@ constexpr std::array kLayouts{
     Layout{Kind::lite, "lite_arm", kLiteHeadedSections, "lite_infer"},
 };
 
-constexpr std::array<std::string_view, 13> kModes{
-    "lite_train_lite_infer", "lite_train_whole_infer", "whole_train_whole_infer",
-    "whole_infer",           "benchmark_train",        "lite_train_infer",
-    "whole_train_infer",     "infer",                  "klquant_whole_infer",
-    "cpp_infer",             "serving_infer",          "paddle2onnx_infer",
-    "lite_infer"};
+constexpr std::array<std::string_view, 13> kModes{"lite_train_lite_infer",
+                                                  "lite_train_whole_infer",
+                                                  "whole_train_whole_infer",
+                                                  "whole_infer",
+                                                  "benchmark_train",
+                                                  "lite_train_infer",
+                                                  "whole_train_infer",
+                                                  "infer",
+                                                  "klquant_whole_infer",
+                                                  "cpp_infer",
+                                                  "serving_infer",
+                                                  "paddle2onnx_infer",
+                                                  "lite_infer"};
 
 }  // namespace
 

@@ -12,24 +12,24 @@ namespace assay {
 
 // What a value must look like (value_rules.cc checks it).
 enum class Rule {
-  any,          // free text; nothing or `null` leaves the argument out
-  text,         // free text, but something
-  command,      // words of a command line, or null
-  program,      // words of a command line, not null
-  flag,         // one True/False/null or nothing
-  flags,        // `|` list of True, False or null
-  device,       // `|` list of True/False/cpu/gpu/null: what training is told
-  devices,      // `|` list of True/False/cpu/gpu: what inference runs on, at least one
-  gpu_list,     // `|` list of -1, 0, 0,1 or ip,ip;0,1
-  autocast,     // `|` list of null, fp32, fp16, amp, True, False
-  trainers,     // `|` list of trainers
-  by_mode,      // mode=value|mode=value, or null
-  counts,       // `|` list of positive whole numbers or null, at least one
-  count,        // one whole number, or null
-  precisions,   // `|` list of fp32, fp16, bf16, int8 or null, at least one
-  list,         // `|` list, at least one
-  commands,     // `|` list of commands or null
-  port,         // 1 to 65535
+  any,         // free text; nothing or `null` leaves the argument out
+  text,        // free text, but something
+  command,     // words of a command line, or null
+  program,     // words of a command line, not null
+  flag,        // one True/False/null or nothing
+  flags,       // `|` list of True, False or null
+  device,      // `|` list of True/False/cpu/gpu/null: what training is told
+  devices,     // `|` list of True/False/cpu/gpu: what inference runs on, at least one
+  gpu_list,    // `|` list of -1, 0, 0,1 or ip,ip;0,1
+  autocast,    // `|` list of null, fp32, fp16, amp, True, False
+  trainers,    // `|` list of trainers
+  by_mode,     // mode=value|mode=value, or null
+  counts,      // `|` list of positive whole numbers or null, at least one
+  count,       // one whole number, or null
+  precisions,  // `|` list of fp32, fp16, bf16, int8 or null, at least one
+  list,        // `|` list, at least one
+  commands,    // `|` list of commands or null
+  port,        // 1 to 65535
 };
 
 struct Place {
@@ -38,7 +38,7 @@ struct Place {
   std::string_view example;  // a usual key, for messages
   std::string_view hints;    // `|` list of words that usual keys of a free place hold
   Rule rule = Rule::any;
-  bool nullable = true;      // `null:null` may stand here
+  bool nullable = true;  // `null:null` may stand here
 };
 
 struct SectionLayout {
@@ -47,8 +47,20 @@ struct SectionLayout {
   bool optional = false;
 };
 
-enum class Kind { train_infer, train_infer_long, ptq, kl_quant, cpp_infer, cpp_config, onnx,
-                  onnx_pair, serving_python, serving_cpp, serving_pair, lite };
+enum class Kind {
+  train_infer,
+  train_infer_long,
+  ptq,
+  kl_quant,
+  cpp_infer,
+  cpp_config,
+  onnx,
+  onnx_pair,
+  serving_python,
+  serving_cpp,
+  serving_pair,
+  lite
+};
 
 struct Layout {
   Kind kind;

@@ -96,7 +96,8 @@ GpuUse nvml_use_of(std::span<const pid_t> family) {
   for (const Device device : nvml().devices()) {
     bool on_device = false;
     for (const ProcessInfo& process : nvml().processes(device)) {
-      if (std::find(family.begin(), family.end(), static_cast<pid_t>(process.pid)) == family.end()) {
+      if (std::find(family.begin(), family.end(), static_cast<pid_t>(process.pid)) ==
+          family.end()) {
         continue;
       }
       on_device = true;

@@ -27,8 +27,7 @@ int column_of(std::string_view line, std::string_view part) {
 
 void add_entry(std::string_view whole, std::string_view line, Separator separator, int number,
                ParamsText& out) {
-  const std::size_t at =
-      separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
+  const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
   if (at == std::string_view::npos || trim(line.substr(0, at)).empty()) {
     out.problems.push_back({number, column_of(whole, line),
                             "expected `key:value`, found `" + std::string(line) + "`", false});

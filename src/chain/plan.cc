@@ -12,13 +12,20 @@ namespace assay {
 
 std::string_view name(StageKind kind) {
   switch (kind) {
-    case StageKind::prepare: return "prepare";
-    case StageKind::train: return "train";
-    case StageKind::eval: return "eval";
-    case StageKind::export_model: return "export";
-    case StageKind::convert: return "convert";
-    case StageKind::server: return "server";
-    case StageKind::infer: return "infer";
+    case StageKind::prepare:
+      return "prepare";
+    case StageKind::train:
+      return "train";
+    case StageKind::eval:
+      return "eval";
+    case StageKind::export_model:
+      return "export";
+    case StageKind::convert:
+      return "convert";
+    case StageKind::server:
+      return "server";
+    case StageKind::infer:
+      return "infer";
   }
   return "stage";
 }
@@ -58,7 +65,8 @@ void PlanBuilder::set_folder(std::string folder, std::string results_log) {
 std::string PlanBuilder::unique(std::set<std::string>& taken, const std::string& wanted,
                                 const std::string& extension) {
   std::string name = wanted + extension;
-  for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{}_{}{}", wanted, n, extension);
+  for (int n = 2; !taken.insert(name).second; ++n)
+    name = fmt::format("{}_{}{}", wanted, n, extension);
   return name;
 }
 
@@ -131,9 +139,14 @@ void plan_kind(PlanBuilder& builder) {
         plan_training(builder);
       }
       break;
-    case Kind::kl_quant: plan_whole_infer(builder); break;
-    case Kind::ptq: plan_ptq(builder); break;
-    default: plan_deploy(builder);
+    case Kind::kl_quant:
+      plan_whole_infer(builder);
+      break;
+    case Kind::ptq:
+      plan_ptq(builder);
+      break;
+    default:
+      plan_deploy(builder);
   }
 }
 
@@ -147,10 +160,11 @@ Result<Plan> PlanBuilder::finish() {
   }
   apply_filters(plan_, options_.filters);
   if (plan_.stages.empty()) {
-    return usage_error(options_.filters.empty()
-                           ? fmt::format("mode {} gives nothing to run: every command is null", plan_.mode)
-                           : fmt::format("no stage's name holds `{}` (see --dry-run)",
-                                         fmt::join(options_.filters, "` or `")));
+    return usage_error(
+        options_.filters.empty()
+            ? fmt::format("mode {} gives nothing to run: every command is null", plan_.mode)
+            : fmt::format("no stage's name holds `{}` (see --dry-run)",
+                          fmt::join(options_.filters, "` or `")));
   }
   return std::move(plan_);
 }
@@ -158,9 +172,9 @@ Result<Plan> PlanBuilder::finish() {
 Result<Plan> make_plan(const Params& params, const std::string& mode, const PlanOptions& options) {
   if (!params.runs(mode)) {
     const std::vector<std::string> modes = split_list(params.layout().modes, '|');
-    return usage_error(fmt::format("a {} file does not run mode `{}`; the nearest is `{}`, and it runs {}",
-                                   params.layout().name, mode, nearest_word(mode, modes),
-                                   fmt::join(modes, ", ")));
+    return usage_error(
+        fmt::format("a {} file does not run mode `{}`; the nearest is `{}`, and it runs {}",
+                    params.layout().name, mode, nearest_word(mode, modes), fmt::join(modes, ", ")));
   }
   PlanBuilder builder(params, mode, options);
   add_prepare(builder);

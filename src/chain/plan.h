@@ -1,7 +1,7 @@
 #pragma once
 
-// What a params file makes assay run: stages in order, each with its argv, environment, log, and what
-// it needs from which earlier stage. Planning starts nothing and reads nothing but the params.
+// What a params file makes assay run: stages in order, each with its argv, environment, log, and
+// what it needs from which earlier stage. Planning starts nothing and reads nothing but the params.
 
 #include <cstddef>
 #include <set>
@@ -19,7 +19,7 @@ std::string_view name(StageKind kind);
 
 struct Stage {
   std::size_t index = 0;
-  std::string name;     // "<cell>/<kind>[ <variant>]", unique in a plan; what -k looks at
+  std::string name;  // "<cell>/<kind>[ <variant>]", unique in a plan; what -k looks at
   StageKind kind = StageKind::train;
   std::string command;  // as the bash would show it, with its blanks
   std::vector<std::string> argv;
@@ -41,18 +41,18 @@ struct Stage {
 struct Plan {
   std::string model;
   std::string mode;
-  std::string folder;       // "./test_tipc/output/<model>/<mode>"
-  std::string results_log;  // TIPC's status lines
+  std::string folder;          // "./test_tipc/output/<model>/<mode>"
+  std::string results_log;     // TIPC's status lines
   bool log_in_status = false;  // the newer status line, which ends with the log's path
   std::vector<Stage> stages;
   std::vector<std::string> warnings;
 };
 
 struct PlanOptions {
-  std::string params_path;  // as the user wrote it; some kinds hand it to their program
-  std::string gpu_id;       // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
-  std::string python;       // instead of the params file's interpreter
-  std::string prepare;      // a script to run first: bash SCRIPT FILE MODE
+  std::string params_path;    // as the user wrote it; some kinds hand it to their program
+  std::string gpu_id;         // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
+  std::string python;         // instead of the params file's interpreter
+  std::string prepare;        // a script to run first: bash SCRIPT FILE MODE
   bool fleet_on_cpu = false;  // many machines train on their CPUs, whatever gpu_list says
   std::vector<std::string> filters;  // -k: stages whose name holds one of these, and their needs
 };

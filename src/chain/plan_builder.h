@@ -34,12 +34,12 @@ struct InferPoint {
 
 // What a model folder offers to inference.
 struct InferSource {
-  std::string cell;        // names the stages and their logs
+  std::string cell;  // names the stages and their logs
   std::string model_dir;
   std::string images;
   std::optional<std::size_t> made_by;  // the stage that makes model_dir
-  std::string visible;     // CUDA_VISIBLE_DEVICES; the same on CPU with "-"
-  std::string quantised;   // True, False, or anything else for neither
+  std::string visible;                 // CUDA_VISIBLE_DEVICES; the same on CPU with "-"
+  std::string quantised;               // True, False, or anything else for neither
 };
 
 class PlanBuilder {

@@ -1,5 +1,5 @@
-// Kinds that run a deployed model: compiled predictors, ONNX, serving and phones. Each stage names the
-// tool that it cannot do without.
+// Kinds that run a deployed model: compiled predictors, ONNX, serving and phones. Each stage names
+// the tool that it cannot do without.
 
 #include <fmt/format.h>
 
@@ -60,8 +60,8 @@ std::size_t add_onnx_conversion(PlanBuilder& builder, const std::string& what,
   stage.kind = StageKind::convert;
   stage.name = "convert" + what;
   stage.command = command_line({std::string(builder.params().value("2onnx")), model_dir,
-                                own(builder, "model_filename"), own(builder, "params_filename"), file,
-                                own(builder, "opset"), own(builder, "checker")});
+                                own(builder, "model_filename"), own(builder, "params_filename"),
+                                file, own(builder, "opset"), own(builder, "checker")});
   stage.log = fmt::format("{}/trans_model{}.log", builder.folder(), what);
   stage.device = "cpu";
   stage.output = output;
@@ -151,9 +151,9 @@ std::size_t add_serving_conversion(PlanBuilder& builder, const std::string& what
   Stage stage;
   stage.kind = StageKind::convert;
   stage.name = "convert" + what;
-  stage.command = command_line({builder.python(), std::string(builder.params().value("trans_model")),
-                                dirname, own(builder, "model_filename"),
-                                own(builder, "params_filename"), server, client});
+  stage.command = command_line(
+      {builder.python(), std::string(builder.params().value("trans_model")), dirname,
+       own(builder, "model_filename"), own(builder, "params_filename"), server, client});
   stage.log = fmt::format("{}/python_trans_model{}.log", builder.folder(), what);
   stage.device = "cpu";
   stage.output = output;
@@ -189,16 +189,16 @@ void add_server_and_client(PlanBuilder& builder, const std::string& variant, boo
 
 void plan_serving_python(PlanBuilder& builder) {
   const Params& params = builder.params();
-  const std::size_t converted =
-      add_serving_conversion(builder, "", own(builder, "dirname"), own(builder, "serving_server"),
-                             own(builder, "serving_client"), std::string(params.value("serving_server")));
+  const std::size_t converted = add_serving_conversion(
+      builder, "", own(builder, "dirname"), own(builder, "serving_server"),
+      own(builder, "serving_client"), std::string(params.value("serving_server")));
   for (const std::string& gpu : params.list("serving_gpu")) {
     const bool on_gpu = gpu != "null";
     const std::string server =
         fmt::format("{} {} {}={}", builder.python(), params.value("web_service"),
                     params.key("serving_gpu"), on_gpu ? gpu : "''");
-    const std::string client =
-        command_line({builder.python(), std::string(params.value("pipline")), own(builder, "infer_images")});
+    const std::string client = command_line(
+        {builder.python(), std::string(params.value("pipline")), own(builder, "infer_images")});
     add_server_and_client(builder, on_gpu ? "gpu" : "cpu", on_gpu, server, client, {converted},
                           "paddle_serving_server");
   }
@@ -206,16 +206,17 @@ void plan_serving_python(PlanBuilder& builder) {
 
 void plan_serving_cpp(PlanBuilder& builder) {
   const Params& params = builder.params();
-  const std::size_t converted =
-      add_serving_conversion(builder, "", own(builder, "dirname"), own(builder, "serving_server"),
-                             own(builder, "serving_client"), std::string(params.value("serving_server")));
+  const std::size_t converted = add_serving_conversion(
+      builder, "", own(builder, "dirname"), own(builder, "serving_server"),
+      own(builder, "serving_client"), std::string(params.value("serving_server")));
   const auto pair = [&](std::string_view role) {
     return fmt::format("{} {}", params.key(role), params.value(role));
   };
   for (const std::string& gpu : params.list("serving_gpu")) {
     const bool on_gpu = gpu != "null";
-    std::string server = fmt::format("{} -m paddle_serving_server.serve {} {} {}", builder.python(),
-                                     pair("serving_model"), pair("serving_op"), pair("serving_port"));
+    std::string server =
+        fmt::format("{} -m paddle_serving_server.serve {} {} {}", builder.python(),
+                    pair("serving_model"), pair("serving_op"), pair("serving_port"));
     if (on_gpu) server += fmt::format(" {} {}", params.key("serving_gpu"), gpu);
     add_server_and_client(builder, on_gpu ? "gpu" : "cpu", on_gpu, server,
                           fmt::format("{} {}", builder.python(), params.value("cpp_client")),
@@ -240,16 +241,17 @@ void plan_serving_pair(PlanBuilder& builder) {
     const std::string server(params.value(half + "_server"));
     converted.push_back(add_serving_conversion(
         builder, "_" + half, argument("--dirname", params.value(half + "_dirname")),
-        argument("--serving_server", server), argument("--serving_client", params.value(half + "_client")),
-        server));
+        argument("--serving_server", server),
+        argument("--serving_client", params.value(half + "_client")), server));
     configs += " " + argument(params.key(half + "_config"), last_part(server));
   }
   const std::string start = fmt::format("{} {}", builder.python(), params.value("web_service"));
   const auto serve = [&](const std::string& variant, bool gpu, const std::string& server) {
     for (const std::string& pipeline : params.list("pipline")) {
-      add_server_and_client(builder, variant, gpu, server,
-                            command_line({builder.python(), pipeline, own(builder, "infer_images")}),
-                            converted, "paddle_serving_server");
+      add_server_and_client(
+          builder, variant, gpu, server,
+          command_line({builder.python(), pipeline, own(builder, "infer_images")}), converted,
+          "paddle_serving_server");
     }
   };
   for (const std::string& gpu : params.list("serving_gpu")) {
@@ -292,8 +294,8 @@ void add_adb(PlanBuilder& builder, const std::string& name, std::vector<std::str
   builder.add(std::move(stage));
 }
 
-// The bash edits config.txt with sed before each push; that needs the phone's own tools, so here the
-// push and the run are what is planned, one pair a point.
+// The bash edits config.txt with sed before each push; that needs the phone's own tools, so here
+// the push and the run are what is planned, one pair a point.
 void plan_lite(PlanBuilder& builder) {
   const Params& params = builder.params();
   const std::string work(params.value("lite_arm_work_path"));
@@ -320,15 +322,24 @@ void plan_lite(PlanBuilder& builder) {
 
 void plan_deploy(PlanBuilder& builder) {
   switch (builder.params().kind()) {
-    case Kind::cpp_infer: return plan_cpp(builder);
-    case Kind::cpp_config: return plan_cpp_config(builder);
-    case Kind::onnx: return plan_onnx(builder);
-    case Kind::onnx_pair: return plan_onnx_pair(builder);
-    case Kind::serving_python: return plan_serving_python(builder);
-    case Kind::serving_cpp: return plan_serving_cpp(builder);
-    case Kind::serving_pair: return plan_serving_pair(builder);
-    case Kind::lite: return plan_lite(builder);
-    default: return;
+    case Kind::cpp_infer:
+      return plan_cpp(builder);
+    case Kind::cpp_config:
+      return plan_cpp_config(builder);
+    case Kind::onnx:
+      return plan_onnx(builder);
+    case Kind::onnx_pair:
+      return plan_onnx_pair(builder);
+    case Kind::serving_python:
+      return plan_serving_python(builder);
+    case Kind::serving_cpp:
+      return plan_serving_cpp(builder);
+    case Kind::serving_pair:
+      return plan_serving_pair(builder);
+    case Kind::lite:
+      return plan_lite(builder);
+    default:
+      return;
   }
 }
 

@@ -28,7 +28,8 @@ bool skipped(const InferPoint& point, const std::string& quantised, Kind kind) {
   return (quantised == "False" && int8) || (low && point.tensorrt == "False");
 }
 
-void add_cpu_points(const Params& params, const std::string& use_gpu, std::vector<InferPoint>& out) {
+void add_cpu_points(const Params& params, const std::string& use_gpu,
+                    std::vector<InferPoint>& out) {
   // A compiled predictor computes in fp32 on the CPU, whatever the precision list says.
   const std::vector<std::string> precisions = params.kind() == Kind::cpp_infer
                                                   ? std::vector<std::string>{"fp32"}
@@ -44,7 +45,8 @@ void add_cpu_points(const Params& params, const std::string& use_gpu, std::vecto
   }
 }
 
-void add_gpu_points(const Params& params, const std::string& use_gpu, std::vector<InferPoint>& out) {
+void add_gpu_points(const Params& params, const std::string& use_gpu,
+                    std::vector<InferPoint>& out) {
   for (const std::string& tensorrt : params.list("tensorrt")) {
     for (const std::string& precision : params.list("precision")) {
       for (const std::string& batch : params.list("infer_batch")) {
@@ -69,23 +71,27 @@ std::string variant(const InferPoint& point, bool long_matrix) {
 // The arguments after the script, in the bash's order, which differs between kinds and devices.
 std::vector<std::string> arguments(const Params& params, const InferPoint& point,
                                    const InferSource& source) {
-  const auto own = [&](std::string_view role) { return argument(params.key(role), params.value(role)); };
+  const auto own = [&](std::string_view role) {
+    return argument(params.key(role), params.value(role));
+  };
   const auto set = [&](std::string_view role, std::string_view value) {
     return argument(params.key(role), value);
   };
   // The bash reads save_log's value in the quantisation script only.
-  const std::string save_log =
-      params.kind() == Kind::kl_quant ? own("save_log") : std::string(" ");
+  const std::string save_log = params.kind() == Kind::kl_quant ? own("save_log") : std::string(" ");
   const std::string model = set("infer_model_key", source.model_dir);
   const std::string batch = set("infer_batch", point.batch);
   const std::string images = set("infer_images", source.images);
   switch (params.kind()) {
     case Kind::train_infer:
-    case Kind::ptq: return {model, batch, images, own("benchmark")};
+    case Kind::ptq:
+      return {model, batch, images, own("benchmark")};
     case Kind::cpp_infer: {
-      std::vector<std::string> list = point.gpu
-          ? std::vector<std::string>{set("tensorrt", point.tensorrt), set("precision", point.precision)}
-          : std::vector<std::string>{set("mkldnn", point.mkldnn), set("threads", point.threads)};
+      std::vector<std::string> list =
+          point.gpu ? std::vector<std::string>{set("tensorrt", point.tensorrt),
+                                               set("precision", point.precision)}
+                    : std::vector<std::string>{set("mkldnn", point.mkldnn),
+                                               set("threads", point.threads)};
       for (const std::string& piece :
            {model, batch, images, own("benchmark"), own("cpp_det"), own("cpp_rec"), own("cpp_cls"),
             own("cpp_angle"), own("infer_extra")}) {
@@ -93,14 +99,28 @@ std::vector<std::string> arguments(const Params& params, const InferPoint& point
       }
       return list;
     }
-    default: break;
+    default:
+      break;
   }
   if (point.gpu) {
-    return {set("tensorrt", point.tensorrt), set("precision", point.precision), model, batch, images,
-            own("benchmark"), own("infer_extra"), save_log};
+    return {set("tensorrt", point.tensorrt),
+            set("precision", point.precision),
+            model,
+            batch,
+            images,
+            own("benchmark"),
+            own("infer_extra"),
+            save_log};
   }
-  return {set("mkldnn", point.mkldnn), set("threads", point.threads), model, batch, save_log, images,
-          own("benchmark"), set("precision", point.precision), own("infer_extra")};
+  return {set("mkldnn", point.mkldnn),
+          set("threads", point.threads),
+          model,
+          batch,
+          save_log,
+          images,
+          own("benchmark"),
+          set("precision", point.precision),
+          own("infer_extra")};
 }
 
 }  // namespace
@@ -125,9 +145,8 @@ std::vector<InferPoint> infer_points(const Params& params, const std::string& qu
     }
   }
   if (long_matrix) {
-    std::erase_if(all, [&](const InferPoint& point) {
-      return skipped(point, quantised, params.kind());
-    });
+    std::erase_if(
+        all, [&](const InferPoint& point) { return skipped(point, quantised, params.kind()); });
   }
   return all;
 }

@@ -23,7 +23,8 @@ std::string describe_plan(const Plan& plan) {
     text += fmt::format("  > {}\n", stage.log);
     for (const std::string& entry : stage.environment) {
       const std::size_t value = entry.find('=') + 1;
-      text += entry.substr(0, value) + (value < entry.size() ? quote_word(entry.substr(value)) : "") + " ";
+      text += entry.substr(0, value) +
+              (value < entry.size() ? quote_word(entry.substr(value)) : "") + " ";
     }
     text += join_words(stage.argv) + "\n";
   }

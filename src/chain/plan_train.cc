@@ -23,11 +23,12 @@ struct Commands {
 
 // What a trainer of the list runs; one without commands of its own runs the normal ones.
 Commands commands_of(const Params& params, const std::string& trainer) {
-  constexpr std::array<std::array<std::string_view, 2>, 5> kOthers{{{"pact_train", "quant_export"},
-                                                                   {"fpgm_train", "fpgm_export"},
-                                                                   {"distill_train", "distill_export"},
-                                                                   {"train_1", "export1"},
-                                                                   {"train_2", "export2"}}};
+  constexpr std::array<std::array<std::string_view, 2>, 5> kOthers{
+      {{"pact_train", "quant_export"},
+       {"fpgm_train", "fpgm_export"},
+       {"distill_train", "distill_export"},
+       {"train_1", "export1"},
+       {"train_2", "export2"}}};
   if (params.kind() == Kind::train_infer_long) {
     for (const auto& [train, export_model] : kOthers) {
       if (params.key(train) != trainer) continue;
@@ -41,7 +42,7 @@ Commands commands_of(const Params& params, const std::string& trainer) {
 // One cell of the training matrix.
 struct TrainCell {
   GpuEntry gpus;
-  std::string use_gpu;   // what training is told, of the long layout
+  std::string use_gpu;  // what training is told, of the long layout
   std::string autocast;
   std::string trainer;
   std::string epochs;
@@ -55,8 +56,8 @@ struct TrainCell {
 void name_cell(const PlanBuilder& builder, TrainCell& cell, const std::string& suffix) {
   const std::size_t nodes = std::max<std::size_t>(1, cell.gpus.hosts.size());
   const bool is_long = builder.params().kind() == Kind::train_infer_long;
-  cell.name = fmt::format("{}_gpus_{}_autocast_{}{}", cell.trainer, cell.gpus.gpus, cell.autocast,
-                          suffix);
+  cell.name =
+      fmt::format("{}_gpus_{}_autocast_{}{}", cell.trainer, cell.gpus.gpus, cell.autocast, suffix);
   cell.save_path = builder.folder() + "/" + cell.name;
   if (!is_long || nodes > 1) cell.save_path += fmt::format("_nodes_{}", nodes);
   if (!is_long) cell.save_path += ".log";
@@ -82,8 +83,8 @@ std::string train_command(const PlanBuilder& builder, const TrainCell& cell, boo
   if (params.kind() == Kind::train_infer) {
     return command_line({builder.python(), script, save, epochs, pretrained, batch});
   }
-  const bool amp = cell.autocast == "amp" ||
-                   (builder.mode() == "benchmark_train" && cell.autocast == "fp16");
+  const bool amp =
+      cell.autocast == "amp" || (builder.mode() == "benchmark_train" && cell.autocast == "fp16");
   std::vector<std::string> pieces{builder.python(), script,
                                   argument(params.key("train_use_gpu"), cell.use_gpu), save};
   if (cell.gpus.many_machines()) {
@@ -98,8 +99,8 @@ std::string train_command(const PlanBuilder& builder, const TrainCell& cell, boo
 }
 
 std::size_t add_training(PlanBuilder& builder, const TrainCell& cell) {
-  const bool on_cpu = cell.gpus.on_cpu() ||
-                      (builder.options().fleet_on_cpu && cell.gpus.many_machines());
+  const bool on_cpu =
+      cell.gpus.on_cpu() || (builder.options().fleet_on_cpu && cell.gpus.many_machines());
   Stage stage;
   stage.kind = StageKind::train;
   stage.name = cell.name + "/train";
@@ -108,7 +109,7 @@ std::size_t add_training(PlanBuilder& builder, const TrainCell& cell) {
   stage.shows_log = false;
   // paddle.distributed.launch takes an empty CUDA_VISIBLE_DEVICES for a GPU without a name.
   const bool launched = cell.gpus.many_machines();
-  stage.environment = cuda_environment(!on_cpu  ? fmt::format("{}", fmt::join(cell.gpus.ids, ","))
+  stage.environment = cuda_environment(!on_cpu    ? fmt::format("{}", fmt::join(cell.gpus.ids, ","))
                                        : launched ? ""
                                                   : "-");
   for (const std::string& entry : cell.extra_environment) stage.environment.push_back(entry);
@@ -135,8 +136,8 @@ Stage after_training(const TrainCell& cell, std::size_t train, const std::string
 
 void plan_cell(PlanBuilder& builder, const TrainCell& cell) {
   const Params& params = builder.params();
-  const bool on_cpu = cell.gpus.on_cpu() ||
-                      (builder.options().fleet_on_cpu && cell.gpus.many_machines());
+  const bool on_cpu =
+      cell.gpus.on_cpu() || (builder.options().fleet_on_cpu && cell.gpus.many_machines());
   const std::size_t train = add_training(builder, cell);
   if (builder.mode() == "benchmark_train") return;
   const std::string weights =
@@ -221,9 +222,9 @@ void plan_training(PlanBuilder& builder) {
   const std::string batch = mode_value(builder, "train_batch");
   const std::vector<std::string> use_gpu = params.list("train_use_gpu");
   const bool is_long = params.kind() == Kind::train_infer_long;
-  const std::vector<std::string> autocasts =
-      is_long && builder.mode() != "benchmark_train" ? params.list("autocast")
-                                                     : std::vector<std::string>{"False"};
+  const std::vector<std::string> autocasts = is_long && builder.mode() != "benchmark_train"
+                                                 ? params.list("autocast")
+                                                 : std::vector<std::string>{"False"};
   std::size_t entry_number = 0;
   for (const std::string& text : params.list("gpu_list")) {
     TrainCell cell;
@@ -286,7 +287,9 @@ void plan_whole_infer(PlanBuilder& builder) {
 
 void plan_ptq(PlanBuilder& builder) {
   const Params& params = builder.params();
-  const auto own = [&](std::string_view role) { return argument(params.key(role), params.value(role)); };
+  const auto own = [&](std::string_view role) {
+    return argument(params.key(role), params.value(role));
+  };
   InferSource source;
   source.model_dir = params.value("ptq_output");
   source.images = params.value("infer_images");

@@ -14,7 +14,8 @@ namespace assay {
 class Progress {
  public:
   // Writes to `out` (stderr); `live` adds the moving line. Null: silent.
-  Progress(std::FILE* out, bool live, std::size_t stages) : out_(out), live_(live), total_(stages) {}
+  Progress(std::FILE* out, bool live, std::size_t stages)
+      : out_(out), live_(live), total_(stages) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +17,7 @@
 #include "chain/availability.h"
 #include "chain/chain_store.h"
 #include "chain/fleet.h"
+#include "chain/interrupts.h"
 #include "chain/nvml.h"
 #include "chain/progress.h"
 #include "chain/train_log.h"
@@ -65,31 +64,6 @@ struct Job {
   }
 };
 
-// SIGINT and SIGTERM as something to poll; the mask is put back at the end.
-class Interrupts {
- public:
-  Interrupts() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGINT);
-    ::sigaddset(&set, SIGTERM);
-    ::sigprocmask(SIG_BLOCK, &set, &old_);
-    fd_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-  ~Interrupts() { ::sigprocmask(SIG_SETMASK, &old_, nullptr); }
-  int fd() const { return fd_.get(); }
-  bool happened() const {
-    signalfd_siginfo info{};
-    return ::read(fd_.get(), &info, sizeof info) == sizeof info;
-  }
-
- private:
-  sigset_t old_{};
-  Fd fd_;
-};
-
 bool shares_gpu(std::string_view a, std::string_view b) {
   constexpr std::string_view kGpu = "gpu ";
   if (!a.starts_with(kGpu) || !b.starts_with(kGpu)) return false;
@@ -103,13 +77,15 @@ bool shares_gpu(std::string_view a, std::string_view b) {
 // Whether one writes where the other reads or writes.
 bool shares_files(const Stage& a, const Stage& b) {
   const auto touches = [](const std::string& written, const std::string& other) {
-    return !written.empty() && !other.empty() && (written.starts_with(other) || other.starts_with(written));
+    return !written.empty() && !other.empty() &&
+           (written.starts_with(other) || other.starts_with(written));
   };
   return touches(a.output, b.output) || touches(a.output, b.input) || touches(a.input, b.output);
 }
 
 bool excludes(const Stage& a, const Stage& b) {
-  return shares_gpu(a.device, b.device) || shares_files(a, b) || !a.hosts.empty() || !b.hosts.empty();
+  return shares_gpu(a.device, b.device) || shares_files(a, b) || !a.hosts.empty() ||
+         !b.hosts.empty();
 }
 
 class Runner {
@@ -145,11 +121,13 @@ class Runner {
 
  private:
   bool all_done() const {
-    return std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.done && !job.run; });
+    return std::all_of(jobs_.begin(), jobs_.end(),
+                       [](const Job& job) { return job.done && !job.run; });
   }
 
   // Starts what can start; ends without a start what never can.
   Status settle() {
+    bool seat = has_seat();
     for (Job& job : jobs_) {
       if (job.done || job.run) continue;
       if (interrupted_) {
@@ -163,30 +141,34 @@ class Runner {
         ready = ready && jobs_[need].done;
       }
       if (unmade != nullptr) {
-        ASSAY_CHECK(end_unstarted(job, StageState::blocked,
-                                  fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));
-      } else if (ready && may_run_now(job)) {
+        ASSAY_CHECK(
+            end_unstarted(job, StageState::blocked,
+                          fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));
+      } else if (seat && ready && may_run_now(job)) {
         ASSAY_CHECK(begin(job));
+        seat = has_seat();
       }
     }
     return {};
   }
 
+  // Stages that take a seat: a server that is up takes none.
+  static bool is_busy(const Job& job) { return job.run && !job.done; }
+
+  bool has_seat() const {
+    const auto busy = static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), is_busy));
+    return busy < std::max<std::size_t>(1, options_.jobs);
+  }
+
   bool may_run_now(const Job& job) const {
-    std::size_t running = 0;
-    for (const Job& other : jobs_) {
-      if (&other == &job) break;
-      // An earlier stage on the same files must have come and gone.
-      if (!other.done && shares_files(*other.stage, *job.stage)) return false;
-    }
-    for (const Job& other : jobs_) {
-      if (!other.run) continue;
-      const bool own_server = other.stage->kind == StageKind::server && other.done;
-      if (own_server) continue;
-      ++running;
-      if (excludes(*other.stage, *job.stage)) return false;
-    }
-    return running < std::max<std::size_t>(1, options_.jobs);
+    // An earlier stage on the same files must have come and gone.
+    const std::span<const Job> earlier(jobs_.data(), job.stage->index);
+    const bool waits = std::any_of(earlier.begin(), earlier.end(), [&](const Job& other) {
+      return !other.done && shares_files(*other.stage, *job.stage);
+    });
+    return !waits && std::none_of(jobs_.begin(), jobs_.end(), [&](const Job& other) {
+      return is_busy(other) && excludes(*other.stage, *job.stage);
+    });
   }
 
   Status begin(Job& job) {
@@ -200,8 +182,9 @@ class Runner {
     ASSAY_TRY(job.stored, store_.begin_stage(run_id_, stage));
     job.before = mark_files("", stage.output);
     StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
-    if (!stage.hosts.empty()) command = fleet_command(stage, options_.fleet, options_.limits);
-    auto run = StageRun::start(command, options_.limits, [&job](std::string_view line) { job.read(line); });
+    if (!stage.hosts.empty()) command = fleet_command(stage, options_.self, options_.fleet);
+    auto run = StageRun::start(command, options_.limits,
+                               [&job](std::string_view line) { job.read(line); });
     if (!run) return end(job, Outcome{StageState::not_started, run.error().message, {}, 0, 0, {}});
     job.run = std::make_unique<StageRun>(std::move(*run));
     progress_.started(stage);
@@ -239,7 +222,8 @@ class Runner {
       if (!job.run) continue;
       job.run->add_to(fds);
       next = std::min(next, job.run->deadline());
-      if (!job.done && job.stage->kind == StageKind::server) next = std::min(next, Clock::now() + std::chrono::milliseconds(100));
+      if (!job.done && job.stage->kind == StageKind::server)
+        next = std::min(next, Clock::now() + std::chrono::milliseconds(100));
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
@@ -283,7 +267,8 @@ class Runner {
     if (job.done && !needed) job.run->stop(StageState::passed, "");
   }
 
-  // Exit code 0 is not enough: what was promised must be there, and on the device that was asked for.
+  // Exit code 0 is not enough: what was promised must be there, and on the device that was asked
+  // for.
   Outcome judged(Job& job, Outcome outcome) {
     const Stage& stage = *job.stage;
     if (!outcome.passed()) {
@@ -299,7 +284,8 @@ class Runner {
       }
     }
     if (stage.kind == StageKind::infer && outcome.passed()) {
-      const std::string complaint = device_complaint(facts_of(job, outcome), nvml_gpu_names().size());
+      const std::string complaint =
+          device_complaint(facts_of(job, outcome), nvml_gpu_names().size());
       if (!complaint.empty()) {
         outcome.state = StageState::wrong_device;
         outcome.detail = complaint;
@@ -329,7 +315,8 @@ class Runner {
     ASSAY_CHECK(store_.add_autolog(job.stored, job.autolog));
     if (job.stage->kind == StageKind::train) ASSAY_CHECK(add_nodes(job));
     if (job.stage->kind == StageKind::infer && job.outcome.log_bytes > 0) {
-      ASSAY_CHECK(write_file(job.stage->log + ".autolog", write_autolog(facts_of(job, job.outcome))));
+      ASSAY_CHECK(
+          write_file(job.stage->log + ".autolog", write_autolog(facts_of(job, job.outcome))));
     }
     if (job.outcome.state == StageState::unavailable) return {};
     const std::string line = status_line(plan_, *job.stage, job.outcome.passed()) + "\n";
@@ -381,9 +368,9 @@ bool RunResult::all_passed() const {
 }
 
 Result<RunResult> run_plan(const Plan& plan, const RunOptions& options) {
-  const std::filesystem::path store =
-      options.store_path.empty() ? std::filesystem::path(plan.folder) / "chain.db"
-                                 : std::filesystem::path(options.store_path);
+  const std::filesystem::path store = options.store_path.empty()
+                                          ? std::filesystem::path(plan.folder) / "chain.db"
+                                          : std::filesystem::path(options.store_path);
   std::error_code error;
   std::filesystem::create_directories(plan.folder, error);
   if (error) return fail(fmt::format("cannot make {}: {}", plan.folder, error.message()));

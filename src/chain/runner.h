@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "chain/fleet.h"
 #include "chain/plan.h"
 #include "chain/stage_run.h"
 
@@ -15,13 +16,14 @@ namespace assay {
 
 struct RunOptions {
   Limits limits{Seconds(900), Seconds(300)};
-  std::size_t jobs = 1;        // stages at a time
-  bool resume = false;         // keep what an earlier run of this store has passed and left unchanged
-  Seconds budget{900};         // for the whole model; told, not enforced
-  Seconds server_ready{5};     // a server that lives so long is taken as up
+  std::size_t jobs = 1;     // stages at a time
+  bool resume = false;      // keep what an earlier run of this store has passed and left unchanged
+  Seconds budget{900};      // for the whole model; told, not enforced
+  Seconds server_ready{5};  // a server that lives so long is taken as up
   std::string params_path;
-  std::string store_path;      // empty: "chain.db" in the plan's folder
-  std::vector<std::string> fleet;  // how to start a stage on many machines; see fleet.h
+  std::string store_path;  // empty: "chain.db" in the plan's folder
+  FleetOptions fleet;      // for stages on many machines
+  std::string self;        // our program, which runs again as the fleet's driver and nodes
   std::FILE* progress = nullptr;
   bool live = false;
 };

@@ -24,17 +24,28 @@ Clock::time_point after(Clock::time_point start, Seconds length) {
 
 std::string_view name(StageState state) {
   switch (state) {
-    case StageState::passed: return "passed";
-    case StageState::failed: return "failed";
-    case StageState::timed_out: return "timed_out";
-    case StageState::silent: return "silent";
-    case StageState::disk_full: return "disk_full";
-    case StageState::not_made: return "not_made";
-    case StageState::wrong_device: return "wrong_device";
-    case StageState::not_started: return "not_started";
-    case StageState::blocked: return "blocked";
-    case StageState::unavailable: return "unavailable";
-    case StageState::interrupted: return "interrupted";
+    case StageState::passed:
+      return "passed";
+    case StageState::failed:
+      return "failed";
+    case StageState::timed_out:
+      return "timed_out";
+    case StageState::silent:
+      return "silent";
+    case StageState::disk_full:
+      return "disk_full";
+    case StageState::not_made:
+      return "not_made";
+    case StageState::wrong_device:
+      return "wrong_device";
+    case StageState::not_started:
+      return "not_started";
+    case StageState::blocked:
+      return "blocked";
+    case StageState::unavailable:
+      return "unavailable";
+    case StageState::interrupted:
+      return "interrupted";
   }
   return "failed";
 }
@@ -52,6 +63,8 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.environment = command.environment;
   options.directory = command.directory;
   options.fds = {{pipe.second.get(), 1}, {pipe.second.get(), 2}};
+  options.die_with_parent = command.die_with_parent;
+  if (command.input >= 0) options.fds.emplace_back(command.input, 0);
   ASSAY_TRY(run.process_, Process::spawn(options));
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;

@@ -31,16 +31,16 @@ struct Limits {
 
 enum class StageState {
   passed,
-  failed,       // it ended by itself: exit code or signal
-  timed_out,    // over its time limit
-  silent,       // over its idle limit
-  disk_full,    // its log could not be written
-  not_made,     // exit code 0, but what it had to make is not there, or is the old one
-  wrong_device, // it was told to use a GPU and ran on the CPU
-  not_started,  // its program cannot be started
-  blocked,      // what it needs was not made by this run
-  unavailable,  // its tool is not installed
-  interrupted,  // the user ended the run
+  failed,        // it ended by itself: exit code or signal
+  timed_out,     // over its time limit
+  silent,        // over its idle limit
+  disk_full,     // its log could not be written
+  not_made,      // exit code 0, but what it had to make is not there, or is the old one
+  wrong_device,  // it was told to use a GPU and ran on the CPU
+  not_started,   // its program cannot be started
+  blocked,       // what it needs was not made by this run
+  unavailable,   // its tool is not installed
+  interrupted,   // the user ended the run
 };
 std::string_view name(StageState state);
 
@@ -58,7 +58,9 @@ struct StageCommand {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
   std::string directory;
-  std::string log;  // path, from our own working directory
+  std::string log;              // path, from our own working directory
+  int input = -1;               // a descriptor of ours to be its stdin; none: /dev/null
+  bool die_with_parent = true;  // false for a child that sees our end by its stdin and tidies up
 };
 
 class StageRun {

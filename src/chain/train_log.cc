@@ -55,7 +55,8 @@ std::string_view known_name(std::string_view written) {
 
 std::vector<Reading> read_train_line(std::string_view line) {
   std::vector<Reading> readings;
-  constexpr std::size_t kLongest = 4096;  // a training line is short; a flood's lines need no reading
+  constexpr std::size_t kLongest =
+      4096;  // a training line is short; a flood's lines need no reading
   if (line.size() > kLongest) return readings;
   std::size_t at = 0;
   while (at < line.size()) {

@@ -18,8 +18,8 @@ constexpr std::size_t kMaxFamily = 4096;
 std::vector<pid_t> family_of(pid_t leader) {
   std::vector<pid_t> family{leader};
   for (std::size_t i = 0; i < family.size() && family.size() < kMaxFamily; ++i) {
-    const std::string base = "/proc/" + std::to_string(family[i]) + "/task/" +
-                             std::to_string(family[i]) + "/children";
+    const std::string base =
+        "/proc/" + std::to_string(family[i]) + "/task/" + std::to_string(family[i]) + "/children";
     std::ifstream children(base);
     pid_t child = 0;
     while (children >> child) family.push_back(child);

@@ -9,10 +9,10 @@
 namespace assay {
 
 struct Usage {
-  double rss_mb = 0;         // resident memory of the whole family, shared pages counted once a process
+  double rss_mb = 0;  // resident memory of the whole family, shared pages counted once a process
   double gpu_memory_mb = 0;  // 0 also where there is no GPU; see gpu_seen
   double gpu_percent = 0;
-  bool gpu_seen = false;     // a process of the family held memory on a GPU
+  bool gpu_seen = false;  // a process of the family held memory on a GPU
   void keep_peak(const Usage& other);
 };
 

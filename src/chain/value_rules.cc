@@ -18,20 +18,20 @@ namespace {
 constexpr std::array<std::string_view, 3> kFlags{"True", "False", "null"};
 constexpr std::array<std::string_view, 4> kDevices{"True", "False", "cpu", "gpu"};
 constexpr std::array<std::string_view, 5> kTrainDevices{"True", "False", "cpu", "gpu", "null"};
-constexpr std::array<std::string_view, 6> kAutocasts{"null", "fp32", "fp16", "amp", "True", "False"};
+constexpr std::array<std::string_view, 6> kAutocasts{"null", "fp32", "fp16",
+                                                     "amp",  "True", "False"};
 constexpr std::array<std::string_view, 5> kPrecisions{"fp32", "fp16", "bf16", "int8", "null"};
-constexpr std::array<std::string_view, 8> kTrainers{"norm_train",    "amp_train",       "fleet_train",
-                                                    "pact_train",    "fpgm_train",      "distill_train",
-                                                    "to_static_train", "PTQ"};
+constexpr std::array<std::string_view, 8> kTrainers{
+    "norm_train", "amp_train",     "fleet_train",     "pact_train",
+    "fpgm_train", "distill_train", "to_static_train", "PTQ"};
 
 bool is_positive_number(std::string_view text) {
   return !text.empty() && text.size() <= 9 && text.find_first_not_of('0') != text.npos &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-bool is_whole_number(std::string_view text) {
-  return text == "0" || is_positive_number(text);
-}
+bool is_whole_number(std::string_view text) { return text == "0" || is_positive_number(text); }
 
 // Checks the `|` items of one value, each with its own column.
 class ValueCheck {
@@ -40,9 +40,14 @@ class ValueCheck {
 
   std::vector<Problem> run() {
     switch (place_.rule) {
-      case Rule::any: break;
-      case Rule::text: present("a value"); break;
-      case Rule::command: command(line_.value, 0); break;
+      case Rule::any:
+        break;
+      case Rule::text:
+        present("a value");
+        break;
+      case Rule::command:
+        command(line_.value, 0);
+        break;
       case Rule::program:
         if (present("a command")) command(line_.value, 0);
         break;
@@ -52,22 +57,44 @@ class ValueCheck {
       case Rule::device:
         if (!line_.value.empty()) words(kTrainDevices);
         break;
-      case Rule::flags: words(kFlags); break;
-      case Rule::devices: words(kDevices); break;
-      case Rule::autocast: words(kAutocasts); break;
-      case Rule::precisions: precisions(); break;
-      case Rule::gpu_list: gpus(); break;
-      case Rule::trainers: trainers(); break;
-      case Rule::by_mode: by_mode(); break;
-      case Rule::counts: counts(); break;
-      case Rule::count: count(); break;
-      case Rule::list: present("at least one value"); break;
+      case Rule::flags:
+        words(kFlags);
+        break;
+      case Rule::devices:
+        words(kDevices);
+        break;
+      case Rule::autocast:
+        words(kAutocasts);
+        break;
+      case Rule::precisions:
+        precisions();
+        break;
+      case Rule::gpu_list:
+        gpus();
+        break;
+      case Rule::trainers:
+        trainers();
+        break;
+      case Rule::by_mode:
+        by_mode();
+        break;
+      case Rule::counts:
+        counts();
+        break;
+      case Rule::count:
+        count();
+        break;
+      case Rule::list:
+        present("at least one value");
+        break;
       case Rule::commands:
         if (present("a command or null")) {
           each([&](const std::string& item, std::size_t at) { command(item, at); });
         }
         break;
-      case Rule::port: port(); break;
+      case Rule::port:
+        port();
+        break;
     }
     return std::move(problems_);
   }
@@ -79,7 +106,8 @@ class ValueCheck {
   }
 
   bool present(std::string_view what) {
-    const bool good = !line_.value.empty() && (place_.rule != Rule::program || line_.value != "null");
+    const bool good =
+        !line_.value.empty() && (place_.rule != Rule::program || line_.value != "null");
     if (!good) add(0, fmt::format("expected {}, found `{}`", what, line_.value));
     return good;
   }

@@ -19,7 +19,8 @@ Result<std::vector<std::string>> split_words(std::string_view command);
 std::string quote_word(std::string_view word);
 std::string join_words(const std::vector<std::string>& words);
 
-// The parts of `text` between separators; "" gives no part at all, as an unquoted list in bash does.
+// The parts of `text` between separators; "" gives no part at all, as an unquoted list in bash
+// does.
 std::vector<std::string> split_list(std::string_view text, char separator);
 
 std::string_view trim(std::string_view text);

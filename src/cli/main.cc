@@ -8,7 +8,13 @@
 
 #include "cli/exit_code.h"
 #include "cli/verb_api.h"
+#include "cli/verb_chain.h"
+#include "cli/verb_corpus.h"
+#include "cli/verb_doctor.h"
+#include "cli/verb_report.h"
+#include "cli/verb_repro.h"
 #include "cli/verb_slot.h"
+#include "cli/verb_timeline.h"
 
 namespace {
 
@@ -16,8 +22,9 @@ int run(int argc, char** argv) {
   CLI::App app("Tests deep-learning frameworks the way they are used.", "assay");
   app.require_subcommand(1);
   const std::vector<assay::Verb> verbs{
-      assay::add_api_verb(app),
-      assay::add_slot_verb(app),
+      assay::add_api_verb(app),    assay::add_chain_verb(app),  assay::add_timeline_verb(app),
+      assay::add_report_verb(app), assay::add_corpus_verb(app), assay::add_doctor_verb(app),
+      assay::add_slot_verb(app),   assay::add_repro_verb(app),
   };
   try {
     app.parse(argc, argv);

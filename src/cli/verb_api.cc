@@ -1,66 +1,66 @@
 #include "cli/verb_api.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 
+#include "cli/api_options.h"
+#include "cli/api_progress.h"
 #include "cli/exit_code.h"
 #include "engine/engine.h"
+#include "report/html.h"
+#include "report/run_report.h"
+#include "report/text_logs.h"
 
 namespace assay {
 namespace {
 
-struct Options {
-  std::vector<std::string> configs;
-  std::vector<std::string> files;
-  bool accuracy = true;
-  std::uint32_t workers = 1;
-  std::string log_dir;
-  std::string paddle_python = ".venv/paddle/bin/python";
-  std::string torch_python = ".venv/torch/bin/python";
-};
+constexpr const char* kExamples = R"(Examples:
+  assay api --api_config='paddle.abs(Tensor([2, 3], "float32"))' --accuracy=True
+  assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
+  assay api --log_dir=out --retest=mismatch,crash
+Exit code: 0 all passed or agreed, 1 some verdict failed, 2 usage, 3 the engine is in trouble,
+130 interrupted.)";
 
-Result<int> run_api(const Options& options) {
-  RunConfig config;
-  config.sources = {options.configs, options.files};
-  config.test = {"paddle", options.paddle_python, {}};
-  config.reference = {"torch", options.torch_python, {}};
-  config.folder = options.log_dir;
-  config.slots = options.workers;
-  config.memory_budget = std::uint64_t{16} << 30;
-  RunObserver observer;
-  observer.finished = [](const FinishedCase& finished, const Totals&) {
-    fmt::print("{:12} {} {}\n    {}\n", name(finished.verdict.outcome),
-               describe_mismatch(finished.verdict.mismatch), finished.text,
-               finished.verdict.message);
-  };
-  observer.note = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  ASSAY_TRY(const RunSummary summary, run_engine(config, observer));
+// What the run came to, from its store, after everything else; also after an interruption.
+Result<RunReport> close_run(const std::filesystem::path& folder) {
+  ASSAY_TRY(RunStore store, RunStore::open(folder, OpenMode::existing));
+  ASSAY_CHECK(export_text_logs(store, folder));
+  ASSAY_CHECK(write_html_report(store, folder / "report.html"));
+  return load_report(store);
+}
+
+int exit_code(const RunSummary& summary, const RunReport& report) {
+  if (summary.ending == RunEnding::interrupted) return kInterrupted;
   for (const OutcomeInfo& outcome : kOutcomes) {
-    const auto count = summary.totals.outcomes[static_cast<std::size_t>(outcome.outcome)];
-    if (count > 0) fmt::print("{}: {}\n", outcome.name, count);
+    if (outcome.failed && report.outcomes[static_cast<std::size_t>(outcome.outcome)] > 0) {
+      return kSomeFailed;
+    }
   }
   return kAllGood;
+}
+
+Result<int> run_api(const ApiOptions& options) {
+  std::vector<std::string> notes;
+  ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
+  ApiProgress progress(config, options.quiet);
+  for (const std::string& note : notes) progress.note(note);
+  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const RunReport report, close_run(config.folder));
+  progress.finish(summary, report);
+  return exit_code(summary, report);
 }
 
 }  // namespace
 
 Verb add_api_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("api", "Run API cases");
-  auto options = std::make_shared<Options>();
-  app->add_option("--api_config", options->configs);
-  app->add_option("--api_config_file", options->files);
-  app->add_flag("--accuracy", options->accuracy);
-  app->add_option("--num_workers_per_gpu", options->workers);
-  app->add_option("--log_dir", options->log_dir);
-  app->add_option("--paddle_python", options->paddle_python);
-  app->add_option("--torch_python", options->torch_python);
+  CLI::App* app = parent.add_subcommand("api", "Run API cases: Paddle against PyTorch or itself");
+  auto options = std::make_shared<ApiOptions>();
+  add_api_options(*app, *options);
+  app->footer(kExamples);
   return {app, [options] { return run_api(*options); }};
 }
 

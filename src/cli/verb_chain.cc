@@ -4,16 +4,24 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/process.h"
+#include "chain/chain_store.h"
+#include "chain/compare.h"
+#include "chain/fleet.h"
 #include "chain/params.h"
 #include "chain/plan.h"
 #include "chain/plan_text.h"
+#include "chain/report_html.h"
 #include "chain/runner.h"
+#include "chain/words.h"
 #include "cli/exit_code.h"
 
 namespace assay {
@@ -42,9 +50,91 @@ Result<int> check(const CheckArguments& arguments) {
 }
 
 CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
-  CLI::App* app = chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
+  CLI::App* app =
+      chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
   app->add_option("FILE", arguments.files, "params files")->required();
   return app;
+}
+
+// ---- fleet and node: what `run` starts for stages on many machines ----
+
+void add_fleet_options(CLI::App& app, FleetOptions& options, double& join, double& lost) {
+  app.add_option("--port", options.muster.port, "where the machines of a fleet meet")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--join-limit", join, "seconds for all machines to come (default 120)");
+  app.add_option("--lost-limit", lost,
+                 "seconds of silence before a machine is given up (default 15)");
+}
+
+void add_remote_options(CLI::App& app, FleetOptions& options) {
+  app.add_option("--remote", options.remote, "how another machine is reached; {host} is its name");
+  app.add_option("--remote-program", options.program,
+                 "assay on the other machines (default: the same path)");
+  app.add_option("--alias", options.aliases,
+                 "ADDRESS=NAME: what {host} stands for; no machine is then taken as this one");
+}
+
+struct NodeArguments {
+  FleetTask task;
+  std::string hosts;
+  int rank = -1;
+  double join = 120;
+  double lost = 15;
+};
+
+void add_task_options(CLI::App& app, NodeArguments& arguments) {
+  FleetOptions& options = arguments.task.options;
+  add_fleet_options(app, options, arguments.join, arguments.lost);
+  app.add_option("--hosts", arguments.hosts, "addresses of all machines, rank 0 first")->required();
+  app.add_option("--env", arguments.task.environment, "NAME=VALUE for the training")
+      ->allow_extra_args(false);
+  app.add_option("--directory", arguments.task.directory, "where to train");
+  app.add_flag("--gloo", arguments.task.gloo, "the training talks by gloo, not by NCCL");
+  app.add_option("ARGV", arguments.task.argv, "the training's command")->required();
+}
+
+CLI::App* add_fleet(CLI::App& chain, NodeArguments& arguments) {
+  CLI::App* app =
+      chain.add_subcommand("fleet", "run one command on many machines (started by run)");
+  add_task_options(*app, arguments);
+  add_remote_options(*app, arguments.task.options);
+  return app;
+}
+
+CLI::App* add_node(CLI::App& chain, NodeArguments& arguments) {
+  CLI::App* app = chain.add_subcommand("node", "one machine's share of it (started by fleet)");
+  add_task_options(*app, arguments);
+  app->add_option("--rank", arguments.rank, "default: by this machine's addresses");
+  return app;
+}
+
+Status complete(NodeArguments& arguments) {
+  MusterOptions& muster = arguments.task.options.muster;
+  muster.hosts = split_list(arguments.hosts, ',');
+  muster.join = Seconds(arguments.join);
+  muster.lost = Seconds(arguments.lost);
+  if (arguments.task.directory.empty()) {
+    std::error_code error;
+    arguments.task.directory = std::filesystem::current_path(error).string();
+  }
+  if (arguments.rank >= static_cast<int>(muster.hosts.size())) return usage_error("no such rank");
+  if (arguments.rank >= 0) muster.rank = static_cast<std::size_t>(arguments.rank);
+  return {};
+}
+
+Result<int> fleet(NodeArguments& arguments) {
+  ASSAY_CHECK(complete(arguments));
+  ASSAY_TRY(const std::string self, own_executable());
+  return drive_fleet(arguments.task, self);
+}
+
+Result<int> node(NodeArguments& arguments) {
+  ASSAY_CHECK(complete(arguments));
+  MusterOptions& muster = arguments.task.options.muster;
+  if (arguments.rank < 0) {
+    ASSAY_TRY(muster.rank, own_rank(muster.hosts));
+  }
+  return run_node(arguments.task);
 }
 
 // ---- run ----
@@ -58,6 +148,8 @@ struct RunArguments {
   double stage_limit = 0;
   double idle_limit = 300;
   double budget = 900;
+  double join = 120;
+  double lost = 15;
   PlanOptions plan;
   RunOptions run;
 };
@@ -70,18 +162,29 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
   app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
   app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line");
-  app->add_option("-k,--filter", arguments.plan.filters, "only stages whose name holds this, and what they need")
+  app->add_option("-k,--filter", arguments.plan.filters,
+                  "only stages whose name holds this, and what they need")
       ->allow_extra_args(false);
-  app->add_flag("--resume", arguments.run.resume, "keep what passed before and lies there unchanged");
+  app->add_flag("--resume", arguments.run.resume,
+                "keep what passed before and lies there unchanged");
   app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow");
   app->add_option("--stage-limit", arguments.stage_limit,
                   "seconds a stage may take (default: 900; none for whole training; 0: none)");
-  app->add_option("--idle-limit", arguments.idle_limit, "seconds without output (default 300; 0: none)");
-  app->add_option("--budget", arguments.budget, "seconds for the whole model, told per stage (default 900)");
-  app->add_option("--store", arguments.run.store_path, "results (default: chain.db beside the logs)");
+  app->add_option("--idle-limit", arguments.idle_limit,
+                  "seconds without output (default 300; 0: none)");
+  app->add_option("--budget", arguments.budget,
+                  "seconds for the whole model, told per stage (default 900)");
+  app->add_option("--store", arguments.run.store_path,
+                  "results (default: chain.db beside the logs)");
   app->add_option("--python", arguments.plan.python, "instead of the params file's interpreter");
-  app->add_option("--prepare", arguments.plan.prepare, "run this script first, as a stage of its own");
+  app->add_option("--prepare", arguments.plan.prepare,
+                  "run this script first, as a stage of its own");
   app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu, "many machines train on CPU (gloo)");
+  app->add_flag(
+      "--per-node", arguments.run.fleet.per_node,
+      "started on every machine (srun): train this machine's share; rank 0 does the rest");
+  add_fleet_options(*app, arguments.run.fleet, arguments.join, arguments.lost);
+  add_remote_options(*app, arguments.run.fleet);
   return app;
 }
 
@@ -89,6 +192,29 @@ double stage_limit(const RunArguments& arguments, const CLI::App& app) {
   if (app.count("--stage-limit") > 0) return arguments.stage_limit;
   constexpr double kLite = 900;
   return arguments.mode.starts_with("whole_train") ? 0 : kLite;
+}
+
+// On every machine but the first, a fleet's training is all that there is to do, and what it makes
+// lies on the first.
+Status keep_own_share(Plan& plan, RunOptions& options) {
+  const auto fleet_stage = std::find_if(plan.stages.begin(), plan.stages.end(),
+                                        [](const Stage& stage) { return !stage.hosts.empty(); });
+  if (fleet_stage == plan.stages.end())
+    return usage_error("--per-node: no stage runs on many machines");
+  ASSAY_TRY(const std::size_t rank, own_rank(fleet_stage->hosts));
+  if (rank == 0) return {};
+  std::erase_if(plan.stages, [](const Stage& stage) { return stage.hosts.empty(); });
+  const std::string suffix = fmt::format(".rank{}", rank);
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    plan.stages[i].index = i;
+    plan.stages[i].needs.clear();
+    plan.stages[i].output.clear();
+    plan.stages[i].log += suffix;
+  }
+  plan.results_log += suffix;
+  options.store_path =
+      (options.store_path.empty() ? plan.folder + "/chain.db" : options.store_path) + suffix;
+  return {};
 }
 
 Result<int> run(RunArguments& arguments, const CLI::App& app) {
@@ -100,7 +226,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   std::string warnings;
   ASSAY_TRY(const Params params, load_params(arguments.file, &warnings));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
-  ASSAY_TRY(const Plan plan, make_plan(params, arguments.mode, arguments.plan));
+  ASSAY_TRY(Plan plan, make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {
     fmt::print(stderr, "{}: warning: {}\n", arguments.file, warning);
   }
@@ -113,17 +239,101 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   arguments.run.budget = Seconds(arguments.budget);
   arguments.run.progress = stderr;
   arguments.run.live = ::isatty(STDERR_FILENO) == 1;
-  ASSAY_TRY(const std::string self, own_executable());
-  arguments.run.fleet = {self, "chain", "fleet"};
+  ASSAY_TRY(arguments.run.self, own_executable());
+  arguments.run.fleet.muster.join = Seconds(arguments.join);
+  arguments.run.fleet.muster.lost = Seconds(arguments.lost);
+  if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
   ASSAY_TRY(const RunResult result, run_plan(plan, arguments.run));
   fmt::print("{}", time_table(result, arguments.run.budget));
   if (result.interrupted) return kInterrupted;
   return result.all_passed() ? kAllGood : kSomeFailed;
 }
 
+// ---- compare and report ----
+
+struct CompareArguments {
+  std::string stored;
+  std::string logs;
+  std::string base;
+  std::string current;
+  OutputTolerance tolerance;
+  RunThresholds thresholds;
+};
+
+CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
+  CLI::App* app =
+      chain.add_subcommand("compare", "compare logs with stored results, or two stores");
+  CLI::Option* stored = app->add_option("--gt_file", arguments.stored,
+                                        "stored results: a path, * in the file's name");
+  app->add_option("--log_file", arguments.logs, "inference logs: a path, * in the file's name")
+      ->needs(stored);
+  app->add_option("--atol", arguments.tolerance.atol, "absolute tolerance (default 0.001)");
+  app->add_option("--rtol", arguments.tolerance.rtol, "relative tolerance (default 0.001)");
+  CLI::Option* base = app->add_option("--base", arguments.base, "store of the run to compare with");
+  app->add_option("--current", arguments.current, "store of the run to judge")->needs(base);
+  app->add_option("--loss-rtol", arguments.thresholds.loss_rtol,
+                  "tolerance of each loss (default 0.001)");
+  app->add_option("--slower", arguments.thresholds.speed,
+                  "share of ips that may be lost (default 0.1)");
+  app->add_option("--larger", arguments.thresholds.memory,
+                  "share of memory that may be added (default 0.1)");
+  return app;
+}
+
+Result<int> compare(const CompareArguments& arguments) {
+  std::vector<Finding> findings;
+  if (!arguments.logs.empty()) {
+    ASSAY_TRY(findings, compare_files(arguments.stored, arguments.logs, arguments.tolerance));
+  }
+  if (!arguments.current.empty()) {
+    ASSAY_TRY(ChainStore base, ChainStore::open(arguments.base, OpenMode::existing));
+    ASSAY_TRY(ChainStore current, ChainStore::open(arguments.current, OpenMode::existing));
+    ASSAY_TRY(const std::vector<Finding> more, compare_runs(base, current, arguments.thresholds));
+    findings.insert(findings.end(), more.begin(), more.end());
+  }
+  if (findings.empty())
+    return usage_error(
+        "nothing to compare: give --gt_file and --log_file, or --base and --current");
+  bool good = true;
+  for (const Finding& one : findings) {
+    const bool fine = one.grade == Finding::Grade::good;
+    good = good && fine;
+    fmt::print("{} {}\n",
+               fine                               ? "good   "
+               : one.grade == Finding::Grade::bad ? "BAD    "
+                                                  : "VACUOUS",
+               one.text);
+  }
+  return good ? kAllGood : kSomeFailed;
+}
+
+struct ReportArguments {
+  std::string store;
+  std::string out = "chain.html";
+};
+
+CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
+  CLI::App* app = chain.add_subcommand("report", "the latest run of a store as an HTML page");
+  app->add_option("STORE", arguments.store, "chain.db")->required();
+  app->add_option("-o,--out", arguments.out, "the page (default chain.html)");
+  return app;
+}
+
+Result<int> report(const ReportArguments& arguments) {
+  ASSAY_TRY(ChainStore store, ChainStore::open(arguments.store, OpenMode::existing));
+  ASSAY_TRY(const std::string page, chain_report(store));
+  ASSAY_CHECK(write_file(arguments.out, page));
+  fmt::print("{}\n", arguments.out);
+  return kAllGood;
+}
+
 struct ChainArguments {
   CheckArguments check;
   RunArguments run;
+  NodeArguments fleet;
+  NodeArguments node;
+  CompareArguments compare;
+  ReportArguments report;
 };
 
 }  // namespace
@@ -135,8 +345,16 @@ Verb add_chain_verb(CLI::App& parent) {
   auto arguments = std::make_shared<ChainArguments>();
   CLI::App* check_app = add_check(*verb.app, arguments->check);
   CLI::App* run_app = add_run(*verb.app, arguments->run);
+  CLI::App* fleet_app = add_fleet(*verb.app, arguments->fleet);
+  CLI::App* node_app = add_node(*verb.app, arguments->node);
+  CLI::App* compare_app = add_compare(*verb.app, arguments->compare);
+  CLI::App* report_app = add_report(*verb.app, arguments->report);
   verb.run = [=]() -> Result<int> {
     if (check_app->parsed()) return check(arguments->check);
+    if (fleet_app->parsed()) return fleet(arguments->fleet);
+    if (node_app->parsed()) return node(arguments->node);
+    if (compare_app->parsed()) return compare(arguments->compare);
+    if (report_app->parsed()) return report(arguments->report);
     return run(arguments->run, *run_app);
   };
   return verb;

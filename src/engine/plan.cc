@@ -36,6 +36,10 @@ class Planner {
     ASSAY_CHECK(store_.commit());
     plan_.queue.sort();
     plan_.totals.planned = plan_.queue.size();
+    const Totals& totals = plan_.totals;
+    if (totals.planned + totals.earlier + totals.invalid_lines == 0) {
+      return usage_error("there is not a single case in what was given");
+    }
     return {};
   }
 

@@ -5,6 +5,9 @@
 namespace assay {
 namespace {
 
+// Tries after which a lane that someone keeps killing counts as crashed.
+constexpr int kKills = 10;
+
 std::string_view api_of(std::string_view case_text) {
   return case_text.substr(0, case_text.find('('));
 }
@@ -18,7 +21,10 @@ Result<Recorder::Decision> Recorder::take(const QueuedCase& queued,
   const bool failed = info(verdict.outcome).failed;
   const auto first = firsts_.find(queued.id);
   if (first == firsts_.end() && failed) {
-    firsts_.emplace(queued.id, First{verdict, record->fresh()});
+    firsts_.emplace(queued.id, First{verdict, record->fresh(), 0});
+    return Decision::again;
+  }
+  if (first != firsts_.end() && killed_from_outside(*record) && ++first->second.kills < kKills) {
     return Decision::again;
   }
   if (first != firsts_.end()) {

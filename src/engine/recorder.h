@@ -36,6 +36,7 @@ class Recorder {
   struct First {
     Verdict verdict;
     bool fresh = false;
+    int kills = 0;  // from outside, which say nothing of the case
   };
   Status finish(const QueuedCase& queued, const Verdict& verdict,
                 std::span<const std::uint8_t> record_bytes);

@@ -15,7 +15,9 @@ constexpr std::chrono::milliseconds kTick{100};   // how often the store commits
 constexpr std::chrono::seconds kGrace{10};        // for running cases, after a signal
 constexpr int kSlotDeaths = 10;                   // in a row, without a verdict
 constexpr int kServerDeaths = 10;
-constexpr std::uint32_t kCaseLosses = 3;  // slots that one case may take with it
+// Slots that may die while they hold one case alone: by themselves, or by a SIGKILL from outside.
+constexpr std::uint32_t kCaseLosses = 3;
+constexpr std::uint32_t kCaseKills = 20;
 
 }  // namespace
 
@@ -136,13 +138,18 @@ void Session::on_slot_gone(std::size_t seat) {
   (void)at.watch->release();
   at.watch.reset();
   const auto status = at.slot->wait();
+  const bool killed = status && status->signal == SIGKILL;
+  const std::uint32_t most = killed ? kCaseKills : kCaseLosses;
+  const bool alone = at.slot->held().size() == 1 && at.slot->held().front().losses > 0;
   for (const QueuedCase& held : at.slot->held()) {
     plan_.queue.release(held.cost.bytes);
     QueuedCase again = held;
-    if (++again.losses < kCaseLosses) {
+    again.losses = alone ? held.losses + 1 : std::max(held.losses, 1U);
+    if (again.losses <= most) {
       plan_.queue.put_back(again);
     } else if (const Status given_up = recorder_.give_up(
-                   again, fmt::format("{} slots in a row died while they held this case", kCaseLosses));
+                   again, fmt::format("{} slots in a row died while they held this case alone",
+                                      again.losses - 1));
                !given_up) {
       return trouble(given_up.error());
     }
@@ -154,7 +161,7 @@ void Session::on_slot_gone(std::size_t seat) {
     }
     return;
   }
-  if (++at.deaths >= kSlotDeaths) {
+  if (!killed && ++at.deaths >= kSlotDeaths) {
     return trouble(Error{fmt::format("slot {} died {} times in a row ({}); see {}", seat, at.deaths,
                                      status ? status->describe() : status.error().message,
                                      (config_.folder / "lanes").string())});
@@ -175,7 +182,10 @@ bool Session::work_left() const {
 
 void Session::give_work(std::size_t seat) {
   SlotProcess& slot = *seats_[seat].slot;
-  while (!stopping_ && slot.held().size() < kLowWater) {
+  // A case that has lost a slot is alone with the next one, so that nothing else is suspected.
+  const auto suspected = [&] { return !slot.held().empty() && slot.held().back().losses > 0; };
+  while (!stopping_ && slot.held().size() < kLowWater && !suspected()) {
+    if (!slot.held().empty() && plan_.queue.next_is_suspect()) break;
     const std::vector<QueuedCase> leased = plan_.queue.lease(slot.index());
     if (leased.empty()) break;
     for (const QueuedCase& queued : leased) {

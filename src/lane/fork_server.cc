@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +20,7 @@ constexpr int kBacklog = 4096;
 constexpr int kListenFd = 3;
 constexpr int kReadyFd = 4;
 constexpr int kProtocol = 1;
+constexpr int kImportKills = 20;
 
 // One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
 // The caches would otherwise grow with each distinct shape.
@@ -63,9 +65,17 @@ Status ForkServer::launch() {
   SpawnOptions options;
   options.argv = {config_.python, "-m", "assay.server", "--framework", config_.name};
   options.environment.assign(kLaneEnvironment.begin(), kLaneEnvironment.end());
-  options.environment.push_back(
-      fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string()));
-  for (const std::string& entry : config_.environment) options.environment.push_back(entry);
+  std::string path =
+      fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string());
+  for (const std::string& entry : config_.environment) {
+    constexpr std::string_view kPath = "PYTHONPATH=";
+    if (entry.starts_with(kPath)) {
+      path += ":" + entry.substr(kPath.size());  // behind ours
+    } else {
+      options.environment.push_back(entry);
+    }
+  }
+  options.environment.push_back(std::move(path));
   options.fds = {{log.get(), 1},
                  {log.get(), 2},
                  {listener_.get(), kListenFd},
@@ -91,6 +101,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
   const std::string who =
       fmt::format("{} in {}", config_.name, config_.python);
   std::string line;
+  int kills = 0;
   while (line.empty() || line.back() != '\n') {
     pollfd wait{ready_.get(), POLLIN, 0};
     const int got = ::poll(&wait, 1, static_cast<int>(limit.count()));
@@ -99,7 +110,13 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     std::array<char, 4096> chunk;
     const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
     if (bytes <= 0) {
-      return fail(fmt::format("{} ended before it was ready; see {}", who, log_.string()));
+      ASSAY_TRY(const ExitStatus status, process_.wait());
+      if (status.signal != SIGKILL || ++kills > kImportKills) {
+        return fail(fmt::format("{} ended before it was ready ({}); see {}", who,
+                                status.describe(), log_.string()));
+      }
+      ASSAY_CHECK(launch());  // someone killed it, which says nothing of the framework
+      continue;
     }
     line.append(chunk.data(), static_cast<std::size_t>(bytes));
   }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -16,6 +17,14 @@
 namespace assay {
 namespace {
 constexpr int kProtocol = 1;
+// How often this machine's kernel has killed a process because memory ran out; 0 if it does not say.
+std::uint64_t oom_kills() {
+  const auto text = read_file("/proc/vmstat");
+  constexpr std::string_view kLine = "\noom_kill ";
+  const std::size_t at = text ? text->find(kLine) : std::string::npos;
+  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10);
+}
+
 // A server that was replaced needs its import; beyond this it is not coming back.
 constexpr std::chrono::seconds kSpawnLimit{120};
 }  // namespace
@@ -92,6 +101,7 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
     lane.pidfd_ = std::move(message->fds.front());
     lane.socket_ = std::move(ends.first);
     lane.arena_ = arena;
+    lane.oom_kills_before_ = oom_kills();
     return std::optional<Lane>(std::move(lane));
   }
 }
@@ -113,7 +123,8 @@ Result<std::optional<LaneExit>> LaneSource::wait_exit(const Lane& lane,
     if (message->json.value("exited", 0) != lane.pid()) continue;
     return std::optional<LaneExit>(LaneExit{message->json.value("signal", 0),
                                             message->json.value("code", 0),
-                                            message->json.value("max_rss_kb", std::uint64_t{0})});
+                                            message->json.value("max_rss_kb", std::uint64_t{0}),
+                                            oom_kills() != lane.oom_kills_before_});
   }
   return std::optional<LaneExit>();
 }

@@ -20,6 +20,7 @@ struct LaneExit {
   int signal = 0;
   int code = 0;
   std::uint64_t max_rss_kb = 0;
+  bool oom_killed = false;  // the kernel ran out of memory and killed something meanwhile
 };
 
 // A running lane. Closing it (or letting it go) ends the process: it reads end-of-file, and the
@@ -44,6 +45,7 @@ class Lane {
   std::shared_ptr<wire::Arena> arena_;  // shared with answers that still point into it
   wire::FrameReader reader_;
   std::uint64_t cases_run_ = 0;
+  std::uint64_t oom_kills_before_ = 0;  // the kernel's count when the lane was forked
 };
 
 // A slot's connection to a fork server.

@@ -13,7 +13,10 @@
 
 namespace assay {
 
-inline constexpr std::size_t kMeasureBlock = 1024;  // elements
+// Elements of a block: at most, and of one type.
+inline constexpr std::size_t kMeasureBlock = 2048;
+template <typename T>
+inline constexpr std::size_t kBlockOf = sizeof(T) <= 2 ? kMeasureBlock : kMeasureBlock / 2;
 
 // The tolerances as the arithmetic type has them.
 template <typename Real>
@@ -23,17 +26,16 @@ struct Limits {
   Real atol;
 };
 
-// The pairs of a block. Those that are not finite have 0 everywhere here and are counted in
-// `special`.
+// The pairs of a block. Those that are not finite have 0 for difference and reference, and are
+// counted in `special`.
 template <typename Real>
 struct Split {
   alignas(32) Real difference[kMeasureBlock];
   alignas(32) Real reference[kMeasureBlock];
-  alignas(32) std::uint32_t ulps[kMeasureBlock];
-  std::uint32_t largest_ulps;
-  std::uint32_t bit_equal;
-  std::uint32_t special[6];          // by PairKind; [finite] is not used
-  std::uint32_t first_disagreement;  // place in the block, or kMeasureBlock
+  std::uint64_t buckets[kUlpBuckets];  // added to; of all blocks so far
+  std::uint64_t bit_equal;             // the same
+  std::uint32_t special[6];            // of this block, by PairKind; [finite] is not used
+  std::uint32_t first_disagreement;    // place in the block, or kMeasureBlock
 };
 
 template <typename Real>
@@ -47,8 +49,39 @@ struct Profile {
 template <typename Real>
 using SplitLoop = void (*)(const std::byte* left, const std::byte* right, std::size_t n,
                            Split<Real>& split);
+template <typename Real>
+using ProfileLoop = Profile<Real> (*)(const Split<Real>& split, std::size_t n,
+                                      const Limits<Real>& limits);
 // Whether two blocks have the same bits and (of floats) no NaN; may say no where there are both.
 using PlainEqual = bool (*)(const std::byte* left, const std::byte* right, std::size_t bytes);
+
+// The first entry of the grid that counts: of all types, and of floats of at most 16 bits.
+inline constexpr std::size_t kFirstGrid = 1;
+inline constexpr std::size_t kFirstCoarse = 4;
+inline constexpr std::size_t kLastGrid = kRtolGrid.size() - 1;
+
+// What a block must keep to for the quick look.
+template <typename Real>
+struct Accepted {
+  const Limits<Real>& limits;
+  Real needed;  // the most that needed[p] may be
+  Real excess;  // the most that difference - rtol · reference may be
+};
+
+// The quick look at a whole block. It accepts a block where every pair is
+// finite and of one sign, none differs from a reference of 0, and the bounds hold. Then it adds the
+// block's distances and equal pairs to the split's, and gives needed[0] to needed[p] and relative
+// of the profile. Otherwise it changes nothing but the profile.
+template <typename Real>
+using QuickLoop = bool (*)(const std::byte* left, const std::byte* right,
+                           const Accepted<Real>& accepted, Split<Real>& split,
+                           Profile<Real>& profile);
+// By p, from the first entry that counts; without and with a look at the excess.
+template <typename Real>
+struct QuickLoops {
+  std::array<QuickLoop<Real>, kRtolGrid.size()> grid_alone;
+  std::array<QuickLoop<Real>, kRtolGrid.size()> with_excess;
+};
 
 struct MeasureKernels {
   SplitLoop<float> split_float16;
@@ -59,11 +92,12 @@ struct MeasureKernels {
   PlainEqual equal_bfloat16;
   PlainEqual equal_float32;
   PlainEqual equal_float64;
-  Profile<float> (*profile_float)(const Split<float>&, std::size_t n, const Limits<float>&);
-  Profile<double> (*profile_double)(const Split<double>&, std::size_t n, const Limits<double>&);
-  // Adds n distances, none above `largest`, to the histogram.
-  void (*histogram)(const std::uint32_t* ulps, std::size_t n, std::uint32_t largest,
-                    std::uint64_t* buckets);
+  ProfileLoop<float> profile_float;
+  ProfileLoop<double> profile_double;
+  // nullptr where there is none.
+  const QuickLoops<float>* quick_float16;
+  const QuickLoops<float>* quick_bfloat16;
+  const QuickLoops<float>* quick_float32;
 };
 
 const MeasureKernels& portable_measure_kernels();
@@ -86,9 +120,10 @@ ASSAY_HD void split_one(const std::byte* left, const std::byte* right, std::size
   const Pair<Real> pair = compare(a, b);
   split.difference[i] = pair.difference;
   split.reference[i] = pair.reference;
-  split.ulps[i] = pair.ulps;
-  split.largest_ulps = ieee::larger(split.largest_ulps, pair.ulps);
   split.bit_equal += __builtin_memcmp(&a, &b, sizeof(T)) == 0;
+  if (pair.kind == PairKind::finite || pair.kind == PairKind::inf_agree) {
+    ++split.buckets[ulp_bucket(pair.ulps)];
+  }
   if (pair.kind == PairKind::finite) return;
   ++split.special[static_cast<int>(pair.kind)];
   const bool agreed = pair.kind == PairKind::both_nan || pair.kind == PairKind::inf_agree;
@@ -100,7 +135,7 @@ ASSAY_HD void split_one(const std::byte* left, const std::byte* right, std::size
 template <typename Real>
 ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& limits,
                           Profile<Real>& profile) {
-  for (std::size_t g = 0; g < kRtolGrid.size(); ++g) {
+  for (std::size_t g = 0; g <= kLastGrid; ++g) {
     const Real needed = ieee::fused(-limits.grid[g], reference, difference);
     profile.needed[g] = ieee::larger(profile.needed[g], needed);
   }
@@ -114,7 +149,8 @@ ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& l
 
 // The tolerances in an arithmetic type: rtol to nearest, atol downwards, which leaves every
 // comparison with a number of that type as it was.
+// `coarse`: for a dtype of at most 16 bits.
 template <typename Real>
-Limits<Real> limits_of(Tolerance tolerance);
+Limits<Real> limits_of(Tolerance tolerance, bool coarse);
 
 }  // namespace assay

@@ -42,11 +42,6 @@ Profile<Real> portable_profile(const Split<Real>& split, std::size_t n,
   return profile;
 }
 
-void portable_histogram(const std::uint32_t* ulps, std::size_t n, std::uint32_t /*largest*/,
-                        std::uint64_t* buckets) {
-  for (std::size_t i = 0; i < n; ++i) ++buckets[ulp_bucket(ulps[i])];
-}
-
 // The loops for one dtype.
 template <typename T>
 SplitLoop<MeasureReal<T>> split_for(const MeasureKernels& kernels) {
@@ -65,11 +60,19 @@ PlainEqual equal_for(const MeasureKernels& kernels) {
   return portable_equal<T>;
 }
 template <typename Real>
-auto profile_for(const MeasureKernels& kernels) {
-  if constexpr (std::is_same_v<Real, float>)
+ProfileLoop<Real> profile_for(const MeasureKernels& kernels) {
+  if constexpr (std::is_same_v<Real, float>) {
     return kernels.profile_float;
-  else
+  } else {
     return kernels.profile_double;
+  }
+}
+template <typename T>
+const QuickLoops<MeasureReal<T>>* quick_for(const MeasureKernels& kernels) {
+  if constexpr (std::is_same_v<T, Float16>) return kernels.quick_float16;
+  if constexpr (std::is_same_v<T, BFloat16>) return kernels.quick_bfloat16;
+  if constexpr (std::is_same_v<T, float>) return kernels.quick_float32;
+  return nullptr;
 }
 
 template <typename T>
@@ -91,56 +94,93 @@ template <typename T>
 class Measurer {
  public:
   using Real = MeasureReal<T>;
+  static constexpr bool kCoarse = kIsFloat<T> && sizeof(T) <= 2;
 
   Measurer(const MeasureKernels& kernels, Tolerance under)
       : split_(split_for<T>(kernels)),
         equal_(equal_for<T>(kernels)),
         profile_(profile_for<Real>(kernels)),
-        histogram_(kernels.histogram),
-        limits_(limits_of<Real>(under)) {
+        quick_(quick_for<T>(kernels)),
+        limits_(limits_of<Real>(under, kCoarse)) {
     result_.under = under;
+    pairs_.bit_equal = 0;
+    std::fill(std::begin(pairs_.buckets), std::end(pairs_.buckets), 0);
   }
 
   Measurement run(const std::byte* left, const std::byte* right, std::size_t count) {
-    for (std::size_t done = 0; done < count;) {
-      const std::size_t n = std::min(kMeasureBlock, count - done);
-      const std::byte* const a = left + done * sizeof(T);
-      const std::byte* const b = right + done * sizeof(T);
+    while (result_.count < count) {
+      const std::size_t n = std::min<std::size_t>(kBlockOf<T>, count - result_.count);
+      const std::byte* const a = left + result_.count * sizeof(T);
+      const std::byte* const b = right + result_.count * sizeof(T);
       if (equal_(a, b, n * sizeof(T))) {
-        result_.bit_equal += n;
-        result_.ulp_histogram[0] += n;
-      } else {
+        pairs_.bit_equal += n;
+        pairs_.buckets[0] += n;
+      } else if (n < kBlockOf<T> || !add_quickly(a, b)) {
         add_block(a, b, n);
       }
-      done += n;
-      result_.count = done;
+      result_.count += n;
     }
+    result_.bit_equal = pairs_.bit_equal;
+    std::copy(std::begin(pairs_.buckets), std::end(pairs_.buckets), result_.ulp_histogram.begin());
     result_.max_abs = result_.atol_needed[0];
     return result_;
   }
 
  private:
   void add_block(const std::byte* left, const std::byte* right, std::size_t n) {
-    pairs_.largest_ulps = 0;
-    pairs_.bit_equal = 0;
     std::fill(std::begin(pairs_.special), std::end(pairs_.special), 0);
     pairs_.first_disagreement = kMeasureBlock;
     split_(left, right, n, pairs_);
     const Profile<Real> profile = profile_(pairs_, n, limits_);
-    histogram_(pairs_.ulps, n, pairs_.largest_ulps, result_.ulp_histogram.data());
-
-    result_.bit_equal += pairs_.bit_equal;
-    for (std::size_t g = 0; g < kRtolGrid.size(); ++g) {
-      result_.atol_needed[g] =
-          std::max(result_.atol_needed[g], static_cast<double>(profile.needed[g]));
-    }
-    result_.max_rel = std::max(result_.max_rel, static_cast<double>(profile.relative));
+    add_maxima(profile);
+    quick_until_ = kLastGrid;
+    shorten(profile);
     const std::uint64_t disagreeing = add_special();
     result_.beyond += profile.beyond + disagreeing;
     if (!result_.first && profile.beyond + disagreeing > 0) note_first(left, right);
     const double worst =
         disagreeing > 0 ? std::numeric_limits<double>::infinity() : double{profile.worst};
     if (worst > result_.worst.excess) note_worst(left, right, profile.worst, disagreeing > 0);
+  }
+
+  // Most blocks look like the one before. Where needed[p] of a block is no more than needed[last]
+  // has been so far, no needed[g ≥ p] of the block changes the result, for needed[g] goes down with
+  // g; and neither does the excess under an rtol from grid[p] to grid[last]. So a quick look stops
+  // at p, and looks at the excess too where rtol is not in there. Where it fails, or a pair
+  // disagrees or is the worst so far, the block is looked at in full, and the next ones at once so.
+  bool add_quickly(const std::byte* left, const std::byte* right) {
+    if (quick_ == nullptr) return false;
+    if (pause_ > 0) {
+      --pause_;
+      return false;
+    }
+    const auto last = static_cast<Real>(result_.atol_needed[kLastGrid]);
+    const bool covered = limits_.grid[quick_until_] <= limits_.rtol &&
+                         limits_.rtol <= limits_.grid[kLastGrid] && last <= limits_.atol;
+    const auto& loops = covered ? quick_->grid_alone : quick_->with_excess;
+    const auto worst = static_cast<Real>(result_.worst.excess);
+    const Accepted<Real> accepted{limits_, last, std::min(worst, limits_.atol)};
+    Profile<Real> profile{};
+    if (!loops[quick_until_](left, right, accepted, pairs_, profile)) {
+      next_pause_ = std::min(2 * next_pause_ + 1, 63);
+      pause_ = next_pause_;
+      return false;
+    }
+    next_pause_ = 0;
+    add_maxima(profile);
+    shorten(profile);
+    return true;
+  }
+  void add_maxima(const Profile<Real>& profile) {
+    for (std::size_t g = 0; g < kRtolGrid.size(); ++g) {
+      result_.atol_needed[g] = std::max(result_.atol_needed[g], double{profile.needed[g]});
+    }
+    result_.max_rel = std::max(result_.max_rel, double{profile.relative});
+  }
+  void shorten(const Profile<Real>& profile) {
+    const double last = result_.atol_needed[kLastGrid];
+    constexpr std::size_t kFirst = kCoarse ? kFirstCoarse : kFirstGrid;
+    while (quick_until_ > kFirst && profile.needed[quick_until_ - 1] <= last) --quick_until_;
   }
 
   // Counts the pairs that are not finite; returns how many of them disagree.
@@ -150,11 +190,8 @@ class Measurer {
     result_.nan_left_only += of(PairKind::nan_left_only);
     result_.nan_right_only += of(PairKind::nan_right_only);
     result_.inf_disagree += of(PairKind::inf_disagree);
-    const std::uint64_t disagreeing =
-        of(PairKind::nan_left_only) + of(PairKind::nan_right_only) + of(PairKind::inf_disagree);
-    // The split gave them the distance 0; only equal infinities belong there.
-    result_.ulp_histogram[0] -= of(PairKind::both_nan) + disagreeing;
-    return disagreeing;
+    return std::uint64_t{of(PairKind::nan_left_only)} + of(PairKind::nan_right_only) +
+           of(PairKind::inf_disagree);
   }
 
   Real excess(std::size_t i) const {
@@ -183,9 +220,12 @@ class Measurer {
 
   SplitLoop<Real> split_;
   PlainEqual equal_;
-  Profile<Real> (*profile_)(const Split<Real>&, std::size_t, const Limits<Real>&);
-  void (*histogram_)(const std::uint32_t*, std::size_t, std::uint32_t, std::uint64_t*);
+  ProfileLoop<Real> profile_;
+  const QuickLoops<Real>* quick_;
   Limits<Real> limits_;
+  std::size_t quick_until_ = kLastGrid;
+  int pause_ = 0;       // blocks to go without a quick look
+  int next_pause_ = 0;  // doubled by every failure
   Split<Real> pairs_;
   Measurement result_;
 };
@@ -193,10 +233,10 @@ class Measurer {
 }  // namespace
 
 template <typename Real>
-Limits<Real> limits_of(Tolerance tolerance) {
+Limits<Real> limits_of(Tolerance tolerance, bool coarse) {
   Limits<Real> limits;
   for (std::size_t g = 0; g < kRtolGrid.size(); ++g) {
-    limits.grid[g] = static_cast<Real>(kRtolGrid[g]);
+    limits.grid[g] = coarse && g < kFirstCoarse ? 0 : static_cast<Real>(kRtolGrid[g]);
   }
   limits.rtol = static_cast<Real>(tolerance.rtol);
   limits.atol = static_cast<Real>(tolerance.atol);
@@ -205,8 +245,8 @@ Limits<Real> limits_of(Tolerance tolerance) {
   }
   return limits;
 }
-template Limits<float> limits_of<float>(Tolerance);
-template Limits<double> limits_of<double>(Tolerance);
+template Limits<float> limits_of<float>(Tolerance, bool);
+template Limits<double> limits_of<double>(Tolerance, bool);
 
 const MeasureKernels& portable_measure_kernels() {
   static constexpr MeasureKernels kernels{
@@ -220,7 +260,9 @@ const MeasureKernels& portable_measure_kernels() {
       .equal_float64 = portable_equal<double>,
       .profile_float = portable_profile<float>,
       .profile_double = portable_profile<double>,
-      .histogram = portable_histogram,
+      .quick_float16 = nullptr,
+      .quick_bfloat16 = nullptr,
+      .quick_float32 = nullptr,
   };
   return kernels;
 }

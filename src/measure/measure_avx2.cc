@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include <utility>
+
 #include "fill/numbers.h"
 #include "measure/kernels.h"
 #include "measure/pair.h"
@@ -14,15 +16,23 @@ namespace {
 inline __m256i load_vector(const std::byte* bytes) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
 }
+// A hint for what will be read soon: the processor's own prefetching stops at the end of a page.
+inline void prefetch(const std::byte* bytes) {
+  _mm_prefetch(reinterpret_cast<const char*>(bytes) + 2048, _MM_HINT_T0);
+}
 inline void store_vector(void* bytes, __m256i value) {
   _mm256_store_si256(static_cast<__m256i*>(bytes), value);
 }
 
-// The sum and the largest of eight 32-bit lanes, for once a block.
+// Sums and maxima over the lanes of a vector; needed once a block.
 inline std::uint32_t sum_of(__m256i lanes) {
   alignas(32) std::uint32_t lane[8];
   store_vector(lane, lanes);
   return lane[0] + lane[1] + lane[2] + lane[3] + lane[4] + lane[5] + lane[6] + lane[7];
+}
+// The sum of sixteen 16-bit lanes, none above 32767.
+inline std::uint32_t sum_of_halves(__m256i lanes) {
+  return sum_of(_mm256_madd_epi16(lanes, _mm256_set1_epi16(1)));
 }
 inline std::uint32_t largest_of(__m256i lanes) {
   __m128i half = _mm_max_epu32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
@@ -42,14 +52,70 @@ inline double largest_of(__m256d lanes) {
   return _mm_cvtsd_f64(half);
 }
 
-// Every split keeps these per lane and adds them to the block's at its end.
-struct SplitLanes {
-  __m256i equal = _mm256_setzero_si256();    // minus the number of pairs with the same bits
-  __m256i largest = _mm256_setzero_si256();  // of the distances
-  template <typename Real>
-  void finish(Split<Real>& split) const {
-    split.bit_equal += 0 - sum_of(equal);
-    split.largest_ulps = ieee::larger(split.largest_ulps, largest_of(largest));
+inline __m256i larger_lanes(__m256i a, __m256i b, std::uint16_t) { return _mm256_max_epu16(a, b); }
+inline __m256i larger_lanes(__m256i a, __m256i b, std::uint32_t) { return _mm256_max_epu32(a, b); }
+// |a - b|, for less than half the lanes' range apart.
+inline __m256i distance_of(__m256i a, __m256i b, std::uint16_t) {
+  return _mm256_abs_epi16(_mm256_sub_epi16(a, b));
+}
+inline __m256i distance_of(__m256i a, __m256i b, std::uint32_t) {
+  return _mm256_abs_epi32(_mm256_sub_epi32(a, b));
+}
+inline std::uint32_t largest_code(__m256i lanes, std::uint32_t) { return largest_of(lanes); }
+inline std::uint32_t largest_code(__m256i lanes, std::uint16_t) {
+  const __m256i low = _mm256_and_si256(lanes, _mm256_set1_epi32(0xFFFF));
+  return largest_of(_mm256_max_epu32(_mm256_srli_epi32(lanes, 16), low));
+}
+
+// Distances of 16 or 32 bits, collected over a block and then counted by their number of bits. How
+// many there are and the lanes' maxima stay with the caller, in registers.
+template <typename Code>
+struct Distances {
+  static constexpr std::size_t kLanes = 32 / sizeof(Code);
+  alignas(32) Code value[kMeasureBlock];
+
+  // Of the first `size` values, which is a multiple of kLanes.
+  [[gnu::noinline]] void count(std::size_t size, __m256i largest, std::uint64_t* buckets) const {
+    const std::uint32_t most = largest_code(largest, Code{});
+    if (most < 4) return count_near<2>(size, buckets);
+    if (most < 64) return count_near<6>(size, buckets);
+    if (most < 4096) return count_near<12>(size, buckets);
+    // Four tables, so that an increment need not wait for the one before.
+    std::uint32_t table[4][kUlpBuckets] = {};
+    for (std::size_t i = 0; i < size; i += 4) {
+      for (std::size_t k = 0; k < 4; ++k) ++table[k][ulp_bucket(value[i + k])];
+    }
+    for (std::size_t b = 0; b < kUlpBuckets; ++b) {
+      buckets[b] += table[0][b] + table[1][b] + table[2][b] + table[3][b];
+    }
+  }
+
+ private:
+  // Distances below 2^kBits: counts those of at least 2^k for every k; buckets are the differences.
+  template <int kBits>
+  void count_near(std::size_t size, std::uint64_t* buckets) const {
+    __m256i at_least[kBits];
+    for (auto& counts : at_least) counts = _mm256_setzero_si256();
+    for (std::size_t i = 0; i < size; i += kLanes) {
+      const __m256i distance = _mm256_load_si256(reinterpret_cast<const __m256i*>(value + i));
+      for (int k = 0; k < kBits; ++k) {
+        if constexpr (sizeof(Code) == 2) {
+          const __m256i limit = _mm256_set1_epi16(static_cast<short>((1 << k) - 1));
+          at_least[k] = _mm256_sub_epi16(at_least[k], _mm256_cmpgt_epi16(distance, limit));
+        } else {
+          const __m256i limit = _mm256_set1_epi32((1 << k) - 1);
+          at_least[k] = _mm256_sub_epi32(at_least[k], _mm256_cmpgt_epi32(distance, limit));
+        }
+      }
+    }
+    std::uint64_t more = size;
+    for (int k = 0; k < kBits; ++k) {
+      const std::uint64_t count =
+          sizeof(Code) == 2 ? sum_of_halves(at_least[k]) : sum_of(at_least[k]);
+      buckets[k] += more - count;
+      more = count;
+    }
+    buckets[kBits] += more;
   }
 };
 
@@ -58,7 +124,10 @@ void split_float32(const std::byte* left, const std::byte* right, std::size_t n,
   const __m256i sign_off = _mm256_set1_epi32(0x7FFFFFFF);
   const __m256i last_finite = _mm256_set1_epi32(0x7F7FFFFF);
   const __m256i one = _mm256_set1_epi32(1);
-  SplitLanes lanes;
+  Distances<std::uint32_t> distances;
+  __m256i equal = _mm256_setzero_si256();
+  __m256i largest = _mm256_setzero_si256();
+  std::size_t size = 0;  // of the distances
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m256i a = load_vector(left + i * 4);
@@ -66,24 +135,26 @@ void split_float32(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256i rank_a = _mm256_and_si256(a, sign_off);
     const __m256i rank_b = _mm256_and_si256(b, sign_off);
     const __m256i special = _mm256_cmpgt_epi32(_mm256_max_epi32(rank_a, rank_b), last_finite);
-    if (_mm256_testz_si256(special, special) == 0) {
+    if (_mm256_movemask_epi8(special) != 0) {
       for (std::size_t k = i; k < i + 8; ++k) split_one<float>(left, right, k, split);
       continue;
     }
-    lanes.equal = _mm256_add_epi32(lanes.equal, _mm256_cmpeq_epi32(a, b));
+    equal = _mm256_sub_epi32(equal, _mm256_cmpeq_epi32(a, b));
     const __m256 apart = _mm256_sub_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     store_vector(split.difference + i, _mm256_and_si256(_mm256_castps_si256(apart), sign_off));
     store_vector(split.reference + i, rank_b);
-    // The number with its sign: a | 1 has the sign of a and is never zero.
+    // The rank with its sign: a | 1 has the sign of a and is never zero.
     const __m256i place_a = _mm256_sign_epi32(rank_a, _mm256_or_si256(a, one));
     const __m256i place_b = _mm256_sign_epi32(rank_b, _mm256_or_si256(b, one));
-    const __m256i ulps =
+    const __m256i distance =
         _mm256_sub_epi32(_mm256_max_epi32(place_a, place_b), _mm256_min_epi32(place_a, place_b));
-    lanes.largest = _mm256_max_epu32(lanes.largest, ulps);
-    store_vector(split.ulps + i, ulps);
+    store_vector(distances.value + size, distance);
+    largest = _mm256_max_epu32(largest, distance);
+    size += 8;
   }
   for (; i < n; ++i) split_one<float>(left, right, i, split);
-  lanes.finish(split);
+  split.bit_equal += sum_of(equal);
+  distances.count(size, largest, split.buckets);
 }
 
 inline __m256 widen_eight(__m128i codes, Float16) { return _mm256_cvtph_ps(codes); }
@@ -105,8 +176,10 @@ void split_sixteen_bits(const std::byte* left, const std::byte* right, std::size
     _mm256_store_ps(split.difference + at, _mm256_and_ps(apart, float_sign_off));
     _mm256_store_ps(split.reference + at, _mm256_and_ps(y, float_sign_off));
   };
-  SplitLanes lanes;
-  __m256i equal = _mm256_setzero_si256();  // in 16-bit lanes; a block has at most 64 in each
+  Distances<std::uint16_t> distances;
+  __m256i equal = _mm256_setzero_si256();
+  __m256i largest = _mm256_setzero_si256();
+  std::size_t size = 0;  // of the distances
   std::size_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const __m256i a = load_vector(left + i * 2);
@@ -114,26 +187,24 @@ void split_sixteen_bits(const std::byte* left, const std::byte* right, std::size
     const __m256i rank_a = _mm256_and_si256(a, sign_off);
     const __m256i rank_b = _mm256_and_si256(b, sign_off);
     const __m256i special = _mm256_cmpgt_epi16(_mm256_max_epi16(rank_a, rank_b), last_finite);
-    if (_mm256_testz_si256(special, special) == 0) {
+    if (_mm256_movemask_epi8(special) != 0) {
       for (std::size_t k = i; k < i + 16; ++k) split_one<T>(left, right, k, split);
       continue;
     }
     equal = _mm256_sub_epi16(equal, _mm256_cmpeq_epi16(a, b));
     const __m256i place_a = _mm256_sign_epi16(rank_a, _mm256_or_si256(a, one));
     const __m256i place_b = _mm256_sign_epi16(rank_b, _mm256_or_si256(b, one));
-    const __m256i ulps =
+    const __m256i distance =
         _mm256_sub_epi16(_mm256_max_epi16(place_a, place_b), _mm256_min_epi16(place_a, place_b));
-    const __m256i low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(ulps));
-    const __m256i high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(ulps, 1));
-    store_vector(split.ulps + i, low);
-    store_vector(split.ulps + i + 8, high);
-    lanes.largest = _mm256_max_epu32(lanes.largest, _mm256_max_epu32(low, high));
+    store_vector(distances.value + size, distance);
+    largest = _mm256_max_epu16(largest, distance);
+    size += 16;
     store_half(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b), i);
     store_half(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1), i + 8);
   }
-  lanes.equal = _mm256_sub_epi32(lanes.equal, _mm256_madd_epi16(equal, one));
   for (; i < n; ++i) split_one<T>(left, right, i, split);
-  lanes.finish(split);
+  split.bit_equal += sum_of_halves(equal);
+  distances.count(size, largest, split.buckets);
 }
 
 void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
@@ -145,7 +216,10 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256i negative = _mm256_cmpgt_epi64(zero, bits);
     return _mm256_sub_epi64(_mm256_xor_si256(rank, negative), negative);
   };
-  SplitLanes lanes;
+  Distances<std::uint32_t> distances;
+  __m256i equal = zero;
+  __m256i largest = zero;
+  std::size_t size = 0;  // of the distances
   std::size_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const __m256i a = load_vector(left + i * 8);
@@ -154,12 +228,11 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256i rank_b = _mm256_and_si256(b, sign_off);
     const __m256i special = _mm256_or_si256(_mm256_cmpgt_epi64(rank_a, last_finite),
                                             _mm256_cmpgt_epi64(rank_b, last_finite));
-    if (_mm256_testz_si256(special, special) == 0) {
+    if (_mm256_movemask_epi8(special) != 0) {
       for (std::size_t k = i; k < i + 4; ++k) split_one<double>(left, right, k, split);
       continue;
     }
-    // A 64-bit lane of ones is -1 in one of its 32-bit halves once the other is taken off.
-    lanes.equal = _mm256_add_epi32(lanes.equal, _mm256_srli_epi64(_mm256_cmpeq_epi64(a, b), 32));
+    equal = _mm256_sub_epi64(equal, _mm256_cmpeq_epi64(a, b));
     const __m256d apart = _mm256_sub_pd(_mm256_castsi256_pd(a), _mm256_castsi256_pd(b));
     store_vector(split.difference + i, _mm256_and_si256(_mm256_castpd_si256(apart), sign_off));
     store_vector(split.reference + i, rank_b);
@@ -168,16 +241,20 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256i below = _mm256_cmpgt_epi64(place_b, place_a);
     const __m256i ulps =
         _mm256_sub_epi64(_mm256_xor_si256(_mm256_sub_epi64(place_a, place_b), below), below);
-    const __m256i far = _mm256_xor_si256(_mm256_cmpeq_epi64(_mm256_srli_epi64(ulps, 31), zero),
-                                         _mm256_set1_epi64x(-1));
-    const __m256i clipped_ulps = _mm256_blendv_epi8(ulps, _mm256_set1_epi64x(0x80000000), far);
-    lanes.largest = _mm256_max_epu32(lanes.largest, clipped_ulps);
-    const __m256i packed =
-        _mm256_permutevar8x32_epi32(clipped_ulps, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
-    _mm_store_si128(reinterpret_cast<__m128i*>(split.ulps + i), _mm256_castsi256_si128(packed));
+    // Clipped to 2^31, and the four low halves brought together.
+    const __m256i near = _mm256_cmpeq_epi64(_mm256_srli_epi64(ulps, 31), zero);
+    const __m256i clip = _mm256_blendv_epi8(_mm256_set1_epi64x(0x80000000), ulps, near);
+    const __m128i distance = _mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32(clip, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6)));
+    _mm_store_si128(reinterpret_cast<__m128i*>(distances.value + size), distance);
+    largest = _mm256_max_epu32(largest, _mm256_zextsi128_si256(distance));
+    size += 4;
   }
   for (; i < n; ++i) split_one<double>(left, right, i, split);
-  lanes.finish(split);
+  split.bit_equal += sum_of(equal);
+  // Zeros up to a whole vector, taken off again.
+  for (; size % 8 != 0; ++size, --split.buckets[0]) distances.value[size] = 0;
+  distances.count(size, largest, split.buckets);
 }
 
 // Whether any lane holds a NaN.
@@ -222,119 +299,195 @@ bool plain_equal(const std::byte* left, const std::byte* right, std::size_t byte
   return i == bytes || plain_equal<Nan>(tail[0], tail[1], kStep);
 }
 
-inline __m256 excess_of(__m256 difference, __m256 reference, float rtol) {
-  return _mm256_fnmadd_ps(_mm256_set1_ps(rtol), reference, difference);
-}
-inline __m256d excess_of(__m256d difference, __m256d reference, double rtol) {
-  return _mm256_fnmadd_pd(_mm256_set1_pd(rtol), reference, difference);
-}
+// One loop for both arithmetic types: V names the vector's operations.
+struct Floats {
+  using Real = float;
+  using Vector = __m256;
+  static constexpr std::size_t kLanes = 8;
+  static Vector zero() { return _mm256_setzero_ps(); }
+  static Vector load(const float* from) { return _mm256_load_ps(from); }
+  static Vector larger(Vector a, Vector b) { return _mm256_max_ps(a, b); }
+  static Vector excess(Vector difference, Vector reference, float rtol) {
+    return _mm256_fnmadd_ps(_mm256_set1_ps(rtol), reference, difference);
+  }
+  static Vector quotient(Vector a, Vector b) {
+    return _mm256_and_ps(_mm256_div_ps(a, b), _mm256_cmp_ps(b, zero(), _CMP_GT_OQ));
+  }
+  // A one in each lane where a > limit.
+  static __m256i above(Vector a, float limit) {
+    const __m256 over = _mm256_cmp_ps(a, _mm256_set1_ps(limit), _CMP_GT_OQ);
+    return _mm256_srli_epi32(_mm256_castps_si256(over), 31);
+  }
+};
+struct Doubles {
+  using Real = double;
+  using Vector = __m256d;
+  static constexpr std::size_t kLanes = 4;
+  static Vector zero() { return _mm256_setzero_pd(); }
+  static Vector load(const double* from) { return _mm256_load_pd(from); }
+  static Vector larger(Vector a, Vector b) { return _mm256_max_pd(a, b); }
+  static Vector excess(Vector difference, Vector reference, double rtol) {
+    return _mm256_fnmadd_pd(_mm256_set1_pd(rtol), reference, difference);
+  }
+  static Vector quotient(Vector a, Vector b) {
+    return _mm256_and_pd(_mm256_div_pd(a, b), _mm256_cmp_pd(b, zero(), _CMP_GT_OQ));
+  }
+  static __m256i above(Vector a, double limit) {
+    const __m256d over = _mm256_cmp_pd(a, _mm256_set1_pd(limit), _CMP_GT_OQ);
+    return _mm256_srli_epi64(_mm256_castpd_si256(over), 63);
+  }
+};
 
-Profile<float> profile_float(const Split<float>& split, std::size_t n,
-                             const Limits<float>& limits) {
-  Profile<float> profile{};
-  const __m256 zero = _mm256_setzero_ps();
-  __m256 needed[kRtolGrid.size()] = {zero, zero, zero, zero, zero, zero, zero, zero};
-  __m256 relative = zero;
-  __m256 worst = zero;
+template <typename V>
+Profile<typename V::Real> profile(const Split<typename V::Real>& split, std::size_t n,
+                                  const Limits<typename V::Real>& limits) {
+  typename V::Vector needed[kRtolGrid.size()];
+  for (auto& lanes : needed) lanes = V::zero();
+  auto relative = V::zero();
+  auto worst = V::zero();
   __m256i beyond = _mm256_setzero_si256();
   std::size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const __m256 difference = _mm256_load_ps(split.difference + i);
-    const __m256 reference = _mm256_load_ps(split.reference + i);
-    needed[0] = _mm256_max_ps(difference, needed[0]);
-    for (std::size_t g = 1; g < kRtolGrid.size(); ++g) {
-      needed[g] = _mm256_max_ps(excess_of(difference, reference, limits.grid[g]), needed[g]);
+  for (; i + V::kLanes <= n; i += V::kLanes) {
+    const auto difference = V::load(split.difference + i);
+    const auto reference = V::load(split.reference + i);
+    needed[0] = V::larger(difference, needed[0]);
+    for (std::size_t g = 1; g <= kLastGrid; ++g) {
+      needed[g] = V::larger(V::excess(difference, reference, limits.grid[g]), needed[g]);
     }
-    const __m256 quotient = _mm256_and_ps(_mm256_div_ps(difference, reference),
-                                          _mm256_cmp_ps(reference, zero, _CMP_GT_OQ));
-    relative = _mm256_max_ps(quotient, relative);
-    const __m256 excess = excess_of(difference, reference, limits.rtol);
-    worst = _mm256_max_ps(excess, worst);
-    const __m256 over = _mm256_cmp_ps(excess, _mm256_set1_ps(limits.atol), _CMP_GT_OQ);
-    beyond = _mm256_sub_epi32(beyond, _mm256_castps_si256(over));
+    relative = V::larger(V::quotient(difference, reference), relative);
+    const auto excess = V::excess(difference, reference, limits.rtol);
+    worst = V::larger(excess, worst);
+    beyond = _mm256_add_epi32(beyond, V::above(excess, limits.atol));
   }
-  for (std::size_t g = 0; g < kRtolGrid.size(); ++g) profile.needed[g] = largest_of(needed[g]);
-  profile.relative = largest_of(relative);
-  profile.worst = largest_of(worst);
-  profile.beyond = sum_of(beyond);
-  for (; i < n; ++i) profile_one(split.difference[i], split.reference[i], limits, profile);
-  return profile;
+  Profile<typename V::Real> result{};
+  for (std::size_t g = 0; g <= kLastGrid; ++g) result.needed[g] = largest_of(needed[g]);
+  result.relative = largest_of(relative);
+  result.worst = largest_of(worst);
+  result.beyond = sum_of(beyond);
+  for (; i < n; ++i) profile_one(split.difference[i], split.reference[i], limits, result);
+  return result;
 }
 
-Profile<double> profile_double(const Split<double>& split, std::size_t n,
-                               const Limits<double>& limits) {
-  Profile<double> profile{};
-  const __m256d zero = _mm256_setzero_pd();
-  __m256d needed[kRtolGrid.size()] = {zero, zero, zero, zero, zero, zero, zero, zero};
-  __m256d relative = zero;
-  __m256d worst = zero;
-  __m256i beyond = _mm256_setzero_si256();
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const __m256d difference = _mm256_load_pd(split.difference + i);
-    const __m256d reference = _mm256_load_pd(split.reference + i);
-    needed[0] = _mm256_max_pd(difference, needed[0]);
-    for (std::size_t g = 1; g < kRtolGrid.size(); ++g) {
-      needed[g] = _mm256_max_pd(excess_of(difference, reference, limits.grid[g]), needed[g]);
-    }
-    const __m256d quotient = _mm256_and_pd(_mm256_div_pd(difference, reference),
-                                           _mm256_cmp_pd(reference, zero, _CMP_GT_OQ));
-    relative = _mm256_max_pd(quotient, relative);
-    const __m256d excess = excess_of(difference, reference, limits.rtol);
-    worst = _mm256_max_pd(excess, worst);
-    const __m256d over = _mm256_cmp_pd(excess, _mm256_set1_pd(limits.atol), _CMP_GT_OQ);
-    beyond = _mm256_add_epi32(beyond, _mm256_srli_epi64(_mm256_castpd_si256(over), 63));
+// What a quick look gathers of differences and references.
+template <std::size_t kFirst, std::size_t kGrid, bool kExcess>
+struct QuickLanes {
+  __m256i difference = _mm256_setzero_si256();  // the largest; above all numbers where one is NaN
+  __m256 needed[kGrid - kFirst + 1];            // needed[kFirst] and on
+  __m256 relative = _mm256_setzero_ps();        // infinite where a reference is 0
+  __m256 excess = _mm256_setzero_ps();
+
+  QuickLanes() {
+    for (auto& lanes : needed) lanes = _mm256_setzero_ps();
   }
-  for (std::size_t g = 0; g < kRtolGrid.size(); ++g) profile.needed[g] = largest_of(needed[g]);
-  profile.relative = largest_of(relative);
-  profile.worst = largest_of(worst);
-  profile.beyond = sum_of(beyond);
-  for (; i < n; ++i) profile_one(split.difference[i], split.reference[i], limits, profile);
-  return profile;
+  // `a` and `b` are magnitudes of numbers with one sign.
+  void add(__m256 a, __m256 b, const Limits<float>& limits) {
+    const __m256 apart = _mm256_andnot_ps(_mm256_set1_ps(-0.0F), _mm256_sub_ps(a, b));
+    difference = _mm256_max_epi32(difference, _mm256_castps_si256(apart));
+    for (std::size_t g = kFirst; g <= kGrid; ++g) {
+      auto& lanes = needed[g - kFirst];
+      lanes = _mm256_max_ps(Floats::excess(apart, b, limits.grid[g]), lanes);
+    }
+    // Of 0 / 0, a NaN, max keeps its second operand.
+    relative = _mm256_max_ps(_mm256_div_ps(apart, b), relative);
+    if constexpr (kExcess) {
+      excess = _mm256_max_ps(Floats::excess(apart, b, limits.rtol), excess);
+    }
+  }
+  bool accept(const Accepted<float>& accepted, Profile<float>& profile) const {
+    const std::uint32_t largest = largest_of(difference);
+    profile.relative = largest_of(relative);
+    if (largest >= 0x7F800000 || !is_finite(profile.relative)) return false;
+    for (std::size_t g = 0; g < kFirst; ++g) profile.needed[g] = ieee::float_of(largest);
+    for (std::size_t g = kFirst; g <= kGrid; ++g) {
+      profile.needed[g] = largest_of(needed[g - kFirst]);
+    }
+    return profile.needed[kGrid] <= accepted.needed && largest_of(excess) <= accepted.excess;
+  }
+};
+
+// How the quick look reads a vector of codes. Under one sign codes are in the order of the numbers'
+// magnitudes, and their difference is the distance.
+struct QuickFloat32 {
+  using Code = std::uint32_t;
+  static constexpr std::size_t kFirst = kFirstGrid;
+  template <typename Lanes>
+  static void add(Lanes& lanes, __m256i a, __m256i b, const Limits<float>& limits) {
+    const __m256 sign = _mm256_set1_ps(-0.0F);
+    lanes.add(_mm256_andnot_ps(sign, _mm256_castsi256_ps(a)),
+              _mm256_andnot_ps(sign, _mm256_castsi256_ps(b)), limits);
+  }
+};
+struct QuickFloat16 {
+  using Code = std::uint16_t;
+  static constexpr std::size_t kFirst = kFirstCoarse;
+  template <typename Lanes>
+  static void add(Lanes& lanes, __m256i a, __m256i b, const Limits<float>& limits) {
+    const __m256i sign_off = _mm256_set1_epi16(0x7FFF);
+    const __m256i x = _mm256_and_si256(a, sign_off);
+    const __m256i y = _mm256_and_si256(b, sign_off);
+    lanes.add(_mm256_cvtph_ps(_mm256_castsi256_si128(x)),
+              _mm256_cvtph_ps(_mm256_castsi256_si128(y)), limits);
+    lanes.add(_mm256_cvtph_ps(_mm256_extracti128_si256(x, 1)),
+              _mm256_cvtph_ps(_mm256_extracti128_si256(y, 1)), limits);
+  }
+};
+struct QuickBFloat16 {
+  using Code = std::uint16_t;
+  static constexpr std::size_t kFirst = kFirstCoarse;
+  // A bfloat16 is the high half of a float: the odd codes are in place, the even ones are shifted
+  // there. The order of the pairs does not matter.
+  template <typename Lanes>
+  static void add(Lanes& lanes, __m256i a, __m256i b, const Limits<float>& limits) {
+    const __m256i odd = _mm256_set1_epi32(0x7FFF0000);
+    const auto even = [&](__m256i codes) {
+      return _mm256_castsi256_ps(_mm256_and_si256(_mm256_slli_epi32(codes, 16), odd));
+    };
+    lanes.add(_mm256_castsi256_ps(_mm256_and_si256(a, odd)),
+              _mm256_castsi256_ps(_mm256_and_si256(b, odd)), limits);
+    lanes.add(even(a), even(b), limits);
+  }
+};
+
+template <typename Format, std::size_t kGrid, bool kExcess>
+bool quick(const std::byte* left, const std::byte* right, const Accepted<float>& accepted,
+           Split<float>& split, Profile<float>& profile) {
+  using Code = typename Format::Code;
+  QuickLanes<Format::kFirst, kGrid, kExcess> lanes;
+  Distances<Code> distances;
+  __m256i unlike = _mm256_setzero_si256();
+  __m256i largest = _mm256_setzero_si256();
+  for (std::size_t i = 0; i < kBlockOf<Code>; i += 32 / sizeof(Code)) {
+    const __m256i a = load_vector(left + i * sizeof(Code));
+    const __m256i b = load_vector(right + i * sizeof(Code));
+    prefetch(left + i * sizeof(Code));
+    prefetch(right + i * sizeof(Code));
+    unlike = _mm256_or_si256(unlike, _mm256_xor_si256(a, b));
+    const __m256i distance = distance_of(a, b, Code{});
+    store_vector(distances.value + i, distance);
+    largest = larger_lanes(largest, distance, Code{});
+    Format::add(lanes, a, b, accepted.limits);
+  }
+  const __m256i sign =
+      sizeof(Code) == 2 ? _mm256_set1_epi16(-0x8000) : _mm256_set1_epi32(-0x7FFFFFFF - 1);
+  if (_mm256_testz_si256(unlike, sign) == 0 || !lanes.accept(accepted, profile)) return false;
+  const std::uint64_t before = split.buckets[0];
+  distances.count(kBlockOf<Code>, largest, split.buckets);
+  split.bit_equal += split.buckets[0] - before;  // of one sign, equal numbers are equal bits
+  return true;
 }
 
-// Distances below 2^kBits: counts those of at least 2^k for every k; buckets are the differences.
-template <int kBits>
-std::size_t near_histogram(const std::uint32_t* ulps, std::size_t n, std::uint64_t* buckets) {
-  __m256i at_least[kBits];
-  for (auto& counts : at_least) counts = _mm256_setzero_si256();
-  std::size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const __m256i distance = _mm256_load_si256(reinterpret_cast<const __m256i*>(ulps + i));
-    for (int k = 0; k < kBits; ++k) {
-      const __m256i over = _mm256_cmpgt_epi32(distance, _mm256_set1_epi32((1 << k) - 1));
-      at_least[k] = _mm256_sub_epi32(at_least[k], over);
-    }
-  }
-  std::uint64_t more = i;
-  for (int k = 0; k < kBits; ++k) {
-    const std::uint64_t count = sum_of(at_least[k]);
-    buckets[k] += more - count;
-    more = count;
-  }
-  buckets[kBits] += more;
-  return i;
+template <typename Format>
+constexpr QuickLoops<float> quick_loops() {
+  return []<std::size_t... kP>(std::index_sequence<kP...>) {
+    QuickLoops<float> loops{};
+    ((loops.grid_alone[Format::kFirst + kP] = quick<Format, Format::kFirst + kP, false>), ...);
+    ((loops.with_excess[Format::kFirst + kP] = quick<Format, Format::kFirst + kP, true>), ...);
+    return loops;
+  }(std::make_index_sequence<kRtolGrid.size() - Format::kFirst>{});
 }
-
-void histogram(const std::uint32_t* ulps, std::size_t n, std::uint32_t largest,
-               std::uint64_t* buckets) {
-  std::size_t i = 0;
-  if (largest < 4) {
-    i = near_histogram<2>(ulps, n, buckets);
-  } else if (largest < 64) {
-    i = near_histogram<6>(ulps, n, buckets);
-  } else {
-    // Four tables, so that an increment need not wait for the one before.
-    std::uint32_t table[4][kUlpBuckets] = {};
-    for (; i + 4 <= n; i += 4) {
-      for (std::size_t k = 0; k < 4; ++k) ++table[k][ulp_bucket(ulps[i + k])];
-    }
-    for (std::size_t b = 0; b < kUlpBuckets; ++b) {
-      buckets[b] += table[0][b] + table[1][b] + table[2][b] + table[3][b];
-    }
-  }
-  for (; i < n; ++i) ++buckets[ulp_bucket(ulps[i])];
-}
+constexpr QuickLoops<float> kQuickFloat16 = quick_loops<QuickFloat16>();
+constexpr QuickLoops<float> kQuickBFloat16 = quick_loops<QuickBFloat16>();
+constexpr QuickLoops<float> kQuickFloat32 = quick_loops<QuickFloat32>();
 
 }  // namespace
 
@@ -348,9 +501,11 @@ const MeasureKernels& avx2_measure_kernels() {
       .equal_bfloat16 = plain_equal<NanInSixteenBits<BFloat16>>,
       .equal_float32 = plain_equal<NanInFloat32>,
       .equal_float64 = plain_equal<NanInFloat64>,
-      .profile_float = profile_float,
-      .profile_double = profile_double,
-      .histogram = histogram,
+      .profile_float = profile<Floats>,
+      .profile_double = profile<Doubles>,
+      .quick_float16 = &kQuickFloat16,
+      .quick_bfloat16 = &kQuickBFloat16,
+      .quick_float32 = &kQuickFloat32,
   };
   return kernels;
 }

@@ -35,14 +35,14 @@ bool special_values_agree(const Measurement& m) {
 }
 
 double atol_sufficient(const Measurement& measurement, double rtol) {
+  if (!(rtol >= 0)) return std::numeric_limits<double>::infinity();
   const auto& needed = measurement.atol_needed;
   const auto* const above = std::upper_bound(kRtolGrid.begin(), kRtolGrid.end(), rtol);
-  if (above == kRtolGrid.begin()) return std::numeric_limits<double>::infinity();  // below 0, NaN
   const auto right = static_cast<std::size_t>(above - kRtolGrid.begin());
   const std::size_t left = right - 1;
-  if (right == kRtolGrid.size() || rtol == kRtolGrid[left]) return needed[left];
+  if (right == kRtolGrid.size() || needed[left] == needed[right]) return needed[left];
   const double share = (rtol - kRtolGrid[left]) / (kRtolGrid[right] - kRtolGrid[left]);
-  return needed[left] * (1 - share) + needed[right] * share;
+  return needed[left] + share * (needed[right] - needed[left]);
 }
 
 bool agrees(const Measurement& measurement, Tolerance tolerance) {

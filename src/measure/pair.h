@@ -37,7 +37,14 @@ ASSAY_HD std::uint32_t clipped(std::uint64_t ulps) {
 }
 
 // The bucket of a measurement's ULP histogram: the number of bits of the distance.
-ASSAY_HD int ulp_bucket(std::uint32_t ulps) { return ulps == 0 ? 0 : 32 - __builtin_clz(ulps); }
+ASSAY_HD int ulp_bucket(std::uint32_t ulps) {
+  const std::uint64_t above = 2 * std::uint64_t{ulps} + 1;
+#ifdef __CUDA_ARCH__
+  return 63 - __clzll(static_cast<long long>(above));
+#else
+  return 63 - __builtin_clzll(above);
+#endif
+}
 
 ASSAY_HD float magnitude(float value) { return ieee::float_of(ieee::bits_of(value) & 0x7FFFFFFF); }
 ASSAY_HD double magnitude(double value) {
@@ -84,18 +91,27 @@ ASSAY_HD PairKind kind_of(Real a, Real b) {
   return a == b ? PairKind::inf_agree : PairKind::inf_disagree;
 }
 
-// The length of (x, y) for x, y ≥ 0 without overflow on the way; IEEE operations alone, so that
-// host and CUDA agree. Exact along the axes.
-ASSAY_HD double modulus(double x, double y) {
-  const double longer = ieee::larger(x, y);
-  const double shorter = ieee::smaller(x, y);
-  if (shorter == 0 || !is_finite(longer)) return longer;
-  const double ratio = ieee::div(shorter, longer);
+ASSAY_HD double square_root(double value) {
 #ifdef __CUDA_ARCH__
-  return ieee::mul(longer, __dsqrt_rn(ieee::fused(ratio, ratio, 1.0)));
+  return __dsqrt_rn(value);
 #else
-  return ieee::mul(longer, __builtin_sqrt(ieee::fused(ratio, ratio, 1.0)));
+  return __builtin_sqrt(value);
 #endif
+}
+
+// The length of (x, y) for x, y ≥ 0, of IEEE operations alone, so that host and CUDA agree. Parts
+// of T = float cannot overflow in double; those of double are scaled first. Exact along the axes.
+template <typename T>
+ASSAY_HD double modulus(double x, double y) {
+  if constexpr (std::is_same_v<T, float>) {
+    return square_root(ieee::fused(x, x, ieee::mul(y, y)));
+  } else {
+    const double longer = ieee::larger(x, y);
+    const double shorter = ieee::smaller(x, y);
+    if (shorter == 0 || !is_finite(longer)) return longer;
+    const double ratio = ieee::div(shorter, longer);
+    return ieee::mul(longer, square_root(ieee::fused(ratio, ratio, 1.0)));
+  }
 }
 
 template <typename T>
@@ -104,11 +120,11 @@ ASSAY_HD Pair<double> compare(Complex<T> a, Complex<T> b) {
   const auto imaginary_kind = kind_of(a.imaginary, b.imaginary);
   Pair<double> pair;
   if (real_kind == PairKind::finite && imaginary_kind == PairKind::finite) {
-    pair.difference = modulus(
+    pair.difference = modulus<T>(
         magnitude(ieee::sub(static_cast<double>(a.real), static_cast<double>(b.real))),
         magnitude(ieee::sub(static_cast<double>(a.imaginary), static_cast<double>(b.imaginary))));
-    pair.reference = modulus(magnitude(static_cast<double>(b.real)),
-                             magnitude(static_cast<double>(b.imaginary)));
+    pair.reference = modulus<T>(magnitude(static_cast<double>(b.real)),
+                                magnitude(static_cast<double>(b.imaginary)));
     pair.ulps = clipped(ieee::larger(distance(place_of(a.real), place_of(b.real)),
                                      distance(place_of(a.imaginary), place_of(b.imaginary))));
     return pair;

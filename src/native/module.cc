@@ -32,7 +32,7 @@ struct ModuleState {
   FillKey key;
   Case parsed;
   PythonTypes types;
-  std::vector<std::uint64_t> checksums;
+  std::vector<Filling> fillings;
   flatbuffers::FlatBufferBuilder builder;
   std::int64_t resident_kb = 0;
 };
@@ -90,11 +90,11 @@ PyObject* next_job(PyObject* module, PyObject*) {
   if (!*job) return none();
   state.job = **job;
   state.key = {state.job.setting->seed(), state.job.id, 0};
-  state.checksums.clear();
+  state.fillings.clear();
   if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
-  state.checksums.assign(state.parsed.tensor_count(), 0);
+  state.fillings.resize(state.parsed.tensor_count());
   PythonCall call = to_python(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
   if (!call.args || !call.kwargs || !api) return nullptr;
@@ -123,9 +123,10 @@ struct Target {
   }
 };
 
-void record_checksum(ModuleState& state, const Target& target) {
-  if (target.tensor < state.checksums.size()) {
-    state.checksums[target.tensor] = checksum(target.memory());
+void record_filling(ModuleState& state, const Target& target, const FillRule& rule,
+                    std::vector<double> literal = {}) {
+  if (target.tensor < state.fillings.size()) {
+    state.fillings[target.tensor] = {rule, std::move(literal), checksum(target.memory())};
   }
 }
 
@@ -147,7 +148,7 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   FillKey key = state.key;
   key.tensor = target.tensor;
   fill(rule, key, target.type(), target.memory());
-  record_checksum(state, target);
+  record_filling(state, target, rule);
   return none();
 }
 
@@ -162,6 +163,7 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   if (!target.valid()) return raise(Error{"fill_literal: bad dtype or count"});
   ModuleState& state = state_of(module);
   const std::size_t size = size_of(target.type());
+  std::vector<double> literal;
   for (Py_ssize_t i = 0; i < target.count; ++i) {
     const Ref value(PySequence_GetItem(values, i));
     if (!value) return nullptr;
@@ -169,8 +171,9 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
     if (PyErr_Occurred() != nullptr) return nullptr;
     fill({FillKind::constant, number, number, 0}, state.key, target.type(),
          target.memory().subspan(static_cast<std::size_t>(i) * size, size));
+    literal.push_back(number);
   }
-  record_checksum(state, target);
+  record_filling(state, target, {}, std::move(literal));
   return none();
 }
 
@@ -219,7 +222,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   parts.phase = {phase, static_cast<std::size_t>(phase_size)};
   parts.error = {error, static_cast<std::size_t>(error_size)};
   parts.differentiable = differentiable != 0;
-  parts.inputs = state.checksums;
+  parts.inputs = state.fillings;
   const std::int64_t now_kb = resident_kb();
   parts.resident_kb = static_cast<std::uint64_t>(now_kb);
   parts.grown_kb = now_kb - state.resident_kb;

@@ -111,6 +111,19 @@ Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
   return builder.CreateVector(built);
 }
 
+Offset<flatbuffers::Vector<Offset<wire::Filling>>> build_fillings(std::span<const Filling> fillings,
+                                                                  FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Filling>> built;
+  for (const Filling& filling : fillings) {
+    const auto literal = filling.literal.empty() ? Offset<flatbuffers::Vector<double>>()
+                                                 : builder.CreateVector(filling.literal);
+    built.push_back(wire::CreateFilling(builder, static_cast<std::uint8_t>(filling.rule.kind),
+                                        filling.rule.low, filling.rule.high, filling.rule.extent,
+                                        literal, filling.checksum));
+  }
+  return builder.CreateVector(built);
+}
+
 }  // namespace
 
 bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
@@ -123,7 +136,7 @@ bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
 
   const auto phase = builder.CreateString(parts.phase.data(), parts.phase.size());
   const auto error = builder.CreateString(parts.error.data(), parts.error.size());
-  const auto inputs = builder.CreateVector(parts.inputs);
+  const auto inputs = build_fillings(parts.inputs, builder);
   const auto times = builder.CreateVector(nanoseconds);
   builder.Finish(wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error,
                                    inputs, outputs, gradients, parts.differentiable, times,

@@ -3,13 +3,22 @@
 // wire::Reply from what assay.lane hands to reply().
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "fill/fill.h"
 #include "native/python.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 
 namespace assay::native {
+
+// How one tensor of the case was filled; `literal` stands instead of the rule where it has values.
+struct Filling {
+  FillRule rule;
+  std::vector<double> literal;
+  std::uint64_t checksum = 0;
+};
 
 struct ReplyParts {
   std::uint32_t index = 0;
@@ -20,7 +29,7 @@ struct ReplyParts {
   PyObject* gradients = nullptr;    // likewise
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
-  std::vector<std::uint64_t> inputs;
+  std::span<const Filling> inputs;
   std::uint64_t resident_kb = 0;
   std::int64_t grown_kb = 0;
 };

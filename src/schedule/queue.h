@@ -44,6 +44,9 @@ class Queue {
   // A case of a lease has ended, or its slot died: its memory is free again.
   void release(std::uint64_t bytes);
 
+  // Whether the next lease is a case that has lost a slot before, which wants a slot for itself.
+  bool next_is_suspect() const { return !again_.empty() && again_.front().losses > 0; }
+
   bool empty() const { return cases_.empty() && again_.empty(); }
   std::size_t size() const { return cases_.size() + again_.size(); }
 

@@ -86,6 +86,8 @@ Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
     }
   }
   trace.steps = std::move(survey.steps);
+  const std::vector<Slice> steps = step_slices(trace.steps, trace.strings);
+  trace.slices.insert(trace.slices.end(), steps.begin(), steps.end());
   trace.files = std::move(survey.files);
   trace.notes = std::move(survey.notes);
   trace.sort();

@@ -49,12 +49,9 @@ Verdict dead(const wire::LaneRecord& lane) {
   if (lane.status() == wire::Status::timed_out) {
     return of_lane(Outcome::timeout, lane, fmt::format("the {} lane ran out of time", who));
   }
-  if (lane.exit_signal() == SIGKILL) {
-    // We did not send it: the kernel's out-of-memory killer did (lanes are its first choice).
+  if (lane.exit_signal() == SIGKILL && lane.oom_killed()) {
     return of_lane(Outcome::oom, lane,
-                   fmt::format("the {} lane was killed (SIGKILL), as the kernel does when memory "
-                               "runs out",
-                               who));
+                   fmt::format("the kernel ran out of memory and killed the {} lane", who));
   }
   return of_lane(Outcome::crash, lane,
                  lane.exit_signal() != 0
@@ -112,13 +109,24 @@ bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* refe
   return false;
 }
 
+// A lane that computed the result and then could not differentiate: its outputs are there.
+bool only_backward(const wire::LaneRecord& lane) {
+  const flatbuffers::String* phase = lane.phase();
+  return phase != nullptr && phase->string_view() == "backward";
+}
+
+bool has_outputs(const wire::LaneRecord& lane) {
+  return lane.status() == wire::Status::ok || only_backward(lane);
+}
+
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
   const auto* left = test.inputs();
   const auto* right = reference.inputs();
-  const std::size_t left_size = left == nullptr ? 0 : left->size();
-  const std::size_t right_size = right == nullptr ? 0 : right->size();
-  return left_size == right_size &&
-         (left_size == 0 || std::equal(left->begin(), left->end(), right->begin()));
+  if (left == nullptr || right == nullptr) return left == right;
+  return std::equal(left->begin(), left->end(), right->begin(), right->end(),
+                    [](const wire::Filling* a, const wire::Filling* b) {
+                      return a->checksum() == b->checksum();
+                    });
 }
 
 std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
@@ -231,24 +239,28 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
   }
 }
 
+bool killed(const wire::LaneRecord* lane) {
+  return lane != nullptr && lane->status() == wire::Status::crashed &&
+         lane->exit_signal() == SIGKILL && !lane->oom_killed();
+}
+
 void flag_leaks(const wire::Record& record, Verdict& verdict) {
   for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
     if (lane != nullptr && lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
   }
 }
 
-}  // namespace
-
-Verdict judge(const wire::Record& record, const Policy& policy, Mode mode) {
+Verdict judge_lanes_and_results(const wire::Record& record, const Policy& policy, Mode mode) {
+  const wire::LaneRecord& test = *record.test();
+  const wire::LaneRecord* reference = record.reference();
   Verdict verdict;
-  flag_leaks(record, verdict);
-  const std::uint8_t flags = verdict.flags;
-  if (decided_by_lanes(*record.test(), record.reference(), verdict)) {
-    verdict.flags = flags;
+  const bool comparable = mode != Mode::alone && reference != nullptr && has_outputs(test) &&
+                          has_outputs(*reference);
+  if (!comparable) {
+    (void)decided_by_lanes(test, reference, verdict);
     return verdict;
   }
-  if (mode == Mode::alone || record.reference() == nullptr) return verdict;
-  if (!same_inputs(*record.test(), *record.reference())) {
+  if (!same_inputs(test, *reference)) {
     verdict.outcome = Outcome::invalid;
     verdict.message = "the lanes did not have the same inputs; its value rule is not a pure function";
     return verdict;
@@ -257,8 +269,23 @@ Verdict judge(const wire::Record& record, const Policy& policy, Mode mode) {
   judge_results(record.gradients(), true, policy, record, mode, verdict);
   if (verdict.mismatch != 0) {
     verdict.outcome = mode == Mode::stable ? Outcome::unstable : Outcome::mismatch;
+  } else if (decided_by_lanes(test, reference, verdict) && verdict.outcome == Outcome::rejected) {
+    // The results agree, and so do the lanes that they cannot be differentiated.
+    verdict.outcome = Outcome::pass;
   }
   return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const wire::Record& record, const Policy& policy, Mode mode) {
+  Verdict verdict = judge_lanes_and_results(record, policy, mode);
+  flag_leaks(record, verdict);
+  return verdict;
+}
+
+bool killed_from_outside(const wire::Record& record) {
+  return killed(record.test()) || killed(record.reference());
 }
 
 std::string describe_mismatch(std::uint8_t kinds) {

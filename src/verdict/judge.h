@@ -29,4 +29,8 @@ enum class Mode {
 
 Verdict judge(const wire::Record& record, const Policy& policy, Mode mode);
 
+// A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
+// else did, which says nothing of the case.
+bool killed_from_outside(const wire::Record& record);
+
 }  // namespace assay

@@ -14,7 +14,9 @@
 
 namespace {
 
-bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+bool starts(std::string_view text, std::string_view with) {
+  return text.substr(0, with.size()) == with;
+}
 
 void make_file(const std::string& path, std::size_t bytes) {
   const auto folder = std::filesystem::path(path).parent_path();
@@ -48,14 +50,17 @@ void flood(long megabytes) {
 int main(int argc, char** argv) {
   std::string save = ".";
   for (int i = 1; i < argc; ++i) {
+    if (starts(argv[i], "--out=")) save = argv[i] + 6;
+  }
+  for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const std::string value = word.substr(word.find('=') + 1);
-    if (starts(word, "--out=")) save = value;
     if (starts(word, "say=")) std::printf("%s\n", value.c_str());
     if (starts(word, "make=")) make_file(save + "/" + value, 100);
     if (starts(word, "exit=")) return std::atoi(value.c_str());
     if (starts(word, "flood=")) flood(std::atol(value.c_str()));
-    if (starts(word, "fill=")) make_file(save + "/big", static_cast<std::size_t>(std::atol(value.c_str())) << 20);
+    if (starts(word, "fill="))
+      make_file(save + "/big", static_cast<std::size_t>(std::atol(value.c_str())) << 20);
     if (starts(word, "env=")) {
       const char* found = std::getenv(value.c_str());
       std::printf("%s=%s\n", value.c_str(), found != nullptr ? found : "(unset)");

@@ -19,7 +19,7 @@ inline std::filesystem::path tipc_material() {
   return std::filesystem::exists(tipc / "cases") ? tipc : std::filesystem::path();
 }
 
-#define ASSAY_NEED_TIPC(name)                       \
+#define ASSAY_NEED_TIPC(name)                         \
   const std::filesystem::path name = tipc_material(); \
   if (name.empty()) GTEST_SKIP() << "needs the TIPC material (ASSAY_SHARED)"
 

@@ -1,7 +1,7 @@
-// The same argv as the bash. Where the material has the bash script of a kind, the script itself is run
-// with a stand-in interpreter that records what it is called with, and the two lists must be equal.
-// For the 51-line layout, whose script the material lacks, the expectations are LAYOUTS.md's rules
-// worked out by hand.
+// The same argv as the bash. Where the material has the bash script of a kind, the script itself is
+// run with a stand-in interpreter that records what it is called with, and the two lists must be
+// equal. For the 51-line layout, whose script the material lacks, the expectations are LAYOUTS.md's
+// rules worked out by hand.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,7 +116,8 @@ TEST(Parity, TrainInferHasTheBashsArgv) {
     }
     const std::string text = with_fake_python(slurp(file));
     for (const char* mode : kShortModes) {
-      EXPECT_EQ(calls_of(plan_of(text, mode)), bash.run("test_train_inference_python.sh", text, mode))
+      EXPECT_EQ(calls_of(plan_of(text, mode)),
+                bash.run("test_train_inference_python.sh", text, mode))
           << file << " " << mode;
       ++compared;
     }
@@ -140,11 +141,12 @@ TEST(Parity, BlankLinesAndCarriageReturnsGiveThePlainFilesArgv) {
 // One GPU on each of two machines: the bash, which counts letters, forgets to launch on both.
 TEST(Parity, OneGpuOnEachOfTwoMachinesIsLaunchedOnBoth) {
   ASSAY_NEED_TIPC(tipc);
-  const Plan plan = plan_of(slurp(tipc / "cases/c16_fleet_one_gpu_each.txt"), "lite_train_lite_infer");
+  const Plan plan =
+      plan_of(slurp(tipc / "cases/c16_fleet_one_gpu_each.txt"), "lite_train_lite_infer");
   EXPECT_THAT(plan.stages.front().argv,
               ::testing::ElementsAre(
-                  "./fakepy", "-m", "paddle.distributed.launch", "--ips=10.0.0.1,10.0.0.2", "--gpus=0",
-                  "train.py",
+                  "./fakepy", "-m", "paddle.distributed.launch", "--ips=10.0.0.1,10.0.0.2",
+                  "--gpus=0", "train.py",
                   "--output-dir=./test_tipc/output/mobilenet_v3_small/lite_train_lite_infer/"
                   "norm_train_gpus_0_autocast_False_nodes_2.log",
                   "--epochs=5", "--batch-size=4"));
@@ -159,7 +161,8 @@ TEST(Parity, InjectionsStayPlainWords) {
   ASSERT_GE(argv.size(), 3U);
   EXPECT_EQ(std::vector<std::string>(argv.end() - 3, argv.end()),
             (std::vector<std::string>{"--benchmark=True;", "touch", "INJ_BENCH"}));
-  const Plan substitution = plan_of(slurp(tipc / "cases/c25_inject_cmdsub.txt"), "lite_train_lite_infer");
+  const Plan substitution =
+      plan_of(slurp(tipc / "cases/c25_inject_cmdsub.txt"), "lite_train_lite_infer");
   EXPECT_EQ(substitution.stages.front().argv[2],
             "--output-dir=./test_tipc/output/m$(touch${IFS}INJ_NAME)/lite_train_lite_infer/"
             "norm_train_gpus_-1_autocast_False_nodes_1.log");
@@ -168,8 +171,9 @@ TEST(Parity, InjectionsStayPlainWords) {
 TEST(Parity, OnnxHasTheBashsArgv) {
   ASSAY_NEED_TIPC(tipc);
   BashProject bash(tipc);
-  std::string text = with_fake_python(
-      slurp(tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/paddle2onnx_infer_python.txt"));
+  std::string text = with_fake_python(slurp(
+      tipc /
+      "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/paddle2onnx_infer_python.txt"));
   text.replace(text.find("2onnx: paddle2onnx"), 18, "2onnx: ./fakepy p2o");
   EXPECT_EQ(calls_of(plan_of(text, "paddle2onnx_infer")),
             bash.run("test_paddle2onnx.sh", text, "paddle2onnx_infer"));
@@ -179,8 +183,8 @@ TEST(Parity, OnnxHasTheBashsArgv) {
 TEST(Parity, QuantisationAfterTrainingInfersLikeTheBash) {
   ASSAY_NEED_TIPC(tipc);
   BashProject bash(tipc);
-  const std::string text = with_fake_python(
-      slurp(tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/train_ptq_infer_python.txt"));
+  const std::string text = with_fake_python(slurp(
+      tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/train_ptq_infer_python.txt"));
   const Argvs ours = calls_of(plan_of(text, "whole_infer"));
   ASSERT_EQ(ours.size(), 3U);
   EXPECT_EQ(Argvs(ours.begin() + 1, ours.end()),
@@ -209,8 +213,8 @@ TEST(LongLayout, TrainsExportsAndInfersByTheRules) {
   const std::string config = "configs/det/ch_ppocr_v2.0/ch_det_mv3_db_v2.0.yml";
   EXPECT_EQ(plan.stages[4].argv,
             (std::vector<std::string>{
-                "python3.7", "-m", "paddle.distributed.launch", "--gpus=0,1", "tools/train.py", "-c",
-                config, "-o",
+                "python3.7", "-m", "paddle.distributed.launch", "--gpus=0,1", "tools/train.py",
+                "-c", config, "-o",
                 "Global.pretrained_model=./pretrain_models/MobileNetV3_large_x0_5_pretrained",
                 "Global.print_batch_step=1", "Train.loader.shuffle=false", "Global.use_gpu=True",
                 "Global.save_model_dir=" + cell, "Global.epoch_num=100",
@@ -225,12 +229,13 @@ TEST(LongLayout, TrainsExportsAndInfersByTheRules) {
                 "--precision=fp32", "--det_model_dir=" + cell, "--rec_batch_num=1",
                 "--image_dir=./train_data/icdar2015/text_localization/ch4_test_images/",
                 "--benchmark=True"}));
-  EXPECT_EQ(plan.stages[7].argv,
-            (std::vector<std::string>{
-                "python3.7", "tools/infer/predict_det.py", "--use_gpu=False", "--enable_mkldnn=False",
-                "--cpu_threads=1", "--det_model_dir=" + cell, "--rec_batch_num=1",
-                "--image_dir=./train_data/icdar2015/text_localization/ch4_test_images/",
-                "--benchmark=True", "--precision=fp32"}));
+  EXPECT_EQ(
+      plan.stages[7].argv,
+      (std::vector<std::string>{
+          "python3.7", "tools/infer/predict_det.py", "--use_gpu=False", "--enable_mkldnn=False",
+          "--cpu_threads=1", "--det_model_dir=" + cell, "--rec_batch_num=1",
+          "--image_dir=./train_data/icdar2015/text_localization/ch4_test_images/",
+          "--benchmark=True", "--precision=fp32"}));
   EXPECT_EQ(plan.stages[4].environment, std::vector<std::string>{"CUDA_VISIBLE_DEVICES=0,1"});
   EXPECT_EQ(plan.stages[5].environment, std::vector<std::string>{"CUDA_VISIBLE_DEVICES=0"});
 }
@@ -250,13 +255,13 @@ TEST(LongLayout, SeveralMachinesPutPretrainedBeforeEpochs) {
                 "Global.save_model_dir=./test_tipc/output/ch_ppocr_mobile_v2_0_det/"
                 "lite_train_lite_infer/norm_train_gpus_0,1_autocast_amp_nodes_2",
                 "Global.pretrained_model=./p", "Global.epoch_num=100", "Global.auto_cast=amp",
-                "Train.loader.batch_size_per_card=2", "Global.use_amp=True", "Global.scale_loss=1024.0",
-                "Global.use_dynamic_loss_scaling=True"}));
+                "Train.loader.batch_size_per_card=2", "Global.use_amp=True",
+                "Global.scale_loss=1024.0", "Global.use_dynamic_loss_scaling=True"}));
 }
 
-// The skips of the matrix, counted by hand: CPU 2 mkldnn × 2 threads × 2 batches × 3 precisions less
-// (mkldnn False, fp16), 4 cells; GPU 2 TensorRT × 3 precisions × 2 batches less int8 (4 cells) and,
-// with TensorRT False, fp16 (2 cells).
+// The skips of the matrix, counted by hand: CPU 2 mkldnn × 2 threads × 2 batches × 3 precisions
+// less (mkldnn False, fp16), 4 cells; GPU 2 TensorRT × 3 precisions × 2 batches less int8 (4 cells)
+// and, with TensorRT False, fp16 (2 cells).
 TEST(LongLayout, LeavesOutTheCellsThatMakeNoSense) {
   ASSAY_NEED_TIPC(tipc);
   std::string text = slurp(tipc / "params_ocr/det_train_infer_python.txt");
@@ -279,7 +284,7 @@ TEST(LongLayout, LeavesOutTheCellsThatMakeNoSense) {
   EXPECT_EQ(count(plain, "infer_gpu"), 12 - 4 - 2);
   swap("infer_quant:False", "infer_quant:True");
   const Plan quantised = plan_of(text, "whole_infer");
-  EXPECT_EQ(count(quantised, "infer_cpu"), 8);  // int8 only
+  EXPECT_EQ(count(quantised, "infer_cpu"), 8);           // int8 only
   EXPECT_EQ(count(quantised, "infer_gpu"), 12 - 2 - 2);  // without TensorRT no fp16, no int8
 }
 
@@ -302,12 +307,12 @@ TEST(LongLayout, EachTrainerRunsItsOwnCommandsAndPactIsQuantised) {
   // distill_train's command is null: no cell of it.
   const std::string tail = "_gpus_-1_autocast_null_nodes_1/";
   const std::string infer = "infer_cpu_usemkldnn_False_threads_1_precision_";
-  EXPECT_THAT(names, ::testing::ElementsAre(
-                         "norm_train" + tail + "train", "norm_train" + tail + "export",
-                         "norm_train" + tail + infer + "fp32_batchsize_1",
-                         "norm_train" + tail + infer + "int8_batchsize_1", "pact_train" + tail + "train",
-                         "pact_train" + tail + "export",
-                         "pact_train" + tail + infer + "int8_batchsize_1"));
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("norm_train" + tail + "train", "norm_train" + tail + "export",
+                                     "norm_train" + tail + infer + "fp32_batchsize_1",
+                                     "norm_train" + tail + infer + "int8_batchsize_1",
+                                     "pact_train" + tail + "train", "pact_train" + tail + "export",
+                                     "pact_train" + tail + infer + "int8_batchsize_1"));
   EXPECT_EQ(plan.stages[5].argv[1], "quant_export.py");
 }
 
@@ -326,12 +331,12 @@ TEST(OtherKinds, ArePlannedWithTheToolThatTheyNeed) {
   const Plan serving = long_plan(tipc, "rec_serving_python.txt", "serving_infer");
   EXPECT_EQ(serving.stages.front().needs_module, "paddle_serving_client");
   EXPECT_EQ(serving.stages.front().argv,
-            (std::vector<std::string>{
-                "python3.7", "-m", "paddle_serving_client.convert",
-                "--dirname=./inference/ch_PP-OCRv3_rec_infer/", "--model_filename=inference.pdmodel",
-                "--params_filename=inference.pdiparams",
-                "--serving_server=./deploy/pdserving/ppocr_rec_v3_serving/",
-                "--serving_client=./deploy/pdserving/ppocr_rec_v3_client/"}));
+            (std::vector<std::string>{"python3.7", "-m", "paddle_serving_client.convert",
+                                      "--dirname=./inference/ch_PP-OCRv3_rec_infer/",
+                                      "--model_filename=inference.pdmodel",
+                                      "--params_filename=inference.pdiparams",
+                                      "--serving_server=./deploy/pdserving/ppocr_rec_v3_serving/",
+                                      "--serving_client=./deploy/pdserving/ppocr_rec_v3_client/"}));
   const Plan cpp = long_plan(tipc, "rec_infer_cpp.txt", "cpp_infer");
   // GPU: trt False (fp32), trt True (fp32, fp16); CPU: mkldnn 2 × threads 2, fp32 always.
   EXPECT_EQ(cpp.stages.size(), 3U + 4U);
@@ -371,7 +376,8 @@ TEST(Plans, AFilterKeepsWhatItNeeds) {
 
 TEST(Plans, AModeThatTheFileDoesNotNameIsToldOf) {
   ASSAY_NEED_TIPC(tipc);
-  const Plan plan = plan_of(slurp(tipc / "cases/c05_mode_absent_epochs.txt"), "lite_train_lite_infer");
+  const Plan plan =
+      plan_of(slurp(tipc / "cases/c05_mode_absent_epochs.txt"), "lite_train_lite_infer");
   ASSERT_EQ(plan.warnings.size(), 1U);
   EXPECT_THAT(plan.warnings.front(), ::testing::HasSubstr("`--epochs` has no value for"));
 }
@@ -382,9 +388,11 @@ TEST(Plans, TheStatusLineIsTheBashs) {
   std::string text = slurp(tipc / "cases/c00_good.txt");
   text.replace(text.find("python:./fakepy"), 15, "python:python");
   const Plan plan = plan_of(text, "lite_train_lite_infer");
-  const std::vector<std::string> real = split_list(slurp(tipc / "logs/fleet_nodeA_results.log"), '\n');
+  const std::vector<std::string> real =
+      split_list(slurp(tipc / "logs/fleet_nodeA_results.log"), '\n');
   std::string wanted = real.at(1);  // the eval of a fleet_train; ours is the same for norm_train
-  for (std::size_t at = 0; (at = wanted.find("fleet_train_gpus_0,1_autocast_False_nodes_2")) != std::string::npos;) {
+  for (std::size_t at = 0;
+       (at = wanted.find("fleet_train_gpus_0,1_autocast_False_nodes_2")) != std::string::npos;) {
     wanted.replace(at, 43, "norm_train_gpus_-1_autocast_False_nodes_1");
   }
   EXPECT_EQ(status_line(plan, plan.stages[1], true), wanted);

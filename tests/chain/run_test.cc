@@ -25,12 +25,13 @@ constexpr const char* kCell = "norm_train_gpus_-1_autocast_False_nodes_1";
 
 // States of the latest run's stages, by the store.
 std::vector<std::string> states(const Project& project) {
-  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::read_only);
+  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::existing);
   EXPECT_TRUE(store) << (store ? "" : store.error().message);
   std::vector<std::string> list;
   if (!store) return list;
   const auto runs = store->runs();
-  for (const StoredStage& stage : *store->stages(runs->back().id)) list.push_back(stage.state);
+  const auto stages = store->stages(runs->back().id);
+  for (const StoredStage& stage : *stages) list.push_back(stage.state);
   return list;
 }
 
@@ -58,11 +59,12 @@ TEST(Run, AGoodChainPassesAndSaysSoEverywhere) {
   const std::vector<std::string> lines = split_list(project.log("results_python.log"), '\n');
   ASSERT_EQ(lines.size(), 5U);  // four and the end
   const std::string out = std::string("./test_tipc/output/tiny/lite_train_lite_infer/") + kCell;
-  EXPECT_EQ(lines[0], std::string("\033[33m Run successfully with command - tiny - ") + CHAIN_CHILD +
-                          " make=last.w --out=" + out + ".log --epochs=1   --batch_size=4!  \033[0m");
-  EXPECT_EQ(lines[1], std::string("\033[33m Run successfully with command - tiny - ") + CHAIN_CHILD +
-                          " say=evaluated --init_weights=" + out + ".log/last.w > " + out +
-                          "_eval.log 2>&1 !  \033[0m");
+  EXPECT_EQ(lines[0], std::string("\033[33m Run successfully with command - tiny - ") +
+                          CHAIN_CHILD + " make=last.w --out=" + out +
+                          ".log --epochs=1   --batch_size=4!  \033[0m");
+  EXPECT_EQ(lines[1], std::string("\033[33m Run successfully with command - tiny - ") +
+                          CHAIN_CHILD + " say=evaluated --init_weights=" + out + ".log/last.w > " +
+                          out + "_eval.log 2>&1 !  \033[0m");
 }
 
 TEST(Run, AFailedTrainingBlocksWhatNeedsIt) {
@@ -126,7 +128,8 @@ TEST(Run, SilenceEndsAtTheIdleLimitButTalkDoesNot) {
   EXPECT_THAT(silent.run({"--idle-limit", "0.4"}).out, HasSubstr("wrote nothing for 0.4 s"));
   EXPECT_THAT(states(silent).front(), "silent");
   const Project talking({.train = "chatter"});
-  EXPECT_THAT(talking.run({"--idle-limit", "1", "--stage-limit", "2"}).out, HasSubstr("over its limit"));
+  EXPECT_THAT(talking.run({"--idle-limit", "1", "--stage-limit", "2"}).out,
+              HasSubstr("over its limit"));
 }
 
 TEST(Run, AChildLeftBehindIsEndedAndHoldsNobodyUp) {
@@ -223,7 +226,7 @@ TEST(Run, AFullDiskIsAFailureAndNotASuccess) {
   EXPECT_NE(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("No space left on device"));
   ::umount2((project.path() / "test_tipc").c_str(), MNT_DETACH);
-  auto store = ChainStore::open(project.path() / "results.db", OpenMode::read_only);
+  auto store = ChainStore::open(project.path() / "results.db", OpenMode::existing);
   ASSERT_TRUE(store);
   EXPECT_EQ(store->stages(1)->front().state, "disk_full");
 }
@@ -246,7 +249,8 @@ TEST(Run, AGpuInferenceThatRanOnTheCpuDoesNotPass) {
 }
 
 TEST(Run, NothingOfAParamsFileIsExecuted) {
-  const Project project({.train = "make=last.w ; touch INJECTED", .eval = "$(touch INJECTED2) `touch X` *"});
+  const Project project(
+      {.train = "make=last.w ; touch INJECTED", .eval = "$(touch INJECTED2) `touch X` *"});
   EXPECT_EQ(project.run().code, 0);
   EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED"));
   EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED2"));
@@ -254,14 +258,17 @@ TEST(Run, NothingOfAParamsFileIsExecuted) {
 }
 
 TEST(Run, TheEnvironmentIsSetBeforeTraining) {
-  const Project project({.train = "env=CUDA_VISIBLE_DEVICES make=last.w", .gpu_list = "3", .trainer = "norm_train"});
+  const Project project(
+      {.train = "env=CUDA_VISIBLE_DEVICES make=last.w", .gpu_list = "3", .trainer = "norm_train"});
   ASSERT_EQ(project.run().code, 0);
-  EXPECT_EQ(project.log("norm_train_gpus_3_autocast_False_nodes_1_train.log"), "CUDA_VISIBLE_DEVICES=3\n");
+  EXPECT_EQ(project.log("norm_train_gpus_3_autocast_False_nodes_1_train.log"),
+            "CUDA_VISIBLE_DEVICES=3\n");
 }
 
 TEST(Run, CellsOnDifferentDevicesRunAtOneTime) {
   // Two trainings of 1 s on GPUs 0 and 1: with two jobs their times overlap.
-  const Project project({.train = "sleep=1 make=last.w", .eval = "null", .export_model = "null", .gpu_list = "0|1"});
+  const Project project(
+      {.train = "sleep=1 make=last.w", .eval = "null", .export_model = "null", .gpu_list = "0|1"});
   const CliResult apart = project.run({"-j", "1"});
   EXPECT_EQ(apart.code, 0) << apart.out;
   const CliResult together = project.run({"-j", "2"});
@@ -282,7 +289,8 @@ TEST(Run, ABrokenFileIsRefusedBeforeAnythingRuns) {
 TEST(Run, ToolsThatAreAbsentMakeAStageUnavailable) {
   ASSAY_NEED_TIPC(tipc);
   const Scratch scratch;
-  const auto file = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/lite_arm_cpu_cpp.txt";
+  const auto file =
+      tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/lite_arm_cpu_cpp.txt";
   const CliResult result = run_cli(scratch.path(), {"run", file.string(), "lite_infer"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("unavailable"));
@@ -292,13 +300,15 @@ TEST(Run, ToolsThatAreAbsentMakeAStageUnavailable) {
 TEST(Run, ReadingsOfTheTrainingLogAreKept) {
   const Project project(
       {.train = "make=last.w \"say=[Epoch 0, iter: 0] loss: 6.87252, avg_batch_cost: 0.97362 sec, "
-                "avg_ips: 4.10839 images/sec.\" \"say=[Epoch 1, iter: 0] loss: 5.5, avg_ips: 6 images/sec.\""});
+                "avg_ips: 4.10839 images/sec.\" \"say=[Epoch 1, iter: 0] loss: 5.5, avg_ips: 6 "
+                "images/sec.\""});
   ASSERT_EQ(project.run().code, 0);
-  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::read_only);
+  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::existing);
   ASSERT_TRUE(store);
   const std::int64_t train = store->stages(1)->front().id;
   std::vector<double> losses;
-  for (const StoredReading& reading : *store->readings(train)) {
+  const auto readings = store->readings(train);
+  for (const StoredReading& reading : *readings) {
     if (reading.name == "loss") losses.push_back(reading.value);
   }
   EXPECT_THAT(losses, ElementsAre(6.87252, 5.5));
@@ -318,6 +328,25 @@ TEST(Run, PrepareIsAStageThatTheOthersNeed) {
   EXPECT_EQ(project.log("prepare.log"), "preparing lite_train_lite_infer\n");
 }
 
+// docs/chain.md's first run.
+TEST(Example, TheNewcomersFirstRunPasses) {
+  const Scratch scratch;
+  const auto folder = scratch.path() / "chain";
+  std::filesystem::copy(std::filesystem::path(ASSAY_SOURCE_DIR) / "examples/chain", folder);
+  EXPECT_EQ(run_cli(folder, {"check", "train_infer_python.txt"}).code, 0);
+  const CliResult result =
+      run_cli(folder, {"run", "train_infer_python.txt", "lite_train_lite_infer"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::string log =
+      slurp(folder /
+            "test_tipc/output/line/lite_train_lite_infer/"
+            "norm_train_gpus_-1_autocast_False_nodes_1_python_infer_cpu_batchsize_1.log");
+  // The points lie near y = 3 x - 1: at x = -1 that is -4, at 0.5 it is 0.5.
+  const std::size_t at = log.find("x=-1.0\t[");
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_NEAR(std::stod(log.substr(at + 8)), -4, 0.1);
+}
+
 TEST(Check, SaysGoodOrTheProblemsAndRunsNothing) {
   const Project project;
   put(project.path() / "bad.txt", "===train_params===\n");
@@ -333,7 +362,8 @@ TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
   const std::string path = (scratch.path() / "a/b.log").string();
   auto log = BoundedLog::create(path, 10, 5);
   ASSERT_TRUE(log);
-  for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"}) ASSERT_TRUE(log->append(part));
+  for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"})
+    ASSERT_TRUE(log->append(part));
   ASSERT_TRUE(log->close());
   EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes left out here]\nABCDE");
   EXPECT_EQ(log->bytes(), 23U);

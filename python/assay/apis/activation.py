@@ -1,7 +1,7 @@
 """Activations of paddle.nn.functional."""
 
 from assay import laws
-from assay.arguments import as_dtype
+from assay.arguments import as_dtype, as_int
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import distinct, integers, uniform
@@ -11,6 +11,7 @@ FUNCTIONAL = "paddle.nn.functional.{}"
 FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
 # Beyond most knees. Where an input lies is compared with a knee as it is, so it cannot flip.
 WIDE = uniform(-4, 4)
+LAST = integers(-1, 0)  # an axis that comes as a tensor
 
 
 def functional(stems, *forms, torch_name=None, x=WIDE):
@@ -44,15 +45,15 @@ def in_dtype(function, x, axis, dtype):
     """Half precision is summed in float32."""
     dtype = as_dtype(dtype) or x.dtype
     half = dtype in (torch.float16, torch.bfloat16)
-    return function(x.to(dtype), axis, dtype=torch.float32 if half else dtype).to(dtype)
+    return function(x.to(dtype), as_int(axis), dtype=torch.float32 if half else dtype).to(dtype)
 
 
-@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), "paddle.Tensor.softmax", x=WIDE)
+@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), "paddle.Tensor.softmax", x=WIDE, axis=LAST)
 def softmax(x, axis=-1, dtype=None, name=None, *, out=None):
     return in_dtype(torch.softmax, x, axis, dtype)
 
 
-@api("paddle.nn.functional.log_softmax", x=WIDE)
+@api("paddle.nn.functional.log_softmax", x=WIDE, axis=LAST)
 def log_softmax(x, axis=-1, dtype=None, name=None):
     return in_dtype(torch.log_softmax, x, axis, dtype)
 

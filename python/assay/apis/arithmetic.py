@@ -192,7 +192,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     *spread("clip clamp", *PUBLIC, *METHOD_IN_PLACE),
     x=uniform(-3, 3),
     min=uniform(-1, -0.5),
-    max=uniform(0.5, 1),
+    max=uniform(1, 2),
 )
 def clip(x, min=None, max=None, name=None, *, out=None):
     """Bounds are numbers to the gradient, also where they come as tensors."""

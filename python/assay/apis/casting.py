@@ -31,9 +31,12 @@ def astype(self, dtype):
 
 @api("paddle.assign")
 def assign(x, output=None):
-    """Numbers become a tensor of at least one axis, in Python's precision."""
+    """Numbers become a tensor of at least one axis, in Python's precision.
+
+    The result is `output` itself, if given: a gradient counts for it as well as for x."""
     if isinstance(x, torch.Tensor):
-        return x.clone()
+        counts = output is not None and output.requires_grad
+        return x + (output - output.detach()) if counts else x.clone()
     if isinstance(x, list | tuple) and x and isinstance(x[0], torch.Tensor):
         return torch.stack(x).detach()
     wide = {torch.float32: torch.float64, torch.complex64: torch.complex128}

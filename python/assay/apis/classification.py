@@ -202,9 +202,14 @@ def adaptive_log_softmax_with_loss(
     return output.reshape(label.shape), -output.mean()
 
 
+def _wanted(value, other):
+    """A positive count said in the case itself, or the other one."""
+    return value if isinstance(value, int) and value > 0 else other
+
+
 @api(
     "paddle.nn.functional.one_hot",
-    x=integers(0, lambda num_classes=-1: num_classes if isinstance(num_classes, int) and num_classes > 0 else 5),
+    x=integers(0, lambda num_classes=-1: _wanted(num_classes, 5)),
     num_classes=constant(6),
 )
 def one_hot(x, num_classes=-1, name=None):
@@ -216,7 +221,7 @@ def one_hot(x, num_classes=-1, name=None):
 
 @api(
     "paddle.nn.functional.sequence_mask",
-    x=integers(0, lambda maxlen=None: maxlen + 2 if isinstance(maxlen, int) and maxlen > 0 else 10),
+    x=integers(0, lambda maxlen=None: _wanted(maxlen, 8) + 2),
     maxlen=integers(5, 11),
 )
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):

@@ -68,7 +68,7 @@ def cholesky_solve(x, y, upper=False, name=None):
 
 @api("paddle.linalg.cholesky_inverse", "paddle.Tensor.cholesky_inverse", x=triangular)
 def cholesky_inverse(x, upper=False, name=None):
-    return torch.cholesky_inverse(x.triu() if upper else x.tril(), upper)
+    return torch.cholesky_inverse(x, upper)
 
 
 @api("paddle.linalg.solve", "paddle.Tensor.solve", x=invertible)
@@ -106,6 +106,8 @@ def matrix_power(x, n, name=None):
 @api("paddle.linalg.cond", "paddle.Tensor.cond", x=invertible)
 def cond(x, p=None, name=None):
     """Not torch's, which cannot be differentiated for every p, but for what is empty."""
+    if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"p={p} is for square matrices")
     if x.numel() == 0:
         return torch.linalg.cond(x, p)
     if p in (None, 2, -2):
@@ -235,6 +237,9 @@ def householder_product(x, tau, name=None):
     return torch.linalg.householder_product(x, tau)
 
 
-@api("paddle.linalg.ormqr", "paddle.Tensor.ormqr")
-def ormqr(x, tau, y, left=True, transpose=False, name=None):
-    return torch.ormqr(x, tau, y, left, transpose)
+@api("paddle.linalg.lu_solve", lu=invertible, pivots=lambda lu, this: exchanges(lu, this))
+def lu_solve(b, lu, pivots, trans="N", name=None):
+    """`trans` is "N", "T" or "C": not, transposed, and conjugated too."""
+    factors = torch.lu_unpack(lu, pivots)
+    matrix = factors[0].to(lu.dtype) @ factors[1] @ factors[2]
+    return torch.linalg.solve({"N": matrix, "T": matrix.mT, "C": matrix.mH}[trans], b)

@@ -23,7 +23,10 @@ def embedding(
         norm = torch.linalg.vector_norm(weight.detach(), norm_type, 1, keepdim=True)
         shrink = torch.where(norm > max_norm, max_norm / (norm + 1e-7) - 1, 0)
         weight = weight + weight.detach() * shrink
-    result = functional.embedding(rows, weight, scale_grad_by_freq=scale_grad_by_freq)
+    if scale_grad_by_freq:
+        result = functional.embedding(rows, weight, scale_grad_by_freq=True)
+    else:  # torch's embedding has no gradient of complex tables
+        result = weight.index_select(0, rows.reshape(-1)).reshape(*rows.shape, weight.shape[1])
     if padding_idx is None:
         return result
     if not -weight.shape[0] <= padding_idx < weight.shape[0]:

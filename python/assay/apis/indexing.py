@@ -44,10 +44,10 @@ def mask_with(count, size):
 
 
 def mask_for(x, mask, value):
-    """As many trues as there are rows of values, if the values come in rows; else coins."""
+    """As many trues as there are rows of values, if the values come in rows; else half of it."""
     if isinstance(value, TensorSpec) and value.ndim == x.ndim - mask.ndim + 1 and value.shape[0] != 1:
         return mask_with(value.shape[0], mask.size)
-    return None
+    return mask_with((mask.size + 1) // 2, mask.size) if mask.size < 1000 else None
 
 
 def _taken(x, index, this):

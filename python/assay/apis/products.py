@@ -11,28 +11,34 @@ def turned(matrix, transpose):
     return matrix.mT if transpose and matrix.ndim > 1 else matrix
 
 
-@api(
-    "paddle.matmul",
-    "paddle.linalg.matmul",
-    "paddle.Tensor.matmul",
-    "paddle.Tensor.__matmul__",
-)
-def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
+def matched(x, y):
     """A real factor of a complex one counts as complex; other dtypes must agree."""
-    if x.is_complex() != y.is_complex():
-        common = torch.promote_types(x.dtype, y.dtype)
-        x, y = x.to(common), y.to(common)
-    return torch.matmul(turned(x, transpose_x), turned(y, transpose_y))
+    if x.is_complex() == y.is_complex():
+        return x, y
+    common = torch.promote_types(x.dtype, y.dtype)
+    return x.to(common), y.to(common)
+
+
+@api("paddle.matmul", "paddle.linalg.matmul", "paddle.Tensor.matmul")
+def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
+    return torch.matmul(*matched(turned(x, transpose_x), turned(y, transpose_y)))
+
+
+@api("paddle.Tensor.__matmul__")
+def matmul_operator(x, y):
+    """The left side decides the dtype, unless one side is complex."""
+    x, y = matched(x, y)
+    return torch.matmul(x, y.to(x.dtype))
 
 
 @api("paddle.Tensor.__rmatmul__")
-def rmatmul(x, y):
-    return torch.matmul(y, x)
+def matmul_from_right(x, y):
+    return torch.matmul(y.to(x.dtype), x)
 
 
 @api("paddle.mm", "paddle.Tensor.mm")
 def mm(input, mat2, name=None):
-    return torch.matmul(input, mat2)
+    return torch.matmul(*matched(input, mat2))
 
 
 @api("paddle.bmm", "paddle.Tensor.bmm")

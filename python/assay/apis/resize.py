@@ -1,7 +1,5 @@
 """Resizing and sampling of maps."""
 
-import math
-
 from assay.apis.adaptive_pooling import adaptive_avg, output_sizes
 from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each
@@ -36,6 +34,7 @@ def cubic(place, size, a=-0.75):
     return [((first + k).clamp(0, size - 1), weight) for k, weight in enumerate(weights, -1)]
 
 
+RANKS = {"linear": [1], "bilinear": [2], "bicubic": [2], "trilinear": [3], "nearest": [2, 3]}
 TAPS = {"nearest": nearest, "linear": linear, "bilinear": linear, "trilinear": linear, "bicubic": cubic}
 
 
@@ -85,10 +84,10 @@ def interpolate(
     data_format = data_format or "NCHW"
     mode = mode.lower()
     y = channels_second(x, data_format)
-    old, ranks = y.shape[2:], {"linear": [1], "bilinear": [2], "bicubic": [2], "trilinear": [3], "nearest": [2, 3]}
+    old = y.shape[2:]
     if mode == "area":
         return adaptive_avg(x, size, "NCHW")
-    if len(old) not in ranks[mode] or (size is None) == (scale_factor is None):
+    if len(old) not in RANKS[mode] or (size is None) == (scale_factor is None):
         raise ValueError(f"{mode} of {x.ndim} dimensions, size {size}, scale_factor {scale_factor}")
     if size is not None:
         new = output_sizes(size, old)
@@ -96,7 +95,7 @@ def interpolate(
     else:
         factors = scales(scale_factor, len(old))
         new = [int(f * n) for n, f in zip(old, factors, strict=True)]
-        ratios = [1 / factor for factor in factors]
+        ratios = [1 / factor if new != list(old) else 1 for factor in factors]
     if min(new) <= 0:
         raise ValueError(f"size {new}")
     y = widened(y)

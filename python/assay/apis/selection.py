@@ -1,6 +1,7 @@
 """Which elements: unique ones, those that are not zero, those that a mask or another set names."""
 
 from assay.arguments import as_dtype
+from assay.laws import anything
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import distinct, integers
@@ -36,12 +37,13 @@ def unique(
     sorted=True,
     name=None,
 ):
+    """Which of several equal rows is pointed at is not promised."""
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
     inverse, dtype = inverse.reshape(-1), as_dtype(dtype)
-    first = first_places(inverse, counts.numel())
+    first = first_places(inverse, counts.numel()).to(dtype)
     return chosen(
         values,
-        (first.to(dtype), return_index),
+        (first if axis is None else anything(first.shape, dtype), return_index),
         (inverse.to(dtype), return_inverse),
         (counts.to(dtype), return_counts),
     )

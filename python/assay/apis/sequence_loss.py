@@ -1,4 +1,4 @@
-"""Losses of whole sequences and of paths in a tree."""
+"""Losses of whole sequences and of paths in a tree, and the sequences of a beam search."""
 
 import math
 
@@ -72,13 +72,12 @@ def rnnt_loss(
     emit = emit.squeeze(-1)
     losses = []
     for b, (steps, length) in enumerate(zip(input_lengths.tolist(), label_lengths.tolist(), strict=True)):
+        alpha = [input.new_zeros(())] + [None] * length  # nothing emitted before the first step
         for t in range(steps):
-            row = []
             for u in range(length + 1):
-                come = [alpha[u] + stay[b, t - 1, u]] if t else []
-                come += [row[u - 1] + emit[b, t, u - 1]] if u else []
-                row.append(torch.logsumexp(torch.stack(come), 0) if come else input.new_zeros(()))
-            alpha = row
+                come = [alpha[u] + stay[b, t - 1, u]] if t else alpha[:1] if not u else []
+                come += [alpha[u - 1] + emit[b, t, u - 1]] if u else []
+                alpha[u] = torch.logsumexp(torch.stack(come), 0)
         losses.append(-alpha[length] - stay[b, steps - 1, length])
     return reduced(torch.stack(losses), reduction)
 
@@ -113,3 +112,16 @@ def hsigmoid_loss(
         scores = scores + bias.reshape(-1)[nodes]
     losses = functional.softplus(scores.clamp(-40, 40)) - path_code * scores
     return torch.where(used, losses, 0).sum(1, keepdim=True)
+
+
+@api("paddle.nn.functional.gather_tree", parents=integers(0, lambda ids: ids.shape[2]))
+def gather_tree(ids, parents):
+    """The whole sequences of a beam search, followed back from the last step: time, batch, beam."""
+    if ids.ndim != 3 or ids.shape != parents.shape:
+        raise ValueError(f"ids and parents of shapes {tuple(ids.shape)}, {tuple(parents.shape)}")
+    steps = []
+    beam = torch.arange(ids.shape[2], device=ids.device).expand(ids.shape[1:])
+    for step, parent in zip(reversed(ids), reversed(parents.long()), strict=True):
+        steps.append(step.gather(1, beam))
+        beam = parent.gather(1, beam)
+    return torch.stack(steps[::-1]) if steps else ids

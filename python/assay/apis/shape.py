@@ -98,7 +98,8 @@ def matrix_transpose(x, name=None):
 
 @api("paddle.transpose", "paddle.Tensor.transpose", "paddle.transpose_", "paddle.Tensor.transpose_")
 def transpose(x, perm, name=None):
-    return torch.permute(x, tuple(perm))
+    """Axes that `perm` does not come to stay where they are."""
+    return torch.permute(x, (*perm, *range(len(perm), x.ndim)))
 
 
 same("input, dims", "paddle.permute paddle.Tensor.permute")
@@ -110,7 +111,7 @@ same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxi
     "paddle.squeeze_",
     "paddle.Tensor.squeeze",
     "paddle.Tensor.squeeze_",
-    axis=literal(lambda x, this: [x.shape.index(1) if 1 in x.shape else 0] * this.size),
+    axis=literal(lambda x, this: sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)[: this.size]),
 )
 def squeeze(x, axis=None, name=None):
     axes = as_axes(axis)
@@ -175,9 +176,14 @@ def tile(x, repeat_times, name=None):
     return torch.tile(x, as_ints(repeat_times))
 
 
-@api("paddle.repeat_interleave", "paddle.Tensor.repeat_interleave", repeats=integers(1, 4))
+@api(
+    "paddle.repeat_interleave",
+    "paddle.Tensor.repeat_interleave",
+    repeats=integers(1, 4),
+    axis=integers(0, 1),
+)
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
-    return torch.repeat_interleave(x, repeats, axis)
+    return torch.repeat_interleave(x, repeats, None if axis is None else as_int(axis))
 
 
 @api("paddle.flip", "paddle.Tensor.flip", "paddle.reverse", "paddle.Tensor.reverse")

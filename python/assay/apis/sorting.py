@@ -6,7 +6,7 @@ from assay.arguments import as_dtype, as_int
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import DISTINCT, Fill, increasing, integers, uniform
-from assay.spec import INTEGER
+from assay.spec import INTEGER, TensorSpec
 
 
 def no_ties(axes_of_none):
@@ -17,8 +17,8 @@ def no_ties(axes_of_none):
 
     def rule(this, axis=None):
         axes = axes_of_none if axis is None else axis
-        axes = [axes] if isinstance(axes, int) else axes
-        first = min((one % this.ndim for one in axes), default=0) if this.shape else 0
+        axes = [axes] if isinstance(axes, int | TensorSpec) else axes
+        first = min((one % this.ndim for one in axes if isinstance(one, int)), default=0) if this.shape else 0
         stretch = math.prod(this.shape[first:])
         if this.dtype in INTEGER:
             return Fill(DISTINCT, 0, 2 * stretch, stretch)

@@ -55,6 +55,6 @@ def padded(x, pairs, value=0):
 
 
 def of_nothing(x, sizes, data_format, dtype=None):
-    """A map made of the empty map x, channels second: empty too, or with values of which nothing is promised."""
+    """A map made of the empty map x, channels second: empty too, or of values that nobody promises."""
     y = channels_back(x.new_empty(*x.shape[:2], *sizes, dtype=dtype), data_format)
     return laws.anything(y.shape, y.dtype) if y.numel() else y

@@ -5,6 +5,7 @@ device; `start` runs in the forked lane.
 """
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -45,6 +46,11 @@ class Framework(Protocol):
 
 
 def load(name: str) -> Framework:
-    """Imports the framework `name` ("paddle", "torch") and wraps it."""
-    module = importlib.import_module(f"assay.frameworks.{name}_framework")
+    """Imports the framework `name` ("paddle", "torch") and wraps it.
+
+    ASSAY_FRAMEWORK_MODULE names another module to wrap it with: a build with a wrapper of its own,
+    or a stand-in for tests.
+    """
+    own = f"assay.frameworks.{name}_framework"
+    module = importlib.import_module(os.environ.get("ASSAY_FRAMEWORK_MODULE", own))
     return module.create()

@@ -11,6 +11,7 @@ from assay.frameworks import Dense
 _NO_KERNEL = re.compile(
     r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
     r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
+    r"|Do not support .* for cpu kernel"
     r"|There are no kernels which are registered"
 )
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
@@ -64,11 +65,16 @@ class PaddleFramework:
         return not tensor.stop_gradient
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        # An output that is itself an input gets None where there are other outputs, too.
+        outputs = [
+            self.paddle.assign(output) if any(output is tensor for tensor in inputs) else output
+            for output in outputs
+        ]
         return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
 
     def dense(self, tensor: Any) -> Dense:
         if not tensor.is_dense():
-            tensor = tensor.to_dense()
+            tensor = self._selected_rows(tensor) if tensor.is_selected_rows() else tensor.to_dense()
         if not tensor.is_contiguous():
             tensor = tensor.contiguous()
         dtype = self._names[tensor.dtype]
@@ -77,6 +83,13 @@ class PaddleFramework:
         for extent in shape:
             count *= extent
         return Dense(tensor, tensor.data_ptr() if count else 0, count, dtype, shape)
+
+    def _selected_rows(self, tensor: Any) -> Any:
+        """The dense form of a gradient that holds only some rows, which may repeat."""
+        rows = tensor.get_selected_rows()
+        values = self.paddle.to_tensor(rows.get_tensor())
+        whole = self.paddle.zeros([rows.height(), *values.shape[1:]], values.dtype)
+        return self.paddle.index_add(whole, self.paddle.to_tensor(rows.rows()), 0, values)
 
     def dtype_name(self, dtype: Any) -> str | None:
         return self._names.get(dtype) if isinstance(dtype, self.paddle.dtype) else None

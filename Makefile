@@ -1,0 +1,48 @@
+# The front door. `make demo` shows what assay does; `make check` is what CI runs.
+BUILD := build/release
+ASSAY := $(BUILD)/bin/assay
+JOBS ?= $(shell nproc)
+CMAKE := /usr/bin/cmake
+
+.PHONY: help setup build demo check test lint format bench sanitize fuzz clean
+
+help: ## this text
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+setup: ## install what is missing: Debian packages, two framework environments
+	@tools/setup paddle torch
+
+build: setup ## build everything
+	@mkdir -p build
+	@$(CMAKE) --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(CMAKE) --build --preset release -j $(JOBS)
+
+demo: build ## run the main job on real cases and open the results
+	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
+	  test $$status -le 1
+
+check: build ## build, lint and pass every test
+	@tools/setup dev
+	@tools/check
+
+test: build ## only the tests of the C++ part
+	@ctest --preset release -j $(JOBS)
+
+lint: build ## formatting, clang-tidy, ruff
+	@tools/setup dev
+	@tools/lint
+
+format: ## format all sources
+	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format-16 -i
+
+bench: build ## the figures of docs/benchmarks.md
+	@tools/bench
+
+sanitize: setup ## every C++ test under address, undefined and thread sanitizers
+	@tools/sanitize
+
+fuzz: setup ## every fuzzer for SECONDS (60) each
+	@tools/fuzz $(or $(SECONDS),60)
+
+clean: ## remove what was built
+	@rm -rf build

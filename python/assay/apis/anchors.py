@@ -1,0 +1,214 @@
+"""Boxes that stand for others: prior boxes, their coding, and YOLO."""
+
+from math import sqrt
+
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, boxes, integers, positive, uniform
+
+
+def _listed(value):
+    return [value] if isinstance(value, int | float) else list(value or [])
+
+
+@api("paddle.vision.ops.prior_box", grad=False)
+def prior_box(
+    input,
+    image,
+    min_sizes,
+    max_sizes=None,
+    aspect_ratios=(1.0,),
+    variance=(0.1, 0.1, 0.2, 0.2),
+    flip=False,
+    clip=False,
+    steps=(0.0, 0.0),
+    offset=0.5,
+    min_max_aspect_ratios_order=False,
+    name=None,
+):
+    """At every place of the feature map the same boxes, as shares of the image."""
+    min_sizes, max_sizes = _listed(min_sizes), _listed(max_sizes)
+    ratios = [1.0]
+    for ratio in _listed(aspect_ratios):
+        for each in (ratio, 1 / ratio) if flip else (ratio,):
+            if all(abs(each - other) >= 1e-6 for other in ratios):
+                ratios.append(each)
+    sizes = []
+    for n, size in enumerate(min_sizes):
+        of_ratios = [(size * sqrt(ratio), size / sqrt(ratio)) for ratio in ratios]
+        of_both = [(sqrt(size * each),) * 2 for each in max_sizes[n : n + 1]]
+        first = 1 if min_max_aspect_ratios_order else len(ratios)
+        sizes += of_ratios[:first] + of_both + of_ratios[first:]
+    (rows, columns), (height, width) = input.shape[2:], image.shape[2:]
+    if not input.numel() or not image.numel():
+        return (input.new_zeros(rows, columns, len(sizes), 4),) * 2
+    step_w, step_h = steps if isinstance(steps, list | tuple) else (steps, steps)
+    if not step_w or not step_h:
+        step_w, step_h = width / columns, height / rows
+    y, x = torch.meshgrid(
+        (torch.arange(rows) + offset) * step_h, (torch.arange(columns) + offset) * step_w, indexing="ij"
+    )
+    centre, half = torch.stack((x, y), -1)[:, :, None], torch.tensor(sizes) / 2
+    extent = torch.tensor([width, height])
+    priors = torch.cat(((centre - half) / extent, (centre + half) / extent), -1).to(input.dtype)
+    return priors.clamp(0, 1) if clip else priors, torch.tensor(variance, dtype=input.dtype).expand(priors.shape)
+
+
+@api(
+    "paddle.vision.ops.box_coder",
+    prior_box=boxes(0, 100),
+    prior_box_var=positive(0.1, 0.5),
+    target_box=lambda code_type="encode_center_size": boxes(0, 100) if code_type.startswith("encode") else None,
+    grad=False,
+)
+def box_coder(
+    prior_box,
+    prior_box_var,
+    target_box,
+    code_type="encode_center_size",
+    box_normalized=True,
+    axis=0,
+    name=None,
+):
+    """Encoding gives each target in terms of each prior box, decoding turns that around."""
+    offset = 0 if box_normalized else 1
+    variance = torch.ones(4) if prior_box_var is None else prior_box_var
+    variance = torch.as_tensor(variance, dtype=target_box.dtype)
+    size = prior_box[:, 2:] - prior_box[:, :2] + offset
+    centre = prior_box[:, :2] + size / 2
+    if code_type == "encode_center_size":
+        target = target_box[:, None]
+        extent = target[..., 2:] - target[..., :2] + offset
+        shift = ((target[..., 2:] + target[..., :2]) / 2 - centre) / size
+        return torch.cat((shift, torch.log(torch.abs(extent / size))), -1) / variance
+    if axis:
+        size, centre = size[:, None], centre[:, None]
+        variance = variance[:, None] if variance.ndim == 2 else variance
+    delta = variance * target_box
+    centre, extent = delta[..., :2] * size + centre, torch.exp(delta[..., 2:]) * size
+    return torch.cat((centre - extent / 2, centre + extent / 2 - offset), -1)
+
+
+def _predicted(x, anchors, scale_x_y, input_size):
+    """Centre and size, as shares of the image, of the boxes that [batch, anchor, 4, row, column] means."""
+    rows, columns = x.shape[3:]
+    scaled = torch.sigmoid(x[:, :, :2]) * scale_x_y - 0.5 * (scale_x_y - 1)
+    place = torch.stack(torch.meshgrid(torch.arange(columns), torch.arange(rows), indexing="xy"))
+    centre = (scaled + place) / torch.tensor([columns, rows])[:, None, None]
+    sizes = torch.tensor(anchors).reshape(-1, 2)
+    return centre, torch.exp(x[:, :, 2:4]) * (sizes / torch.tensor(input_size))[:, :, None, None]
+
+
+@api("paddle.vision.ops.yolo_box", x=uniform(-6, 3), img_size=integers(100, 500), grad=False)
+def yolo_box(
+    x,
+    img_size,
+    anchors,
+    class_num,
+    conf_thresh,
+    downsample_ratio,
+    clip_bbox=True,
+    name=None,
+    scale_x_y=1.0,
+    iou_aware=False,
+    iou_aware_factor=0.5,
+):
+    """Boxes in pixels and a score for each class; those below the threshold are zeros."""
+    batch, _, rows, columns = x.shape
+    count = len(anchors) // 2
+    if not x.numel():
+        return x.new_zeros(batch, count * rows * columns, 4), x.new_zeros(batch, count * rows * columns, class_num)
+    iou, x = x[:, :count], x[:, count if iou_aware else 0 :].unflatten(1, (count, -1))
+    confidence = torch.sigmoid(x[:, :, 4])
+    if iou_aware:
+        confidence = confidence ** (1 - iou_aware_factor) * torch.sigmoid(iou) ** iou_aware_factor
+    input_size = (downsample_ratio * columns, downsample_ratio * rows)
+    image = img_size.flip(1)[:, None, :, None, None].to(x.dtype)
+    centre, size = (share * image for share in _predicted(x, anchors, scale_x_y, input_size))
+    near, far = centre - size / 2, centre + size / 2
+    if clip_bbox:
+        near, far = near.clamp(min=0), torch.minimum(far, image - 1)
+    counted = (confidence >= conf_thresh)[:, :, None]
+    found = torch.where(counted, torch.cat((near, far), 2), 0)
+    scores = torch.where(counted, torch.sigmoid(x[:, :, 5:]) * confidence[:, :, None], 0)
+    return tuple(each.movedim(2, 4).flatten(1, 3) for each in (found, scores))
+
+
+def _apart(x, this):
+    """True boxes x, y, w, h, each with its centre in a cell of its own, as long as there are enough."""
+    rows, columns = x.shape[2:]
+    if this.size > 100_000 or rows * columns == 0:
+        return uniform(0.1, 0.9)
+    values = []
+    for n in range(this.size // 4):
+        cell = n * 7 % (rows * columns) if rows * columns % 7 else n % (rows * columns)
+        values += [(cell % columns + 0.375) / columns, (cell // columns + 0.625) / rows]
+        values += [0.05 + n * 0.13 % 0.5, 0.07 + n * 0.17 % 0.6]
+    return Literal(values)
+
+
+@api(
+    "paddle.vision.ops.yolo_loss",
+    gt_box=_apart,
+    gt_label=integers(0, lambda class_num: class_num),
+    gt_score=positive(),
+)
+def yolo_loss(
+    x,
+    gt_box,
+    gt_label,
+    anchors,
+    anchor_mask,
+    class_num,
+    ignore_thresh,
+    downsample_ratio,
+    gt_score=None,
+    use_label_smooth=True,
+    name=None,
+    scale_x_y=1.0,
+):
+    """Each true box teaches the anchor most like it; other predictions learn that nothing is there,
+    unless they overlap a true box by more than the threshold."""
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits
+    batch, _, rows, columns = x.shape
+    input_size = downsample_ratio * rows
+    x = x.unflatten(1, (len(anchor_mask), -1))
+    gt_box = gt_box.detach()
+    score = torch.ones_like(gt_box[:, :, 0]) if gt_score is None else gt_score.detach()
+    all_sizes = torch.tensor(anchors, dtype=x.dtype).reshape(-1, 2) / input_size
+    true = (gt_box[:, :, 2:] >= 1e-6).all(2)
+
+    # Which anchor is most like each true box, and which of those of this head that is.
+    shared = torch.minimum(all_sizes, gt_box[:, :, None, 2:]).prod(-1)
+    likeness = shared / (all_sizes.prod(-1) + gt_box[:, :, None, 2:].prod(-1) - shared)
+    best = likeness.argmax(-1)
+    image, which = torch.nonzero(true & torch.isin(best, torch.tensor(anchor_mask)), as_tuple=True)
+    best, box, score = best[image, which], gt_box[image, which], score[image, which]
+    head = torch.tensor([anchor_mask.index(each) for each in best.tolist()], dtype=torch.int64)
+    column, row = (box[:, 0] * columns).long(), (box[:, 1] * rows).long()
+
+    chosen = x[image, head, :, row, column]  # [box, entry]
+    at = torch.stack((box[:, 0] * rows - column, box[:, 1] * rows - row), 1)
+    error = entropy(chosen[:, :2], at, reduction="none") + torch.abs(
+        chosen[:, 2:4] - torch.log(box[:, 2:] / all_sizes[best])
+    )
+    smooth = min(1 / class_num, 1 / 40) if use_label_smooth else 0.0
+    wanted = torch.nn.functional.one_hot(gt_label[image, which].long(), class_num) * (1 - 2 * smooth) + smooth
+    labels = entropy(chosen[:, 5:], wanted.to(x.dtype), reduction="none")
+    of_boxes = (error.sum(1) * (2 - box[:, 2] * box[:, 3]) + labels.sum(1)) * score
+
+    # Objects: 1 with the box's score as weight where one was matched, else 0, else no lesson.
+    sizes = [anchors[2 * each + i] for each in anchor_mask for i in (0, 1)]
+    centre, size = _predicted(x.detach(), sizes, scale_x_y, [input_size, input_size])
+    near, far = ((centre + sign * size / 2)[:, :, None] for sign in (-1, 1))
+    gt = gt_box[:, None, :, :, None, None]
+    shared = torch.minimum(far, gt[:, :, :, :2] + gt[:, :, :, 2:] / 2)
+    shared = (shared - torch.maximum(near, gt[:, :, :, :2] - gt[:, :, :, 2:] / 2)).clamp(min=0).prod(3)
+    overlap = shared / (size.prod(2)[:, :, None] + gt[:, :, :, 2:].prod(3) - shared)
+    overlap = torch.where(true[:, None, :, None, None], overlap, 0)
+    weight = (overlap.amax(2) <= ignore_thresh).to(x.dtype)
+    object_there = torch.zeros_like(weight)
+    object_there[image, head, row, column] = 1
+    weight[image, head, row, column] = score
+    of_objects = (entropy(x[:, :, 4], object_there, reduction="none") * weight).sum((1, 2, 3))
+    return of_objects.index_add(0, image, of_boxes)

@@ -1,0 +1,227 @@
+"""Detection: boxes, their proposal, coding and suppression."""
+
+from math import isqrt
+
+from assay.apis.regions import lengths, whole_boxes
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, boxes, distinct, integers, positive
+
+_MOST = 1_000_000  # numbers that a rule writes out one by one
+_CELL = 64
+
+
+def _overlaps(box, others, offset):
+    """Intersection over union of a box with each of the others."""
+    size = torch.minimum(box[2:], others[:, 2:]) - torch.maximum(box[:2], others[:, :2]) + offset
+    shared = size.clamp(min=0).prod(1)
+    own, other = (box[2:] - box[:2] + offset).prod(), (others[:, 2:] - others[:, :2] + offset).prod(1)
+    return shared / (own + other - shared)
+
+
+def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
+    """Indices of the boxes that no box kept before them overlaps by more than the threshold."""
+    worst = torch.zeros(len(candidates), dtype=candidates.dtype)
+    kept = []
+    for i in range(len(candidates)):
+        if worst[i] > threshold:
+            continue
+        kept.append(i)
+        if len(kept) == most:
+            break
+        worst[i + 1 :] = torch.maximum(worst[i + 1 :], _overlaps(candidates[i], candidates[i + 1 :], offset))
+        if eta < 1 and threshold > 0.5:
+            threshold *= eta
+    return torch.tensor(kept, dtype=torch.int64)
+
+
+def _centred(corners, offset):
+    """Centre and size of boxes given by their corners."""
+    size = corners[..., 2:] - corners[..., :2] + offset
+    return corners[..., :2] + size / 2, size
+
+
+def _cornered(centre, size, offset):
+    return torch.cat((centre - size / 2, centre + size / 2 - offset), -1)
+
+
+def _groups(this):
+    """Anchors in groups of four, each group in a cell of its own: the second like the first, the third
+    moved by a quarter of its width, the fourth by half. The boxes that come of them overlap clearly
+    more or clearly less than any usual threshold, whatever the last bit of an exponential is."""
+    if not 4 <= this.size <= _MOST:
+        return boxes(0, 1000)
+    values = []
+    columns = isqrt(this.size // 16) + 1
+    for n in range(this.size // 4):
+        group, size = n // 4, (16, 24, 32, 0.5)[n // 4 % 4]
+        x = group % columns * _CELL + 4 + (0, 0, size / 4, size / 2)[n % 4]
+        y = group // columns * _CELL + 4
+        values += [x, y, x + size, y + size]
+    return Literal(values)
+
+
+def _image(anchors, this):
+    """Images without the last column of cells."""
+    columns = isqrt(anchors.size // 16) + 1
+    return Literal([(columns + 9) * _CELL, max(1, columns - 1) * _CELL] * (this.size // 2))
+
+
+@api(
+    "paddle.vision.ops.generate_proposals",
+    scores=distinct(0.01, 0.99),
+    img_size=_image,
+    anchors=_groups,
+    variances=positive(0.005, 0.02),
+    grad=False,
+)
+def generate_proposals(
+    scores,
+    bbox_deltas,
+    img_size,
+    anchors,
+    variances,
+    pre_nms_top_n=6000,
+    post_nms_top_n=1000,
+    nms_thresh=0.5,
+    min_size=0.1,
+    eta=1.0,
+    pixel_offset=False,
+    return_rois_num=False,
+    name=None,
+):
+    """Best scores first; boxes smaller than a pixel go, and one box of zeros stands for none at all."""
+    if not return_rois_num or len({each.dtype for each in (scores, bbox_deltas, anchors, variances)}) > 1:
+        raise ValueError("return_rois_num should be True, and the dtypes the same")
+    offset = 1.0 if pixel_offset else 0.0
+    rois, probabilities = [], []
+    for score, delta, size in zip(scores, bbox_deltas, img_size, strict=True):
+        score = score.permute(1, 2, 0).flatten()
+        order = score.argsort(descending=True)[: pre_nms_top_n if pre_nms_top_n > 0 else None]
+        score = score[order]
+        delta = delta.permute(1, 2, 0).reshape(-1, 4)[order] * variances.reshape(-1, 4)[order]
+        centre, extent = _centred(anchors.reshape(-1, 4)[order], offset)
+        box = _cornered(
+            delta[:, :2] * extent + centre, delta[:, 2:].clamp(max=4.135166556742356).exp() * extent, offset
+        )
+        box = torch.minimum(box, size.flip(0).repeat(2) - offset).clamp(min=0)
+        centre, extent = _centred(box, offset)
+        large = (extent >= max(min_size, 1.0)).all(1)
+        if pixel_offset:
+            large &= (centre <= size.flip(0)).all(1)
+        box, score = box[large], score[large]
+        if not len(box):
+            box, score = box.new_zeros(1, 4), score.new_zeros(1)
+        elif nms_thresh > 0:
+            kept = _survivors(box, nms_thresh, offset, post_nms_top_n if post_nms_top_n > 0 else None, eta)
+            box, score = box[kept], score[kept]
+        rois.append(box.to(scores.dtype))
+        probabilities.append(score[:, None])
+    counts = torch.tensor([len(box) for box in rois], dtype=torch.int32)
+    return torch.cat(rois), torch.cat(probabilities), counts
+
+
+def _of_all_levels(min_level, max_level, refer_level, refer_scale, this):
+    """Boxes of every level and beyond, none of them near the size where the next level begins."""
+    if this.size > _MOST or this.size % 4:
+        return boxes(0, 1000)
+    values = []
+    for n in range(this.size // 4):
+        level = min_level - 1 + n * 5 % (max_level - min_level + 3)
+        side = refer_scale * 2.0 ** (level - refer_level) * (1.25, 1.5, 1.75)[n % 3]
+        x, y = n * 37 % 500, n * 71 % 300
+        values += [x, y, x + side * 1.125, y + side / 1.125]
+    return Literal(values)
+
+
+@api(
+    "paddle.vision.ops.distribute_fpn_proposals",
+    fpn_rois=_of_all_levels,
+    rois_num=lambda fpn_rois, this: lengths(fpn_rois.shape[0], this),
+    grad=False,
+)
+def distribute_fpn_proposals(
+    fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset=False, rois_num=None, name=None
+):
+    extent = fpn_rois[:, 2:] - fpn_rois[:, :2]
+    area = torch.where((extent < 0).any(1), 0, (extent + (1 if pixel_offset else 0)).prod(1))
+    level = torch.floor(torch.log2(area.sqrt() / refer_scale + 1e-6) + refer_level)
+    level = level.clamp(min_level, max_level)
+    image = torch.repeat_interleave(torch.arange(len(rois_num)), rois_num.long())
+    if len(image) != len(fpn_rois):
+        raise ValueError(f"{len(fpn_rois)} boxes, {len(image)} in rois_num")
+    members = [torch.nonzero(level == each).flatten() for each in range(min_level, max_level + 1)]
+    restore = torch.cat(members).argsort().to(torch.int32)[:, None]
+    counts = [torch.bincount(image[each], minlength=len(rois_num)).to(torch.int32) for each in members]
+    return [fpn_rois[each] for each in members], restore, counts
+
+
+@api(
+    "paddle.vision.ops.nms",
+    boxes=lambda this: whole_boxes(64, 64, this),
+    scores=distinct(0.01, 0.99),
+    category_idxs=integers(0, lambda categories: len(categories)),
+    grad=False,
+)
+def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):
+    """Each category by itself: far from each other, boxes of two categories never overlap."""
+    if scores is None:
+        return _survivors(boxes, iou_threshold)
+    order = scores.argsort(descending=True)
+    if category_idxs is not None:
+        order = order[torch.isin(category_idxs[order], torch.tensor(categories))]
+        boxes = boxes + (category_idxs * (boxes.max() + 1))[:, None]
+    return order[_survivors(boxes[order], iou_threshold)][:top_k]
+
+
+@api(
+    "paddle.vision.ops.matrix_nms",
+    bboxes=lambda this: whole_boxes(64, 64, this),
+    scores=distinct(0.001, 0.999),
+    grad=False,
+)
+def matrix_nms(
+    bboxes,
+    scores,
+    score_threshold,
+    post_threshold,
+    nms_top_k,
+    keep_top_k,
+    use_gaussian=False,
+    gaussian_sigma=2.0,
+    background_label=0,
+    normalized=True,
+    return_index=False,
+    return_rois_num=True,
+    name=None,
+):
+    """Scores fall by the overlap with each better box, less so where that one is itself overlapped."""
+    offset = 0.0 if normalized else 1.0
+    found, indices, counts = [], [], []
+    for image, (box, score) in enumerate(zip(bboxes, scores, strict=True)):
+        rows = []
+        for label, own in enumerate(score):
+            order = own.argsort(descending=True)
+            order = order[own[order] > score_threshold][: nms_top_k if nms_top_k > -1 else None]
+            if label == background_label or not len(order):
+                continue
+            overlap = torch.stack([_overlaps(each, box[order], offset) for each in box[order]]).tril(-1)
+            most = overlap.amax(1).double()
+            overlap = overlap.double()
+            if use_gaussian:
+                decay = torch.exp((most**2 - overlap**2) * gaussian_sigma)
+            else:
+                decay = (1 - overlap) / (1 - most)
+            decay = torch.where(torch.ones_like(decay).tril(-1) > 0, decay, 1).amin(1).clamp(max=1)
+            decayed = decay.to(own.dtype) * own[order]
+            rows += [
+                (at, label, value) for at, value in zip(order, decayed, strict=True) if value > post_threshold
+            ]
+        rows.sort(key=lambda row: -row[2])
+        rows = rows[: keep_top_k if keep_top_k > -1 else None]
+        found += [torch.cat((box.new_tensor([label, value]), box[at])) for at, label, value in rows]
+        indices += [[image * len(box) + int(at)] for at, _, _ in rows]
+        counts.append(len(rows))
+    result = torch.stack(found) if found else bboxes.new_zeros(0, 6)
+    index = torch.tensor(indices, dtype=torch.int32).reshape(-1, 1) if return_index else None
+    return result, torch.tensor(counts, dtype=torch.int32) if return_rois_num else None, index

@@ -1,0 +1,145 @@
+"""Messages along the edges of a graph, and sums over segments."""
+
+from assay import laws
+from assay.arguments import as_int, widened
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, constant, distinct, increasing, integers, positive
+
+_MOST = 400_000  # numbers that a rule writes out one by one
+
+
+def _source(x, this):
+    """Nodes in turn, so that (with `_target`) no edge occurs twice and no maximum is attained twice."""
+    count = x.shape[0]
+    if this.size > _MOST or not count:
+        return integers(0, count)
+    return Literal([i % count for i in range(this.size)])
+
+
+def _target(x, out_size=None, *, this):
+    count = x.shape[0]
+    rows = out_size if isinstance(out_size, int) and out_size > 0 else count
+    if this.size > _MOST or not count:
+        return integers(0, rows)
+    return Literal([(3 * i + i // count) % rows for i in range(this.size)])
+
+
+def _apart(this):
+    return distinct() if "float" in this.dtype else integers(0, 50)
+
+
+_EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
+_MESSAGES = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+}
+
+
+def _gathered(messages, rows, count, reduce_op):
+    """Messages with the same row brought together; rows without any are 0."""
+    wide = widened(messages)
+    index = rows.long().reshape(-1, *[1] * (wide.ndim - 1)).expand_as(wide)
+    result = wide.new_zeros(count, *wide.shape[1:])
+    result = result.scatter_reduce(0, index, wide, _REDUCTIONS[reduce_op], include_self=False)
+    return result.to(messages.dtype)
+
+
+def _rows(out_size, x):
+    size = 0 if out_size is None else as_int(out_size)
+    return size if size > 0 else x.shape[0]
+
+
+def _alike(x, y):
+    """Both with as many dimensions, at least two; those that one lacks come after its first."""
+    rank = max(x.ndim, y.ndim, 2)
+    x, y = (each.unsqueeze(-1) if each.ndim == 1 else each for each in (x, y))
+    return (each.reshape(each.shape[0], *[1] * (rank - each.ndim), *each.shape[1:]) for each in (x, y))
+
+
+@api("paddle.geometric.send_u_recv", x=_apart, **_EDGES)
+def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=None):
+    return _gathered(x[src_index.long()], dst_index, _rows(out_size, x), reduce_op)
+
+
+@api("paddle.incubate.graph_send_recv", x=_apart, **_EDGES)
+def graph_send_recv(x, src_index, dst_index, pool_type="sum", out_size=None, name=None):
+    return send_u_recv(x, src_index, dst_index, pool_type, out_size)
+
+
+@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), **_EDGES)
+def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", out_size=None, name=None):
+    x, y = _alike(x, y)
+    messages = _MESSAGES[message_op](x[src_index.long()], y)
+    return _gathered(messages, dst_index, _rows(out_size, x), reduce_op)
+
+
+@api(
+    "paddle.geometric.send_uv",
+    y=positive(0.5, 1.5),
+    src_index=integers(0, lambda x: x.shape[0]),
+    dst_index=integers(0, lambda y: y.shape[0]),
+)
+def send_uv(x, y, src_index, dst_index, message_op="add", name=None):
+    x, y = _alike(x, y)
+    return _MESSAGES[message_op](x[src_index.long()], y[dst_index.long()])
+
+
+def _segments(stem):
+    @api(
+        f"paddle.geometric.segment_{stem}",
+        f"paddle.incubate.segment_{stem}",
+        data=_apart,
+        segment_ids=increasing(0, lambda data: max(1, data.shape[0] // 2)),
+    )
+    def pool(data, segment_ids, name=None):
+        return _gathered(data, segment_ids, int(segment_ids[-1]) + 1, stem)
+
+    return pool
+
+
+for _stem in _REDUCTIONS:
+    _segments(_stem)
+
+
+def _shared_out(row, this):
+    """Every node has as many edges as any other, give or take one."""
+    nodes = this.size - 1
+    if not 0 < nodes <= _MOST:
+        return None
+    return Literal([row.size * node // nodes for node in range(this.size)])
+
+
+@api(
+    "paddle.geometric.sample_neighbors",
+    row=integers(0, lambda colptr: max(1, colptr.size - 1)),
+    colptr=_shared_out,
+    input_nodes=distinct(0, lambda colptr: max(1, colptr.size - 1)),
+    perm_buffer=lambda this: distinct(0, this.size),
+)
+def sample_neighbors(
+    row,
+    colptr,
+    input_nodes,
+    sample_size=-1,
+    eids=None,
+    return_eids=False,
+    perm_buffer=None,
+    name=None,
+):
+    """All neighbours of a node, or a random choice where it has more than are asked for."""
+    begin, end = (colptr.flatten()[input_nodes.flatten() + step].tolist() for step in (0, 1))
+    edges = [torch.arange(a, b) for a, b in zip(begin, end, strict=True)]
+    if 0 <= sample_size < max((len(each) for each in edges), default=0):
+        edges = [each[:sample_size] for each in edges]
+        chosen = laws.anything((sum(len(each) for each in edges),), row.dtype)
+        neighbours, identities = chosen, chosen
+    else:
+        chosen = torch.cat(edges)
+        neighbours = row.flatten()[chosen]
+        identities = eids.flatten()[chosen] if return_eids else None
+    counts = torch.tensor([len(each) for each in edges], dtype=row.dtype)
+    return (neighbours, counts, identities) if return_eids else (neighbours, counts)

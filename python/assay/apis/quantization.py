@@ -1,0 +1,53 @@
+"""Weights as whole numbers of 8 or 4 bits."""
+
+from assay import laws
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import constant, positive
+
+_ARCHITECTURES = (70, 75, 80, 86, 89, 90, 92, 100)
+
+
+def _check_architecture(arch):
+    """A device's own where none is named: a CPU has none."""
+    if arch is None and not torch.cuda.is_available() or arch is not None and arch not in _ARCHITECTURES:
+        raise ValueError(f"no architecture {arch}")
+
+
+@api("paddle.nn.quant.weight_quantize", equal=("sorted", "value"), grad=False)
+def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
+    """In which order weights lie is a matter of the device's kernels: of bytes only which they are is
+    compared, of halves of bytes only how many. Bytes for kernels are unsigned, above -128."""
+    _check_architecture(arch)
+    rows, columns = x.shape
+    bits = 4 if algo.endswith("int4") else 8
+    largest = 127 if bits == 8 else 7
+    groups = x.detach().float().reshape(-1, rows if group_size == -1 else group_size, columns)
+    scale = groups.abs().amax(1) / largest
+    scale = scale if algo == "llm.int8" else scale.to(x.dtype)
+    if bits == 4:
+        return laws.anything((columns // 2, rows), torch.int8), scale.reshape(-1, columns).squeeze(0)
+    ratio = groups / scale.float()[:, None]
+    whole = torch.trunc(ratio + torch.sign(ratio) / 2).clamp(-largest, largest).reshape(rows, columns)
+    whole = whole if algo == "llm.int8" else (whole + 128 + 128) % 256 - 128
+    return whole.T.to(torch.int8), scale if group_size != -1 else scale[0]
+
+
+@api(
+    "paddle.nn.quant.weight_only_linear",
+    weight=constant(-103),
+    weight_scale=positive(0.001, 0.01),
+)
+def weight_only_linear(
+    x, weight, bias=None, weight_scale=None, weight_dtype="int8", arch=None, group_size=-1
+):
+    """All weights are one number, since their order is a matter of the device's kernels: the byte 153,
+    that is 153 - 128 or twice 9 - 8. Only x has a gradient."""
+    _check_architecture(arch)
+    value, columns = (25, len(weight)) if weight_dtype == "int8" else (1, 2 * len(weight))
+    if x.shape[-1] != weight.shape[1] or weight_scale.shape[-1] != columns:
+        raise ValueError(f"{tuple(x.shape)} by {tuple(weight.shape)}, scale {tuple(weight_scale.shape)}")
+    scale = weight_scale.detach().float().reshape(-1, columns)
+    scale = scale.repeat_interleave(x.shape[-1] // len(scale), 0)
+    result = x.float() @ (scale * value)
+    return (result if bias is None else result + bias.detach()).to(x.dtype)

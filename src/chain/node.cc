@@ -1,0 +1,147 @@
+// One machine's share of a fleet's training.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "chain/fleet.h"
+#include "chain/interrupts.h"
+
+namespace assay {
+namespace {
+
+// What frameworks write when another machine is gone: whoever writes it is a victim.
+constexpr std::array<std::string_view, 7> kSymptoms{
+    "gloo::IoException", "Connection reset by peer", "Connection closed by peer",    "Read error [",
+    "Write error [",     "remote process exited",    "NCCL communicator was aborted"};
+
+bool is_symptom(std::string_view line) {
+  return std::any_of(kSymptoms.begin(), kSymptoms.end(), [&](std::string_view symptom) {
+    return line.find(symptom) != std::string_view::npos;
+  });
+}
+
+// The driver at the other end of stdin is gone (or it never was a pipe, which is no end).
+bool lifeline_cut() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&input, 1, 0) != 1) return false;
+  return (input.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+class NodeRun {
+ public:
+  NodeRun(const FleetTask& task, Muster muster) : task_(task), muster_(std::move(muster)) {}
+
+  Result<int> run(const std::string& interface) {
+    while (true) {
+      auto all_here = muster_.gather();
+      if (!all_here) return tell(all_here.error().message);
+      if (*all_here) break;
+      pause();
+      if (ended()) return 1;
+    }
+    StageCommand command;
+    const MusterOptions& muster = task_.options.muster;
+    command.argv = node_argv(task_.argv, muster.hosts[muster.rank]);
+    command.environment = task_.environment;
+    command.environment.push_back(
+        fmt::format("{}={}", task_.gloo ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME", interface));
+    command.directory = task_.directory;
+    command.log = "/dev/null";
+    auto started = StageRun::start(command, Limits{}, [this](std::string_view line) {
+      symptom_ = symptom_ || is_symptom(line);
+      std::cout << line << '\n' << std::flush;
+    });
+    if (!started) return tell(started.error().message);
+    training_ = std::make_unique<StageRun>(std::move(*started));
+    return train();
+  }
+
+ private:
+  Result<int> train() {
+    std::string complaint;
+    std::optional<Outcome> outcome;
+    while (!outcome) {
+      pause();
+      if (ended()) training_->stop(StageState::interrupted, "ended from outside");
+      if (complaint.empty()) {
+        complaint = muster_.watch();
+        // Another machine is gone: the training here can only wait for it. It may say so itself
+        // first.
+        if (!complaint.empty()) stop_at_ = Clock::now() + std::chrono::seconds(5);
+      }
+      if (Clock::now() >= stop_at_) training_->stop(StageState::failed, complaint);
+      outcome = training_->tick();
+    }
+    training_.reset();
+    const bool stopped = !complaint.empty();
+    NodeEnd own{outcome->exit, symptom_ || stopped};
+    if (outcome->state == StageState::interrupted && own.status.ok()) own.status.signal = SIGTERM;
+    muster_.announce(own);
+    // The others' ends, so that the first machine can say whose fault it was.
+    const Clock::time_point until =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(task_.options.muster.lost);
+    while (!muster_.all_ended() && Clock::now() < until && !ended()) {
+      pause();
+      const std::string later = muster_.watch();
+      if (complaint.empty()) complaint = later;
+    }
+    if (own.status.ok() && complaint.empty()) return 0;
+    // A plain complaint names the lost machine best; the ends of all may know better who began.
+    const std::string verdict = muster_.verdict(own);
+    return tell(verdict.empty() || complaint.find("cut off") != std::string::npos ? complaint
+                                                                                  : verdict);
+  }
+
+  void pause() {
+    std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}};
+    muster_.add_to(fds);
+    if (training_) training_->add_to(fds);
+    ::poll(fds.data(), fds.size(), 200);
+  }
+
+  bool ended() {
+    ended_ = ended_ || interrupts_.happened() || lifeline_cut();
+    return ended_;
+  }
+
+  Result<int> tell(const std::string& word) {
+    std::cout << kFleetWord << word << '\n' << std::flush;
+    return 1;
+  }
+
+  const FleetTask& task_;
+  Muster muster_;
+  Interrupts interrupts_;
+  std::unique_ptr<StageRun> training_;
+  Clock::time_point stop_at_ = Clock::time_point::max();
+  bool symptom_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result<int> run_node(FleetTask task) {
+  MusterOptions& muster = task.options.muster;
+  const std::string interface = interface_of(muster.hosts[muster.rank]);
+  if (interface.empty()) {
+    return fail(fmt::format("this machine has no address {}", muster.hosts[muster.rank]));
+  }
+  if (muster.token.empty()) {
+    std::string all;
+    for (const std::string& word : task.argv) all += word + '\n';
+    muster.token = fmt::format("{:x}", std::hash<std::string>()(all));
+  }
+  ASSAY_TRY(Muster opened, Muster::open(muster));
+  return NodeRun(task, std::move(opened)).run(interface);
+}
+
+}  // namespace assay

@@ -1,0 +1,119 @@
+#include "chain/report_html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace assay {
+namespace {
+
+constexpr double kWidth = 420;
+constexpr double kHeight = 120;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+// A line through the finite values, from the smallest to the largest of them.
+std::string plot(const std::string& title, const std::vector<double>& values) {
+  double low = HUGE_VAL;
+  double high = -HUGE_VAL;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (low > high) return {};
+  const double span = high > low ? high - low : 1;
+  const double step = values.size() > 1 ? kWidth / static_cast<double>(values.size() - 1) : 0;
+  std::string points;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    points += fmt::format("{:.1f},{:.1f} ", step * static_cast<double>(i),
+                          kHeight - (values[i] - low) / span * kHeight);
+  }
+  return fmt::format(
+      "<figure><figcaption>{}: {:.5g} to {:.5g}, {} values</figcaption><svg viewBox=\"-4 -4 {} "
+      "{}\" width=\"{}\">"
+      "<polyline fill=\"none\" stroke=\"#27c\" stroke-width=\"1.5\" "
+      "points=\"{}\"/></svg></figure>\n",
+      escaped(title), low, high, values.size(), kWidth + 8, kHeight + 8, kWidth, points);
+}
+
+Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
+  std::string html;
+  ASSAY_TRY(const std::vector<StoredReading> readings, store.readings(stage.id));
+  std::map<std::string, std::vector<double>> series;
+  for (const StoredReading& reading : readings) series[reading.name].push_back(reading.value);
+  for (const char* name :
+       {"loss", "ips", "batch_cost", "reader_cost", "gpu_memory_mb", "accuracy"}) {
+    if (series.contains(name)) html += plot(name, series[name]);
+  }
+  ASSAY_TRY(const AutoLog fields, store.autolog(stage.id));
+  for (const auto& [field, value] : fields) {
+    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(field), escaped(value));
+  }
+  ASSAY_TRY(const std::vector<NodeRecord> nodes, store.nodes(stage.id));
+  for (const NodeRecord& node : nodes) {
+    html += fmt::format("<p>node {}: {}, batch {}, {}, {:.4g} ips</p>\n", escaped(node.host),
+                        escaped(node.gpu_model), escaped(node.batch_size), escaped(node.state),
+                        node.ips);
+  }
+  if (!fields.empty()) html = "<table>" + html + "</table>";
+  return html.empty() ? html : "<h3>" + escaped(stage.name) + "</h3>\n" + html;
+}
+
+}  // namespace
+
+Result<std::string> chain_report(ChainStore& store) {
+  ASSAY_TRY(const std::vector<StoredRun> runs, store.runs());
+  if (runs.empty()) return usage_error("no run in this store");
+  const StoredRun& run = runs.back();
+  ASSAY_TRY(const std::vector<StoredStage> stages, store.stages(run.id));
+  std::string html = fmt::format(
+      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{0} {1}</title><style>"
+      "body{{font:15px sans-serif;max-width:70em;margin:2em auto}}table{{border-collapse:collapse}}"
+      "td,th{{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}}.passed{{color:#080}}"
+      "figure{{display:inline-block;margin:.5em}}</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, "
+      "exit code {4}</p>\n"
+      "<table><tr><th>stage<th>state<th>seconds<th>MB<th>GPU MB<th>detail</tr>\n",
+      escaped(run.model), escaped(run.mode), escaped(run.file), escaped(run.started),
+      run.exit_code);
+  std::vector<double> memory;
+  for (const StoredStage& stage : stages) {
+    memory.push_back(stage.peak_rss_mb);
+    html +=
+        fmt::format("<tr><td>{}<td class=\"{}\">{}<td>{:.1f}<td>{:.0f}<td>{:.0f}<td>{}</tr>\n",
+                    escaped(stage.name), escaped(stage.state), escaped(stage.state), stage.seconds,
+                    stage.peak_rss_mb, stage.gpu_memory_mb, escaped(stage.detail));
+  }
+  html += "</table>\n" + plot("peak memory (MB), stage by stage", memory);
+  for (const StoredStage& stage : stages) {
+    ASSAY_TRY(const std::string details, stage_details(store, stage));
+    html += details;
+  }
+  return html + "</html>\n";
+}
+
+}  // namespace assay

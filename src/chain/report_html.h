@@ -1,0 +1,16 @@
+#pragma once
+
+// A chain's results as one HTML page that needs nothing else: stages, AutoLog fields, and plots of
+// loss, ips and memory drawn as SVG.
+
+#include <string>
+
+#include "base/result.h"
+#include "chain/chain_store.h"
+
+namespace assay {
+
+// The page of the store's latest run.
+Result<std::string> chain_report(ChainStore& store);
+
+}  // namespace assay

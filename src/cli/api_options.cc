@@ -1,0 +1,260 @@
+#include "cli/api_options.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "cli/settings.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
+
+// engineV2 writes --flag=True, --flag True and --flag.
+void add_bool(CLI::App& app, const std::string& name, bool& target, const std::string& help) {
+  app.add_option_function<std::string>(
+         name,
+         [name, &target](const std::string& text) {
+           const std::optional<bool> value = parse_bool(text);
+           if (!value) throw CLI::ValidationError(name, "takes True or False, not " + text);
+           target = *value;
+         },
+         help)
+      ->expected(0, 1)
+      ->type_name("BOOL");
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    std::string part = text.substr(begin, end - begin);
+    part.erase(0, part.find_first_not_of(" \t"));
+    part.erase(part.find_last_not_of(" \t") + 1);
+    if (!part.empty()) parts.push_back(std::move(part));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+Status check_features(const ApiOptions& options) {
+  struct Later {
+    bool given;
+    std::string_view flag;
+    std::string_view instead;
+  };
+  const Later later[] = {
+      {options.paddle_cinn, "--paddle_cinn", "compiled against eager mode"},
+      {options.test_amp, "--test_amp", "automatic mixed precision"},
+      {options.test_tol, "--test_tol", "the tolerance statistics (records hold an error profile)"},
+  };
+  for (const Later& flag : later) {
+    if (flag.given) {
+      return usage_error(fmt::format("{}: {} is not in this version of assay; leave it out",
+                                     flag.flag, flag.instead));
+    }
+  }
+  return {};
+}
+
+Result<Mode> chosen_mode(const ApiOptions& options) {
+  const int chosen = int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
+  if (chosen > 1) {
+    return usage_error("choose one of --accuracy, --paddle_only and --accuracy_stable");
+  }
+  if (options.paddle_only) return Mode::alone;
+  if (options.accuracy_stable) return Mode::stable;
+  return Mode::accuracy;
+}
+
+Result<Sources> chosen_sources(const ApiOptions& options) {
+  Sources sources;
+  if (!options.api_config.empty()) sources.configs.push_back(options.api_config);
+  if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
+  for (const std::string& pattern : split(options.api_config_file_pattern, ',')) {
+    sources.patterns.push_back(pattern);
+  }
+  if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty()) {
+    return usage_error(
+        "nothing to run: give --api_config, --api_config_file or --api_config_file_pattern");
+  }
+  return sources;
+}
+
+Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
+  std::vector<Outcome> outcomes;
+  if (options.retest.empty()) return outcomes;
+  if (options.log_dir.empty()) {
+    return usage_error("--retest runs cases of an earlier run again: name its --log_dir");
+  }
+  if (const auto all = parse_bool(options.retest)) {
+    for (const OutcomeInfo& outcome : kOutcomes) {
+      if (*all && outcome.failed) outcomes.push_back(outcome.outcome);
+    }
+    return outcomes;
+  }
+  for (const std::string& text : split(options.retest, ',')) {
+    const auto outcome = find_outcome(text == "accuracy_error" ? "mismatch" : text);
+    if (!outcome) {
+      std::string known;
+      for (const OutcomeInfo& entry : kOutcomes) known += fmt::format(" {}", entry.name);
+      return usage_error(fmt::format("--retest: no outcome is called {}; there are{}", text, known));
+    }
+    outcomes.push_back(*outcome);
+  }
+  return outcomes;
+}
+
+std::filesystem::path dated_folder() {
+  const std::time_t now = std::time(nullptr);
+  return std::filesystem::path("assay-runs") /
+         fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::localtime(now), ::getpid());
+}
+
+std::uint64_t machine_memory() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
+Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes) {
+  if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
+    return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
+  }
+  if (options.num_gpus == 0 || options.num_gpus < -1) {
+    return usage_error("--num_gpus takes a number of at least 1, or -1 for all");
+  }
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  config.slots = options.num_workers_per_gpu > 0
+                     ? static_cast<std::uint32_t>(options.num_workers_per_gpu)
+                     : cores;
+  config.device = "cpu";
+  if (!options.test_cpu) {
+    notes.push_back(fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
+                                "version of assay",
+                                cores));
+  }
+  config.memory_budget = static_cast<std::uint64_t>(static_cast<double>(machine_memory()) * kMemoryShare);
+  if (options.required_memory > 0) {
+    const auto wanted = static_cast<std::uint64_t>(options.required_memory * kGiB);
+    const std::uint64_t seats = std::max<std::uint64_t>(1, config.memory_budget / wanted);
+    if (seats < config.slots) {
+      notes.push_back(fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
+                                  "each",
+                                  seats, config.slots, options.required_memory));
+      config.slots = static_cast<std::uint32_t>(seats);
+    }
+  }
+  return {};
+}
+
+Status check_numbers(const ApiOptions& options) {
+  const auto bad = [](double value) { return !std::isfinite(value) || value < 0; };
+  if (bad(options.atol)) return usage_error("--atol takes a finite number of at least 0");
+  if (bad(options.rtol)) return usage_error("--rtol takes a finite number of at least 0");
+  if (bad(options.timeout)) return usage_error("--timeout takes seconds, at least 0");
+  if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
+  return {};
+}
+
+}  // namespace
+
+std::optional<bool> parse_bool(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "n") return false;
+  return std::nullopt;
+}
+
+void add_api_options(CLI::App& app, ApiOptions& options) {
+  const std::string cases = "Which cases";
+  app.add_option("--api_config", options.api_config, "One case, as a corpus writes it")->group(cases);
+  app.add_option("--api_config_file", options.api_config_file, "A file with a case on each line")
+      ->group(cases);
+  app.add_option("--api_config_file_pattern", options.api_config_file_pattern,
+                 "Files by pattern: 'a/*.txt,b/*.txt'")
+      ->group(cases);
+  app.add_option("--retest", options.retest,
+                 "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
+      ->expected(0, 1)
+      ->group(cases);
+
+  app.option_defaults()->group("What is tested");
+  add_bool(app, "--accuracy", options.accuracy, "Paddle against PyTorch (the default)");
+  add_bool(app, "--paddle_only", options.paddle_only, "Paddle alone: does it run");
+  add_bool(app, "--accuracy_stable", options.accuracy_stable,
+           "Paddle against itself: the same bits twice");
+  add_bool(app, "--paddle_cinn", options.paddle_cinn, "(later) compiled against eager mode");
+  add_bool(app, "--test_amp", options.test_amp, "(later) automatic mixed precision");
+  app.add_option("--atol", options.atol, "Absolute tolerance")->capture_default_str();
+  app.add_option("--rtol", options.rtol, "Relative tolerance")->capture_default_str();
+  add_bool(app, "--test_tol", options.test_tol, "(later) statistics of tolerances");
+  app.add_option("--random_seed", options.random_seed, "Seed of all values")->capture_default_str();
+
+  app.option_defaults()->group("Where it runs");
+  add_bool(app, "--test_cpu", options.test_cpu, "On the CPU, also where there is a GPU");
+  app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all")->capture_default_str();
+  app.add_option("--gpu_ids", options.gpu_ids, "Which: 0,2,4-7");
+  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
+                 "Workers on each GPU, or on the CPU; -1: one a core")
+      ->capture_default_str();
+  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have");
+  app.add_option("--paddle_python", options.paddle_python, "Interpreter that has Paddle");
+  app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
+  app.add_option("--settings", options.settings_file,
+                 "File with settings (default: assay.toml here, where there is one)");
+
+  app.option_defaults()->group("How it goes");
+  app.add_option("--timeout", options.timeout,
+                 "Seconds for each case, instead of the limits by its size");
+  add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
+  app.add_option("--log_dir", options.log_dir,
+                 "Folder of the run; one that is there is resumed (default: a dated one under "
+                 "assay-runs/)");
+  add_bool(app, "--quiet", options.quiet, "Only the summary");
+  add_bool(app, "--use_cached_numpy", options.use_cached_numpy, "(no effect: nothing to cache)");
+  add_bool(app, "--use_gpu_cache_mode", options.use_gpu_cache_mode,
+           "(no effect: nothing to cache)");
+  app.option_defaults()->group("Options");
+}
+
+Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
+  ASSAY_CHECK(check_features(options));
+  ASSAY_CHECK(check_numbers(options));
+  RunConfig config;
+  ASSAY_TRY(config.mode, chosen_mode(options));
+  ASSAY_TRY(config.sources, chosen_sources(options));
+  ASSAY_TRY(config.retest, chosen_retest(options));
+  ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
+  config.test = settings.framework("paddle", options.paddle_python);
+  config.reference = settings.framework("torch", options.torch_python);
+  config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
+  config.atol = options.atol;
+  config.rtol = options.rtol;
+  config.seed = options.random_seed;
+  config.exit_on_error = options.exit_on_error;
+  if (options.timeout > 0) {
+    config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
+  }
+  if (options.use_cached_numpy || options.use_gpu_cache_mode) {
+    notes.emplace_back("--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "
+                       "from a counter, so there is nothing to cache");
+  }
+  ASSAY_CHECK(choose_slots(options, config, notes));
+  return config;
+}
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#pragma once
+
+// The flags of `assay api`: engineV2's, as they are, and a few of its own.
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/run_config.h"
+
+namespace assay {
+
+struct ApiOptions {
+  std::string api_config;
+  std::string api_config_file;
+  std::string api_config_file_pattern;
+  bool accuracy = false;
+  bool paddle_only = false;
+  bool paddle_cinn = false;
+  bool accuracy_stable = false;
+  bool test_amp = false;
+  bool test_cpu = false;
+  bool test_tol = false;
+  bool use_cached_numpy = false;
+  bool use_gpu_cache_mode = false;
+  bool exit_on_error = false;
+  int num_gpus = -1;
+  int num_workers_per_gpu = -1;
+  std::string gpu_ids;
+  double required_memory = 0;  // GiB a worker
+  std::string log_dir;
+  double atol = 0.01;
+  double rtol = 0.01;
+  std::uint64_t random_seed = 0;
+  double timeout = 0;  // seconds
+  std::string retest;
+  std::string paddle_python;
+  std::string torch_python;
+  std::string settings_file;  // assay.toml
+  bool quiet = false;
+};
+
+void add_api_options(CLI::App& app, ApiOptions& options);
+
+// What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect here.
+// A flag whose feature does not exist yet is a usage error.
+Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);
+
+// "true", "1", "yes", "y" and their opposites in any case, as engineV2 takes them.
+std::optional<bool> parse_bool(std::string text);
+
+}  // namespace assay

@@ -1,0 +1,27 @@
+#include "cli/verb_corpus.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "case/corpus.h"
+#include "cli/exit_code.h"
+
+namespace assay {
+
+Verb add_corpus_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("corpus", "Looks at corpus files without running them");
+  app->require_subcommand(1);
+  CLI::App* check = app->add_subcommand("check", "Does every line parse");
+  auto files = std::make_shared<std::vector<std::string>>();
+  check->add_option("FILE", *files, "Files, or patterns of files")->required();
+  return {app, [files]() -> Result<int> {
+            ASSAY_TRY(const CorpusCheck found, check_corpus(*files, std::cout));
+            return found.failed == 0 ? kAllGood : kSomeFailed;
+          }};
+}
+
+}  // namespace assay

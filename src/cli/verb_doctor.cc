@@ -1,0 +1,84 @@
+#include "cli/verb_doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "cli/exit_code.h"
+#include "cli/settings.h"
+#include "lane/fork_server.h"
+
+namespace assay {
+namespace {
+
+constexpr std::chrono::minutes kImportLimit{3};
+
+struct DoctorOptions {
+  std::string paddle_python;
+  std::string torch_python;
+  std::string settings_file;
+};
+
+// True when the framework can be imported by its interpreter.
+bool examine(const FrameworkConfig& config, const LanePackage& package) {
+  const auto log = std::filesystem::temp_directory_path() /
+                   fmt::format("assay-doctor-{}-{}.log", config.name, ::getpid());
+  auto server = ForkServer::start(config, package, log);
+  const auto info = server ? server->wait_ready(kImportLimit)
+                           : Result<ServerInfo>(tl::unexpected<Error>(server.error()));
+  std::error_code ignored;
+  std::filesystem::remove(log, ignored);
+  if (info) {
+    fmt::print("ok       {} {} in {} (Python {}), {} APIs known\n", info->framework, info->version,
+               config.python, info->python, info->apis);
+    return true;
+  }
+  fmt::print("missing  {}\n         get it with `make setup`, or name an interpreter that has it: "
+             "--{}_python, or in assay.toml\n",
+             info.error().message, config.name);
+  return false;
+}
+
+Result<int> run_doctor(const DoctorOptions& options) {
+  bool good = true;
+  const auto package = LanePackage::find();
+  if (!package) {
+    fmt::print("missing  {}\n", package.error().message);
+    return kSomeFailed;
+  }
+  const auto native = package->native_path / "assay_native.abi3.so";
+  if (std::filesystem::exists(native)) {
+    fmt::print("ok       lane package and native module\n");
+  } else {
+    fmt::print("missing  {}\n         build it with `make build`\n", native.string());
+    good = false;
+  }
+  ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
+  good = examine(settings.framework("paddle", options.paddle_python), *package) && good;
+  good = examine(settings.framework("torch", options.torch_python), *package) && good;
+  fmt::print("ok       {} cores\n", std::thread::hardware_concurrency());
+  const bool gpu = std::filesystem::exists("/proc/driver/nvidia/version");
+  fmt::print("note     {}\n", gpu ? "there is an NVIDIA driver; slots on GPUs are not in this "
+                                    "version: workers sit on the CPU"
+                                  : "no NVIDIA driver: workers sit on the CPU");
+  return good ? kAllGood : kSomeFailed;
+}
+
+}  // namespace
+
+Verb add_doctor_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("doctor", "What is found here, and what is missing");
+  auto options = std::make_shared<DoctorOptions>();
+  app->add_option("--paddle_python", options->paddle_python, "Interpreter that has Paddle");
+  app->add_option("--torch_python", options->torch_python, "Interpreter that has PyTorch");
+  app->add_option("--settings", options->settings_file, "File with settings (assay.toml)");
+  return {app, [options] { return run_doctor(*options); }};
+}
+
+}  // namespace assay

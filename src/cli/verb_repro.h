@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/verb.h"
+
+namespace assay {
+
+// `assay repro DIR ID`: a script that runs one case of a run again without assay.
+Verb add_repro_verb(CLI::App& parent);
+
+}  // namespace assay

@@ -1,0 +1,259 @@
+#include "report/repro.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "base/fd.h"
+#include "case/canonical.h"
+#include "case/parser.h"
+#include "fill/fill.h"
+#include "report/repro_script.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kShownMatches = 5;
+constexpr mode_t kFileMode = 0644;
+
+// Whether the words name this case for sure, perhaps, or not.
+enum class Match { no, part, whole };
+
+Match match(std::uint64_t id, std::string_view text, std::string_view wanted) {
+  const std::string hex = format_case_id(id);
+  if (hex == wanted || text == wanted) return Match::whole;
+  const bool part = hex.starts_with(wanted) || text.find(wanted) != std::string_view::npos;
+  return part ? Match::part : Match::no;
+}
+
+// Gathers the cases that match: one that does as a whole ends the choice.
+class Chooser {
+ public:
+  explicit Chooser(std::string_view wanted) : wanted_(wanted) {}
+
+  // Whether the case offered now is the choice so far.
+  bool offer(std::uint64_t id, std::string_view text) {
+    const Match matched = match(id, text, wanted_);
+    if (matched == Match::no || best_ == Match::whole) return false;
+    if (matched == Match::whole) shown_.clear();
+    if (matched > best_) count_ = 0;
+    best_ = matched;
+    if (++count_ <= kShownMatches)
+      shown_.push_back(fmt::format("  {}  {}", format_case_id(id), text));
+    return true;
+  }
+
+  Status check() const {
+    if (count_ == 0) {
+      return usage_error(
+          fmt::format("no case of the run has the id or text {}; `assay report` and "
+                      "log_inorder.log tell the ids",
+                      wanted_));
+    }
+    if (count_ == 1) return {};
+    return usage_error(fmt::format("{} cases match {}; name one by its id:\n{}{}", count_, wanted_,
+                                   fmt::join(shown_, "\n"), count_ > kShownMatches ? "\n  …" : ""));
+  }
+
+ private:
+  std::string_view wanted_;
+  Match best_ = Match::no;
+  std::size_t count_ = 0;
+  std::vector<std::string> shown_;
+};
+
+// What the test lane reported of its inputs, or else the reference lane, which had the same.
+const flatbuffers::Vector<flatbuffers::Offset<wire::Filling>>* fillings(
+    const wire::Record& record) {
+  for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
+    if (lane != nullptr && lane->inputs() != nullptr && lane->inputs()->size() > 0) {
+      return lane->inputs();
+    }
+  }
+  return nullptr;
+}
+
+Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
+                  std::span<std::byte> out) {
+  if (filling == nullptr) {
+    fill(default_rule(dtype), key, dtype, out);
+    return {};
+  }
+  if (filling->kind() > static_cast<std::uint8_t>(FillKind::constant)) {
+    return fail(
+        fmt::format("the record has a value rule {} that this assay does not know; use the "
+                    "one that made the run",
+                    filling->kind()));
+  }
+  const auto* literal = filling->literal();
+  if (literal == nullptr || literal->size() == 0) {
+    fill({static_cast<FillKind>(filling->kind()), filling->low(), filling->high(),
+          filling->extent()},
+         key, dtype, out);
+    return {};
+  }
+  const std::size_t size = size_of(dtype);
+  if (literal->size() * size != out.size())
+    return fail("the record lists values for another shape");
+  for (flatbuffers::uoffset_t i = 0; i < literal->size(); ++i) {
+    const double value = literal->Get(i);
+    fill({FillKind::constant, value, value, 0}, key, dtype, out.subspan(i * size, size));
+  }
+  return {};
+}
+
+// The tensor's elements, made in the file itself; gives their checksum.
+Result<std::uint64_t> write_input(const std::filesystem::path& file, const TensorSpec& spec,
+                                  const wire::Filling* filling, const FillKey& key) {
+  const std::uint64_t bytes = spec.bytes();
+  if (bytes > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) {
+    return usage_error(
+        fmt::format("{}: no disk holds a tensor of {} elements", file.string(), spec.elements()));
+  }
+  const Fd opened(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  if (!opened) return errno_error("cannot write " + file.string());
+  // All room at once: a disk that fills up under a mapping would be a SIGBUS.
+  if (bytes > 0) {
+    errno = ::posix_fallocate(opened.get(), 0, static_cast<off_t>(bytes));
+    if (errno != 0) return errno_error(fmt::format("{} bytes for {}", bytes, file.string()));
+  }
+  ASSAY_TRY(const Mapping mapping, Mapping::map(opened.get(), bytes, /*writable=*/true));
+  const std::span<std::byte> memory(mapping.data(), mapping.size());
+  ASSAY_CHECK(fill_again(filling, key, spec.dtype, memory));
+  return checksum(memory);
+}
+
+// Writes every input; notes where one is not sure to be what the lanes had.
+Status write_inputs(const Case& parsed, const FoundCase& found, std::uint64_t seed,
+                    const std::filesystem::path& folder, Repro& repro) {
+  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
+  const auto* filled = fillings(*record);
+  for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
+    const auto ordinal = static_cast<std::uint32_t>(i);
+    // A lane that raised while it built the inputs reports those behind that point without
+    // checksum.
+    const wire::Filling* filling =
+        filled != nullptr && i < filled->size() ? filled->Get(ordinal) : nullptr;
+    if (filling != nullptr && filling->checksum() == 0) filling = nullptr;
+    const FillKey key{seed, found.id, ordinal};
+    ASSAY_TRY(const std::uint64_t sum,
+              write_input(folder / input_file(i), parsed.tensor(i), filling, key));
+    if (filling == nullptr) {
+      repro.notes.push_back(fmt::format(
+          "{}: no lane lived to tell how it filled this one; it follows the default of its dtype",
+          input_file(i)));
+    } else if (filling->checksum() != sum) {
+      repro.notes.push_back(
+          fmt::format("{}: not the values of the run: their checksum is {:016x}, the run's was "
+                      "{:016x}; use the "
+                      "assay that made the run",
+                      input_file(i), sum, filling->checksum()));
+    }
+  }
+  return {};
+}
+
+// The seed of the framework's own generator, as the lanes set it: frameworks take 63 bits.
+std::uint64_t draw_seed(std::uint64_t seed, std::uint64_t id) { return (seed ^ id) >> 1U; }
+
+Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& properties) {
+  const auto found = properties.find("seed");
+  std::uint64_t seed = 0;
+  if (found == properties.end()) return seed;
+  const std::string& text = found->second;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), seed).ptr;
+  if (text.empty() || end != text.data() + text.size()) {
+    return fail(fmt::format("the run's seed is not a number: {}", text));
+  }
+  return seed;
+}
+
+// Whether there is something to differentiate: not where both lanes found that there is nothing.
+bool wants_backward(const wire::Record& record) {
+  const wire::LaneRecord* reference = record.reference();
+  return record.gradients_compared() || reference == nullptr ||
+         record.test()->status() != wire::Status::ok || reference->status() != wire::Status::ok;
+}
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
+  if (wanted.empty()) return usage_error("name a case by its id or its text");
+  Chooser chooser(wanted);
+  std::optional<FoundCase> found;
+  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+    if (!chooser.offer(finished.id, finished.text)) return {};
+    found = {finished.id,
+             std::string(finished.text),
+             finished.verdict,
+             {finished.record.begin(), finished.record.end()}};
+    return {};
+  }));
+  ASSAY_CHECK(store.each_unfinished([&](const StoredCase& stored) -> Status {
+    if (chooser.offer(stored.id, stored.text)) found.reset();
+    return {};
+  }));
+  ASSAY_CHECK(chooser.check());
+  if (!found) {
+    return usage_error("this case has not finished yet: start the run again with its --log_dir");
+  }
+  switch (found->verdict.outcome) {
+    case Outcome::invalid:
+    case Outcome::unsupported:
+    case Outcome::skip:
+      return usage_error(fmt::format("this case was never run: {} ({})",
+                                     name(found->verdict.outcome), found->verdict.message));
+    default:
+      break;
+  }
+  if (found->record.empty()) {
+    return usage_error(
+        fmt::format("nothing is recorded of how this case ran: {}", found->verdict.message));
+  }
+  return std::move(*found);
+}
+
+Result<Repro> write_repro(RunStore& store, const FoundCase& found,
+                          const std::filesystem::path& folder) {
+  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
+  if (record->test() == nullptr) return fail("the record of this case has no test lane");
+  ASSAY_TRY(const auto properties, store.properties());
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  Case parsed;
+  if (const auto status = parse_case(found.text, parsed); !status) {
+    return fail("a stored case does not parse: " + status.error().message);
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  }
+  Repro repro;
+  repro.script = folder / "repro.py";
+  ASSAY_CHECK(write_inputs(parsed, found, seed, folder, repro));
+
+  ReproScript script;
+  script.case_text = found.text;
+  script.draw_seed = draw_seed(seed, found.id);
+  script.backward = wants_backward(*record);
+  script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
+  script.comment.push_back(one_line(
+      fmt::format("the run said: {} {}", name(found.verdict.outcome), found.verdict.message)));
+  for (const std::string& note : repro.notes) script.comment.push_back(note);
+  ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
+  return repro;
+}
+
+}  // namespace assay

@@ -1,0 +1,39 @@
+#pragma once
+
+// One stored case, taken out of its run: a script and its inputs, for whoever mends the framework.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/run_store.h"
+#include "wire/frame.h"
+
+namespace assay {
+
+struct FoundCase {
+  std::uint64_t id = 0;
+  std::string text;  // canonical
+  Verdict verdict;
+  wire::Bytes record;
+};
+
+// The finished case that `wanted` names: its id of 16 hexadecimal digits, the beginning of it, its
+// text, or a part of that. An error where none or more than one has it, and where there is nothing
+// to run again: the case has not finished, or was never run.
+Result<FoundCase> find_case(RunStore& store, std::string_view wanted);
+
+struct Repro {
+  std::filesystem::path script;
+  std::vector<std::string> notes;  // what may differ from the run; a line each
+};
+
+// Writes repro.py and x0.bin, x1.bin … (each tensor's elements) into `folder`, which is made. The
+// elements are filled again as the record says they were, and checked against its checksums.
+Result<Repro> write_repro(RunStore& store, const FoundCase& found,
+                          const std::filesystem::path& folder);
+
+}  // namespace assay

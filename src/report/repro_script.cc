@@ -1,0 +1,190 @@
+#include "report/repro_script.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <iterator>
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kHead = R"py(
+import pathlib
+
+import paddle
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def load(name, dtype, shape):
+    """A tensor of the elements in a file beside this one."""
+    data = (HERE / name).read_bytes()
+    if not data:
+        return paddle.empty(shape, dtype)
+    return paddle.to_tensor(memoryview(data)).view(dtype).reshape(shape)
+
+
+def tensors(value):
+    if isinstance(value, paddle.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        yield from tensors(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from tensors(part)
+
+)py";
+
+// A tensor that is an output and an input at once gets no gradient beside other outputs.
+constexpr std::string_view kBackward = R"py(
+outputs = [
+    paddle.assign(x) if any(x is leaf for leaf in leaves) else x
+    for x in tensors(result)
+    if not x.stop_gradient and (x.is_floating_point() or x.is_complex())
+]
+if outputs and leaves:
+    # The run had an upstream gradient of random values; ones show the same faults as a rule.
+    upstream = [paddle.ones_like(x) for x in outputs]
+    print("gradients:", paddle.grad(outputs, leaves, upstream, allow_unused=True))
+)py";
+
+std::string python_float(double number) {
+  if (std::isnan(number)) return "float(\"nan\")";
+  if (std::isinf(number)) return number < 0 ? "float(\"-inf\")" : "float(\"inf\")";
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string python_value(const Value& value);
+
+std::string joined(const Value& sequence) {
+  std::string text;
+  for (const Value part : sequence.children()) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", python_value(part));
+  }
+  return text;
+}
+
+std::string python_value(const Value& value) {
+  switch (value.kind()) {
+    case ValueKind::none:
+      return "None";
+    case ValueKind::boolean:
+      return value.boolean() ? "True" : "False";
+    case ValueKind::integer:
+      return fmt::format("{}", value.integer());
+    case ValueKind::big_integer:
+      return std::string(value.text());
+    case ValueKind::floating:
+      return python_float(value.floating());
+    case ValueKind::complex:
+      return fmt::format("complex({}, {})", python_float(value.complex().real()),
+                         python_float(value.complex().imag()));
+    case ValueKind::string:
+      return python_string(value.text());
+    case ValueKind::ellipsis:
+      return "...";
+    case ValueKind::tensor:
+      return fmt::format("x{}", value.tensor_ordinal());
+    case ValueKind::dtype:
+      return fmt::format("paddle.{}", name(value.dtype()));
+    case ValueKind::list:
+      return fmt::format("[{}]", joined(value));
+    case ValueKind::tuple:
+      return fmt::format("({}{})", joined(value), value.size() == 1 ? "," : "");
+    case ValueKind::slice:
+      return fmt::format("slice({})", joined(value));
+  }
+  return "None";
+}
+
+// float8 has no gradient kernels.
+bool differentiable(DType dtype) {
+  const DTypeClass kind = info(dtype).kind;
+  return (kind == DTypeClass::floating && size_of(dtype) > 1) || kind == DTypeClass::complex;
+}
+
+// As assay.registry.changes_input has it: `add_`, `__setitem__`, `__iadd__`.
+bool works_in_place(std::string_view api) {
+  constexpr std::array<std::string_view, 4> kNotInPlace{"__invert__", "__index__", "__int__",
+                                                        "__iter__"};
+  const std::string_view stem = api.substr(api.rfind('.') + 1);
+  if (!stem.starts_with("__")) return stem.ends_with("_");
+  for (const std::string_view other : kNotInPlace) {
+    if (stem == other) return false;
+  }
+  return stem == "__setitem__" || stem.starts_with("__i");
+}
+
+std::string load_tensors(const Case& parsed, bool in_place) {
+  std::string text;
+  std::string leaves;
+  for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
+    const TensorSpec spec = parsed.tensor(i);
+    text += fmt::format("x{} = load(\"{}\", paddle.{}, [{}])\n", i, input_file(i), name(spec.dtype),
+                        fmt::join(spec.shape, ", "));
+    if (!differentiable(spec.dtype)) continue;
+    text += fmt::format("x{}.stop_gradient = False\n", i);
+    leaves += fmt::format("{}x{}", leaves.empty() ? "" : ", ", i);
+  }
+  text += fmt::format("leaves = [{}]\n", leaves);
+  if (in_place && !leaves.empty()) {
+    text +=
+        fmt::format("{0}{1} = map(paddle.assign, leaves)  # a leaf may not be changed in place\n",
+                    leaves, leaves.find(',') == std::string::npos ? "," : "");
+  }
+  return text;
+}
+
+std::string call(const Case& parsed, bool in_place) {
+  std::string arguments;
+  std::string changed;
+  for (const Argument& argument : parsed.arguments()) {
+    const std::string value = python_value(argument.value);
+    if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
+    if (!arguments.empty()) arguments += ", ";
+    if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
+    arguments += value;
+  }
+  const std::string made = fmt::format("{}({})", parsed.api(), arguments);
+  if (!in_place || changed.empty()) return fmt::format("result = {}\n", made);
+  return fmt::format("{}\nresult = {}  # changed in place\n", made, changed);
+}
+
+}  // namespace
+
+std::string input_file(std::size_t ordinal) { return fmt::format("x{}.bin", ordinal); }
+
+std::string python_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(quoted), "\\x{:02x}", byte);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string repro_script(const Case& parsed, const ReproScript& facts) {
+  const bool in_place = works_in_place(parsed.api());
+  std::string script =
+      "# Runs one case of assay again; needs only Paddle and the files beside it.\n";
+  for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
+  script += kHead;
+  script += fmt::format("\nprint({})\n", python_string(facts.case_text));
+  script += fmt::format("paddle.seed({})\n", facts.draw_seed);
+  script += load_tensors(parsed, in_place);
+  script += fmt::format("\n{}print(\"result:\", result)\n", call(parsed, in_place));
+  if (facts.backward) script += kBackward;
+  return script;
+}
+
+}  // namespace assay

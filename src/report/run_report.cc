@@ -1,0 +1,144 @@
+#include "report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+constexpr int kJsonVersion = 1;
+
+std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
+
+std::uint64_t failures(const OutcomeCounts& counts) {
+  std::uint64_t sum = 0;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed) sum += counts[index_of(outcome.outcome)];
+  }
+  return sum;
+}
+
+std::uint64_t total(const OutcomeCounts& counts) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : counts) sum += count;
+  return sum;
+}
+
+nlohmann::json outcomes_json(const OutcomeCounts& counts) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    object[std::string(outcome.name)] = counts[index_of(outcome.outcome)];
+  }
+  return object;
+}
+
+}  // namespace
+
+Result<RunReport> load_report(RunStore& store) {
+  RunReport report;
+  ASSAY_TRY(report.properties, store.properties());
+  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+    const std::size_t outcome = index_of(finished.verdict.outcome);
+    ++report.outcomes[outcome];
+    const std::string_view api = api_of(finished.text);
+    auto found = report.by_api.find(api);
+    if (found == report.by_api.end()) found = report.by_api.emplace(api, OutcomeCounts{}).first;
+    ++found->second[outcome];
+    ++report.cases;
+    report.flaky += (finished.verdict.flags & kFlaky) != 0 ? 1 : 0;
+    report.contaminated += (finished.verdict.flags & kContaminated) != 0 ? 1 : 0;
+    report.leaked += (finished.verdict.flags & kLeaked) != 0 ? 1 : 0;
+    return {};
+  }));
+  ASSAY_CHECK(store.each_invalid([&](const InvalidLine&) -> Status {
+    ++report.outcomes[index_of(Outcome::invalid)];
+    ++report.cases;
+    return {};
+  }));
+  ASSAY_CHECK(store.each_unfinished([&](const StoredCase&) -> Status {
+    ++report.unfinished;
+    return {};
+  }));
+  return report;
+}
+
+std::string_view api_of(std::string_view case_text) {
+  return case_text.substr(0, case_text.find('('));
+}
+
+std::string rerun_command(std::string_view case_text,
+                          const std::map<std::string, std::string>& properties) {
+  std::string quoted;
+  for (const char c : case_text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  const auto property = [&](const char* key, const char* otherwise) {
+    const auto found = properties.find(key);
+    return found == properties.end() ? std::string(otherwise) : found->second;
+  };
+  std::string command = fmt::format("assay api --api_config='{}' --{}=True", quoted,
+                                    property("mode", "accuracy"));
+  if (const std::string seed = property("seed", "0"); seed != "0") {
+    command += " --random_seed=" + seed;
+  }
+  return command;
+}
+
+std::string outcome_table(const RunReport& report) {
+  std::string table;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    const std::uint64_t count = report.outcomes[index_of(outcome.outcome)];
+    if (count == 0) continue;
+    table += fmt::format("  {:>8}  {:<13} {}\n", count, outcome.name, outcome.meaning);
+  }
+  table += fmt::format("  {:>8}  in all\n", report.cases);
+  const auto line = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) table += fmt::format("  {:>8}  {}\n", count, what);
+  };
+  line(report.flaky, "of them flaky: failed once, and not when run again alone");
+  line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
+  line(report.leaked, "of them left much memory behind");
+  line(report.unfinished, "planned and not finished: start again with the same --log_dir");
+  return table;
+}
+
+std::string api_table(const RunReport& report) {
+  std::vector<std::pair<std::string_view, OutcomeCounts>> rows(report.by_api.begin(),
+                                                               report.by_api.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return failures(a.second) > failures(b.second);
+  });
+  std::string table = fmt::format("{:<56} {:>8}  outcomes\n", "API", "cases");
+  for (const auto& [api, counts] : rows) {
+    std::string outcomes;
+    for (const OutcomeInfo& outcome : kOutcomes) {
+      if (const std::uint64_t count = counts[index_of(outcome.outcome)]; count > 0) {
+        outcomes += fmt::format("{}{} {}", outcomes.empty() ? "" : ", ", count, outcome.name);
+      }
+    }
+    table += fmt::format("{:<56} {:>8}  {}\n", api, total(counts), outcomes);
+  }
+  return table;
+}
+
+std::string json_report(const RunReport& report) {
+  nlohmann::json object = {
+      {"version", kJsonVersion},
+      {"cases", report.cases},
+      {"unfinished", report.unfinished},
+      {"outcomes", outcomes_json(report.outcomes)},
+      {"flags",
+       {{"flaky", report.flaky}, {"contaminated", report.contaminated}, {"leaked", report.leaked}}},
+      {"properties", report.properties},
+  };
+  for (const auto& [api, counts] : report.by_api) object["apis"][api] = outcomes_json(counts);
+  return object.dump(2) + "\n";
+}
+
+}  // namespace assay

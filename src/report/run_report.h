@@ -1,0 +1,46 @@
+#pragma once
+
+// A stored run, counted; what every form of report begins with. Reports read the store only.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/run_store.h"
+#include "verdict/outcome.h"
+
+namespace assay {
+
+using OutcomeCounts = std::array<std::uint64_t, kOutcomes.size()>;
+
+struct RunReport {
+  std::map<std::string, std::string> properties;        // mode, seed, versions …
+  OutcomeCounts outcomes{};                             // invalid lines counted in
+  std::map<std::string, OutcomeCounts, std::less<>> by_api;
+  std::uint64_t cases = 0;       // finished ones and invalid lines
+  std::uint64_t unfinished = 0;  // planned and not finished: resume the run
+  std::uint64_t flaky = 0;
+  std::uint64_t contaminated = 0;
+  std::uint64_t leaked = 0;
+};
+
+Result<RunReport> load_report(RunStore& store);
+
+// "paddle.add" of "paddle.add(Tensor(…), 1)".
+std::string_view api_of(std::string_view case_text);
+
+// One command that runs just this case again, quoted for a shell.
+std::string rerun_command(std::string_view case_text, const std::map<std::string, std::string>& properties);
+
+// Table of outcomes, each with its count and meaning; for a terminal.
+std::string outcome_table(const RunReport& report);
+// Table by API and outcome: the failing ones first.
+std::string api_table(const RunReport& report);
+// {"cases": N, "outcomes": {"pass": …}, …}, with a version.
+std::string json_report(const RunReport& report);
+
+}  // namespace assay

@@ -1,0 +1,53 @@
+#pragma once
+
+// Which pipeline schedule a step follows, told from the order of its jobs alone, and the bubble
+// that the schedule would have if every job of a kind took its mean time.
+//
+// Ideal bubbles, as time per stage, with P stages, M micro batches, V chunks a stage, and mean times
+// F, B (input gradient) and W (weight gradient; 0 where B is not split):
+//   GPipe, 1F1B   (P-1)(F+B)              Huang et al. 2019; Narayanan et al. 2021
+//   interleaved   (P-1)(F+B)/V            Narayanan et al. 2021 (F, B of all chunks of a stage)
+//   zero bubble   (P-1)(F+B-W) for ZB-H1  Qi et al. 2023; 0 for ZB-V (two chunks)
+//   DualPipe      (P/2-1)(F+B+W+B-3W)     DeepSeek-AI 2024, with F and B+W not overlapped
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "timeline/model.h"
+
+namespace assay::timeline {
+
+enum class Pass : std::uint8_t { forward, backward, weight };
+
+struct PipelineJob {
+  Pass pass = Pass::forward;
+  std::int32_t micro_batch = 0;
+  std::int32_t chunk = 0;
+  Nanos begin = 0;
+  Nanos end = 0;
+};
+// The jobs of one step on one stage, ordered by begin.
+using StageJobs = std::vector<PipelineJob>;
+
+enum class ScheduleKind : std::uint8_t { none, unknown, gpipe, one_f_one_b, interleaved, zero_bubble, dualpipe };
+std::string_view name(ScheduleKind kind);
+
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::none;
+  std::size_t stages = 0;
+  std::size_t micro_batches = 0;
+  std::size_t chunks = 1;
+  double ideal_bubble = 0;     // share of the pipeline's time in which a stage computes nothing
+  double measured_bubble = 0;  // the same, of this step
+};
+
+// "forward", "backward", "backward_b", "backward_w", each with its chunk's number at the end.
+// False for any other type of job.
+bool parse_job_type(std::string_view type, PipelineJob& job);
+
+// Stages in the order of the pipeline.
+Schedule recognise_schedule(std::span<const StageJobs> stages);
+
+}  // namespace assay::timeline

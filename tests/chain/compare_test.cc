@@ -1,0 +1,179 @@
+#include "chain/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "chain/autolog.h"
+#include "chain/train_log.h"
+#include "chain/words.h"
+#include "cli_run.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::map<std::string, double> readings_of(std::string_view line) {
+  std::map<std::string, double> map;
+  for (const Reading& reading : read_train_line(line)) map[reading.name] = reading.value;
+  return map;
+}
+
+// The lines of the material's notes and of PaddleOCR's trainer.
+TEST(TrainLog, LinesOfTwoRepositoriesAreRead) {
+  EXPECT_THAT(
+      readings_of("[Epoch 0, iter: 0] top1: 0.00000, top5: 0.00000, lr: 0.10000, loss: 6.87252, "
+                  "avg_reader_cost: 0.47353 sec, avg_batch_cost: 0.97362 sec, avg_samples: 4.0, "
+                  "avg_ips: 4.10839 images/sec."),
+      ElementsAre(Pair("accuracy", 0), Pair("batch_cost", 0.97362), Pair("ips", 4.10839),
+                  Pair("loss", 6.87252), Pair("reader_cost", 0.47353)));
+  EXPECT_THAT(
+      readings_of("ppocr INFO: epoch: [1/2], global_step: 10, loss: 5.5, avg_batch_cost: 0.5 s, "
+                  "ips: 16.0 samples/s, max_mem_reserved: 1224 MB, max_mem_allocated: 1200 MB"),
+      ElementsAre(Pair("batch_cost", 0.5), Pair("gpu_memory_mb", 1200), Pair("ips", 16),
+                  Pair("loss", 5.5)));
+  EXPECT_THAT(readings_of(" * Acc@1 0.062 Acc@5 0.250"), ElementsAre(Pair("accuracy", 0.062)));
+  EXPECT_TRUE(readings_of("Creating model").empty());
+  EXPECT_TRUE(std::isnan(readings_of("loss: nan")["loss"]));
+}
+
+TEST(AutoLogLines, DoubledLinesGiveEachFieldOnce) {
+  AutoLog fields;
+  read_autolog_line(
+      "[2026/11/20 23:54:10] root INFO:  preprocess_time(ms): 23.7143, inference_time(ms): "
+      "513.5567, postprocess_time(ms): 0.0947",
+      fields);
+  read_autolog_line(
+      "[2026-11-20 23:54:10,775] [    INFO] autolog.py:263 -  preprocess_time(ms): 23.7143, "
+      "inference_time(ms): 513.5567, postprocess_time(ms): 0.0947",
+      fields);
+  EXPECT_THAT(fields, ElementsAre(Pair("inference_time(ms)", "513.5567"),
+                                  Pair("postprocess_time(ms)", "0.0947"),
+                                  Pair("preprocess_time(ms)", "23.7143")));
+}
+
+TEST(AutoLogLines, ARealReportIsReadAndWrittenAgain) {
+  ASSAY_NEED_TIPC(tipc);
+  InferenceFacts facts;
+  for (const std::string& line :
+       split_list(slurp(tipc / "logs/python_infer_cpu_batchsize_1.log"), '\n')) {
+    read_autolog_line(line, facts.printed);
+  }
+  EXPECT_EQ(facts.printed["runtime_device"], "cpu");
+  EXPECT_EQ(facts.printed["cpu_rss(MB)"], "364.2344");
+  EXPECT_EQ(facts.printed["OS_version"], "Debian GNU/Linux 12");
+  facts.model = "m";
+  facts.batch_size = "1";
+  facts.peak.rss_mb = 300;
+  const std::string report = write_autolog(facts);
+  for (const char* section :
+       {"Env info", "Paddle info", "Conf info", "Model info", "Data info", "Perf info"}) {
+    EXPECT_THAT(report, HasSubstr(section));
+  }
+  EXPECT_THAT(report, HasSubstr("cpu_rss(MB): 300.0000, gpu_rss(MB): None, gpu_util: None%"));
+  EXPECT_THAT(report, HasSubstr("inference_time(ms): 1114.0184"));
+  facts.asked_device = "gpu";
+  EXPECT_THAT(device_complaint(facts, 1), HasSubstr("asked for the gpu and ran on the cpu"));
+  facts.asked_device = "cpu";
+  EXPECT_EQ(device_complaint(facts, 1), "");
+}
+
+TEST(Device, AGpuInferenceWithoutAGpuIsToldWithoutAutoLog) {
+  InferenceFacts facts;
+  facts.asked_device = "gpu";
+  EXPECT_THAT(device_complaint(facts, 0), HasSubstr("this machine has none"));
+  facts.peak.gpu_seen = true;
+  EXPECT_EQ(device_complaint(facts, 1), "");
+}
+
+TEST(Numbers, AreTakenFromJsonAndFromText) {
+  EXPECT_THAT(numbers_of("[[1, 2.5], {\"a\": -3}]"), ElementsAre(1, 2.5, -3));
+  EXPECT_THAT(numbers_of(" 12 34 56 78"), ElementsAre(12, 34, 56, 78));
+  EXPECT_THAT(numbers_of(", class_id: 8, prob: 9.1e-1 of fp32"), ElementsAre(8, 0.91));
+}
+
+std::vector<Finding::Grade> grades(const std::vector<Finding>& findings) {
+  std::vector<Finding::Grade> list;
+  for (const Finding& finding : findings) list.push_back(finding.grade);
+  return list;
+}
+
+TEST(Outputs, AreComparedByBothTolerances) {
+  const Predictions expected{{"a.jpg", {1, 100}}, {"b.jpg", {2, 3}}};
+  using enum Finding::Grade;
+  // 0.1 at 100 is within rtol 1e-3 (+ atol); 0.2 is not.
+  EXPECT_THAT(grades(compare_outputs(expected, {{"a.jpg", {1, 100.1}}, {"b.jpg", {2, 3}}}, {})),
+              ElementsAre(good, good));
+  EXPECT_THAT(grades(compare_outputs(expected, {{"a.jpg", {1, 100.2}}, {"b.jpg", {2}}}, {})),
+              ElementsAre(bad, bad));
+  EXPECT_THAT(grades(compare_outputs(expected, {{"a.jpg", {std::nan(""), 100}}}, {})),
+              ElementsAre(bad, bad));
+}
+
+TEST(Outputs, ConstantsAreVacuous) {
+  EXPECT_THAT(vacuous_because({{"a", {1, 1}}, {"b", {1, 1}}}), HasSubstr("every value is 1"));
+  EXPECT_THAT(vacuous_because({{"a", {8, 0.9}}, {"b", {8, 0.9}}}), HasSubstr("the same values"));
+  EXPECT_EQ(vacuous_because({{"a", {8, 0.9}}, {"b", {7, 0.9}}}), "");
+}
+
+TEST(CompareVerb, PairsStoredResultsAndLogsByPrecision) {
+  const Scratch scratch;
+  put(scratch.path() / "gt/results_fp32.txt", "img_1.jpg\t[[0.5, 0.25]]\nimg_2.jpg\t1 2 3 4\n");
+  put(scratch.path() / "logs/python_infer_cpu_precision_fp32_batchsize_1.log",
+      "loading\n[x] ppocr INFO: img_1.jpg\t[[0.5001, 0.25]]\n[x] img_2.jpg 1 2 3 4\n");
+  put(scratch.path() / "logs/python_infer_cpu_precision_int8_batchsize_1.log",
+      "img_1.jpg\t[[9, 9]]\n");
+  const std::vector<std::string> words{"compare", "--gt_file", "gt/*.txt", "--log_file",
+                                       "logs/*.log"};
+  const CliResult good = run_cli(scratch.path(), words);
+  EXPECT_EQ(good.code, 0) << good.out;
+  put(scratch.path() / "gt/results_fp32.txt", "img_1.jpg\t[[0.5, 0.26]]\n");
+  const CliResult bad = run_cli(scratch.path(), words);
+  EXPECT_EQ(bad.code, 1) << bad.out;
+  EXPECT_THAT(bad.out, HasSubstr("BAD"));
+}
+
+// A run against an earlier one: the same losses and speed, then a changed loss and half the speed.
+TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
+  const auto line = [](const std::string& loss, const std::string& ips) {
+    return "make=last.w \"say=loss: 9.0, ips: 1.0\" \"say=loss: " + loss + ", ips: " + ips + "\"";
+  };
+  Project project({.train = line("5.5", "100")});
+  ASSERT_EQ(project.run({"--store", "base.db"}).code, 0);
+  ASSERT_EQ(project.run({"--store", "same.db"}).code, 0);
+  const std::vector<std::string> words{"compare",  "--base", "base.db",
+                                       "--larger", "1000",   "--current"};
+  const auto against = [&](const std::string& store) {
+    std::vector<std::string> all = words;
+    all.push_back(store);
+    return run_cli(project.path(), all);
+  };
+  const CliResult same = against("same.db");
+  EXPECT_EQ(same.code, 0) << same.out;
+  EXPECT_THAT(same.out, HasSubstr("2 losses reproduced"));
+  project.write({.train = line("5.6", "50")});
+  ASSERT_EQ(project.run({"--store", "other.db"}).code, 0);
+  const CliResult other = against("other.db");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.out, HasSubstr("loss 1 is 5.6, 5.5 before"));
+  EXPECT_THAT(other.out, HasSubstr("50 ips, 100 before"));
+}
+
+TEST(ReportVerb, WritesAPageWithPlots) {
+  const Project project(
+      {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\"", .eval = "exit=1"});
+  project.run({"--store", "r.db"});
+  const CliResult result = run_cli(project.path(), {"report", "r.db", "-o", "page.html"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::string page = slurp(project.path() / "page.html");
+  EXPECT_THAT(page, HasSubstr("loss: 5 to 9, 2 values"));
+  EXPECT_THAT(page, HasSubstr("exit code 1"));
+  EXPECT_THAT(page, HasSubstr("<polyline"));
+}
+
+}  // namespace
+}  // namespace assay

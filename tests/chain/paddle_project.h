@@ -1,0 +1,81 @@
+#pragma once
+
+// The real mobilenet_v3_small project with pictures of our own, where Paddle and the material are.
+
+#include "cli_run.h"
+
+namespace assay {
+
+// The interpreter with Paddle: ASSAY_PADDLE_PYTHON, or the checkout's own environment.
+inline std::filesystem::path paddle_python() {
+  const char* named = std::getenv("ASSAY_PADDLE_PYTHON");
+  const std::filesystem::path python =
+      named != nullptr
+          ? named
+          : std::filesystem::weakly_canonical(std::filesystem::path(ASSAY_SOURCE_DIR)) /
+                ".venv/paddle/bin/python";
+  return std::filesystem::exists(python) ? python : std::filesystem::path();
+}
+
+#define ASSAY_NEED_PADDLE(name)                       \
+  const std::filesystem::path name = paddle_python(); \
+  if (name.empty()) GTEST_SKIP() << "needs an environment with Paddle (.venv/paddle)"
+
+// Runs a short Python program; true when it ends well.
+inline bool run_python(const std::filesystem::path& python, const std::filesystem::path& folder,
+                       const std::string& program) {
+  SpawnOptions options;
+  options.argv = {python.string(), "-c", program};
+  options.directory = folder.string();
+  auto process = Process::spawn(options);
+  if (!process) return false;
+  const auto status = process->wait();
+  return status && status->ok();
+}
+
+// Copies the project into `to` and draws a few small pictures of two classes (stripes and checks).
+inline bool make_mobilenet(const std::filesystem::path& tipc, const std::filesystem::path& python,
+                           const std::filesystem::path& to) {
+  std::filesystem::copy(tipc / "mobilenet_v3_small", to, std::filesystem::copy_options::recursive);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(to)) {
+    std::filesystem::permissions(entry, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
+  }
+  return run_python(python, to, R"(
+import os, numpy
+from PIL import Image
+def draw(path, kind, seed):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    y, x = numpy.mgrid[0:72, 0:96]
+    period = 6 + seed
+    on = (x // period % 2) if kind == 'stripes' else ((x // period + y // period) % 2)
+    picture = numpy.stack([on * 200 + 20, x * 2, y * 3], axis=-1).astype('uint8')
+    Image.fromarray(picture).save(path, quality=90)
+for kind in ('stripes', 'checks'):
+    for i in range(4): draw(f'data/train/{kind}/{i}.jpeg', kind, i)
+    for i in range(2): draw(f'data/val/{kind}/{i}.jpeg', kind, i + 4)
+draw('images/demo.jpg', 'checks', 2)
+)");
+}
+
+// A params file of our own for it, CPU only; one epoch, and no AutoLog (infer.py imports it from a
+// package that no registry has).
+inline std::string mobilenet_params(const std::string& gpu_list = "-1",
+                                    const std::string& trainer = "norm_train") {
+  return "===train_params===\nmodel_name:mobilenet_v3_small\npython:python3\ngpu_list:" + gpu_list +
+         "\nuse-gpu:False\n--epochs:lite_train_lite_infer=1\n--output-dir:./output/\n"
+         "--batch-size:lite_train_lite_infer=4\n--pretrained:null\ntrain_model_name:latest."
+         "pdparams\n"
+         "--data-path:./data\n##\ntrainer:" +
+         trainer + "\n" + trainer +
+         ":train.py --workers=0 --lr=0.001 --print-freq=1\n##\n"
+         "===eval_params===\neval:train.py --test-only --workers=0 --batch-size=4\n##\n"
+         "===infer_params===\n--save-inference-dir:./output/infer/\n--pretrained:\n"
+         "norm_export:tools/export_model.py --model=mobilenet_v3_small\n##\n"
+         "train_model:./pretrain_models/none.pdparams\n"
+         "infer_export:tools/export_model.py --model=mobilenet_v3_small\n##\n"
+         "inference:deploy/inference_python/infer.py\n--use-gpu:False\n--batch-size:1\n"
+         "--model-dir:./output/infer/\n--img-path:./images/demo.jpg\n--benchmark:False\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,120 @@
+#include "cli.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "store/run_store.h"
+
+namespace assay::testing {
+namespace {
+
+constexpr const char* kSettings = R"(version = 1
+[frameworks.paddle]
+python = "python3"
+environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={0}", "ASSAY_TEST={1}"]
+[frameworks.torch]
+python = "python3"
+environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={0}", "ASSAY_TEST={1}"]
+)";
+
+}  // namespace
+
+Cli::Cli() {
+  std::string pattern = std::filesystem::temp_directory_path() / "assay-test-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  folder_ = pattern;
+  const std::string fake = std::string(ASSAY_SOURCE_DIR) + "/tests/engine/fake";
+  if (!write_file(folder_ / "assay.toml", fmt::format(kSettings, fake, folder_.string()))) {
+    throw std::runtime_error("assay.toml");
+  }
+}
+
+Cli::~Cli() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string Cli::write_cases(const std::vector<std::string>& lines, const std::string& name) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  if (!write_file(folder_ / name, text)) throw std::runtime_error(name);
+  return (folder_ / name).string();
+}
+
+Process Cli::start(const std::vector<std::string>& arguments) const {
+  SpawnOptions options;
+  options.argv = {ASSAY_PROGRAM};
+  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  options.directory = folder_.string();
+  options.environment = {"ASSAY_TEST=" + folder_.string()};
+  const auto log = open_for_append(folder_ / "output.txt");
+  options.fds = {{log->get(), 1}, {log->get(), 2}};
+  auto process = Process::spawn(options);
+  if (!process) throw std::runtime_error(process.error().message);
+  return std::move(*process);
+}
+
+CliResult Cli::call(const std::vector<std::string>& arguments) const {
+  std::error_code ignored;
+  std::filesystem::remove(folder_ / "output.txt", ignored);
+  Process process = start(arguments);
+  CliResult result;
+  result.status = *process.wait();
+  result.output = *read_file(folder_ / "output.txt");
+  return result;
+}
+
+std::vector<std::string> Cli::api(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> all{"api", "--test_cpu=True", "--log_dir=" + run().string()};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
+std::map<std::string, std::string> Cli::outcomes() const {
+  std::map<std::string, std::string> found;
+  auto store = RunStore::open(run(), OpenMode::existing);
+  if (!store) throw std::runtime_error(store.error().message);
+  const Status read = store->each_finished([&](const FinishedCase& finished) -> Status {
+    found[std::string(finished.text)] = name(finished.verdict.outcome);
+    return {};
+  });
+  if (!read) throw std::runtime_error(read.error().message);
+  return found;
+}
+
+nlohmann::json Cli::report() const {
+  return nlohmann::json::parse(call({"report", run().string(), "--json"}).output);
+}
+
+std::vector<pid_t> processes_of(const std::string& word) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const pid_t pid = std::stoi(name);
+    if (pid == ::getpid()) continue;
+    for (const char* file : {"cmdline", "environ"}) {
+      const auto text = read_file(entry.path() / file);
+      if (text && text->find(word) != std::string::npos) {
+        found.push_back(pid);
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+bool all_gone(const std::string& word) {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (processes_of(word).empty()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+}  // namespace assay::testing

@@ -1,0 +1,173 @@
+// The engine as a whole, with frameworks that misbehave on demand.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <set>
+#include <thread>
+
+#include "cli.h"
+
+namespace assay::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+std::string tensor(int size) { return "Tensor([" + std::to_string(size) + "], \"float32\")"; }
+std::string fake(const std::string& name, int size = 3) {
+  return "paddle.fake." + name + "(" + tensor(size) + ")";
+}
+
+TEST(Engine, GivesEveryCaseItsOutcome) {
+  Cli cli;
+  const std::string cases = cli.write_cases({
+      fake("echo"), fake("crash"), fake("exit"), fake("wrong"), fake("raises"), fake("both_raise"),
+      fake("no_kernel"), fake("out_of_memory"), fake("reference_crash"),
+      "paddle.fake.unknown(" + tensor(3) + ")",
+      "paddle.fake._private(" + tensor(3) + ")",
+      "this is no case",
+  });
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(
+                  Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"),
+                  Pair(fake("exit"), "crash"), Pair(fake("wrong"), "mismatch"),
+                  Pair(fake("raises"), "paddle_error"), Pair(fake("both_raise"), "rejected"),
+                  Pair(fake("no_kernel"), "no_kernel"), Pair(fake("out_of_memory"), "oom"),
+                  Pair(fake("reference_crash"), "crash"), Pair(fake("unknown"), "unsupported"),
+                  Pair(fake("_private"), "unsupported")));
+  EXPECT_EQ(cli.report()["outcomes"]["invalid"], 1);
+  EXPECT_THAT(result.output, HasSubstr("the paddle lane died of SIGSEGV"));
+  EXPECT_THAT(result.output, HasSubstr("the torch lane died of SIGABRT"));
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+}
+
+TEST(Engine, AllGoodIsExitCodeZero) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("both_raise"), fake("no_kernel")});
+  EXPECT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 0);
+}
+
+TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo", 1), fake("hang", 2), fake("echo", 3)});
+  cli.call_api({"--api_config_file=" + cases, "--timeout=1", "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(fake("echo", 1), "pass"), Pair(fake("hang", 2), "timeout"),
+                                   Pair(fake("echo", 3), "pass")));
+}
+
+TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
+  Cli cli;
+  std::vector<std::string> lines{fake("contaminated", 1)};
+  for (int size = 2; size < 12; ++size) lines.push_back(fake("echo", size));
+  const std::string cases = cli.write_cases(lines);
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_EQ(cli.outcomes()[fake("contaminated", 1)], "pass");
+  const auto flags = cli.report()["flags"];
+  EXPECT_EQ(flags["contaminated"].get<int>() + flags["flaky"].get<int>(),
+            result.output.find("first crash") != std::string::npos ? 1 : 0);
+}
+
+TEST(Engine, AStormOfCrashesBlamesEachAndSparesItsNeighbours) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 60; ++size) {
+    lines.push_back(fake("crash", size));
+    lines.push_back(fake("echo", size));
+  }
+  const std::string cases = cli.write_cases(lines);
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=2", "--quiet=True"});
+  const auto outcomes = cli.outcomes();
+  EXPECT_EQ(outcomes.size(), lines.size());
+  for (const auto& [text, outcome] : outcomes) {
+    EXPECT_EQ(outcome, text.find("crash") != std::string::npos ? "crash" : "pass") << text;
+  }
+}
+
+TEST(Engine, CasesAreDeduplicatedByMeaning) {
+  Cli cli;
+  const std::string cases = cli.write_cases({
+      R"(paddle.fake.echo(Tensor([3],"float32"), ))", R"(paddle.fake.echo(Tensor([3], 'float32')))"});
+  cli.call_api({"--api_config_file=" + cases});
+  EXPECT_EQ(cli.outcomes().size(), 1U);
+}
+
+TEST(Engine, ResumesWhatIsLeftAndRunsNothingTwice) {
+  Cli cli;
+  const std::string first = cli.write_cases({fake("echo", 1), fake("echo", 2)}, "first.txt");
+  const std::string both =
+      cli.write_cases({fake("echo", 1), fake("echo", 2), fake("echo", 3)}, "both.txt");
+  cli.call_api({"--api_config_file=" + first});
+  const CliResult again = cli.call_api({"--api_config_file=" + both});
+  EXPECT_THAT(again.output, HasSubstr("1 cases to run"));
+  EXPECT_THAT(again.output, HasSubstr("2 finished in earlier sessions"));
+  EXPECT_EQ(cli.outcomes().size(), 3U);
+}
+
+TEST(Engine, RetestRunsOnlyTheNamedOutcomesAgain) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong"), fake("raises")});
+  cli.call_api({"--api_config_file=" + cases});
+  const CliResult again = cli.call_api({"--retest=mismatch"});
+  EXPECT_THAT(again.output, HasSubstr("1 cases to run"));
+  EXPECT_EQ(cli.outcomes().size(), 3U);
+}
+
+TEST(Engine, WritesTheLogsOfEngineV2) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong"), fake("raises")});
+  cli.call_api({"--api_config_file=" + cases});
+  EXPECT_EQ(*read_file(cli.run() / "api_config_pass.txt"), fake("echo") + "\n");
+  EXPECT_EQ(*read_file(cli.run() / "api_config_accuracy_error.txt"), fake("wrong") + "\n");
+  EXPECT_EQ(*read_file(cli.run() / "api_config_paddle_error.txt"), fake("raises") + "\n");
+  EXPECT_FALSE(std::filesystem::exists(cli.run() / "api_config_crash.txt"));
+  EXPECT_THAT(*read_file(cli.run() / "checkpoint.txt"), HasSubstr(fake("wrong")));
+  EXPECT_THAT(*read_file(cli.run() / "log_inorder.log"), HasSubstr("assay api --api_config='"));
+  EXPECT_THAT(*read_file(cli.run() / "report.html"), HasSubstr("accuracy"));
+}
+
+TEST(Engine, AFirstCtrlCKeepsEverythingAndSaysHowToGoOn) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 40; ++size) {
+    lines.push_back("paddle.fake.slow(" + tensor(size) + ", 0.2)");
+  }
+  const std::string cases = cli.write_cases(lines);
+  Process process = cli.start(cli.api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"}));
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait()->code, 130);
+  EXPECT_THAT(*read_file(cli.folder() / "output.txt"), HasSubstr("go on with"));
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
+  EXPECT_EQ(cli.outcomes().size(), lines.size());
+}
+
+TEST(Engine, ASecondEngineOnOneFolderIsRefused) {
+  Cli cli;
+  const std::string cases = cli.write_cases({"paddle.fake.slow(" + tensor(1) + ", 4)"});
+  Process first = cli.start(cli.api({"--api_config_file=" + cases}));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  SpawnOptions options;
+  const std::string other = cli.write_cases({fake("echo")}, "other.txt");
+  Process second = cli.start(cli.api({"--api_config_file=" + other}));
+  EXPECT_EQ(second.wait()->code, 3);
+  EXPECT_EQ(first.wait()->code, 0);
+  EXPECT_THAT(*read_file(cli.folder() / "output.txt"), HasSubstr("in use by another process"));
+}
+
+TEST(Engine, WhatACaseLeavesBehindEndsWithTheRun) {
+  Cli cli;
+  cli.call_api({"--api_config=" + fake("child")});
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+}
+
+}  // namespace
+}  // namespace assay::testing

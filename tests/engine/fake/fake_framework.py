@@ -1,0 +1,158 @@
+"""A framework that does on demand what real ones do by accident: crash, hang, differ, leak.
+
+Tensors are plain memory. Its APIs are `paddle.fake.*`; the reference of each is well-behaved.
+"""
+
+import ctypes
+import os
+import signal
+import time
+
+from assay.frameworks import Dense
+from assay.lane import DTYPES, count_of
+from assay.registry import api
+
+SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
+
+
+class FakeTensor:
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tuple(shape), dtype
+        self.memory = ctypes.create_string_buffer(max(1, count_of(shape) * SIZES[dtype]))
+
+    def copy(self):
+        other = FakeTensor(self.shape, self.dtype)
+        ctypes.memmove(other.memory, self.memory, len(self.memory))
+        return other
+
+
+class Fake:
+    """What assay.frameworks.Framework asks for."""
+
+    tensor_type = FakeTensor
+    dtypes = {name: name for name in DTYPES}
+
+    def __init__(self):
+        self.name, self.version = os.environ["ASSAY_FRAMEWORK"], "1.0"
+        self.calls = 0
+
+    def start(self, device):
+        pass
+
+    def seed(self, seed):
+        self.calls += 1
+
+    def empty(self, shape, dtype):
+        return FakeTensor(shape, dtype)
+
+    def pointer(self, tensor):
+        return ctypes.addressof(tensor.memory)
+
+    def resolve(self, name):
+        return getattr(self, "do_" + name.rsplit(".", 1)[1])
+
+    def want_gradient(self, tensor):
+        pass
+
+    def writable(self, tensor):
+        return tensor.copy()
+
+    def differentiable(self, tensor):
+        return False
+
+    def gradients(self, outputs, inputs, upstream):
+        raise AssertionError("nothing is differentiable")
+
+    def dense(self, tensor):
+        return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape)
+
+    def dtype_name(self, dtype):
+        return None
+
+    def shape(self, tensor):
+        return tensor.shape
+
+    def tensor_dtype(self, tensor):
+        return tensor.dtype
+
+    def no_kernel(self, error):
+        return "no kernel" in str(error)
+
+    def out_of_memory(self, error):
+        return isinstance(error, MemoryError)
+
+    # -- the APIs --
+
+    def do_echo(self, x):
+        return x
+
+    def do_crash(self, x):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def do_exit(self, x):
+        os._exit(3)
+
+    def do_hang(self, x):
+        time.sleep(1e6)
+
+    def do_slow(self, x, seconds):
+        time.sleep(seconds)
+        return x
+
+    def do_wrong(self, x):
+        other = x.copy()
+        other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
+        return other
+
+    def do_raises(self, x):
+        raise ValueError("the fake framework does not like this")
+
+    def do_both_raise(self, x):
+        raise ValueError("nor does it like this")
+
+    def do_no_kernel(self, x):
+        raise RuntimeError("there is no kernel for this")
+
+    def do_out_of_memory(self, x):
+        raise MemoryError("pretended")
+
+    def do_contaminated(self, x):
+        """Dies unless it is the first case of its lane."""
+        if self.calls > 1:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return x
+
+    def do_child(self, x):
+        """Leaves a process behind that outlives the call."""
+        if os.fork() == 0:
+            time.sleep(1e6)
+        return x
+
+    def do_reference_crash(self, x):
+        return x
+
+
+@api(*(f"paddle.fake.{name}" for name in
+       "echo crash exit hang wrong raises no_kernel out_of_memory contaminated child".split()))
+def unchanged(x):
+    return x
+
+
+@api("paddle.fake.slow")
+def slow(x, seconds):
+    time.sleep(seconds)
+    return x
+
+
+@api("paddle.fake.both_raise")
+def both_raise(x):
+    raise TypeError("the reference neither")
+
+
+@api("paddle.fake.reference_crash")
+def reference_crash(x):
+    os.kill(os.getpid(), signal.SIGABRT)
+
+
+def create():
+    return Fake()

@@ -1,0 +1,100 @@
+// Kills each kind of process at random moments: no verdict is lost, none is doubled, none changes.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "cli.h"
+
+namespace assay::testing {
+namespace {
+
+constexpr int kKills = 50;
+constexpr int kCases = 400;
+
+std::vector<std::string> mixed_cases() {
+  std::vector<std::string> lines;
+  for (int size = 1; size <= kCases; ++size) {
+    const char* name = size % 40 == 0 ? "wrong" : size % 50 == 1 ? "crash" : "slow";
+    const char* more = std::string_view(name) == "slow" ? ", 0.02" : "";
+    lines.push_back(fmt::format("paddle.fake.{}(Tensor([{}], \"float32\"){})", name, size, more));
+  }
+  return lines;
+}
+
+enum class Kind { supervisor, slot, server, lane };
+
+// Processes of the run by what they are; lanes are the children of servers.
+std::vector<pid_t> find_processes(const Cli& cli, Kind kind) {
+  std::vector<pid_t> found;
+  for (const pid_t pid : processes_of(cli.folder().string())) {
+    const std::string proc = fmt::format("/proc/{}/", pid);
+    const auto command = read_file(proc + "cmdline");
+    const auto stat = read_file(proc + "stat");
+    if (!command || !stat) continue;
+    const bool python = command->find("assay.server") != std::string::npos;
+    const bool slot = command->find(std::string("assay") + '\0' + "slot") != std::string::npos;
+    int parent = 0;
+    std::sscanf(stat->c_str() + stat->rfind(')') + 2, "%*c %d", &parent);
+    const auto parent_command = read_file(fmt::format("/proc/{}/cmdline", parent));
+    const bool lane =
+        python && parent_command && parent_command->find("assay.server") != std::string::npos;
+    const Kind is = lane ? Kind::lane : python ? Kind::server : slot ? Kind::slot : Kind::supervisor;
+    if (is == kind) found.push_back(pid);
+  }
+  return found;
+}
+
+class Kills : public ::testing::TestWithParam<std::pair<Kind, const char*>> {};
+
+TEST_P(Kills, LoseNothingDoubleNothingChangeNothing) {
+  const Kind kind = GetParam().first;
+  Cli undisturbed;
+  const std::string plain = undisturbed.write_cases(mixed_cases());
+  undisturbed.call_api({"--api_config_file=" + plain, "--num_workers_per_gpu=2", "--quiet=True"});
+
+  Cli cli;
+  const std::string cases = cli.write_cases(mixed_cases());
+  const auto arguments =
+      cli.api({"--api_config_file=" + cases, "--num_workers_per_gpu=2", "--quiet=True"});
+  std::mt19937 random(20261121);
+  Process process = cli.start(arguments);
+  int kills = 0;
+  ExitStatus status;
+  while (kills < kKills) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 180));
+    if (*process.try_wait(status)) {
+      if (status.signal == 0) break;  // all cases are done
+      process = cli.start(arguments);
+      continue;
+    }
+    const std::vector<pid_t> targets = find_processes(cli, kind);
+    if (targets.empty()) continue;
+    ::kill(targets[random() % targets.size()], SIGKILL);
+    ++kills;
+  }
+  if (process.running()) status = *process.wait();
+  if (status.signal != 0 || status.code == 3) {
+    Process last = cli.start(arguments);
+    status = *last.wait();
+  }
+  EXPECT_EQ(status.code, 1);  // some cases crash and differ, as they should
+  EXPECT_GT(kills, 5);
+  EXPECT_EQ(cli.outcomes(), undisturbed.outcomes());
+  EXPECT_EQ(cli.report()["unfinished"], 0);
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(EachKind, Kills,
+                         ::testing::Values(std::pair{Kind::supervisor, "supervisor"},
+                                           std::pair{Kind::slot, "slot"},
+                                           std::pair{Kind::server, "server"},
+                                           std::pair{Kind::lane, "lane"}),
+                         [](const auto& of) { return of.param.second; });
+
+}  // namespace
+}  // namespace assay::testing

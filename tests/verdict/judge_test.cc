@@ -1,0 +1,283 @@
+// judge(): every outcome, which of two wins, and what a mismatch tells.
+
+#include "verdict/judge.h"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <csignal>
+#include <limits>
+
+#include "record.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::LeafParts;
+using testing::measured_leaf;
+using testing::RecordParts;
+using wire::Status;
+
+Verdict judged(const RecordParts& parts, Policy policy = {}, Mode mode = Mode::accuracy) {
+  const wire::Bytes bytes = testing::make_record(parts);
+  const auto record = wire::open<wire::Record>(bytes);
+  EXPECT_TRUE(record.has_value());
+  return judge(**record, policy, mode);
+}
+
+LeafParts floats(std::vector<float> left, std::vector<float> right) {
+  return measured_leaf(DType::float32, left, right);
+}
+
+RecordParts with_output(const LeafParts& leaf) {
+  RecordParts parts;
+  parts.outputs = {leaf};
+  return parts;
+}
+
+RecordParts lanes(Status test, Status reference) {
+  RecordParts parts;
+  parts.test.status = test;
+  parts.reference.status = reference;
+  return parts;
+}
+
+TEST(Judge, AgreeingResultsPass) {
+  const Verdict verdict = judged(with_output(floats({1, 2}, {1, 2})));
+  EXPECT_EQ(verdict.outcome, Outcome::pass);
+  EXPECT_EQ(verdict.mismatch, 0);
+  EXPECT_EQ(verdict.flags, 0);
+  EXPECT_EQ(verdict.message, "");
+}
+
+struct LaneCase {
+  Status status;
+  Outcome outcome;
+};
+
+// What one lane alone decides, whichever it is.
+TEST(Judge, OneLaneDecides) {
+  const std::array<LaneCase, 7> cases{{
+      {Status::refused, Outcome::invalid},
+      {Status::unsupported, Outcome::unsupported},
+      {Status::skipped, Outcome::skip},
+      {Status::no_kernel, Outcome::no_kernel},
+      {Status::timed_out, Outcome::timeout},
+      {Status::out_of_memory, Outcome::oom},
+      {Status::crashed, Outcome::crash},
+  }};
+  for (const auto& [status, outcome] : cases) {
+    const Verdict test = judged(lanes(status, Status::ok));
+    EXPECT_EQ(test.outcome, outcome) << wire::EnumNameStatus(status);
+    EXPECT_EQ(test.lane, "paddle");
+    const Verdict reference = judged(lanes(Status::ok, status));
+    EXPECT_EQ(reference.outcome, outcome) << wire::EnumNameStatus(status);
+    EXPECT_EQ(reference.lane, "torch");
+  }
+}
+
+TEST(Judge, RaisingTellsWhose) {
+  EXPECT_EQ(judged(lanes(Status::raised, Status::ok)).outcome, Outcome::paddle_error);
+  EXPECT_EQ(judged(lanes(Status::ok, Status::raised)).outcome, Outcome::torch_error);
+  EXPECT_EQ(judged(lanes(Status::raised, Status::raised)).outcome, Outcome::rejected);
+}
+
+// Where the lanes end in two ways, the one that a case meets first in processing order counts: the
+// order of the Outcome vocabulary.
+TEST(Judge, TheEarlierOutcomeWins) {
+  const std::array<LaneCase, 8> order{{
+      {Status::refused, Outcome::invalid},
+      {Status::unsupported, Outcome::unsupported},
+      {Status::skipped, Outcome::skip},
+      {Status::no_kernel, Outcome::no_kernel},
+      {Status::timed_out, Outcome::timeout},
+      {Status::out_of_memory, Outcome::oom},
+      {Status::crashed, Outcome::crash},
+      {Status::raised, Outcome::rejected},
+  }};
+  for (std::size_t early = 0; early < order.size(); ++early) {
+    for (std::size_t late = early; late < order.size(); ++late) {
+      for (const bool swapped : {false, true}) {
+        const Status test = order[swapped ? late : early].status;
+        const Status reference = order[swapped ? early : late].status;
+        EXPECT_EQ(judged(lanes(test, reference)).outcome, order[early].outcome)
+            << wire::EnumNameStatus(test) << " and " << wire::EnumNameStatus(reference);
+      }
+    }
+  }
+}
+
+// A SIGKILL that assay did not send is the kernel's out-of-memory killer.
+TEST(Judge, ADeathIsNamedBySignal) {
+  RecordParts parts = lanes(Status::crashed, Status::ok);
+  parts.test.signal = SIGFPE;
+  EXPECT_EQ(judged(parts).outcome, Outcome::crash);
+  EXPECT_THAT(judged(parts).message, HasSubstr("SIGFPE"));
+  parts.test.signal = SIGKILL;
+  EXPECT_EQ(judged(parts).outcome, Outcome::oom);
+  parts.test.status = Status::timed_out;  // then it was assay that killed it
+  EXPECT_EQ(judged(parts).outcome, Outcome::timeout);
+}
+
+TEST(Judge, AnErrorTellsItsPhaseOnOneLine) {
+  RecordParts parts = lanes(Status::raised, Status::ok);
+  parts.test.phase = "build";
+  parts.test.error = "ValueError: a\nb";
+  EXPECT_EQ(judged(parts).message, "in build: ValueError: a b");
+}
+
+TEST(Judge, KindsDoNotHideEachOther) {
+  LeafParts leaf;
+  leaf.left_shape = {2, 3};
+  leaf.right_shape = {3, 2};
+  leaf.left_dtype = DType::float64;
+  RecordParts parts = with_output(leaf);
+  LeafParts missing;
+  missing.right_missing = true;
+  missing.scalar_equal = false;
+  parts.outputs.push_back(missing);
+  parts.outputs.push_back(floats({1}, {2}));
+  parts.gradients = {floats({1}, {2})};
+  const Verdict verdict = judged(parts);
+  EXPECT_EQ(verdict.outcome, Outcome::mismatch);
+  EXPECT_EQ(verdict.mismatch, kStructure | kShape | kDtype | kValue | kGradient);
+  EXPECT_EQ(describe_mismatch(verdict.mismatch), "structure, shape, dtype, value, gradient");
+  EXPECT_THAT(verdict.message, HasSubstr("float64[2, 3] against float32[3, 2]"));
+}
+
+// Each kind alone: what is equal is not reported.
+TEST(Judge, EachKindAlone) {
+  LeafParts shape;
+  shape.left_shape = {2};
+  shape.right_shape = {1, 2};
+  EXPECT_EQ(judged(with_output(shape)).mismatch, kShape);
+  LeafParts dtype = floats({1}, {1});
+  dtype.left_dtype = DType::float64;
+  EXPECT_EQ(judged(with_output(dtype)).mismatch, kDtype);
+  LeafParts kind;
+  kind.right_kind = wire::LeafKind::integer;
+  kind.scalar_equal = false;
+  EXPECT_EQ(judged(with_output(kind)).mismatch, kStructure);
+  LeafParts scalar;
+  scalar.left_kind = scalar.right_kind = wire::LeafKind::text;
+  scalar.scalar_equal = false;
+  EXPECT_EQ(judged(with_output(scalar)).mismatch, kValue);
+  EXPECT_EQ(judged(with_output(floats({1}, {2}))).mismatch, kValue);
+  RecordParts gradient = with_output(floats({1}, {1}));
+  gradient.gradients = {floats({1}, {2})};
+  EXPECT_EQ(judged(gradient).mismatch, kGradient);
+}
+
+// A gradient that one side leaves out and the other gives as zeros: the slot calls them equal.
+TEST(Judge, AnEqualMissingSideIsNoMismatch) {
+  RecordParts parts = with_output(floats({1}, {1}));
+  LeafParts left_out;
+  left_out.right_missing = true;
+  parts.gradients = {left_out};
+  EXPECT_EQ(judged(parts).outcome, Outcome::pass);
+}
+
+TEST(Judge, ABrokenLawIsAValueMismatch) {
+  LeafParts leaf;
+  leaf.right_kind = wire::LeafKind::law;
+  leaf.broken_law = "0.9 of the elements are kept, 0.5 were promised";
+  const Verdict verdict = judged(with_output(leaf));
+  EXPECT_EQ(verdict.mismatch, kValue);
+  EXPECT_THAT(verdict.message, HasSubstr("0.5 were promised"));
+}
+
+TEST(Judge, WholeNumbersMustBeEqual) {
+  const LeafParts leaf = measured_leaf<std::int64_t>(DType::int64, {1000, 5}, {1001, 5});
+  const Verdict verdict = judged(with_output(leaf));  // 1000 and 1001 differ by less than rtol
+  EXPECT_EQ(verdict.mismatch, kValue);
+  EXPECT_THAT(verdict.message, HasSubstr("1 of 2 elements differ"));
+  Policy loose;
+  loose.exact_integers = false;
+  EXPECT_EQ(judged(with_output(leaf), loose).outcome, Outcome::pass);
+  // Beyond 2^53 neighbours are one double, and still differ.
+  const std::int64_t large = (std::int64_t{1} << 60) + 1;
+  const auto far = measured_leaf<std::int64_t>(DType::int64, {large}, {large - 1});
+  EXPECT_EQ(judged(with_output(far)).mismatch, kValue);
+  const auto truth = measured_leaf<std::uint8_t>(DType::boolean, {1}, {0});
+  EXPECT_EQ(judged(with_output(truth), {2, 2, true, ""}).mismatch, kValue);
+}
+
+TEST(Judge, ShapeEqualityAsksForNoValues) {
+  LeafParts leaf = floats({1}, {9});
+  leaf.equality = wire::Equality::shape;
+  EXPECT_EQ(judged(with_output(leaf)).outcome, Outcome::pass);
+  leaf.left_dtype = DType::int32;
+  EXPECT_EQ(judged(with_output(leaf)).mismatch, kDtype);
+}
+
+TEST(Judge, NanAndInfinityCountAgainst) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(judged(with_output(floats({nan, inf}, {nan, inf}))).outcome, Outcome::pass);
+  const Policy wide{1e30, 1e30, true, ""};
+  EXPECT_EQ(judged(with_output(floats({nan}, {1})), wide).outcome, Outcome::mismatch);
+  EXPECT_EQ(judged(with_output(floats({1}, {nan})), wide).outcome, Outcome::mismatch);
+  EXPECT_EQ(judged(with_output(floats({inf}, {-inf})), wide).outcome, Outcome::mismatch);
+}
+
+TEST(Judge, StableModeAsksForTheSameBits) {
+  const auto almost = floats({1.0F}, {1.0F + std::numeric_limits<float>::epsilon()});
+  EXPECT_EQ(judged(with_output(almost), {}, Mode::accuracy).outcome, Outcome::pass);
+  EXPECT_EQ(judged(with_output(almost), {}, Mode::stable).outcome, Outcome::unstable);
+  EXPECT_EQ(judged(with_output(floats({0.0F}, {-0.0F})), {}, Mode::stable).outcome,
+            Outcome::unstable);
+  EXPECT_EQ(judged(with_output(floats({3}, {3})), {}, Mode::stable).outcome, Outcome::pass);
+}
+
+TEST(Judge, AloneAsksOnlyWhetherItRuns) {
+  RecordParts parts;
+  parts.two_lanes = false;
+  EXPECT_EQ(judged(parts, {}, Mode::alone).outcome, Outcome::pass);
+  parts.test.status = Status::raised;
+  EXPECT_EQ(judged(parts, {}, Mode::alone).outcome, Outcome::paddle_error);
+}
+
+// Without the same inputs a comparison says nothing, whatever the values are.
+TEST(Judge, DifferentInputsAreNoVerdict) {
+  RecordParts parts = with_output(floats({1}, {2}));
+  parts.reference.checksums = {8};
+  EXPECT_EQ(judged(parts).outcome, Outcome::invalid);
+  parts.reference.checksums = {7, 7};
+  EXPECT_EQ(judged(parts).outcome, Outcome::invalid);
+}
+
+// A lane that raised only in backward has its outputs, and they are compared.
+TEST(Judge, OutputsCountWhenOnlyBackwardFailed) {
+  RecordParts parts = with_output(floats({1}, {2}));
+  parts.test.status = Status::raised;
+  parts.test.phase = "backward";
+  EXPECT_EQ(judged(parts).outcome, Outcome::mismatch);
+  parts.outputs = {floats({1}, {1})};
+  EXPECT_EQ(judged(parts).outcome, Outcome::paddle_error);
+  parts.reference.status = Status::raised;
+  parts.reference.phase = "backward";
+  EXPECT_EQ(judged(parts).outcome, Outcome::pass);  // both say that there is no gradient
+}
+
+TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
+  RecordParts parts = with_output(floats({1}, {2}));
+  parts.reference.grown_kb = 513 * 1024;
+  EXPECT_EQ(judged(parts).outcome, Outcome::mismatch);
+  EXPECT_EQ(judged(parts).flags, kLeaked);
+  EXPECT_EQ(describe_flags(kLeaked | kFlaky | kContaminated), "contaminated, flaky, leaked");
+  parts.reference.grown_kb = 512 * 1024;
+  EXPECT_EQ(judged(parts).flags, 0);
+}
+
+TEST(Outcomes, TheTableIsInTheOrderOfTheEnum) {
+  for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(kOutcomes[i].outcome), i);
+    EXPECT_EQ(find_outcome(kOutcomes[i].name), kOutcomes[i].outcome);
+  }
+  EXPECT_EQ(find_outcome("passed"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace assay

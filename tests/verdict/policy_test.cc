@@ -1,0 +1,56 @@
+#include "verdict/policy.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Policy kDefault{0.02, 0.03, true, ""};
+
+Result<Policies> parsed(std::string_view text) {
+  return Policies::parse(text, "policies.toml", kDefault);
+}
+
+TEST(Policies, AnEntryChangesWhatItNames) {
+  const auto policies = parsed(
+      "version = 1\n[\"paddle.exp\"]\natol = 0.5\nreason = \"large results\"\n"
+      "[\"paddle.sum\"]\nexact_integers = false\nreason = \"overflow is not promised\"\n");
+  ASSERT_TRUE(policies.has_value()) << policies.error().message;
+  EXPECT_EQ(policies->find("paddle.exp").atol, 0.5);
+  EXPECT_EQ(policies->find("paddle.exp").rtol, 0.03);  // the run's
+  EXPECT_TRUE(policies->find("paddle.exp").exact_integers);
+  EXPECT_EQ(policies->find("paddle.exp").reason, "large results");
+  EXPECT_FALSE(policies->find("paddle.sum").exact_integers);
+  EXPECT_EQ(policies->find("paddle.abs").atol, 0.02);
+}
+
+TEST(Policies, BadTomlIsAUsageErrorWithItsLine) {
+  const auto policies = parsed("version = 1\n[\"paddle.exp\"\natol = 1\n");
+  ASSERT_FALSE(policies.has_value());
+  EXPECT_EQ(policies.error().kind, ErrorKind::usage);
+  EXPECT_THAT(policies.error().message, HasSubstr("policies.toml:2"));
+}
+
+TEST(Policies, AnEntryWithoutReasonIsRefused) {
+  const auto policies = parsed("version = 1\n[\"paddle.exp\"]\natol = 0.5\n");
+  ASSERT_FALSE(policies.has_value());
+  EXPECT_THAT(policies.error().message, HasSubstr("paddle.exp has no reason"));
+}
+
+TEST(Policies, AnotherVersionIsRefused) {
+  for (const char* text : {"", "version = 2\n", "version = \"1\"\n"}) {
+    const auto policies = parsed(text);
+    ASSERT_FALSE(policies.has_value()) << text;
+    EXPECT_THAT(policies.error().message, HasSubstr("version = 1 is wanted"));
+  }
+}
+
+// Pins the file that lanes ship with: it parses, so every entry of it has its reason.
+TEST(Policies, OurOwnFileIsGood) {
+  EXPECT_TRUE(Policies::parse("version = 1\n", "x", kDefault).has_value());
+}
+
+}  // namespace
+}  // namespace assay
