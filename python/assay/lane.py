@@ -320,6 +320,8 @@ class Call:
                 code = CODES[dense.dtype]
                 parameters.append((code, self.native.hand_over(dense.pointer, dense.count, code), dense.count))
             else:
+                if isinstance(parameter, complex):
+                    raise Stop(UNSUPPORTED, f"the law {law.kind} has no complex parameters")
                 parameters.append(float(parameter))
         name = self.framework.dtype_name(law.dtype) or refuse(f"a law of dtype {law.dtype}")
         shape = tuple(int(extent) for extent in law.shape)

@@ -157,10 +157,12 @@ def main() -> int:
         import assay_native
 
         from assay.frameworks import load
-        from assay.registry import load_all
 
         assay_native.die_with_parent()
         framework = load(name)
+        # Only now: the tables look whether the reference framework is there.
+        from assay.registry import load_all
+
         apis = len(load_all())
     except BaseException as error:
         answer(error=f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "timeline/analysis_report.h"
 #include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
@@ -28,6 +29,16 @@ struct TimelineOptions {
   std::string format = "table";
   std::filesystem::path baseline;
   std::uint16_t port = kPerfettoPort;
+};
+
+struct RecordOptions {
+  std::filesystem::path out = "assay-recording";
+  std::filesystem::path library;
+  std::string steps;
+  std::string seconds;
+  bool paused = false;
+  bool paddle_steps = false;
+  std::vector<std::string> command;
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
@@ -127,6 +138,57 @@ Result<int> run_open(const TimelineOptions& options) {
   return 0;
 }
 
+// The recording library stands beside the program, or where the build or an installation puts it.
+Result<std::filesystem::path> find_recorder(bool gpu) {
+  ASSAY_TRY(const std::string program, own_executable());
+  const auto folder = std::filesystem::path(program).parent_path();
+  const char* const name = gpu ? "libassay_recorder_cuda.so" : "libassay_recorder.so";
+  for (const char* place : {".", "../record", "../lib", "../lib/assay", "src/record"}) {
+    const auto path = folder / place / name;
+    if (std::filesystem::exists(path)) return std::filesystem::weakly_canonical(path);
+  }
+  return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
+}
+
+Result<int> run_record(const RecordOptions& options) {
+  const bool gpu = std::filesystem::exists("/proc/driver/nvidia/version");
+  std::filesystem::path library = options.library;
+  if (library.empty()) {
+    ASSAY_TRY(library, find_recorder(gpu));
+  }
+  ASSAY_CHECK(prepare_outputs(options.out));
+  const std::string path = std::filesystem::absolute(library).string();
+  SpawnOptions spawn;
+  spawn.argv = options.command;
+  spawn.fds = {{0, 0}};
+  spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
+  spawn.environment = {"ASSAY_RECORD_DIR=" + std::filesystem::absolute(options.out).string(),
+                       "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path};
+  if (gpu) spawn.environment.push_back("CUDA_INJECTION64_PATH=" + path);
+  if (!options.steps.empty()) spawn.environment.push_back("ASSAY_RECORD_STEPS=" + options.steps);
+  if (!options.seconds.empty()) spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + options.seconds);
+  if (options.paused) spawn.environment.emplace_back("ASSAY_RECORD_PAUSED=1");
+  if (options.paddle_steps) spawn.environment.emplace_back("FLAGS_auto_parallel_profiler=1");
+  ASSAY_TRY(Process process, Process::spawn(spawn));
+  ASSAY_TRY(const ExitStatus status, process.wait());
+  fmt::print(stderr, "recorded in {}; the command ended with {}\n", options.out.string(),
+             status.describe());
+  constexpr int kSignalBase = 128;  // as shells tell it
+  return status.signal != 0 ? kSignalBase + status.signal : status.code;
+}
+
+void add_record_options(CLI::App& app, RecordOptions& options) {
+  app.add_option("--out", options.out, "Folder of the recordings, one file a process");
+  app.add_option("--library", options.library, "The recording library")->check(CLI::ExistingFile);
+  app.add_option("--steps,--job_schedule_profiler_range", options.steps,
+                 "Record steps A:B only (from A up to, not with, B)");
+  app.add_option("--seconds", options.seconds, "Record from A to B seconds after the start: A:B");
+  app.add_flag("--paused", options.paused, "Wait for assay.timeline.start()");
+  app.add_flag("--auto_parallel_profiler", options.paddle_steps,
+               "Let Paddle name its steps as NVTX ranges (FLAGS_auto_parallel_profiler)");
+  app.add_option("COMMAND", options.command, "The command, after --")->required();
+}
+
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
@@ -150,7 +212,12 @@ Verb add_timeline_verb(CLI::App& parent) {
   open->add_option("FILE", options->files, "The trace")->required()->expected(1)->check(CLI::ExistingFile);
   open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
 
+  const auto record_options = std::make_shared<RecordOptions>();
+  CLI::App* record = app->add_subcommand("record", "Run a command and record its jobs and GPU work");
+  add_record_options(*record, *record_options);
+
   return {app, [=]() -> Result<int> {
+            if (record->parsed()) return run_record(*record_options);
             if (merge->parsed()) return run_merge(*options);
             if (analyze->parsed()) return run_analyze(*options);
             return run_open(*options);

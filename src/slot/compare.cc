@@ -99,7 +99,8 @@ bool equal_scalars(const wire::Leaf& left, const wire::Leaf& right, Tolerance to
   if (left.kind() != right.kind()) return false;
   const auto close = [&](double a, double b) {
     if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-    return a == b || std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
+    if (!std::isfinite(a) || !std::isfinite(b)) return a == b;
+    return std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
   };
   switch (left.kind()) {
     case wire::LeafKind::floating:

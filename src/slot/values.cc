@@ -42,8 +42,12 @@ Result<TensorBytes> tensor_bytes(const wire::Leaf& leaf, const wire::Arena& aren
   }
   const auto dtype = static_cast<DType>(leaf.dtype());
   std::uint64_t bytes = size_of(dtype);
-  for (const std::int64_t extent : *leaf.shape()) bytes *= static_cast<std::uint64_t>(extent);
-  if (bytes != leaf.bytes() || !arena.holds(leaf.offset(), bytes)) {
+  bool sound = true;
+  for (const std::int64_t extent : *leaf.shape()) {
+    sound = sound && extent >= 0 &&
+            !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+  }
+  if (!sound || bytes != leaf.bytes() || !arena.holds(leaf.offset(), bytes)) {
     return fail("a lane sent a tensor that does not lie in its arena");
   }
   return TensorBytes{dtype, {arena.data() + leaf.offset(), bytes}};

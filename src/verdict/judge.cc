@@ -181,9 +181,10 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy, cons
     where = fmt::format("; first at element {}: {:.9g} against {:.9g}", worst->index(),
                         worst->left(), worst->right());
   }
+  const bool same_wanted = mode == Mode::stable || (strict.atol == 0 && strict.rtol == 0);
   finding.add(kValue, fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
-                                  mode == Mode::stable ? measured->count() - measured->bit_equal()
-                                                       : measured->beyond(),
+                                  same_wanted ? measured->count() - measured->bit_equal()
+                                              : measured->beyond(),
                                   measured->count(), measured->max_abs(), measured->max_rel(), where));
 }
 

@@ -157,6 +157,23 @@ TEST_F(Recording, AForkedChildHasAFileOfItsOwn) {
   EXPECT_EQ(files_, 2);
 }
 
+TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
+#ifdef NVTX_PROGRAM
+  SpawnOptions spawn;
+  spawn.argv = {NVTX_PROGRAM};
+  spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
+                       "NVTX_INJECTION64_PATH=" + std::string(ASSAY_RECORDER)};
+  auto process = Process::spawn(spawn);
+  ASSERT_TRUE(process) << process.error().message;
+  ASSERT_TRUE(process->wait()->ok());
+  EXPECT_THAT(recorded(), testing::UnorderedElementsAre("3@-1", "forward@0", "backward@0", "4@-1",
+                                                        "forward@0", "backward@0"));
+  EXPECT_EQ(steps_.size(), 2U);
+#else
+  GTEST_SKIP() << "no NVTX headers";
+#endif
+}
+
 TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
   const std::string source = std::string(ASSAY_SOURCE_DIR) + "/python/assay/timeline";
   SpawnOptions spawn;

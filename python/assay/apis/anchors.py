@@ -51,14 +51,15 @@ def prior_box(
     centre, half = torch.stack((x, y), -1)[:, :, None], torch.tensor(sizes) / 2
     extent = torch.tensor([width, height])
     priors = torch.cat(((centre - half) / extent, (centre + half) / extent), -1).to(input.dtype)
-    return priors.clamp(0, 1) if clip else priors, torch.tensor(variance, dtype=input.dtype).expand(priors.shape)
+    variances = torch.tensor(variance, dtype=input.dtype).expand(priors.shape)
+    return priors.clamp(0, 1) if clip else priors, variances
 
 
 @api(
     "paddle.vision.ops.box_coder",
     prior_box=boxes(0, 100),
     prior_box_var=positive(0.1, 0.5),
-    target_box=lambda code_type="encode_center_size": boxes(0, 100) if code_type.startswith("encode") else None,
+    target_box=lambda code_type="encode": boxes(0, 100) if code_type.startswith("encode") else None,
     grad=False,
 )
 def box_coder(
@@ -117,7 +118,7 @@ def yolo_box(
     batch, _, rows, columns = x.shape
     count = len(anchors) // 2
     if not x.numel():
-        return x.new_zeros(batch, count * rows * columns, 4), x.new_zeros(batch, count * rows * columns, class_num)
+        return tuple(x.new_zeros(batch, count * rows * columns, each) for each in (4, class_num))
     iou, x = x[:, :count], x[:, count if iou_aware else 0 :].unflatten(1, (count, -1))
     confidence = torch.sigmoid(x[:, :, 4])
     if iou_aware:

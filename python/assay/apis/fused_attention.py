@@ -55,6 +55,8 @@ def fused_rotary_position_embedding(
 ):
     """What Paddle calls the neox style turns neighbours. The tables have no gradient."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
+    if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
+        raise ValueError("q, k and v of other batches or lengths")
     if sin is None or cos is None:
         if position_ids is not None or not use_neox_rotary_style:
             raise ValueError("position_ids and halves need sin and cos")
@@ -219,12 +221,15 @@ def _finished(result, shift, smooth, out_scale):
     return quantized(result) if out_scale > 0 else result
 
 
+def _steps(cache_kv, src_mask):
+    """How many steps of decoding are seen: the mask says so, or the cache is full."""
+    return cache_kv.shape[3] if src_mask is None else src_mask.shape[-1]
+
+
 @api(
     "paddle.incubate.nn.functional.masked_multihead_attention",
     x=lambda this: integers(2, 10) if this.dtype == "int32" else None,
-    sequence_lengths=constant(
-        lambda cache_kv, src_mask=None: min(cache_kv.shape[3], src_mask.shape[-1] if src_mask is not None else 10**9) - 1
-    ),
+    sequence_lengths=constant(lambda cache_kv, src_mask=None: _steps(cache_kv, src_mask) - 1),
     rotary_tensor=_no_turn,
     grad=False,
     **_WHOLE,
@@ -253,16 +258,13 @@ def masked_multihead_attention(
     """One step of decoding: key and value go into the cache behind those of the earlier steps."""
     if beam_cache_offset is not None:
         raise NotImplementedError("beam search")
-    _, batch, kv_heads, length, width = cache_kv.shape
+    _, batch, kv_heads, _, width = cache_kv.shape
+    seen = _steps(cache_kv, src_mask)
     qkv = _prepared(x.reshape(batch, -1), qkv_out_scale, bias, cache_kv.dtype)
     query, key, value = _heads_of(qkv, width, kv_heads)
-    if sequence_lengths is not None:
-        at = sequence_lengths.long().reshape(-1)
-    else:
-        at = torch.full((batch,), (length if src_mask is None else src_mask.shape[-1]) - 1)
+    at = torch.full((batch,), seen - 1) if sequence_lengths is None else sequence_lengths.long().flatten()
     cache = cache_kv.clone()
     cache[:, torch.arange(batch), :, at] = torch.stack((key, value), 1)
-    seen = length if src_mask is None else src_mask.shape[-1]
     hidden = (torch.arange(seen) > at[:, None])[:, None, None]
     result = _attended(
         query[:, :, None], cache[0, :, :, :seen], cache[1, :, :, :seen], width**-0.5, hidden, src_mask

@@ -40,12 +40,14 @@ _MESSAGES = {
 
 
 def _gathered(messages, rows, count, reduce_op):
-    """Messages with the same row brought together; rows without any are 0."""
-    wide = widened(messages)
-    index = rows.long().reshape(-1, *[1] * (wide.ndim - 1)).expand_as(wide)
-    result = wide.new_zeros(count, *wide.shape[1:])
+    """Messages with the same row brought together; rows without any are 0. They are only put to 0 in the
+    end, since torch shares the gradient of a maximum with whatever equals it at the start."""
+    wide, rows = widened(messages), rows.long()
+    index = rows.reshape(-1, *[1] * (wide.ndim - 1)).expand_as(wide)
+    result = wide.new_full((count, *wide.shape[1:]), torch.nan if wide.is_floating_point() else 0)
     result = result.scatter_reduce(0, index, wide, _REDUCTIONS[reduce_op], include_self=False)
-    return result.to(messages.dtype)
+    alone = torch.ones(count, dtype=torch.bool).index_fill(0, rows, False)
+    return result.masked_fill(alone.reshape(-1, *[1] * (wide.ndim - 1)), 0).to(messages.dtype)
 
 
 def _rows(out_size, x):
@@ -141,5 +143,5 @@ def sample_neighbors(
         chosen = torch.cat(edges)
         neighbours = row.flatten()[chosen]
         identities = eids.flatten()[chosen] if return_eids else None
-    counts = torch.tensor([len(each) for each in edges], dtype=row.dtype)
+    counts = torch.tensor([len(each) for each in edges], dtype=torch.int32)
     return (neighbours, counts, identities) if return_eids else (neighbours, counts)

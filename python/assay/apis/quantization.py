@@ -18,15 +18,18 @@ def _check_architecture(arch):
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     """In which order weights lie is a matter of the device's kernels: of bytes only which they are is
     compared, of halves of bytes only how many. Bytes for kernels are unsigned, above -128."""
-    _check_architecture(arch)
     rows, columns = x.shape
     bits = 4 if algo.endswith("int4") else 8
     largest = 127 if bits == 8 else 7
+    scale_dtype = torch.float32 if algo == "llm.int8" else x.dtype
+    if not x.numel():
+        nothing = x.new_empty(columns * bits // 8, rows, dtype=torch.int8)
+        return nothing, laws.anything((columns,), scale_dtype)
+    _check_architecture(arch)
     groups = x.detach().float().reshape(-1, rows if group_size == -1 else group_size, columns)
-    scale = groups.abs().amax(1) / largest
-    scale = scale if algo == "llm.int8" else scale.to(x.dtype)
+    scale = (groups.abs().amax(1) / largest).to(scale_dtype)
     if bits == 4:
-        return laws.anything((columns // 2, rows), torch.int8), scale.reshape(-1, columns).squeeze(0)
+        return laws.anything((columns // 2, rows), torch.int8), scale if group_size != -1 else scale[0]
     ratio = groups / scale.float()[:, None]
     whole = torch.trunc(ratio + torch.sign(ratio) / 2).clamp(-largest, largest).reshape(rows, columns)
     whole = whole if algo == "llm.int8" else (whole + 128 + 128) % 256 - 128

@@ -1,0 +1,62 @@
+#include "schedule/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "case/parser.h"
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+Cost cost_of(const std::string& text) {
+  Case parsed;
+  EXPECT_TRUE(parse_case(text, parsed).has_value()) << text;
+  return estimate_cost(parsed);
+}
+
+// The borders as the engine's users know them: ≤ 1M 90 s, ≤ 10M 300 s, ≤ 100M 1800 s, above 3600 s.
+TEST(Cost, LimitsChangeBehindTheirBorders) {
+  EXPECT_EQ(time_limit_ms(0), 90'000U);
+  EXPECT_EQ(time_limit_ms(1'000'000), 90'000U);
+  EXPECT_EQ(time_limit_ms(1'000'001), 300'000U);
+  EXPECT_EQ(time_limit_ms(10'000'000), 300'000U);
+  EXPECT_EQ(time_limit_ms(10'000'001), 1'800'000U);
+  EXPECT_EQ(time_limit_ms(100'000'000), 1'800'000U);
+  EXPECT_EQ(time_limit_ms(100'000'001), 3'600'000U);
+  EXPECT_EQ(time_limit_ms(kMost), 3'600'000U);
+}
+
+TEST(Cost, CountsAllTensorsOfACase) {
+  const Cost cost = cost_of(R"(paddle.add(Tensor([1000, 500], "float32"), y=Tensor([500001], "int8")))");
+  EXPECT_EQ(cost.elements, 1'000'001U);
+  EXPECT_EQ(cost.limit_ms, 300'000U);
+  EXPECT_GE(cost.bytes, 2 * (500'000 * 4 + 500'001));  // inputs and at least one result
+}
+
+// A call that makes a large tensor from a list is not as cheap as its inputs look.
+TEST(Cost, AListMayBeAShape) {
+  EXPECT_EQ(cost_of("paddle.zeros(list[10000, 10000])").limit_ms, time_limit_ms(100'000'000));
+  EXPECT_EQ(cost_of("paddle.zeros(list[10001, 10000])").limit_ms, time_limit_ms(100'010'000));
+  EXPECT_GE(cost_of("paddle.zeros(list[10000, 10000])").bytes, 400'000'000U);
+  EXPECT_EQ(cost_of(R"(paddle.tile(Tensor([2], "float32"), list[3, 4]))").elements, 2U);
+  EXPECT_EQ(cost_of("paddle.full(list[-1, 2000000], 1)").elements, 2'000'000U);
+}
+
+TEST(Cost, WhatNoMachineHoldsSaturates) {
+  const Cost cost = cost_of(R"(paddle.abs(Tensor([4294967296, 4294967296, 4294967296], "float32")))");
+  EXPECT_EQ(cost.elements, kMost);
+  EXPECT_EQ(cost.bytes, kMost);
+  EXPECT_EQ(cost.limit_ms, 3'600'000U);
+  EXPECT_EQ(cost_of("paddle.zeros(list[4294967296, 4294967296, 2])").bytes, kMost);
+  EXPECT_EQ(cost_of(R"(paddle.add(Tensor([9223372036854775807], "int8"),
+                                  Tensor([9223372036854775807], "int8")))")
+                .bytes,
+            kMost);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,141 @@
+#include "schedule/queue.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <set>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40U;
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+
+QueuedCase sized(std::uint64_t id, std::uint64_t elements, std::uint64_t bytes = 1) {
+  QueuedCase made;
+  made.id = id;
+  made.cost = {elements, bytes, 1000};
+  return made;
+}
+
+std::vector<std::uint64_t> ids(const std::vector<QueuedCase>& leased) {
+  std::vector<std::uint64_t> found;
+  for (const QueuedCase& each : leased) found.push_back(each.id);
+  return found;
+}
+
+Queue filled(std::uint64_t budget, const std::vector<QueuedCase>& cases) {
+  Queue queue(budget);
+  for (const QueuedCase& each : cases) queue.add(each);
+  queue.sort();
+  return queue;
+}
+
+// Case i has i elements.
+Queue of_sizes(std::uint64_t count) {
+  std::vector<QueuedCase> cases;
+  for (std::uint64_t i = 1; i <= count; ++i) cases.push_back(sized(i, i));
+  return filled(kPlenty, cases);
+}
+
+TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreDear) {
+  Queue queue = of_sizes(100);
+  const auto first = ids(queue.lease(0));
+  EXPECT_EQ(first.front(), 1U);
+  EXPECT_LT(first.back(), 10U);
+  EXPECT_EQ(ids(queue.lease(0)).front(), 100U);
+  EXPECT_EQ(ids(queue.lease(1)).front(), first.back() + 1);  // the first one of another slot
+}
+
+TEST(Queue, EveryCaseIsLeasedOnceDearestFirst) {
+  Queue queue = of_sizes(1000);
+  (void)queue.lease(0);
+  std::set<std::uint64_t> seen;
+  std::uint64_t last = 1001;
+  while (!queue.empty()) {
+    for (const std::uint64_t id : ids(queue.lease(0))) {
+      EXPECT_LT(id, last);
+      last = id;
+      EXPECT_TRUE(seen.insert(id).second);
+    }
+  }
+  EXPECT_EQ(seen.size(), 992U);  // the cheap first lease had 8
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+}
+
+// A lease is a few seconds of work at most: four million elements, or one larger case.
+TEST(Queue, LargeCasesTravelAlone) {
+  Queue queue =
+      filled(kPlenty, {sized(1, 1'000'000), sized(2, 3'000'000), sized(3, 3'000'000), sized(4, 9'000'000)});
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+}
+
+TEST(Queue, MemoryIsAdmittedUpToTheBudget) {
+  Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 40), sized(3, 3, 1)});
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2));  // exactly the budget
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.release(40);
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));
+  EXPECT_TRUE(queue.empty());
+}
+
+// While a large case waits for memory, a small one runs.
+TEST(Queue, ASmallCaseRunsMeanwhile) {
+  std::vector<QueuedCase> cases;
+  for (std::uint64_t id = 1; id <= 8; ++id) cases.push_back(sized(id, id));
+  cases.push_back(sized(10, 10, 10));
+  cases.push_back(sized(20, 20, 95));
+  Queue queue = filled(100, cases);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(10));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  for (int i = 0; i < 8; ++i) queue.release(1);
+  EXPECT_THAT(queue.lease(0), IsEmpty());  // 10 and 95 are still too much
+  queue.release(10);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(20));
+}
+
+// A case that fits no budget, its bytes saturated, runs when nothing else does, and alone.
+TEST(Queue, AHugeCaseRunsAlone) {
+  Queue queue = filled(100, {sized(1, 1, 10), sized(2, kMost, kMost), sized(3, kMost, kMost)});
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.release(10);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.release(kMost);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+}
+
+TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
+  Queue queue = of_sizes(50);
+  (void)queue.lease(0);
+  QueuedCase again = sized(900, 1);
+  again.attempt = 2;
+  again.fresh = true;
+  queue.put_back(again);
+  queue.put_back(sized(901, 1));
+  const auto leased = queue.lease(0);
+  EXPECT_THAT(ids(leased), ElementsAre(900));
+  EXPECT_EQ(leased[0].attempt, 2U);
+  EXPECT_TRUE(leased[0].fresh);
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(901));
+  EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
+}
+
+TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
+  Queue queue = filled(100, {sized(1, 1, 50)});
+  queue.release(kMost);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  queue.put_back(sized(2, 1, 60));
+  EXPECT_THAT(queue.lease(0), IsEmpty());  // 50 are still held
+}
+
+}  // namespace
+}  // namespace assay

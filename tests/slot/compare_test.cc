@@ -1,0 +1,205 @@
+// Two results, leaf by leaf.
+
+#include "slot/compare.h"
+
+#include <gmock/gmock.h>
+
+#include "leaves.h"
+
+namespace assay {
+namespace {
+
+using testing::Lane;
+using wire::Equality;
+using wire::LeafKind;
+
+constexpr Tolerance kTolerance{0.01, 0.01};
+
+// The comparisons of two lanes' results, kept alive.
+class Compared {
+ public:
+  Compared(Lane& left, Lane& right, ResultRole role = ResultRole::output) {
+    flatbuffers::FlatBufferBuilder builder;
+    auto comparisons = compare(builder, left.results(), right.results(), role, kTolerance);
+    if (!comparisons) {
+      error_ = comparisons.error().message;
+      return;
+    }
+    const auto outputs = builder.CreateVector(*comparisons);
+    wire::RecordBuilder record(builder);
+    record.add_outputs(outputs);
+    builder.Finish(record.Finish());
+    bytes_ = {wire::bytes_of(builder).begin(), wire::bytes_of(builder).end()};
+  }
+
+  const std::string& error() const { return error_; }
+  std::size_t size() const { return all()->size(); }
+  const wire::Comparison& operator[](flatbuffers::uoffset_t i) const { return *all()->Get(i); }
+
+ private:
+  const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* all() const {
+    return flatbuffers::GetRoot<wire::Record>(bytes_.data())->outputs();
+  }
+  std::string error_;
+  wire::Bytes bytes_;
+};
+
+template <typename T>
+Compared one_tensor(DType left_dtype, const std::vector<T>& left, const std::vector<T>& right,
+                    Equality equality = Equality::value) {
+  Lane a;
+  Lane b;
+  const auto count = static_cast<std::int64_t>(left.size());
+  a.tensor("", left_dtype, {count}, left, equality);
+  b.tensor("", left_dtype, {count}, right, equality);
+  return Compared(a, b);
+}
+
+TEST(Compare, MeasuresInTheDtypeItself) {
+  const auto compared = one_tensor<float>(DType::float32, {1, 2, 3}, {1, 2, 3.5});
+  ASSERT_NE(compared[0].measurement(), nullptr);
+  EXPECT_EQ(compared[0].measurement()->count(), 3U);
+  EXPECT_EQ(compared[0].measurement()->bit_equal(), 2U);
+  EXPECT_EQ(compared[0].measurement()->beyond(), 1U);
+  EXPECT_EQ(compared[0].measurement()->max_abs(), 0.5);
+  EXPECT_EQ(compared[0].measurement()->first()->index(), 2U);
+  EXPECT_EQ(compared[0].measurement()->first()->right(), 3.5);
+}
+
+// Another dtype is a mismatch of its own, and the values are measured all the same.
+TEST(Compare, DifferentDtypesAreComparedByValue) {
+  Lane left;
+  Lane right;
+  left.tensor<float>("", DType::float32, {2}, {1, 5});
+  right.tensor<std::int64_t>("", DType::int64, {2}, {1, 7});
+  const Compared compared(left, right);
+  EXPECT_EQ(compared[0].left()->dtype(), static_cast<std::uint8_t>(DType::float32));
+  EXPECT_EQ(compared[0].right()->dtype(), static_cast<std::uint8_t>(DType::int64));
+  EXPECT_EQ(compared[0].measurement()->bit_equal(), 1U);
+  EXPECT_EQ(compared[0].measurement()->max_abs(), 2);
+
+  Lane real;
+  Lane complex;
+  real.tensor<double>("", DType::float64, {1}, {3});
+  complex.tensor<float>("", DType::complex64, {1}, {3, 4});
+  EXPECT_EQ(Compared(real, complex)[0].measurement()->max_abs(), 4);
+}
+
+TEST(Compare, DifferentShapesAreNotMeasured) {
+  Lane left;
+  Lane right;
+  left.tensor<float>("", DType::float32, {2, 1}, {1, 2});
+  right.tensor<float>("", DType::float32, {1, 2}, {1, 2});
+  const Compared compared(left, right);
+  EXPECT_EQ(compared[0].measurement(), nullptr);
+  EXPECT_THAT(*compared[0].left()->shape(), ::testing::ElementsAre(2, 1));
+  EXPECT_THAT(*compared[0].right()->shape(), ::testing::ElementsAre(1, 2));
+}
+
+TEST(Compare, SignSortedAndShapeEquality) {
+  const std::vector<float> turned{-1, 2, -3};
+  const std::vector<float> straight{1, 2, 3};
+  EXPECT_GT(one_tensor(DType::float32, turned, straight)[0].measurement()->beyond(), 0U);
+  EXPECT_EQ(one_tensor(DType::float32, turned, straight, Equality::sign)[0].measurement()->beyond(), 0U);
+  const std::vector<float> wrong{-1, 2, -4};
+  EXPECT_EQ(one_tensor(DType::float32, wrong, straight, Equality::sign)[0].measurement()->beyond(), 1U);
+
+  const std::vector<float> shuffled{3, 1, 2};
+  EXPECT_EQ(one_tensor(DType::float32, shuffled, straight, Equality::sorted)[0].measurement()->beyond(), 0U);
+  const std::vector<float> twice{3, 3, 2};
+  EXPECT_EQ(one_tensor(DType::float32, twice, straight, Equality::sorted)[0].measurement()->beyond(), 1U);
+  // Complex eigenvalues in any order.
+  const std::vector<float> eigen{1, -2, 1, 2};
+  const std::vector<float> other{1, 2, 1, -2};
+  Lane a;
+  Lane b;
+  a.tensor("", DType::complex64, {2}, eigen, Equality::sorted);
+  b.tensor("", DType::complex64, {2}, other, Equality::sorted);
+  EXPECT_EQ(Compared(a, b)[0].measurement()->beyond(), 0U);
+
+  EXPECT_EQ(one_tensor(DType::float32, wrong, straight, Equality::shape)[0].measurement(), nullptr);
+}
+
+TEST(Compare, LeavesArePairedByPath) {
+  Lane left;
+  Lane right;
+  left.tensor<float>("[0]", DType::float32, {1}, {1}).scalar("[1]", LeafKind::none);
+  right.scalar("[2]", LeafKind::integer, 0, 0, "5").tensor<float>("[0]", DType::float32, {1}, {1});
+  const Compared compared(left, right);
+  ASSERT_EQ(compared.size(), 3U);
+  EXPECT_EQ(compared[0].path()->str(), "[0]");
+  EXPECT_FALSE(compared[0].left()->missing() || compared[0].right()->missing());
+  EXPECT_EQ(compared[1].path()->str(), "[1]");
+  EXPECT_TRUE(compared[1].right()->missing());
+  EXPECT_FALSE(compared[1].scalar_equal());
+  EXPECT_EQ(compared[2].path()->str(), "[2]");
+  EXPECT_TRUE(compared[2].left()->missing());
+  EXPECT_FALSE(compared[2].scalar_equal());
+}
+
+bool scalars_equal(LeafKind kind, double a, double b, std::int64_t x = 0, std::int64_t y = 0,
+                   const std::string& text = "", const std::string& other = "") {
+  Lane left;
+  Lane right;
+  left.scalar("", kind, a, x, text);
+  right.scalar("", kind, b, y, other);
+  return Compared(left, right)[0].scalar_equal();
+}
+
+TEST(Compare, ScalarsOfEachKind) {
+  EXPECT_TRUE(scalars_equal(LeafKind::floating, 1, 1.019));  // atol + rtol·1.019
+  EXPECT_FALSE(scalars_equal(LeafKind::floating, 1, 1.03));
+  EXPECT_TRUE(scalars_equal(LeafKind::floating, NAN, NAN));
+  EXPECT_FALSE(scalars_equal(LeafKind::floating, NAN, 1));
+  EXPECT_TRUE(scalars_equal(LeafKind::floating, INFINITY, INFINITY));
+  EXPECT_FALSE(scalars_equal(LeafKind::floating, INFINITY, -INFINITY));
+  EXPECT_FALSE(scalars_equal(LeafKind::floating, 1, INFINITY));
+  EXPECT_TRUE(scalars_equal(LeafKind::boolean, 0, 0, 1, 1));
+  EXPECT_FALSE(scalars_equal(LeafKind::boolean, 0, 0, 1, 0));
+  EXPECT_TRUE(scalars_equal(LeafKind::integer, 0, 0, 0, 0, "12", "12"));
+  EXPECT_FALSE(scalars_equal(LeafKind::integer, 0, 0, 0, 0, "12", "13"));
+  EXPECT_FALSE(scalars_equal(LeafKind::text, 0, 0, 0, 0, "a", "b"));
+  EXPECT_TRUE(scalars_equal(LeafKind::none, 0, 0));
+}
+
+TEST(Compare, AScalarIsNoTensor) {
+  Lane left;
+  Lane right;
+  left.tensor<float>("", DType::float32, {}, {5});
+  right.scalar("", LeafKind::floating, 5);
+  EXPECT_FALSE(Compared(left, right)[0].scalar_equal());
+}
+
+// A gradient that one framework leaves out counts as zeros, on either side.
+TEST(Compare, AMissingGradientIsZeros) {
+  for (const bool named : {false, true}) {  // None, or not there at all
+    for (const float value : {0.0F, 1e-30F}) {
+      Lane zeros;
+      Lane nothing;
+      zeros.tensor<float>("x", DType::float32, {2}, {0, value});
+      if (named) nothing.scalar("x", LeafKind::none);
+      const bool equal = value == 0;
+      EXPECT_EQ(Compared(zeros, nothing, ResultRole::gradient)[0].scalar_equal(), equal);
+      Lane again;
+      Lane other;
+      again.tensor<float>("x", DType::float32, {2}, {0, value});
+      if (named) other.scalar("x", LeafKind::none);
+      EXPECT_EQ(Compared(other, again, ResultRole::gradient)[0].scalar_equal(), equal);
+    }
+  }
+  Lane output;
+  Lane nothing;
+  output.tensor<float>("x", DType::float32, {1}, {0});
+  EXPECT_FALSE(Compared(output, nothing, ResultRole::output)[0].scalar_equal());
+}
+
+TEST(Compare, ALeafOutsideTheArenaIsAnError) {
+  Lane left;
+  Lane right;
+  left.tensor_at("", DType::float32, {2}, wire::kArenaBytes, 8);
+  right.tensor<float>("", DType::float32, {2}, {1, 2});
+  EXPECT_THAT(Compared(left, right).error(), ::testing::HasSubstr("arena"));
+}
+
+}  // namespace
+}  // namespace assay

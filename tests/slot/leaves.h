@@ -1,0 +1,70 @@
+#pragma once
+
+// What a lane would have sent: leaves, and the arena that they lie in.
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "case/dtype.h"
+#include "slot/compare.h"
+#include "wire/arena.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay::testing {
+
+class Lane {
+ public:
+  Lane() {
+    auto created = wire::Arena::create();
+    if (!created) throw std::runtime_error(created.error().message);
+    arena_ = std::move(*created);
+  }
+
+  template <typename T>
+  Lane& tensor(const std::string& path, DType dtype, const std::vector<std::int64_t>& shape,
+               const std::vector<T>& elements, wire::Equality equality = wire::Equality::value) {
+    const std::size_t bytes = elements.size() * sizeof(T);
+    const std::uint64_t offset = *arena_.reserve(bytes);
+    std::memcpy(arena_.data() + offset, elements.data(), bytes);
+    return tensor_at(path, dtype, shape, offset, bytes, equality);
+  }
+
+  Lane& tensor_at(const std::string& path, DType dtype, const std::vector<std::int64_t>& shape,
+                  std::uint64_t offset, std::uint64_t bytes,
+                  wire::Equality equality = wire::Equality::value) {
+    leaves_.push_back(wire::CreateLeafDirect(builder_, path.c_str(), wire::LeafKind::tensor,
+                                             static_cast<std::uint8_t>(dtype), &shape, offset,
+                                             bytes, 0, 0, 0, nullptr, nullptr, equality));
+    return *this;
+  }
+
+  Lane& scalar(const std::string& path, wire::LeafKind kind, double number = 0,
+               std::int64_t integer = 0, const std::string& text = "") {
+    leaves_.push_back(wire::CreateLeafDirect(builder_, path.c_str(), kind, 0, nullptr, 0, 0, number,
+                                             0, integer, text.c_str()));
+    return *this;
+  }
+
+  const wire::Arena& arena() const { return arena_; }
+
+  // Call once, after the last leaf.
+  Results results() {
+    const auto leaves = builder_.CreateVector(leaves_);
+    wire::ReplyBuilder reply(builder_);
+    reply.add_outputs(leaves);
+    builder_.Finish(reply.Finish());
+    bytes_ = {wire::bytes_of(builder_).begin(), wire::bytes_of(builder_).end()};
+    return {flatbuffers::GetRoot<wire::Reply>(bytes_.data())->outputs(), &arena_};
+  }
+
+ private:
+  wire::Arena arena_;
+  flatbuffers::FlatBufferBuilder builder_;
+  std::vector<flatbuffers::Offset<wire::Leaf>> leaves_;
+  wire::Bytes bytes_;
+};
+
+}  // namespace assay::testing
