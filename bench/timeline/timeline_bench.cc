@@ -60,9 +60,11 @@ class BigLogs {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  static void add(std::string& text, int job, const char* type, int micro, double took, double& now) {
+  static void add(std::string& text, int job, const char* type, int micro, double took,
+                  double& now) {
     text += fmt::format(
-        "I1120 10:20:30.123456 12345 program_interpreter.cc:220] Profiler Info: Job ({}), type = {}, "
+        "I1120 10:20:30.123456 12345 program_interpreter.cc:220] Profiler Info: Job ({}), type = "
+        "{}, "
         "micro_batch_id = {}, job_start_time = {:.6f}, job_end_time = {:.6f}\n",
         job, type, micro, now, now + took);
     now += took + 0.5;
@@ -105,10 +107,18 @@ void merge_logs(benchmark::State& state, bool chrome, bool perfetto_json, bool b
   }
   report_rate(state);
 }
-BENCHMARK_CAPTURE(merge_logs, to_nothing, false, false, false)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(merge_logs, to_binary, false, false, true)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(merge_logs, to_chrome_json, true, false, false)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
-BENCHMARK_CAPTURE(merge_logs, to_all_three, true, true, true)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(merge_logs, to_nothing, false, false, false)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(merge_logs, to_binary, false, false, true)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(merge_logs, to_chrome_json, true, false, false)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(merge_logs, to_all_three, true, true, true)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
 
 // Ten million slices (twenty million events) on eight tracks.
 void write_ten_million(benchmark::State& state) {

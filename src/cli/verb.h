@@ -10,8 +10,8 @@
 namespace assay {
 
 struct Verb {
-  CLI::App* app = nullptr;            // owned by its parent
-  std::function<Result<int>()> run;   // gives the process's exit code
+  CLI::App* app = nullptr;           // owned by its parent
+  std::function<Result<int>()> run;  // gives the process's exit code
 };
 
 }  // namespace assay

@@ -53,8 +53,9 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
       ->check(CLI::ExistingFile);
   app.add_option("--clock-probes", options.clocks.probes, "JSON lines of clock probes")
       ->check(CLI::ExistingFile);
-  app.add_flag("--clock-pairs", options.clocks.pairs,
-               "The devices in order are the stages of one pipeline: relate clocks by its handovers");
+  app.add_flag(
+      "--clock-pairs", options.clocks.pairs,
+      "The devices in order are the stages of one pipeline: relate clocks by its handovers");
 }
 
 Result<Trace> load_files(std::span<const std::filesystem::path> files, const ClockOptions& clocks) {
@@ -79,7 +80,8 @@ Result<Trace> load(const TimelineOptions& options) {
 Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (error)
+    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   return OutputPaths::in(folder);
 }
 
@@ -93,7 +95,8 @@ Result<int> run_merge(const TimelineOptions& options) {
   const bool logs = !options.logs.log_dir.empty();
   if (logs != options.files.empty()) return usage_error("give either --log_dir or trace files");
   const std::filesystem::path fallback = logs ? options.logs.log_dir : ".";
-  ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out.empty() ? fallback : options.out));
+  ASSAY_TRY(const OutputPaths outputs,
+            prepare_outputs(options.out.empty() ? fallback : options.out));
   if (logs) {
     ASSAY_TRY(const MergeResult result, merge_job_logs(options.logs, options.clocks, outputs));
     tell(result, outputs);
@@ -166,7 +169,8 @@ Result<int> run_record(const RecordOptions& options) {
                        "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path};
   if (gpu) spawn.environment.push_back("CUDA_INJECTION64_PATH=" + path);
   if (!options.steps.empty()) spawn.environment.push_back("ASSAY_RECORD_STEPS=" + options.steps);
-  if (!options.seconds.empty()) spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + options.seconds);
+  if (!options.seconds.empty())
+    spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + options.seconds);
   if (options.paused) spawn.environment.emplace_back("ASSAY_RECORD_PAUSED=1");
   if (options.paddle_steps) spawn.environment.emplace_back("FLAGS_auto_parallel_profiler=1");
   ASSAY_TRY(Process process, Process::spawn(spawn));
@@ -192,7 +196,8 @@ void add_record_options(CLI::App& app, RecordOptions& options) {
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("timeline", "What every GPU of every machine did, and when");
+  CLI::App* app =
+      parent.add_subcommand("timeline", "What every GPU of every machine did, and when");
   app->require_subcommand(1);
   const auto options = std::make_shared<TimelineOptions>();
 
@@ -200,20 +205,26 @@ Verb add_timeline_verb(CLI::App& parent) {
   add_input_options(*merge, *options);
   merge->add_option("--out", options->out, "Where the traces go (default: the folder of the logs)");
 
-  CLI::App* analyze = app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");
+  CLI::App* analyze =
+      app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");
   add_input_options(*analyze, *options);
   analyze->add_option("--format", options->format, "table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
   analyze->add_option("--compare", options->baseline, "An earlier trace to compare with")
       ->check(CLI::ExistingFile);
-  analyze->add_option("--out", options->out, "Folder for the page, the JSON, and traces with counters");
+  analyze->add_option("--out", options->out,
+                      "Folder for the page, the JSON, and traces with counters");
 
   CLI::App* open = app->add_subcommand("open", "Serve a trace on loopback for the Perfetto UI");
-  open->add_option("FILE", options->files, "The trace")->required()->expected(1)->check(CLI::ExistingFile);
+  open->add_option("FILE", options->files, "The trace")
+      ->required()
+      ->expected(1)
+      ->check(CLI::ExistingFile);
   open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
 
   const auto record_options = std::make_shared<RecordOptions>();
-  CLI::App* record = app->add_subcommand("record", "Run a command and record its jobs and GPU work");
+  CLI::App* record =
+      app->add_subcommand("record", "Run a command and record its jobs and GPU work");
   add_record_options(*record, *record_options);
 
   return {app, [=]() -> Result<int> {

@@ -13,11 +13,10 @@ namespace {
 
 namespace policies = boost::math::policies;
 // No exceptions; double is computed in double.
-using Quiet = policies::policy<policies::domain_error<policies::ignore_error>,
-                               policies::pole_error<policies::ignore_error>,
-                               policies::overflow_error<policies::ignore_error>,
-                               policies::evaluation_error<policies::ignore_error>,
-                               policies::promote_double<false>>;
+using Quiet = policies::policy<
+    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+    policies::overflow_error<policies::ignore_error>,
+    policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -46,8 +45,10 @@ bool Distribution::discrete() const {
     case LawKind::integers:
     case LawKind::poisson:
     case LawKind::geometric:
-    case LawKind::binomial: return true;
-    default: return false;
+    case LawKind::binomial:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -55,53 +56,81 @@ bool Distribution::valid() const {
   const auto probability = [](double p) { return p >= 0 && p <= 1; };
   if (!std::isfinite(first) || !std::isfinite(second)) return false;
   switch (kind) {
-    case LawKind::uniform: return first <= second;
-    case LawKind::integers: return first < second;
+    case LawKind::uniform:
+      return first <= second;
+    case LawKind::integers:
+      return first < second;
     case LawKind::normal:
     case LawKind::log_normal:
-    case LawKind::cauchy: return second >= 0;
-    case LawKind::bernoulli: return probability(first);
-    case LawKind::geometric: return first > 0 && first <= 1;
-    case LawKind::binomial: return first >= 0 && probability(second);
-    case LawKind::exponential: return first > 0;
-    case LawKind::poisson: return first >= 0;
-    case LawKind::gamma: return first > 0 && second > 0;
-    default: return false;
+    case LawKind::cauchy:
+      return second >= 0;
+    case LawKind::bernoulli:
+      return probability(first);
+    case LawKind::geometric:
+      return first > 0 && first <= 1;
+    case LawKind::binomial:
+      return first >= 0 && probability(second);
+    case LawKind::exponential:
+      return first > 0;
+    case LawKind::poisson:
+      return first >= 0;
+    case LawKind::gamma:
+      return first > 0 && second > 0;
+    default:
+      return false;
   }
 }
 
 std::optional<double> Distribution::only_value() const {
   switch (kind) {
-    case LawKind::uniform: return first == second ? std::optional(first) : std::nullopt;
+    case LawKind::uniform:
+      return first == second ? std::optional(first) : std::nullopt;
     case LawKind::normal:
-    case LawKind::cauchy: return second == 0 ? std::optional(first) : std::nullopt;
-    case LawKind::log_normal: return second == 0 ? std::optional(std::exp(first)) : std::nullopt;
-    default: return std::nullopt;
+    case LawKind::cauchy:
+      return second == 0 ? std::optional(first) : std::nullopt;
+    case LawKind::log_normal:
+      return second == 0 ? std::optional(std::exp(first)) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
 double Distribution::least() const {
   switch (kind) {
-    case LawKind::uniform: return first;
-    case LawKind::integers: return std::ceil(first);
+    case LawKind::uniform:
+      return first;
+    case LawKind::integers:
+      return std::ceil(first);
     case LawKind::normal:
-    case LawKind::cauchy: return -kInfinity;
-    case LawKind::bernoulli: return first == 1 ? 1 : 0;
-    case LawKind::geometric: return second;
-    case LawKind::binomial: return second == 1 ? first : 0;
-    default: return 0;
+    case LawKind::cauchy:
+      return -kInfinity;
+    case LawKind::bernoulli:
+      return first == 1 ? 1 : 0;
+    case LawKind::geometric:
+      return second;
+    case LawKind::binomial:
+      return second == 1 ? first : 0;
+    default:
+      return 0;
   }
 }
 
 double Distribution::greatest() const {
   switch (kind) {
-    case LawKind::uniform: return second;
-    case LawKind::integers: return std::ceil(second) - 1;
-    case LawKind::bernoulli: return first == 0 ? 0 : 1;
-    case LawKind::geometric: return first == 1 ? second : kInfinity;
-    case LawKind::binomial: return second == 0 ? 0 : first;
-    case LawKind::poisson: return first == 0 ? 0 : kInfinity;
-    default: return kInfinity;
+    case LawKind::uniform:
+      return second;
+    case LawKind::integers:
+      return std::ceil(second) - 1;
+    case LawKind::bernoulli:
+      return first == 0 ? 0 : 1;
+    case LawKind::geometric:
+      return first == 1 ? second : kInfinity;
+    case LawKind::binomial:
+      return second == 0 ? 0 : first;
+    case LawKind::poisson:
+      return first == 0 ? 0 : kInfinity;
+    default:
+      return kInfinity;
   }
 }
 
@@ -109,18 +138,30 @@ double Distribution::cumulative(double x) const {
   if (x < least()) return 0;
   if (x >= greatest()) return 1;
   switch (kind) {
-    case LawKind::uniform: return (x - first) / (second - first);
-    case LawKind::integers: return (x + 1 - least()) / (greatest() + 1 - least());
-    case LawKind::normal: return normal_cumulative((x - first) / second);
-    case LawKind::log_normal: return x <= 0 ? 0 : normal_cumulative((std::log(x) - first) / second);
-    case LawKind::cauchy: return std::atan((x - first) / second) / std::numbers::pi + 0.5;
-    case LawKind::bernoulli: return 1 - first;
-    case LawKind::geometric: return -std::expm1((x - second + 1) * std::log1p(-first));
-    case LawKind::exponential: return -std::expm1(-x * first);
-    case LawKind::gamma: return gamma_lower(first, x * second);
-    case LawKind::poisson: return gamma_upper(x + 1, first);
-    case LawKind::binomial: return binomial_cumulative(x, first, second);
-    default: return 0;
+    case LawKind::uniform:
+      return (x - first) / (second - first);
+    case LawKind::integers:
+      return (x + 1 - least()) / (greatest() + 1 - least());
+    case LawKind::normal:
+      return normal_cumulative((x - first) / second);
+    case LawKind::log_normal:
+      return x <= 0 ? 0 : normal_cumulative((std::log(x) - first) / second);
+    case LawKind::cauchy:
+      return std::atan((x - first) / second) / std::numbers::pi + 0.5;
+    case LawKind::bernoulli:
+      return 1 - first;
+    case LawKind::geometric:
+      return -std::expm1((x - second + 1) * std::log1p(-first));
+    case LawKind::exponential:
+      return -std::expm1(-x * first);
+    case LawKind::gamma:
+      return gamma_lower(first, x * second);
+    case LawKind::poisson:
+      return gamma_upper(x + 1, first);
+    case LawKind::binomial:
+      return binomial_cumulative(x, first, second);
+    default:
+      return 0;
   }
 }
 

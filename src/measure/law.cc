@@ -54,25 +54,37 @@ double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); 
 // F(k) of the discrete laws: the probability of at most k.
 double discrete_cdf(LawKind kind, double k, double a, double b) {
   switch (kind) {
-    case LawKind::bernoulli: return k < 0 ? 0 : k < 1 ? 1 - a : 1;
-    case LawKind::integers: return std::clamp((k + 1 - a) / (b - a), 0.0, 1.0);
-    case LawKind::poisson: return k < 0 ? 0 : a <= 0 ? 1 : boost::math::gamma_q(k + 1, a);
-    case LawKind::geometric: return k < 1 ? 0 : -std::expm1(k * std::log1p(-a));
+    case LawKind::bernoulli:
+      return k < 0 ? 0 : k < 1 ? 1 - a : 1;
+    case LawKind::integers:
+      return std::clamp((k + 1 - a) / (b - a), 0.0, 1.0);
+    case LawKind::poisson:
+      return k < 0 ? 0 : a <= 0 ? 1 : boost::math::gamma_q(k + 1, a);
+    case LawKind::geometric:
+      return k < 1 ? 0 : -std::expm1(k * std::log1p(-a));
     case LawKind::binomial:
       return k < 0 ? 0 : k >= a || b <= 0 ? 1 : b >= 1 ? 0 : boost::math::ibetac(k + 1, a - k, b);
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
 double continuous_cdf(LawKind kind, double x, double a, double b) {
   switch (kind) {
-    case LawKind::uniform: return (x - a) / (b - a);
-    case LawKind::normal: return normal_cdf((x - a) / b);
-    case LawKind::exponential: return -std::expm1(-a * x);
-    case LawKind::log_normal: return normal_cdf((std::log(x) - a) / b);
-    case LawKind::cauchy: return 0.5 + std::atan((x - a) / b) / std::numbers::pi;
-    case LawKind::gamma: return boost::math::gamma_p(a, x * b);
-    default: return 0;
+    case LawKind::uniform:
+      return (x - a) / (b - a);
+    case LawKind::normal:
+      return normal_cdf((x - a) / b);
+    case LawKind::exponential:
+      return -std::expm1(-a * x);
+    case LawKind::log_normal:
+      return normal_cdf((std::log(x) - a) / b);
+    case LawKind::cauchy:
+      return 0.5 + std::atan((x - a) / b) / std::numbers::pi;
+    case LawKind::gamma:
+      return boost::math::gamma_p(a, x * b);
+    default:
+      return 0;
   }
 }
 
@@ -86,16 +98,24 @@ bool in_support(LawKind kind, double x, double a, double b, double resolution) {
   if (std::isnan(x)) return false;
   const double slack = resolution * std::max({std::abs(a), std::abs(b), 1e-30});
   switch (kind) {
-    case LawKind::uniform: return x >= std::min(a, b) - slack && x <= std::max(a, b) + slack;
+    case LawKind::uniform:
+      return x >= std::min(a, b) - slack && x <= std::max(a, b) + slack;
     case LawKind::exponential:
     case LawKind::log_normal:
-    case LawKind::gamma: return x >= 0;
-    case LawKind::bernoulli: return x == 0 || x == 1;
-    case LawKind::integers: return x == std::floor(x) && x >= a - slack && x < b + slack;
-    case LawKind::poisson: return x == std::floor(x) && x >= 0;
-    case LawKind::geometric: return x == std::floor(x) && x >= 1;
-    case LawKind::binomial: return x == std::floor(x) && x >= 0 && x <= a + slack;
-    default: return true;
+    case LawKind::gamma:
+      return x >= 0;
+    case LawKind::bernoulli:
+      return x == 0 || x == 1;
+    case LawKind::integers:
+      return x == std::floor(x) && x >= a - slack && x < b + slack;
+    case LawKind::poisson:
+      return x == std::floor(x) && x >= 0;
+    case LawKind::geometric:
+      return x == std::floor(x) && x >= 1;
+    case LawKind::binomial:
+      return x == std::floor(x) && x >= 0 && x <= a + slack;
+    default:
+      return true;
   }
 }
 
@@ -162,7 +182,8 @@ LawMeasurement measure_spread(LawKind kind, std::span<const double> drawn,
   return measured;
 }
 
-LawMeasurement measure_kept(std::span<const double> drawn, std::span<const LawParameter> parameters) {
+LawMeasurement measure_kept(std::span<const double> drawn,
+                            std::span<const LawParameter> parameters) {
   const double share = parameters[1].number;
   LawMeasurement measured;
   measured.count = drawn.size();
@@ -171,8 +192,9 @@ LawMeasurement measure_kept(std::span<const double> drawn, std::span<const LawPa
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const double value = parameters[0].at(i);
     const double tolerance = kKept * (1 + std::abs(value));
-    const bool is_value = std::isnan(value) ? std::isnan(drawn[i])
-                                            : drawn[i] == value || std::abs(drawn[i] - value) <= tolerance;
+    const bool is_value = std::isnan(value)
+                              ? std::isnan(drawn[i])
+                              : drawn[i] == value || std::abs(drawn[i] - value) <= tolerance;
     const bool is_zero = drawn[i] == 0;
     if (!is_value && !is_zero) note_outside(measured, i, drawn[i]);
     if (std::abs(value) <= 2 * tolerance) continue;
@@ -229,9 +251,12 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
       measured.count = drawn.size();
       return measured;
     }
-    case LawKind::kept: return measure_kept(drawn, parameters);
-    case LawKind::permutation: return measure_permutation(drawn, parameters[0]);
-    default: return measure_spread(kind, drawn, parameters, resolution);
+    case LawKind::kept:
+      return measure_kept(drawn, parameters);
+    case LawKind::permutation:
+      return measure_permutation(drawn, parameters[0]);
+    default:
+      return measure_spread(kind, drawn, parameters, resolution);
   }
 }
 
@@ -259,15 +284,22 @@ std::string describe(LawKind kind, const LawMeasurement& measured) {
 
 double resolution_of(DType dtype) {
   switch (dtype) {
-    case DType::float16: return 0x1p-10;
-    case DType::bfloat16: return 0x1p-7;
-    case DType::float8_e4m3fn: return 0x1p-3;
-    case DType::float8_e5m2: return 0x1p-2;
+    case DType::float16:
+      return 0x1p-10;
+    case DType::bfloat16:
+      return 0x1p-7;
+    case DType::float8_e4m3fn:
+      return 0x1p-3;
+    case DType::float8_e5m2:
+      return 0x1p-2;
     case DType::float32:
-    case DType::complex64: return 0x1p-23;
+    case DType::complex64:
+      return 0x1p-23;
     case DType::float64:
-    case DType::complex128: return 0x1p-52;
-    default: return 0;
+    case DType::complex128:
+      return 0x1p-52;
+    default:
+      return 0;
   }
 }
 

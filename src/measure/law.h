@@ -6,8 +6,8 @@
 //
 // Method. Where a law has a distribution function F, u = F(x) is uniform on [0, 1] (probability
 // integral transform; for whole numbers the randomised one, u = F(x−1) + v·P(x) with v from a
-// counter). The largest distance between the empirical distribution of u and the uniform one is held
-// against the Dvoretzky–Kiefer–Wolfowitz bound with Massart's constant,
+// counter). The largest distance between the empirical distribution of u and the uniform one is
+// held against the Dvoretzky–Kiefer–Wolfowitz bound with Massart's constant,
 //   P(distance > ε) ≤ 2 exp(−2nε²),
 // which holds for every n; shares are held against Hoeffding's bound, which has the same form. Both
 // are used at 1e-10, so a right result is called wrong less than once in 10^9 cases.
@@ -55,13 +55,13 @@ struct LawParameter {
 
 struct LawMeasurement {
   std::uint64_t count = 0;
-  std::uint64_t outside = 0;     // elements that the law cannot give
+  std::uint64_t outside = 0;  // elements that the law cannot give
   std::uint64_t first_outside = 0;
   double first_value = 0;
-  std::uint64_t judged = 0;      // elements (or independent draws) that the spread was taken from
-  double distance = 0;           // from the law's distribution, or of the share from its promise
-  double allowed = 0;            // what chance and the dtype's rounding explain of it
-  bool all_kept = false;         // of `kept`: nothing was dropped
+  std::uint64_t judged = 0;  // elements (or independent draws) that the spread was taken from
+  double distance = 0;       // from the law's distribution, or of the share from its promise
+  double allowed = 0;        // what chance and the dtype's rounding explain of it
+  bool all_kept = false;     // of `kept`: nothing was dropped
 };
 
 // `drawn` as numbers (the real parts of complex ones), `resolution` the relative spacing of its

@@ -49,7 +49,8 @@ void read_window(const char* variable, T scale, T& first, T& end) {
   const std::size_t colon = window.find(':');
   T value{};
   if (parse(window.substr(0, colon), value)) first = value * scale;
-  if (colon != std::string_view::npos && parse(window.substr(colon + 1), value)) end = value * scale;
+  if (colon != std::string_view::npos && parse(window.substr(colon + 1), value))
+    end = value * scale;
 }
 
 }  // namespace
@@ -95,7 +96,8 @@ bool Recorder::active() const {
                        options_.end_step != std::numeric_limits<std::int64_t>::max();
   const std::int64_t step = step_;
   if (by_step && (step < options_.first_step || step >= options_.end_step)) return false;
-  if (options_.first_time == 0 && options_.end_time == std::numeric_limits<Nanos>::max()) return true;
+  if (options_.first_time == 0 && options_.end_time == std::numeric_limits<Nanos>::max())
+    return true;
   const Nanos age = now() - began_;
   return age >= options_.first_time && age < options_.end_time;
 }
@@ -178,7 +180,8 @@ bool Recorder::open_file_locked() {
   if (file_ && pid == pid_) return true;
   std::array<char, timeline::recording::kHostBytes> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  const auto path = options_.folder / (std::string(host.data()) + "." + std::to_string(pid) + ".assayrec");
+  const auto path =
+      options_.folder / (std::string(host.data()) + "." + std::to_string(pid) + ".assayrec");
   file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644));
   pid_ = pid;
   if (!file_) return false;

@@ -3,8 +3,8 @@
 // What runs inside a recorded process: takes ranges, steps and GPU work from any thread and writes
 // them to one file a process (timeline/importers/recording_format.h).
 //
-// Memory is bounded: one block waits for the file, and whoever fills it writes it. A process that is
-// killed loses what came within the last kFlushEvery. A forked child gets a file of its own.
+// Memory is bounded: one block waits for the file, and whoever fills it writes it. A process that
+// is killed loses what came within the last kFlushEvery. A forked child gets a file of its own.
 
 #include <atomic>
 #include <chrono>
@@ -26,12 +26,13 @@ using timeline::Nanos;
 
 // What to record, as `assay timeline record` puts it into the environment.
 struct RecorderOptions {
-  std::filesystem::path folder;                                         // ASSAY_RECORD_DIR
+  std::filesystem::path folder;                                        // ASSAY_RECORD_DIR
   std::int64_t first_step = std::numeric_limits<std::int64_t>::min();  // ASSAY_RECORD_STEPS=3:6
-  std::int64_t end_step = std::numeric_limits<std::int64_t>::max();    // (up to, not with, the second)
-  Nanos first_time = 0;                                  // ASSAY_RECORD_SECONDS=10:20 after the start
+  std::int64_t end_step =
+      std::numeric_limits<std::int64_t>::max();  // (up to, not with, the second)
+  Nanos first_time = 0;                          // ASSAY_RECORD_SECONDS=10:20 after the start
   Nanos end_time = std::numeric_limits<Nanos>::max();
-  bool waiting = false;                                  // ASSAY_RECORD_PAUSED=1: until start()
+  bool waiting = false;  // ASSAY_RECORD_PAUSED=1: until start()
 
   // Nothing when ASSAY_RECORD_DIR is not set.
   static std::optional<RecorderOptions> from_environment();

@@ -2,25 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fd.h"
+#include "case/utf8.h"
 #include "report/run_report.h"
 
 namespace assay {
 namespace {
 
+// Text for XML 1.0: markup is escaped; what XML has no way to write (control characters, bytes that
+// are no UTF-8, as invalid lines may hold) becomes '?'.
 std::string escaped(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    switch (c) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      default:
-        // XML 1.0 has no way to write other control characters.
-        safe += code < 0x20 && c != '\t' && c != '\n' ? ' ' : c;
+  while (!text.empty()) {
+    const std::size_t good = find_bad_byte(text);
+    for (const char c : text.substr(0, good)) {
+      switch (c) {
+        case '<':
+          safe += "&lt;";
+          break;
+        case '>':
+          safe += "&gt;";
+          break;
+        case '&':
+          safe += "&amp;";
+          break;
+        case '"':
+          safe += "&quot;";
+          break;
+        case '\n':
+          safe += "&#10;";
+          break;  // a bare one is a blank in an attribute
+        default:
+          safe += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;
+      }
     }
+    if (good < text.size()) safe += '?';
+    text.remove_prefix(std::min(good + 1, text.size()));
   }
   return safe;
 }
@@ -45,9 +64,10 @@ Status write_junit(RunStore& store, const std::filesystem::path& file) {
                         escaped(finished.text));
     if (info(verdict.outcome).failed) {
       ++failures;
-      body += fmt::format(">\n    <failure type=\"{}\" message=\"{}\">{}</failure>\n  </testcase>\n",
-                          name(verdict.outcome), escaped(verdict.message),
-                          escaped(rerun_command(finished.text, properties)));
+      body +=
+          fmt::format(">\n    <failure type=\"{}\" message=\"{}\">{}</failure>\n  </testcase>\n",
+                      name(verdict.outcome), escaped(verdict.message),
+                      escaped(rerun_command(finished.text, properties)));
     } else if (is_skipped(verdict.outcome)) {
       ++skipped;
       body += fmt::format(">\n    <skipped message=\"{}: {}\"/>\n  </testcase>\n",
@@ -60,9 +80,10 @@ Status write_junit(RunStore& store, const std::filesystem::path& file) {
   ASSAY_CHECK(store.each_invalid([&](const InvalidLine& line) -> Status {
     ++tests;
     ++failures;
-    body += fmt::format("  <testcase classname=\"invalid\" name=\"{}\">\n    <failure "
-                        "type=\"invalid\" message=\"{}\">{}</failure>\n  </testcase>\n",
-                        escaped(line.where), escaped(line.message), escaped(line.text));
+    body += fmt::format(
+        "  <testcase classname=\"invalid\" name=\"{}\">\n    <failure "
+        "type=\"invalid\" message=\"{}\">{}</failure>\n  </testcase>\n",
+        escaped(line.where), escaped(line.message), escaped(line.text));
     return {};
   }));
   return write_file(file, fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

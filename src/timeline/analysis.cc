@@ -72,8 +72,9 @@ class Dependencies {
     }
     const StageJobs& source = devices_[forward ? stage - 1 : stage + 1].jobs;
     // The last such job that had begun before this one did.
-    auto it = std::partition_point(source.begin(), source.end(),
-                                   [&](const PipelineJob& other) { return other.begin < job.begin; });
+    auto it = std::partition_point(source.begin(), source.end(), [&](const PipelineJob& other) {
+      return other.begin < job.begin;
+    });
     while (it != source.begin()) {
       --it;
       if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
@@ -136,8 +137,9 @@ Schedule schedule_of(const std::vector<Device>& devices, const Interval& window)
   std::vector<StageJobs> stages;
   for (const Device& device : devices) {
     StageJobs jobs;
-    for (auto it = std::partition_point(device.jobs.begin(), device.jobs.end(),
-                                        [&](const PipelineJob& job) { return job.begin < window.begin; });
+    for (auto it =
+             std::partition_point(device.jobs.begin(), device.jobs.end(),
+                                  [&](const PipelineJob& job) { return job.begin < window.begin; });
          it != device.jobs.end() && it->begin < window.end; ++it) {
       jobs.push_back(*it);
     }
@@ -240,13 +242,14 @@ std::vector<Counter> counters_of(const Analysis& analysis) {
   for (const DeviceReport& device : analysis.devices) {
     add(device.label + " compute %", [&](std::size_t i) {
       const TimeShare& share = device.steps[i];
-      return share.span > 0 ? kPercent * static_cast<double>(share.compute) /
-                                  static_cast<double>(share.span)
-                            : 0.0;
+      return share.span > 0
+                 ? kPercent * static_cast<double>(share.compute) / static_cast<double>(share.span)
+                 : 0.0;
     });
   }
   if (!analysis.schedules.empty() && analysis.schedules[0].kind != ScheduleKind::none) {
-    add("bubble %", [&](std::size_t i) { return kPercent * analysis.schedules[i].measured_bubble; });
+    add("bubble %",
+        [&](std::size_t i) { return kPercent * analysis.schedules[i].measured_bubble; });
   }
   return counters;
 }

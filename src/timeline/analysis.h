@@ -21,9 +21,9 @@ std::string_view name(IdleCause cause);
 struct TimeShare {
   Nanos span = 0;
   Nanos compute = 0;
-  Nanos communication = 0;          // all of it
-  Nanos hidden_communication = 0;   // the part behind compute
-  Nanos memory = 0;                 // copies behind neither compute nor communication
+  Nanos communication = 0;         // all of it
+  Nanos hidden_communication = 0;  // the part behind compute
+  Nanos memory = 0;                // copies behind neither compute nor communication
   Nanos idle = 0;
   std::array<Nanos, kIdleCauses> idle_by{};
 

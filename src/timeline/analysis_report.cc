@@ -51,10 +51,12 @@ std::string schedule_line(const Analysis& analysis) {
   const Schedule schedule = typical_schedule(analysis);
   if (schedule.kind == ScheduleKind::none) return {};
   if (schedule.kind == ScheduleKind::unknown) {
-    return fmt::format("schedule: not recognised; bubble {:.2f}%\n", 100 * schedule.measured_bubble);
+    return fmt::format("schedule: not recognised; bubble {:.2f}%\n",
+                       100 * schedule.measured_bubble);
   }
   return fmt::format(
-      "schedule: {}, {} stages, {} micro batches, {} chunks a stage; bubble {:.2f}%, ideal {:.2f}%\n",
+      "schedule: {}, {} stages, {} micro batches, {} chunks a stage; bubble {:.2f}%, ideal "
+      "{:.2f}%\n",
       name(schedule.kind), schedule.stages, schedule.micro_batches, schedule.chunks,
       100 * schedule.measured_bubble, 100 * schedule.ideal_bubble);
 }
@@ -77,11 +79,20 @@ std::string html_escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -94,11 +105,15 @@ std::string_view fill_of(const Trace& trace, const Slice& slice) {
   if (category.starts_with("backward")) return "#ee8e00";
   if (category.starts_with("optimizer")) return "#b07cc6";
   switch (slice.kind) {
-    case Kind::compute: return "#5b9bd5";
-    case Kind::communication: return "#d9534f";
-    case Kind::memory: return "#c9a227";
+    case Kind::compute:
+      return "#5b9bd5";
+    case Kind::communication:
+      return "#d9534f";
+    case Kind::memory:
+      return "#c9a227";
     case Kind::host:
-    case Kind::other: return "#bbbbbb";
+    case Kind::other:
+      return "#bbbbbb";
   }
   return "#bbbbbb";
 }
@@ -129,9 +144,10 @@ std::string drawing(const Analysis& analysis, const Trace& trace) {
   }
   for (const Step& step : analysis.steps) {
     const double x = kLabel + static_cast<double>(step.begin - span.begin) * scale;
-    svg += fmt::format("<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"0\" y2=\"{1:.0f}\"/><text x=\"{2:.2f}\" "
-                       "y=\"14\">step {3}</text>\n",
-                       x, y, x + 3, step.number);
+    svg += fmt::format(
+        "<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"0\" y2=\"{1:.0f}\"/><text x=\"{2:.2f}\" "
+        "y=\"14\">step {3}</text>\n",
+        x, y, x + 3, step.number);
   }
   std::size_t drawn = 0;
   std::size_t thin = 0;
@@ -144,32 +160,36 @@ std::string drawing(const Analysis& analysis, const Trace& trace) {
     }
     ++drawn;
     const std::string job = slice.job == kNone ? "" : fmt::format("_{}", slice.job);
-    svg += fmt::format("<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"18\" fill=\"{}\">"
-                       "<title>{}{} {:.3f} ms</title></rect>\n",
-                       kLabel + static_cast<double>(slice.begin - span.begin) * scale,
-                       rows[slice.track], width, fill_of(trace, slice),
-                       html_escaped(trace.strings.text(slice.name)), job,
-                       millis(slice.end - slice.begin));
+    svg += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"18\" fill=\"{}\">"
+        "<title>{}{} {:.3f} ms</title></rect>\n",
+        kLabel + static_cast<double>(slice.begin - span.begin) * scale, rows[slice.track], width,
+        fill_of(trace, slice), html_escaped(trace.strings.text(slice.name)), job,
+        millis(slice.end - slice.begin));
   }
-  return fmt::format("<svg width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\">\n{2}</svg>\n"
-                     "<p>{3} slices drawn, {4} too thin to see.</p>\n",
-                     kWidth + kLabel, y + 4, svg, drawn, thin);
+  return fmt::format(
+      "<svg width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\">\n{2}</svg>\n"
+      "<p>{3} slices drawn, {4} too thin to see.</p>\n",
+      kWidth + kLabel, y + 4, svg, drawn, thin);
 }
 
 }  // namespace
 
 std::string analysis_table(const Analysis& analysis) {
-  std::string text = fmt::format("{} steps of {:.3f} ms on average, {} devices\n",
-                                 analysis.steps.size(), mean_step(analysis), analysis.devices.size());
-  text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}\n", "device (% of time)",
-                      "compute", "comm", "hidden", "memory", "idle", "fill", "drain", "depend", "host");
+  std::string text =
+      fmt::format("{} steps of {:.3f} ms on average, {} devices\n", analysis.steps.size(),
+                  mean_step(analysis), analysis.devices.size());
+  text +=
+      fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}\n", "device (% of time)",
+                  "compute", "comm", "hidden", "memory", "idle", "fill", "drain", "depend", "host");
   for (const DeviceReport& device : analysis.devices) {
     const TimeShare& time = device.total;
     text += fmt::format(
         "{:<22}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f} |{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}\n",
-        device.label, share(time.compute, time.span), share(time.exposed_communication(), time.span),
-        share(time.hidden_communication, time.span), share(time.memory, time.span),
-        share(time.idle, time.span), share(idle(time, IdleCause::fill), time.span),
+        device.label, share(time.compute, time.span),
+        share(time.exposed_communication(), time.span), share(time.hidden_communication, time.span),
+        share(time.memory, time.span), share(time.idle, time.span),
+        share(idle(time, IdleCause::fill), time.span),
         share(idle(time, IdleCause::drain), time.span),
         share(idle(time, IdleCause::dependency), time.span),
         share(idle(time, IdleCause::host), time.span));
@@ -189,7 +209,8 @@ std::string analysis_table(const Analysis& analysis) {
 }
 
 std::string analysis_json(const Analysis& analysis) {
-  ordered_json json{{"version", 1}, {"steps", ordered_json::array()}, {"devices", ordered_json::array()}};
+  ordered_json json{
+      {"version", 1}, {"steps", ordered_json::array()}, {"devices", ordered_json::array()}};
   for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
     const Step& step = analysis.steps[i];
     const Schedule& schedule = analysis.schedules[i];
@@ -221,8 +242,10 @@ std::string analysis_json(const Analysis& analysis) {
 
 std::string analysis_html(const Analysis& analysis, const Trace& trace) {
   return fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>assay timeline</title>\n"
-      "<style>body{{font-family:sans-serif;margin:1em}}pre{{overflow-x:auto}}svg text{{font-size:12px}}"
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>assay "
+      "timeline</title>\n"
+      "<style>body{{font-family:sans-serif;margin:1em}}pre{{overflow-x:auto}}svg "
+      "text{{font-size:12px}}"
       "svg line{{stroke:#999;stroke-dasharray:3}}.t{{overflow-x:auto}}</style></head><body>\n"
       "<h1>Timeline</h1>\n<div class=\"t\">{}</div>\n<pre>{}</pre>\n</body></html>\n",
       drawing(analysis, trace), html_escaped(analysis_table(analysis)));
@@ -231,15 +254,16 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace) {
 std::string comparison_table(const Analysis& before, const Analysis& after) {
   const double old_step = mean_step(before);
   const double new_step = mean_step(after);
-  std::string text =
-      fmt::format("step: {:.3f} ms -> {:.3f} ms ({:+.2f}%)\n", old_step, new_step,
-                  old_step > 0 ? 100 * (new_step - old_step) / old_step : 0);
+  std::string text = fmt::format("step: {:.3f} ms -> {:.3f} ms ({:+.2f}%)\n", old_step, new_step,
+                                 old_step > 0 ? 100 * (new_step - old_step) / old_step : 0);
   text += "before: " + schedule_line(before) + "after:  " + schedule_line(after);
-  text += fmt::format("{:<22}{:>18}{:>18}{:>18}\n", "device (% of time)", "compute", "comm", "idle");
+  text +=
+      fmt::format("{:<22}{:>18}{:>18}{:>18}\n", "device (% of time)", "compute", "comm", "idle");
   for (const DeviceReport& now : after.devices) {
-    const auto then = std::find_if(before.devices.begin(), before.devices.end(), [&](const auto& device) {
-      return device.label == now.label && device.machine == now.machine;
-    });
+    const auto then =
+        std::find_if(before.devices.begin(), before.devices.end(), [&](const auto& device) {
+          return device.label == now.label && device.machine == now.machine;
+        });
     if (then == before.devices.end()) {
       text += fmt::format("{:<22} only after\n", now.label);
       continue;
@@ -248,10 +272,10 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
       return fmt::format("{:.2f} -> {:.2f}", share(old_part, then->total.span),
                          share(new_part, now.total.span));
     };
-    text += fmt::format("{:<22}{:>18}{:>18}{:>18}\n", now.label,
-                        pair(then->total.compute, now.total.compute),
-                        pair(then->total.exposed_communication(), now.total.exposed_communication()),
-                        pair(then->total.idle, now.total.idle));
+    text += fmt::format(
+        "{:<22}{:>18}{:>18}{:>18}\n", now.label, pair(then->total.compute, now.total.compute),
+        pair(then->total.exposed_communication(), now.total.exposed_communication()),
+        pair(then->total.idle, now.total.idle));
   }
   for (const DeviceReport& old : before.devices) {
     if (std::none_of(after.devices.begin(), after.devices.end(), [&](const auto& device) {

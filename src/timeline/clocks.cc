@@ -24,7 +24,8 @@ std::string machine_name(const json& value) {
 
 Result<Nanos> micros(const json& value) {
   const double number = value.get<double>();
-  if (!(std::abs(number) < kMaxMicros)) return usage_error(fmt::format("{} µs is no offset", number));
+  if (!(std::abs(number) < kMaxMicros))
+    return usage_error(fmt::format("{} µs is no offset", number));
   return static_cast<Nanos>(std::llround(number * kNanosPerMicro));
 }
 
@@ -266,11 +267,11 @@ std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks) {
   for (std::size_t i = 1; i < clocks.size(); ++i) {
     const MachineClock& clock = clocks[i];
     if (clock.related) {
-      lines.push_back(fmt::format(
-          "machine {}: clock moved by {:+.3f} µs ± {:.3f} µs against machine {} ({})",
-          clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
-          static_cast<double>(clock.uncertainty) / kNanosPerMicro, clocks.front().machine,
-          clock.source));
+      lines.push_back(
+          fmt::format("machine {}: clock moved by {:+.3f} µs ± {:.3f} µs against machine {} ({})",
+                      clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
+                      static_cast<double>(clock.uncertainty) / kNanosPerMicro,
+                      clocks.front().machine, clock.source));
     } else {
       lines.push_back(fmt::format(
           "warning: no relation between the clocks of machines {} and {} is known; machine {} "

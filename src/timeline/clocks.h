@@ -16,9 +16,10 @@
 namespace assay::timeline {
 
 struct ClockOptions {
-  std::filesystem::path manifest;  // {"version": 1, "offsets": [{"machine", "offset_us", "uncertainty_us"}]}
-  std::filesystem::path probes;    // one JSON object a line: {"from", "to", "t1".."t4"} (nanoseconds)
-  bool pairs = false;              // the tracks, in their order, are the stages of one pipeline
+  std::filesystem::path
+      manifest;  // {"version": 1, "offsets": [{"machine", "offset_us", "uncertainty_us"}]}
+  std::filesystem::path probes;  // one JSON object a line: {"from", "to", "t1".."t4"} (nanoseconds)
+  bool pairs = false;            // the tracks, in their order, are the stages of one pipeline
 
   bool any() const { return !manifest.empty() || !probes.empty() || pairs; }
 };
@@ -55,8 +56,7 @@ Result<std::vector<ClockProbe>> read_probes(const std::filesystem::path& path);
 // The clocks of `machines`, the first being the reference. `pipeline` is read for pairs only; its
 // GPU tracks in their order are the stages.
 Result<std::vector<MachineClock>> relate_clocks(std::span<const std::string> machines,
-                                                const ClockOptions& options,
-                                                const Trace* pipeline);
+                                                const ClockOptions& options, const Trace* pipeline);
 
 // The machines of the tracks, in order of first appearance.
 std::vector<std::string> machines_of(std::span<const Track> tracks);

@@ -22,8 +22,9 @@ Intervals unite(Intervals any_order) {
 Intervals intersect(std::span<const Interval> a, std::span<const Interval> b) {
   // Sets of many intervals are cut by steps, which are short: begin where b begins.
   if (!b.empty()) {
-    const auto first = std::partition_point(
-        a.begin(), a.end(), [&](const Interval& interval) { return interval.end <= b.front().begin; });
+    const auto first = std::partition_point(a.begin(), a.end(), [&](const Interval& interval) {
+      return interval.end <= b.front().begin;
+    });
     a = a.subspan(static_cast<std::size_t>(first - a.begin()));
   }
   Intervals result;

@@ -27,8 +27,7 @@ Result<Writers> open_writers(const OutputPaths& outputs, const TraceHeader& head
                              const TraceHeader& binary_header) {
   Writers writers;
   if (!outputs.chrome.empty()) {
-    ASSAY_TRY(auto writer,
-              ChromeJsonWriter::create(outputs.chrome, JsonFlavour::chrome, header));
+    ASSAY_TRY(auto writer, ChromeJsonWriter::create(outputs.chrome, JsonFlavour::chrome, header));
     writers.add(std::move(writer));
   }
   if (!outputs.perfetto_json.empty()) {
@@ -51,10 +50,9 @@ std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
   for (Track& track : grouped) {
     for (const MachineClock& clock : clocks) {
       if (!track.gpu || clock.machine != track.machine) continue;
-      track.process = clock.related
-                          ? fmt::format("machine {} (clock ± {:.3f} µs)", clock.machine,
-                                        static_cast<double>(clock.uncertainty) / 1000.0)
-                          : fmt::format("machine {} (its own clock)", clock.machine);
+      track.process = clock.related ? fmt::format("machine {} (clock ± {:.3f} µs)", clock.machine,
+                                                  static_cast<double>(clock.uncertainty) / 1000.0)
+                                    : fmt::format("machine {} (its own clock)", clock.machine);
     }
   }
   return grouped;
@@ -80,7 +78,8 @@ Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
       ASSAY_TRY(const bool more, source->next(slice));
       if (!more) break;
       if (trace.slices.size() == max_slices) {
-        return usage_error(fmt::format("more than {} jobs: too many to analyse at once", max_slices));
+        return usage_error(
+            fmt::format("more than {} jobs: too many to analyse at once", max_slices));
       }
       trace.slices.push_back(slice);
     }
@@ -104,8 +103,7 @@ Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clo
   if (clock_options.pairs && machines.size() > 1) {
     ASSAY_TRY(pipeline, load_logs(run, max_slices));
   }
-  ASSAY_TRY(run.clocks,
-            relate_clocks(machines, clock_options, pipeline ? &*pipeline : nullptr));
+  ASSAY_TRY(run.clocks, relate_clocks(machines, clock_options, pipeline ? &*pipeline : nullptr));
   for (std::size_t i = 0; i < run.logs.size(); ++i) {
     for (const MachineClock& clock : run.clocks) {
       if (clock.machine == run.logs[i].machine) run.offsets[i] = clock.offset;
@@ -139,16 +137,16 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
   const std::vector<Track> grouped = grouped_by_clock(tracks, run.clocks);
   std::vector<std::string> notes = describe_clocks(run.clocks);
   notes.insert(notes.end(), survey.notes.begin(), survey.notes.end());
-  ASSAY_TRY(Writers writers, open_writers(outputs, {strings, tracks, {}, notes},
-                                          {strings, grouped, {}, notes}));
+  ASSAY_TRY(Writers writers,
+            open_writers(outputs, {strings, tracks, {}, notes}, {strings, grouped, {}, notes}));
 
   const std::vector<Slice> steps = step_slices(survey.steps, strings);
   std::vector<std::unique_ptr<SliceSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(steps));
   for (std::size_t i = 0; i < run.logs.size(); ++i) {
-    ASSAY_TRY(auto source, open_job_log(run.logs[i], survey.files[i],
-                                        static_cast<std::uint32_t>(i + 1), run.offsets[i],
-                                        JobFilter::as_paddle, strings));
+    ASSAY_TRY(auto source,
+              open_job_log(run.logs[i], survey.files[i], static_cast<std::uint32_t>(i + 1),
+                           run.offsets[i], JobFilter::as_paddle, strings));
     sources.push_back(std::move(source));
   }
   ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, tracks.size()));

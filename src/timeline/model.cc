@@ -11,7 +11,8 @@ Strings::Strings() { texts_.emplace_back("(too many names)"); }
 namespace {
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
 }  // namespace
@@ -55,8 +56,9 @@ Kind kind_of_job(std::string_view type) {
   const auto has = [type](std::string_view word) {
     return type.find(word) != std::string_view::npos;
   };
-  if (has("send") || has("recv") || has("allreduce") || has("all_reduce") || has("reduce_scatter") ||
-      has("allgather") || has("all_gather") || has("all_to_all") || has("nccl")) {
+  if (has("send") || has("recv") || has("allreduce") || has("all_reduce") ||
+      has("reduce_scatter") || has("allgather") || has("all_gather") || has("all_to_all") ||
+      has("nccl")) {
     return Kind::communication;
   }
   if (has("memcpy") || has("offload") || has("reload")) return Kind::memory;

@@ -93,17 +93,17 @@ struct FileReport {
   std::string path;
   std::string format;
   std::uint64_t bytes = 0;
-  std::uint64_t records = 0;         // well-formed ones
-  std::uint64_t kept = 0;            // slices that are in the trace
-  std::uint64_t ignored = 0;         // records that the format says to leave out
-  std::uint64_t malformed = 0;       // dropped
-  std::uint64_t truncated = 0;       // dropped: the record breaks off
-  std::uint64_t interleaved = 0;     // kept: other text shares its line
-  std::uint64_t non_monotonic = 0;   // kept and sorted: begins before the record above it
-  std::uint64_t backwards = 0;       // dropped: ends before it begins
-  std::uint64_t overlapping = 0;     // dropped: too many open at once on one track
-  std::uint64_t unmatched_steps = 0; // step marks without their other half
-  std::vector<std::string> notes;    // one line each
+  std::uint64_t records = 0;          // well-formed ones
+  std::uint64_t kept = 0;             // slices that are in the trace
+  std::uint64_t ignored = 0;          // records that the format says to leave out
+  std::uint64_t malformed = 0;        // dropped
+  std::uint64_t truncated = 0;        // dropped: the record breaks off
+  std::uint64_t interleaved = 0;      // kept: other text shares its line
+  std::uint64_t non_monotonic = 0;    // kept and sorted: begins before the record above it
+  std::uint64_t backwards = 0;        // dropped: ends before it begins
+  std::uint64_t overlapping = 0;      // dropped: too many open at once on one track
+  std::uint64_t unmatched_steps = 0;  // step marks without their other half
+  std::vector<std::string> notes;     // one line each
 
   bool unrelated() const { return records == 0; }
   std::uint64_t dropped() const { return malformed + truncated + backwards + overlapping; }

@@ -12,9 +12,8 @@ namespace assay::timeline {
 namespace {
 
 bool all_forwards_first(const StageJobs& jobs) {
-  const auto first_backward = std::find_if(jobs.begin(), jobs.end(), [](const PipelineJob& job) {
-    return job.pass != Pass::forward;
-  });
+  const auto first_backward = std::find_if(
+      jobs.begin(), jobs.end(), [](const PipelineJob& job) { return job.pass != Pass::forward; });
   return std::none_of(first_backward, jobs.end(),
                       [](const PipelineJob& job) { return job.pass == Pass::forward; });
 }
@@ -128,7 +127,8 @@ ScheduleKind kind_of(const Schedule& schedule, std::span<const StageJobs> stages
   if (split) return ScheduleKind::zero_bubble;
   if (schedule.chunks > 1) return ScheduleKind::interleaved;
   bool turns = true;
-  for (std::size_t s = 0; s < stages.size(); ++s) turns &= takes_turns(stages[s], stages.size() - s);
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    turns &= takes_turns(stages[s], stages.size() - s);
   if (turns) return ScheduleKind::one_f_one_b;
   return std::all_of(stages.begin(), stages.end(), all_forwards_first) ? ScheduleKind::gpipe
                                                                        : ScheduleKind::unknown;

@@ -3,8 +3,8 @@
 // Which pipeline schedule a step follows, told from the order of its jobs alone, and the bubble
 // that the schedule would have if every job of a kind took its mean time.
 //
-// Ideal bubbles, as time per stage, with P stages, M micro batches, V chunks a stage, and mean times
-// F, B (input gradient) and W (weight gradient; 0 where B is not split):
+// Ideal bubbles, as time per stage, with P stages, M micro batches, V chunks a stage, and mean
+// times F, B (input gradient) and W (weight gradient; 0 where B is not split):
 //   GPipe, 1F1B   (P-1)(F+B)              Huang et al. 2019; Narayanan et al. 2021
 //   interleaved   (P-1)(F+B)/V            Narayanan et al. 2021 (F, B of all chunks of a stage)
 //   zero bubble   (P-1)(F+B-W) for ZB-H1  Qi et al. 2023; 0 for ZB-V (two chunks)
@@ -31,7 +31,15 @@ struct PipelineJob {
 // The jobs of one step on one stage, ordered by begin.
 using StageJobs = std::vector<PipelineJob>;
 
-enum class ScheduleKind : std::uint8_t { none, unknown, gpipe, one_f_one_b, interleaved, zero_bubble, dualpipe };
+enum class ScheduleKind : std::uint8_t {
+  none,
+  unknown,
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  zero_bubble,
+  dualpipe
+};
 std::string_view name(ScheduleKind kind);
 
 struct Schedule {

@@ -116,7 +116,8 @@ std::string perfetto_address(std::uint16_t port) {
 Status serve_trace(const std::filesystem::path& path, std::uint16_t port,
                    const std::function<void(std::uint16_t)>& listening,
                    const std::atomic<bool>& stop) {
-  if (::access(path.c_str(), R_OK) != 0) return usage_error(fmt::format("cannot read {}", path.string()));
+  if (::access(path.c_str(), R_OK) != 0)
+    return usage_error(fmt::format("cannot read {}", path.string()));
   try {
     asio::io_context context;
     tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), port));

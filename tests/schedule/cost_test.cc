@@ -31,7 +31,8 @@ TEST(Cost, LimitsChangeBehindTheirBorders) {
 }
 
 TEST(Cost, CountsAllTensorsOfACase) {
-  const Cost cost = cost_of(R"(paddle.add(Tensor([1000, 500], "float32"), y=Tensor([500001], "int8")))");
+  const Cost cost =
+      cost_of(R"(paddle.add(Tensor([1000, 500], "float32"), y=Tensor([500001], "int8")))");
   EXPECT_EQ(cost.elements, 1'000'001U);
   EXPECT_EQ(cost.limit_ms, 300'000U);
   EXPECT_GE(cost.bytes, 2 * (500'000 * 4 + 500'001));  // inputs and at least one result
@@ -47,7 +48,8 @@ TEST(Cost, AListMayBeAShape) {
 }
 
 TEST(Cost, WhatNoMachineHoldsSaturates) {
-  const Cost cost = cost_of(R"(paddle.abs(Tensor([4294967296, 4294967296, 4294967296], "float32")))");
+  const Cost cost =
+      cost_of(R"(paddle.abs(Tensor([4294967296, 4294967296, 4294967296], "float32")))");
   EXPECT_EQ(cost.elements, kMost);
   EXPECT_EQ(cost.bytes, kMost);
   EXPECT_EQ(cost.limit_ms, 3'600'000U);

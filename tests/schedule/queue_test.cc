@@ -68,8 +68,8 @@ TEST(Queue, EveryCaseIsLeasedOnceDearestFirst) {
 
 // A lease is a few seconds of work at most: four million elements, or one larger case.
 TEST(Queue, LargeCasesTravelAlone) {
-  Queue queue =
-      filled(kPlenty, {sized(1, 1'000'000), sized(2, 3'000'000), sized(3, 3'000'000), sized(4, 9'000'000)});
+  Queue queue = filled(kPlenty, {sized(1, 1'000'000), sized(2, 3'000'000), sized(3, 3'000'000),
+                                 sized(4, 9'000'000)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));

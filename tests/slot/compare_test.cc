@@ -100,14 +100,19 @@ TEST(Compare, SignSortedAndShapeEquality) {
   const std::vector<float> turned{-1, 2, -3};
   const std::vector<float> straight{1, 2, 3};
   EXPECT_GT(one_tensor(DType::float32, turned, straight)[0].measurement()->beyond(), 0U);
-  EXPECT_EQ(one_tensor(DType::float32, turned, straight, Equality::sign)[0].measurement()->beyond(), 0U);
+  EXPECT_EQ(one_tensor(DType::float32, turned, straight, Equality::sign)[0].measurement()->beyond(),
+            0U);
   const std::vector<float> wrong{-1, 2, -4};
-  EXPECT_EQ(one_tensor(DType::float32, wrong, straight, Equality::sign)[0].measurement()->beyond(), 1U);
+  EXPECT_EQ(one_tensor(DType::float32, wrong, straight, Equality::sign)[0].measurement()->beyond(),
+            1U);
 
   const std::vector<float> shuffled{3, 1, 2};
-  EXPECT_EQ(one_tensor(DType::float32, shuffled, straight, Equality::sorted)[0].measurement()->beyond(), 0U);
+  EXPECT_EQ(
+      one_tensor(DType::float32, shuffled, straight, Equality::sorted)[0].measurement()->beyond(),
+      0U);
   const std::vector<float> twice{3, 3, 2};
-  EXPECT_EQ(one_tensor(DType::float32, twice, straight, Equality::sorted)[0].measurement()->beyond(), 1U);
+  EXPECT_EQ(
+      one_tensor(DType::float32, twice, straight, Equality::sorted)[0].measurement()->beyond(), 1U);
   // Complex eigenvalues in any order.
   const std::vector<float> eigen{1, -2, 1, 2};
   const std::vector<float> other{1, 2, 1, -2};

@@ -50,7 +50,8 @@ TEST(Values, EveryDtypeWidensToWhatItMeans) {
   const std::vector<std::uint8_t> e4m3{0x38, 0x7e, 0x01};  // 448 is its largest
   EXPECT_THAT(real_values(tensor(DType::float8_e4m3fn, e4m3)),
               ElementsAre(1, 448, std::ldexp(1, -9)));
-  EXPECT_TRUE(std::isnan(real_values(tensor(DType::float8_e4m3fn, std::vector<std::uint8_t>{0x7f}))[0]));
+  EXPECT_TRUE(
+      std::isnan(real_values(tensor(DType::float8_e4m3fn, std::vector<std::uint8_t>{0x7f}))[0]));
   const std::vector<std::uint8_t> e5m2{0x3c, 0x7b, 0x7c};
   EXPECT_THAT(real_values(tensor(DType::float8_e5m2, e5m2)), ElementsAre(1, 57344, INFINITY));
   const std::vector<float> c64{1, -2};
@@ -98,15 +99,16 @@ TEST(Values, LeavesOutsideTheArenaAreRefused) {
   constexpr std::uint64_t kInside = 4096;
   EXPECT_TRUE(accepted(DType::float32, {2, 3}, kInside, 24));
   EXPECT_TRUE(accepted(DType::float32, {0, 3}, kInside, 0));
-  EXPECT_FALSE(accepted(DType::float32, {2, 3}, kInside, 20));          // size and shape disagree
-  EXPECT_FALSE(accepted(DType::float32, {2, 3}, 0, 24));                // the header
+  EXPECT_FALSE(accepted(DType::float32, {2, 3}, kInside, 20));  // size and shape disagree
+  EXPECT_FALSE(accepted(DType::float32, {2, 3}, 0, 24));        // the header
   EXPECT_FALSE(accepted(DType::float32, {2, 3}, wire::kArenaBytes - 8, 24));
   EXPECT_FALSE(accepted(DType::float32, {2}, ~std::uint64_t{0} - 3, 8));
   EXPECT_FALSE(accepted(DType::int8, {std::int64_t{1} << 40}, kInside, std::uint64_t{1} << 40U));
   EXPECT_FALSE(accepted(DType::float32, {-1}, kInside, ~std::uint64_t{0} - 3));
   EXPECT_FALSE(accepted(static_cast<DType>(kDTypes.size()), {1}, kInside, 1));
   // A product that wraps round to a size that would fit.
-  EXPECT_FALSE(accepted(DType::float32, {std::int64_t{1} << 32, std::int64_t{1} << 32}, kInside, 0));
+  EXPECT_FALSE(
+      accepted(DType::float32, {std::int64_t{1} << 32, std::int64_t{1} << 32}, kInside, 0));
   EXPECT_FALSE(accepted(DType::int8, {-2, -3}, kInside, 6));
 }
 

@@ -11,8 +11,8 @@
 namespace assay {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::Folder;
+using ::testing::HasSubstr;
 
 std::int64_t count(Database& database, const std::string& table) {
   auto rows = database.prepare("SELECT count(*) FROM " + table);

@@ -4,9 +4,9 @@
 #include "store/run_store.h"
 
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
-#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "folder.h"
@@ -15,9 +15,9 @@ namespace assay {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Folder;
 using ::testing::HasSubstr;
 using ::testing::Pair;
-using testing::Folder;
 
 constexpr std::uint64_t kTopBit = 0x8000'0000'0000'0001;
 
@@ -97,7 +97,8 @@ TEST(RunStore, IdsAre64Bits) {
   RunStore store = opened(folder);
   const std::vector<std::uint64_t> ids{0, 1, kTopBit, ~std::uint64_t{0}};
   for (const std::uint64_t id : ids) ASSERT_TRUE(store.add_case({id, std::to_string(id)}));
-  for (const std::uint64_t id : ids) ASSERT_TRUE(store.record_finished(finished(id, Outcome::pass)));
+  for (const std::uint64_t id : ids)
+    ASSERT_TRUE(store.record_finished(finished(id, Outcome::pass)));
   std::vector<std::uint64_t> back;
   ASSERT_TRUE(store.each_finished_id([&](std::uint64_t id) { back.push_back(id); }));
   EXPECT_THAT(back, ::testing::UnorderedElementsAreArray(ids));
@@ -204,8 +205,9 @@ std::string opening_says(const Folder& folder, const std::string& sql) {
 
 TEST(RunStore, ANewerRunIsRefusedUntouched) {
   const Folder folder;
-  EXPECT_THAT(opening_says(folder, "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
-                                   "PRAGMA user_version = 2"),
+  EXPECT_THAT(opening_says(folder,
+                           "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
+                           "PRAGMA user_version = 2"),
               HasSubstr("written by a newer assay (store version 2"));
 }
 
@@ -213,14 +215,14 @@ TEST(RunStore, AForeignDatabaseIsRefusedUntouched) {
   const Folder folder;
   EXPECT_THAT(opening_says(folder, "CREATE TABLE x (a)"), HasSubstr("is not a run of assay"));
   const Folder other;
-  EXPECT_THAT(opening_says(other, "PRAGMA application_id = 99"), HasSubstr("is not a run of assay"));
+  EXPECT_THAT(opening_says(other, "PRAGMA application_id = 99"),
+              HasSubstr("is not a run of assay"));
 }
 
 // A run as version 1 wrote it; every later version must read it. Not made by our own code.
 TEST(RunStore, AVersion1RunIsRead) {
   const Folder folder;
-  EXPECT_EQ(
-      opening_says(folder, R"(
+  EXPECT_EQ(opening_says(folder, R"(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE planned (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE started (id INTEGER, attempt INTEGER, slot INTEGER, at_ms INTEGER,
@@ -237,7 +239,7 @@ INSERT INTO finished VALUES (-1, 'mismatch', 8, 0, '', 'differs', 2, 17000000000
 PRAGMA application_id = 0x61737361;
 PRAGMA user_version = 1;
 )"),
-      "opened");
+            "opened");
   RunStore store = opened(folder, OpenMode::existing);
   EXPECT_THAT(all_finished(store), ElementsAre(Pair(~std::uint64_t{0}, "mismatch")));
   EXPECT_THAT(all_unfinished(store), ElementsAre(2));  // started, and never finished

@@ -19,7 +19,8 @@ namespace {
 std::vector<bool> bits(const Intervals& set) {
   std::vector<bool> result(200);
   for (const Interval& interval : set) {
-    for (Nanos t = interval.begin; t < interval.end; ++t) result[static_cast<std::size_t>(t)] = true;
+    for (Nanos t = interval.begin; t < interval.end; ++t)
+      result[static_cast<std::size_t>(t)] = true;
   }
   return result;
 }
@@ -66,7 +67,9 @@ struct Simulation {
   int chunks = 1;
   Nanos forward = 1000, backward = 2000, weight = 0;
   std::function<int(std::size_t stage, int chunk, int micro)> virtual_stage =
-      [this](std::size_t stage, int chunk, int) { return static_cast<int>(stage) + chunk * static_cast<int>(stages); };
+      [this](std::size_t stage, int chunk, int) {
+        return static_cast<int>(stage) + chunk * static_cast<int>(stages);
+      };
 
   std::vector<StageJobs> run(const std::vector<std::vector<Job>>& lists) const {
     std::vector<StageJobs> result(stages);
@@ -81,7 +84,8 @@ struct Simulation {
           const Job& job = lists[s][next[s]];
           const int v = virtual_stage(s, job.chunk, job.micro);
           Nanos ready = 0;
-          std::tuple<Pass, int, int> input{job.pass, job.pass == Pass::forward ? v - 1 : v + 1, job.micro};
+          std::tuple<Pass, int, int> input{job.pass, job.pass == Pass::forward ? v - 1 : v + 1,
+                                           job.micro};
           if (job.pass == Pass::weight) input = {Pass::backward, v, job.micro};
           if (job.pass == Pass::backward && v == last) input = {Pass::forward, v, job.micro};
           if (!(job.pass == Pass::forward && v == 0)) {
@@ -89,7 +93,9 @@ struct Simulation {
             ready = done[input];
           }
           const Nanos begin = std::max(ready, free[s]);
-          const Nanos took = job.pass == Pass::forward ? forward : job.pass == Pass::backward ? backward : weight;
+          const Nanos took = job.pass == Pass::forward    ? forward
+                             : job.pass == Pass::backward ? backward
+                                                          : weight;
           free[s] = begin + took;
           done[{job.pass, v, job.micro}] = free[s];
           result[s].push_back({job.pass, job.micro, job.chunk, begin, free[s]});
@@ -98,7 +104,8 @@ struct Simulation {
         }
       }
     }
-    for (std::size_t s = 0; s < stages; ++s) EXPECT_EQ(next[s], lists[s].size()) << "the schedule hangs";
+    for (std::size_t s = 0; s < stages; ++s)
+      EXPECT_EQ(next[s], lists[s].size()) << "the schedule hangs";
     return result;
   }
 };
@@ -138,7 +145,8 @@ struct Shape {
 
 TEST(Schedules, BubblesOfGpipeAnd1F1BAreTheFormula) {
   for (const auto& [stages, micros] : {Shape{2, 4}, Shape{4, 8}, Shape{8, 16}, Shape{4, 3}}) {
-    const double formula = static_cast<double>(stages - 1) / (micros + static_cast<double>(stages) - 1);
+    const double formula =
+        static_cast<double>(stages - 1) / (micros + static_cast<double>(stages) - 1);
     const Simulation simulation{.stages = stages};
     const Schedule g = recognise_schedule(simulation.run(gpipe(stages, micros)));
     EXPECT_EQ(g.kind, ScheduleKind::gpipe) << stages << " " << micros;
@@ -206,8 +214,10 @@ TEST(Schedules, DualPipeEntersAtBothEnds) {
     }
     const bool near_top = s < 2;
     for (int m = 0; m < 4; ++m) {
-      lists[s].push_back(near_top ? down[static_cast<std::size_t>(m)] : up[static_cast<std::size_t>(m)]);
-      lists[s].push_back(near_top ? up[static_cast<std::size_t>(m)] : down[static_cast<std::size_t>(m)]);
+      lists[s].push_back(near_top ? down[static_cast<std::size_t>(m)]
+                                  : up[static_cast<std::size_t>(m)]);
+      lists[s].push_back(near_top ? up[static_cast<std::size_t>(m)]
+                                  : down[static_cast<std::size_t>(m)]);
     }
     for (int m = 0; m < 4; ++m) {
       lists[s].push_back({Pass::backward, near_top ? m + 4 : m, near_top ? 1 : 0});
@@ -220,7 +230,8 @@ TEST(Schedules, DualPipeEntersAtBothEnds) {
 TEST(Schedules, ChaosIsNotRecognised) {
   std::vector<StageJobs> stages(2);
   for (StageJobs& jobs : stages) {
-    const Pass order[] = {Pass::forward, Pass::forward, Pass::forward, Pass::backward, Pass::forward, Pass::backward};
+    const Pass order[] = {Pass::forward,  Pass::forward, Pass::forward,
+                          Pass::backward, Pass::forward, Pass::backward};
     Nanos t = 0;
     for (const Pass pass : order) {
       jobs.push_back({pass, static_cast<int>(t % 3), 0, t, t + 1});
@@ -245,10 +256,16 @@ TEST(Schedules, JobTypesOfPaddle) {
 
 class Shares : public testing::Test {
  protected:
-  void add(std::uint32_t track, Kind kind, Nanos begin, Nanos end, const char* category = "x", int micro = kNone) {
+  void add(std::uint32_t track, Kind kind, Nanos begin, Nanos end, const char* category = "x",
+           int micro = kNone) {
     const StringId id = trace_.strings.intern(category);
-    trace_.slices.push_back({.begin = begin, .end = end, .name = id, .category = id, .track = track,
-                             .micro_batch = micro, .kind = kind});
+    trace_.slices.push_back({.begin = begin,
+                             .end = end,
+                             .name = id,
+                             .category = id,
+                             .track = track,
+                             .micro_batch = micro,
+                             .kind = kind});
   }
   void add_track(const char* label, int device, const char* machine = "") {
     Track track;
@@ -270,7 +287,7 @@ TEST_F(Shares, OfOneStepWithTwoStreams) {
   add(1, Kind::communication, 30, 60);  // 10 hidden, 20 exposed
   add(1, Kind::memory, 55, 65);         // 5 beside communication, 5 alone
   add(0, Kind::compute, 70, 90);
-  add(0, Kind::compute, 95, 120);       // 5 within the step
+  add(0, Kind::compute, 95, 120);  // 5 within the step
   trace_.sort();
   const Analysis analysis = analyse(trace_);
   ASSERT_EQ(analysis.devices.size(), 1U);
@@ -314,7 +331,8 @@ TEST_F(Shares, ReportsAreWellFormed) {
   EXPECT_THAT(html, testing::HasSubstr("a&lt;b&amp;c"));
   EXPECT_THAT(html, testing::Not(testing::HasSubstr("GPU:<0>")));
   EXPECT_THAT(comparison_table(analysis, analysis), testing::HasSubstr("20.00 -> 20.00"));
-  EXPECT_THAT(counters_of(analysis)[0].points, testing::ElementsAre(std::pair(0, 20.0), std::pair(50, 0.0)));
+  EXPECT_THAT(counters_of(analysis)[0].points,
+              testing::ElementsAre(std::pair(0, 20.0), std::pair(50, 0.0)));
 }
 
 TEST_F(Shares, AnEmptyTraceSaysSo) {

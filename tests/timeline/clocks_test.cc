@@ -27,7 +27,8 @@ TEST(Probes, BoundTheTrueOffset) {
   std::mt19937 random(1);
   for (const Nanos skew : {Nanos{0}, Nanos{1'600'000}, Nanos{-70'000'000}}) {
     std::vector<ClockProbe> probes;
-    for (int i = 0; i < 100; ++i) probes.push_back(probe(random, skew, 1'000'000'000 + i * 1'000'000));
+    for (int i = 0; i < 100; ++i)
+      probes.push_back(probe(random, skew, 1'000'000'000 + i * 1'000'000));
     const auto bounds = bounds_of_probes(probes, "0", "1");
     ASSERT_TRUE(bounds);
     EXPECT_LE(bounds->low, -skew);
@@ -70,8 +71,8 @@ class Clocks : public testing::Test {
     return test::job_line(0, type, micro, std::to_string(begin), std::to_string(end));
   }
   Result<MergeResult> merge(const ClockOptions& clocks) {
-    return merge_job_logs({.log_dir = folder_.path(), .devices = {0}, .multi_machine = true}, clocks,
-                          OutputPaths::in(out_.path()));
+    return merge_job_logs({.log_dir = folder_.path(), .devices = {0}, .multi_machine = true},
+                          clocks, OutputPaths::in(out_.path()));
   }
   double first_of_machine_1() {
     const auto trace = test::read_json(out_ / "pipeline_profile.json");
@@ -89,8 +90,10 @@ TEST_F(Clocks, PairsBoundTheOffset) {
   write_pipeline(30);
   const auto result = merge({.manifest = "", .probes = "", .pairs = true});
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_THAT(result->notes, testing::ElementsAre(testing::HasSubstr(
-                                 "moved by -30125.000 µs ± 375.000 µs against machine 0 (12 send/receive pairs)")));
+  EXPECT_THAT(
+      result->notes,
+      testing::ElementsAre(testing::HasSubstr(
+          "moved by -30125.000 µs ± 375.000 µs against machine 0 (12 send/receive pairs)")));
   EXPECT_DOUBLE_EQ(first_of_machine_1(), (1010.5 - 0.125) * 1000);
 }
 
@@ -101,7 +104,8 @@ TEST_F(Clocks, AManifestIsTakenAtItsWord) {
       R"({"version": 1, "offsets": [{"machine": 1, "offset_us": -30000, "uncertainty_us": 2.5}]})");
   const auto result = merge({.manifest = manifest, .probes = "", .pairs = false});
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_THAT(result->notes[0], testing::HasSubstr("-30000.000 µs ± 2.500 µs against machine 0 (manifest)"));
+  EXPECT_THAT(result->notes[0],
+              testing::HasSubstr("-30000.000 µs ± 2.500 µs against machine 0 (manifest)"));
   EXPECT_DOUBLE_EQ(first_of_machine_1(), 1010.5 * 1000);
 }
 
@@ -115,8 +119,10 @@ TEST_F(Clocks, WithoutARelationEachMachineKeepsItsClock) {
 
 TEST_F(Clocks, BadManifestsAreUsageErrors) {
   write_pipeline(0);
-  for (const char* text : {"", "[]", R"({"version": 2, "offsets": []})",
-                           R"({"version": 1, "offsets": [{"machine": 1, "offset_us": 1e300, "uncertainty_us": 0}]})"}) {
+  for (
+      const char* text :
+      {"", "[]", R"({"version": 2, "offsets": []})",
+       R"({"version": 1, "offsets": [{"machine": 1, "offset_us": 1e300, "uncertainty_us": 0}]})"}) {
     const auto manifest = test::write(out_ / "clocks.json", text);
     const auto result = merge({.manifest = manifest, .probes = "", .pairs = false});
     ASSERT_FALSE(result) << text;

@@ -1,13 +1,12 @@
 // The importers of files: each reads a small file made as its writer makes them, and none falls
 // over a damaged one.
 
-#include "timeline/importers/importer.h"
-
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
 #include "support.h"
 #include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/importer.h"
 #include "timeline/importers/recording_format.h"
 #include "timeline/merge.h"
 
@@ -39,7 +38,7 @@ class Importers : public testing::Test {
 
 TEST(Microseconds, AreExact) {
   const std::vector<std::pair<std::string, Nanos>> known{
-      {"4373184468134.623", 4373184468134623}, {"0", 0},         {"12.5", 12500},
+      {"4373184468134.623", 4373184468134623},   {"0", 0},          {"12.5", 12500},
       {"1795230248413317", 1795230248413317000}, {"-1.001", -1001}, {"1.5e3", 1500000}};
   for (const auto& [text, expected] : known) {
     Nanos time = 0;
@@ -62,11 +61,12 @@ TEST_F(Importers, ReadsKineto) {
     {"ph": "s", "id": 1, "pid": 9, "tid": 9, "ts": 1, "cat": "ac2g", "name": "ac2g"},
     {"ph": "X", "cat": "kernel", "name": "no time", "pid": 0, "tid": 7},
     {"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": "python"}}]})");
-  EXPECT_THAT(shown(trace),
-              testing::ElementsAre("ProfilerStep#3 host host 1000000001000-1000000100500",
-                                   "gemm compute gpu 1000000010001-1000000015501",
-                                   "ncclDevKernel_AllReduce communication gpu 1000000012000-1000000016000",
-                                   "Memcpy DtoH memory gpu 1000000020000-1000000021000"));
+  EXPECT_THAT(
+      shown(trace),
+      testing::ElementsAre("ProfilerStep#3 host host 1000000001000-1000000100500",
+                           "gemm compute gpu 1000000010001-1000000015501",
+                           "ncclDevKernel_AllReduce communication gpu 1000000012000-1000000016000",
+                           "Memcpy DtoH memory gpu 1000000020000-1000000021000"));
   ASSERT_EQ(trace.steps.size(), 1U);
   EXPECT_EQ(trace.steps[0].number, 3);
   EXPECT_EQ(trace.tracks[0].machine, "node7");
@@ -78,7 +78,8 @@ TEST_F(Importers, ReadsKineto) {
 }
 
 TEST_F(Importers, ReadsPaddlesProfiler) {
-  const Trace trace = import(R"json({"displayTimeUnit": "ms", "schemaVersion": "1.0.2", "span_index": "0",
+  const Trace trace =
+      import(R"json({"displayTimeUnit": "ms", "schemaVersion": "1.0.2", "span_index": "0",
     "traceEvents": [
     {"name": "ProfileStep#0[63.105 ms]", "pid": 1, "tid": "1(Python)", "ts": 100, "dur": 50.5, "ph": "X", "cat": "ProfileStep"},
     {"name": "void gemm<int>[2.000 us]", "pid": 0, "tid": "7", "ts": 110, "dur": 2, "ph": "X", "cat": "Kernel"},
@@ -91,8 +92,9 @@ TEST_F(Importers, ReadsPaddlesProfiler) {
 
 TEST_F(Importers, ReadsWhatMergeWrites) {
   if (test::shared_folder().empty()) GTEST_SKIP() << "no shared/timeline beside the source tree";
-  const auto merged = merge_job_logs({.log_dir = test::shared_folder() / "single", .devices = {0, 1}}, {},
-                                     OutputPaths::in(folder_.path()));
+  const auto merged =
+      merge_job_logs({.log_dir = test::shared_folder() / "single", .devices = {0, 1}}, {},
+                     OutputPaths::in(folder_.path()));
   ASSERT_TRUE(merged);
   const auto chrome = import_trace(folder_ / "pipeline_profile.json");
   const auto perfetto = import_trace(folder_ / "pipeline_profile_perfetto.json");
@@ -112,7 +114,8 @@ TEST_F(Importers, ABrokenJsonKeepsWhatCameBefore) {
 TEST_F(Importers, DeepAndEndlessJsonEndEarly) {
   const Trace deep = import("{\"traceEvents\": " + std::string(200'000, '['));
   EXPECT_EQ(deep.files[0].truncated, 1U);
-  const Trace endless = import("{\"traceEvents\": [{\"name\": \"" + std::string(64U << 20U, 'x') + "\"}]}");
+  const Trace endless =
+      import("{\"traceEvents\": [{\"name\": \"" + std::string(64U << 20U, 'x') + "\"}]}");
   EXPECT_EQ(endless.files[0].truncated, 1U);
   EXPECT_LT(endless.files[0].bytes, 20U << 20U);
 }
@@ -124,22 +127,27 @@ TEST_F(Importers, ReadsAnNsysExport) {
   const char* const kSql =
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'ncclDevKernel_SendRecv'), (3, 'forward');"
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, demangledName INT);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 200, 0, 7, 1), (150, 250, 0, 13, 2), (9, 5, 0, 7, 1);"
-      "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, globalTid INT);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, "
+      "demangledName INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 200, 0, 7, 1), (150, 250, 0, 13, 2), "
+      "(9, 5, 0, 7, 1);"
+      "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, "
+      "globalTid INT);"
       "INSERT INTO NVTX_EVENTS VALUES (90, 300, 59, NULL, 3, 42), (90, NULL, 34, 'mark', NULL, 42);"
       "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INT, utcTime TEXT);"
       "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1000000, '');"
       // A view that never ends must not be read.
-      "CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS WITH RECURSIVE c(start, end, deviceId, streamId) AS "
+      "CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS WITH RECURSIVE c(start, end, deviceId, streamId) "
+      "AS "
       "(SELECT 0, 0, 0, 0 UNION ALL SELECT start + 1, 0, 0, 0 FROM c) SELECT * FROM c;";
   ASSERT_EQ(sqlite3_exec(database, kSql, nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(database);
   const auto trace = import_trace(path);
   ASSERT_TRUE(trace);
-  EXPECT_THAT(shown(*trace),
-              testing::ElementsAre("forward host host 1000090-1000300", "gemm compute gpu 1000100-1000200",
-                                   "ncclDevKernel_SendRecv communication gpu 1000150-1000250"));
+  EXPECT_THAT(
+      shown(*trace),
+      testing::ElementsAre("forward host host 1000090-1000300", "gemm compute gpu 1000100-1000200",
+                           "ncclDevKernel_SendRecv communication gpu 1000150-1000250"));
   EXPECT_EQ(trace->files[0].backwards, 1U);
 }
 
@@ -150,8 +158,15 @@ class Recordings : public Importers {
     std::vector<std::string> parts{RecordingEncoder::header(42, "node7")};
     for (int i = 0; i < 3; ++i) {
       RecordingEncoder encoder;
-      encoder.add({.name = "forward", .kind = Kind::compute, .gpu = true, .job = true, .device = 1,
-                   .lane = 0, .begin = 100 + i, .end = 200 + i, .micro_batch = i});
+      encoder.add({.name = "forward",
+                   .kind = Kind::compute,
+                   .gpu = true,
+                   .job = true,
+                   .device = 1,
+                   .lane = 0,
+                   .begin = 100 + i,
+                   .end = 200 + i,
+                   .micro_batch = i});
       if (i == 2) encoder.add_step({7, 100, 300});
       parts.push_back(encoder.take_block());
     }
@@ -162,8 +177,9 @@ class Recordings : public Importers {
 TEST_F(Recordings, ComeBack) {
   const auto file = parts();
   const Trace trace = import(file[0] + file[1] + file[2] + file[3]);
-  EXPECT_THAT(shown(trace), testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
-                                                 "forward compute gpu 101-201", "forward compute gpu 102-202"));
+  EXPECT_THAT(shown(trace),
+              testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
+                                   "forward compute gpu 101-201", "forward compute gpu 102-202"));
   EXPECT_EQ(trace.slices[3].micro_batch, 2);
   EXPECT_EQ(trace.tracks[0].label, "GPU:1 jobs");
   EXPECT_EQ(trace.tracks[0].machine, "node7");
@@ -176,7 +192,8 @@ TEST_F(Recordings, LoseOnlyADamagedBlock) {
   file[2][30] ^= 1;
   const Trace trace = import(file[0] + file[1] + file[2] + file[3]);
   EXPECT_THAT(shown(trace),
-              testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200", "forward compute gpu 102-202"));
+              testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
+                                   "forward compute gpu 102-202"));
   EXPECT_EQ(trace.files[0].malformed, 1U);
 }
 

@@ -45,7 +45,8 @@ Read read_log(const std::string& text) {
 }
 
 TEST(JobLog, ReadsALineToTheNanosecond) {
-  const Read log = read_log(job_line(4, "forward", 2, "1700000000000.771484", "1700000000005.200439"));
+  const Read log =
+      read_log(job_line(4, "forward", 2, "1700000000000.771484", "1700000000005.200439"));
   EXPECT_THAT(log.jobs,
               testing::ElementsAre("forward_4:2@1700000000000771484-1700000000005200439"));
   EXPECT_EQ(log.report.records, 1U);
@@ -85,10 +86,10 @@ TEST(JobLog, ReadsMarks) {
       "I1 x] NVTX range push: matmul, time: 1700000000001.000\n"
       "I1 x] NVTX range pop, time: 1700000000002.5\n"
       "I1 x] NVTX range pop, time: 1700000000003\n");
-  EXPECT_THAT(log.marks, testing::ElementsAre("window 3 0", "push 7 1700000000000123000",
-                                              "push -1 1700000000001000000",
-                                              "pop 0 1700000000002500000",
-                                              "pop 0 1700000000003000000"));
+  EXPECT_THAT(log.marks,
+              testing::ElementsAre("window 3 0", "push 7 1700000000000123000",
+                                   "push -1 1700000000001000000", "pop 0 1700000000002500000",
+                                   "pop 0 1700000000003000000"));
 }
 
 TEST(JobLog, CountsWhatItDrops) {
@@ -157,8 +158,7 @@ TEST(JobLog, MarksAreFoundAsByASimpleSearch) {
     for (char& c : text) c = "PrNVx"[random() % 5];
     const std::size_t expected = std::min(text.find("Pr"), text.find("NV"));
     const char* found = find_record_mark(text.data(), text.data() + text.size());
-    EXPECT_EQ(found - text.data(), std::min(expected, text.size()))
-        << text;
+    EXPECT_EQ(found - text.data(), std::min(expected, text.size())) << text;
   }
 }
 

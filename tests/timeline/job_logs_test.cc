@@ -54,12 +54,13 @@ class Golden : public testing::Test {
     if (test::shared_folder().empty()) GTEST_SKIP() << "no shared/timeline beside the source tree";
   }
   Result<MergeResult> merge(const std::string& set, bool multi) {
-    return merge_job_logs({.log_dir = test::shared_folder() / set,
-                           .devices = {0, 1},
-                           .multi_machine = multi},
-                          {}, OutputPaths::in(out_.path()));
+    return merge_job_logs(
+        {.log_dir = test::shared_folder() / set, .devices = {0, 1}, .multi_machine = multi}, {},
+        OutputPaths::in(out_.path()));
   }
-  test::EventTimes ours(const char* file) { return test::event_times(test::read_json(out_ / file)); }
+  test::EventTimes ours(const char* file) {
+    return test::event_times(test::read_json(out_ / file));
+  }
   static test::EventTimes golden(const std::string& set, const char* file) {
     return test::event_times(test::read_json(test::shared_folder() / set / file));
   }
@@ -78,14 +79,14 @@ TEST_F(Golden, OneMachine) {
 TEST_F(Golden, TwoMachines) {
   const auto result = merge("multi", true);
   ASSERT_TRUE(result);
-  expect_same_events(ours("pipeline_profile.json"),
-                     renamed(golden("multi", "pipeline_profile.json"),
-                             {{"(machine:0)", "(machine:1)"}}));
-  expect_same_events(ours("pipeline_profile_perfetto.json"),
-                     renamed(golden("multi", "pipeline_profile_perfetto.json"),
-                             {{"\"tid\":2334", "\"tid\":2336"},
-                              {"\"tid\":2335", "\"tid\":2337"},
-                              {"(machine:0)", "(machine:1)"}}));
+  expect_same_events(
+      ours("pipeline_profile.json"),
+      renamed(golden("multi", "pipeline_profile.json"), {{"(machine:0)", "(machine:1)"}}));
+  expect_same_events(
+      ours("pipeline_profile_perfetto.json"),
+      renamed(golden("multi", "pipeline_profile_perfetto.json"), {{"\"tid\":2334", "\"tid\":2336"},
+                                                                  {"\"tid\":2335", "\"tid\":2337"},
+                                                                  {"(machine:0)", "(machine:1)"}}));
   EXPECT_THAT(result->notes, testing::ElementsAre(testing::HasSubstr("warning: no relation")));
 }
 
@@ -102,8 +103,9 @@ class Logs : public testing::Test {
     std::vector<std::string> events;
     const auto trace = test::read_json(out_ / "pipeline_profile.json");
     for (const auto& event : trace.at("traceEvents")) {
-      events.push_back(event.at("ph").get<std::string>() + " " + event.at("name").get<std::string>() +
-                       " " + event.at("tid").get<std::string>() + " " +
+      events.push_back(event.at("ph").get<std::string>() + " " +
+                       event.at("name").get<std::string>() + " " +
+                       event.at("tid").get<std::string>() + " " +
                        std::to_string(event.at("ts").get<std::int64_t>()));
     }
     return events;
@@ -113,7 +115,8 @@ class Logs : public testing::Test {
 };
 
 TEST_F(Logs, EventsOfAllDevicesComeInTheOrderOfTime) {
-  log("workerlog.0", job_line(0, "forward", 0, "1.0", "3.0") + job_line(1, "backward", 0, "3.0", "5.0"));
+  log("workerlog.0",
+      job_line(0, "forward", 0, "1.0", "3.0") + job_line(1, "backward", 0, "3.0", "5.0"));
   log("workerlog.1", job_line(0, "forward", 0, "2.0", "4.0"));
   EXPECT_THAT(merged(),
               testing::ElementsAre("B step0 Step 1000", "B forward_0 GPU0 1000",
@@ -134,8 +137,8 @@ TEST_F(Logs, LinesOutOfOrderAreSorted) {
   for (const auto& event : events) {
     if (event.starts_with("B backward")) begins.push_back(event.substr(0, 12));
   }
-  EXPECT_THAT(begins, testing::ElementsAre("B backward_0", "B backward_1", "B backward_2",
-                                           "B backward_3"));
+  EXPECT_THAT(begins,
+              testing::ElementsAre("B backward_0", "B backward_1", "B backward_2", "B backward_3"));
   EXPECT_EQ(result_->files[0].non_monotonic, 2U);  // 1 after 3, 0 after 1
 }
 
@@ -143,9 +146,10 @@ TEST_F(Logs, StepsOfTheNvtxHookNameTheStepRow) {
   const std::string jobs = job_line(0, "forward", 0, "1.0", "2.0");
   log("workerlog.0", "NVTX range push: 7, time: 0.5\n" + jobs + "NVTX range pop, time: 2.5\n" +
                          "NVTX range push: 8, time: 2.6\nNVTX range pop, time: 3.0\n");
-  log("workerlog.1", "NVTX range push: 7, time: 0.4\nNVTX range push: gelu, time: 0.7\n"
-                     "NVTX range pop, time: 0.8\nNVTX range pop, time: 2.7\n"
-                     "NVTX range push: 9, time: 4\n");
+  log("workerlog.1",
+      "NVTX range push: 7, time: 0.4\nNVTX range push: gelu, time: 0.7\n"
+      "NVTX range pop, time: 0.8\nNVTX range pop, time: 2.7\n"
+      "NVTX range push: 9, time: 4\n");
   EXPECT_THAT(merged(), testing::IsSupersetOf({"B step7 Step 400", "E step7 Step 2700",
                                                "B step8 Step 2700", "E step8 Step 3000"}));
   EXPECT_EQ(result_->files[1].unmatched_steps, 1U);
@@ -163,8 +167,8 @@ TEST_F(Logs, MachinesAreOrderedByNumber) {
 
 TEST_F(Logs, AMissingLogIsAUsageError) {
   log("workerlog.0", "");
-  const auto result =
-      merge_job_logs({.log_dir = folder_.path(), .devices = {0, 1}}, {}, OutputPaths::in(out_.path()));
+  const auto result = merge_job_logs({.log_dir = folder_.path(), .devices = {0, 1}}, {},
+                                     OutputPaths::in(out_.path()));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::usage);
   EXPECT_THAT(result.error().message, testing::HasSubstr("workerlog.1"));

@@ -19,10 +19,12 @@ class RandomLog {
   std::string text() {
     std::string log;
     const int first_step = pick(4);
-    if (pick(4) > 0) log += "Schedule Profiler start at step " + std::to_string(first_step) + " and end at step 99\n";
+    if (pick(4) > 0)
+      log +=
+          "Schedule Profiler start at step " + std::to_string(first_step) + " and end at step 99\n";
     double now = 1.7e12 + pick(1000);
-    const std::vector<std::string> types{"recv_forward", "forward", "backward", "send_backward",
-                                         "backward_b", "backward_w", "default", "lr"};
+    const std::vector<std::string> types{"recv_forward", "forward",    "backward", "send_backward",
+                                         "backward_b",   "backward_w", "default",  "lr"};
     const int steps = 1 + pick(4);
     for (int step = 0; step < steps; ++step) {
       int job = 0;
@@ -83,7 +85,8 @@ TEST(Parity, AgreesWithPaddlesScriptOnRandomLogs) {
   const TempFolder folder;
   constexpr unsigned kFolders = 24;
   std::vector<std::string> argv{
-      python.string(), std::string(ASSAY_SOURCE_DIR) + "/tests/timeline/paddle_job_trace.py", "0,1"};
+      python.string(), std::string(ASSAY_SOURCE_DIR) + "/tests/timeline/paddle_job_trace.py",
+      "0,1"};
   for (unsigned i = 0; i < kFolders; ++i) {
     const auto run = folder / ("run" + std::to_string(i));
     for (unsigned machine = 0; machine < 2; ++machine) {
@@ -105,8 +108,9 @@ TEST(Parity, AgreesWithPaddlesScriptOnRandomLogs) {
   for (unsigned i = 0; i < kFolders; ++i) {
     const auto run = folder / ("run" + std::to_string(i));
     const TempFolder out;
-    const auto merged = merge_job_logs(
-        {.log_dir = run, .devices = {0, 1}, .multi_machine = i % 2 == 1}, {}, OutputPaths::in(out.path()));
+    const auto merged =
+        merge_job_logs({.log_dir = run, .devices = {0, 1}, .multi_machine = i % 2 == 1}, {},
+                       OutputPaths::in(out.path()));
     ASSERT_TRUE(merged) << merged.error().message;
     for (const char* file : {"pipeline_profile.json", "pipeline_profile_perfetto.json"}) {
       const auto ours = test::event_times(test::read_json(out / file));

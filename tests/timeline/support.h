@@ -49,15 +49,16 @@ inline fs::path write(const fs::path& path, const std::string& text) {
 inline std::string job_line(int job, const std::string& type, int micro_batch,
                             const std::string& begin, const std::string& end) {
   return "I1120 10:20:30.123456 12345 program_interpreter.cc:220] Profiler Info: Job (" +
-         std::to_string(job) + "), type = " + type + ", micro_batch_id = " +
-         std::to_string(micro_batch) + ", job_start_time = " + begin + ", job_end_time = " + end +
-         "\n";
+         std::to_string(job) + "), type = " + type +
+         ", micro_batch_id = " + std::to_string(micro_batch) + ", job_start_time = " + begin +
+         ", job_end_time = " + end + "\n";
 }
 
 // The material beside the source tree, or an empty path.
 inline fs::path shared_folder() {
   const char* named = std::getenv("ASSAY_SHARED");
-  const fs::path folder = named != nullptr ? fs::path(named) : fs::path(ASSAY_SOURCE_DIR) / "../shared";
+  const fs::path folder =
+      named != nullptr ? fs::path(named) : fs::path(ASSAY_SOURCE_DIR) / "../shared";
   return fs::exists(folder / "timeline") ? folder / "timeline" : fs::path();
 }
 

@@ -17,8 +17,8 @@ TEST(OutputFile, WritesMicrosecondsExactly) {
   const TempFolder folder;
   auto file = OutputFile::create(folder / "out");
   ASSERT_TRUE(file);
-  for (const Nanos time : {Nanos{0}, Nanos{1}, Nanos{999}, Nanos{1000}, Nanos{1700000000000771484},
-                           Nanos{-1500}}) {
+  for (const Nanos time :
+       {Nanos{0}, Nanos{1}, Nanos{999}, Nanos{1000}, Nanos{1700000000000771484}, Nanos{-1500}}) {
     file->put_microseconds(time);
     file->put(" ");
   }
@@ -61,8 +61,12 @@ Trace awkward_trace() {
                   {.begin = 9000, .end = 12000, .name = quoted, .category = category, .track = 1}};
   for (int i = 0; i < 70'000; ++i) {
     const Nanos begin = 20'000 + i * 10;
-    trace.slices.push_back(
-        {.begin = begin, .end = begin + 10, .job = i, .name = quoted, .category = category, .track = 1});
+    trace.slices.push_back({.begin = begin,
+                            .end = begin + 10,
+                            .job = i,
+                            .name = quoted,
+                            .category = category,
+                            .track = 1});
   }
   trace.counters = {{"memory", {{1000, 0.5}, {2000, 2.0}}}};
   trace.notes = {"a note"};
@@ -82,8 +86,9 @@ TEST_F(Writers, ChromeJsonParsesWhateverTheNames) {
   const auto events = test::event_times(json);
   EXPECT_TRUE(events.contains(
       R"({"cat":"kernel","name":"a \"quoted\"\\\n name_7","ph":"B","pid":0,"tid":"GPU0"})"));
-  EXPECT_TRUE(events.contains(
-      "{\"cat\":\"kernel\",\"name\":\"bro\xEF\xBF\xBDken\",\"ph\":\"E\",\"pid\":0,\"tid\":\"GPU0\"}"));
+  EXPECT_TRUE(
+      events.contains("{\"cat\":\"kernel\",\"name\":\"bro\xEF\xBF\xBDken\",\"ph\":\"E\",\"pid\":0,"
+                      "\"tid\":\"GPU0\"}"));
   EXPECT_EQ(json.at("otherData").at("notes"), nlohmann::json({"a note"}));
 }
 

@@ -14,9 +14,9 @@ namespace assay {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::LeafParts;
 using testing::measured_leaf;
+using ::testing::Not;
 using testing::RecordParts;
 using wire::Status;
 

@@ -59,8 +59,8 @@ TEST(Within, JudgingAgainEqualsMeasuringAgain) {
   int failed = 0;
   for (int round = 0; round < 4000; ++round) {
     const Data data = random_data(random);
-    const Measurement stored = measure(DType::float64, testing::raw(data.left),
-                                       testing::raw(data.right), {0.01, 0.01});
+    const Measurement stored =
+        measure(DType::float64, testing::raw(data.left), testing::raw(data.right), {0.01, 0.01});
     for (const double rtol : kRtolGrid) {
       const double atol = std::pow(10.0, -static_cast<double>(random() % 10));
       const bool expected = agrees_by_definition(data.left, data.right, {atol, rtol});
@@ -82,8 +82,8 @@ TEST(Within, BetweenGridPointsItIsStrict) {
   int passed = 0;
   for (int round = 0; round < 4000; ++round) {
     const Data data = random_data(random);
-    const Measurement stored = measure(DType::float64, testing::raw(data.left),
-                                       testing::raw(data.right), {0.01, 0.01});
+    const Measurement stored =
+        measure(DType::float64, testing::raw(data.left), testing::raw(data.right), {0.01, 0.01});
     const Tolerance asked{1e-4, 0.003};
     if (!stored_within(stored, asked)) continue;
     ++passed;

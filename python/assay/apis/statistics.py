@@ -53,7 +53,7 @@ def quantiles(x, q, axis, keepdim, interpolation):
     rows, kept = rows_of(x, axis)
     ordered = torch.sort(rows, dim=-1).values  # NaN comes last
     count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
-    q = torch.as_tensor(q, dtype=x.dtype, device=x.device).reshape(-1)
+    q = torch.as_tensor(q, dtype=x.dtype, device=x.device).detach().reshape(-1)
     position = q.reshape(-1, *[1] * rows.ndim) * (count - 1)
     if interpolation == "nearest":
         position, interpolation = position.round(), "lower"

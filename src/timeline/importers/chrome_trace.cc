@@ -412,8 +412,8 @@ Result<FileReport> read_chrome_trace(const std::filesystem::path& path, ChromeHe
   report.bytes = bytes.position();
   if (handler.broken()) {
     ++report.truncated;
-    report.notes.push_back(fmt::format("the JSON breaks at byte {}: what came before is kept",
-                                       bytes.position()));
+    report.notes.push_back(
+        fmt::format("the JSON breaks at byte {}: what came before is kept", bytes.position()));
   }
   return report;
 }
@@ -423,8 +423,9 @@ Result<Trace> import_chrome_trace(const std::filesystem::path& path, const Chrom
   ChromeHeader header;
   FileReport counts;
   TraceBuilder builder(trace, dialect);
-  ASSAY_TRY(FileReport report,
-            read_chrome_trace(path, header, [&](ChromeEvent& event) { builder.take(event, counts); }));
+  ASSAY_TRY(FileReport report, read_chrome_trace(path, header, [&](ChromeEvent& event) {
+              builder.take(event, counts);
+            }));
   builder.finish(counts);
   report.format = dialect.format;
   report.kept = counts.kept;

@@ -26,10 +26,11 @@ Result<Trace> import_trace(const std::filesystem::path& path) {
   for (const Importer* importer : importers()) {
     if (importer->recognises(head)) return importer->import(path);
   }
-  return usage_error(fmt::format(
-      "{}: no trace of PyTorch's or Paddle's profiler, no nsys SQLite export, no recording of assay "
-      "(job logs are read with --log_dir)",
-      path.string()));
+  return usage_error(
+      fmt::format("{}: no trace of PyTorch's or Paddle's profiler, no nsys SQLite export, no "
+                  "recording of assay "
+                  "(job logs are read with --log_dir)",
+                  path.string()));
 }
 
 void append_trace(Trace& trace, const Trace& other) {

@@ -35,7 +35,8 @@ bool skip(const char*& cursor, const char* end, std::string_view text) {
   if (static_cast<std::size_t>(end - cursor) < text.size() ||
       std::memcmp(cursor, text.data(), text.size()) != 0) {
     // Stop where they part, so that a record that breaks off is told from one that is wrong.
-    const auto* parted = std::mismatch(cursor, std::min(end, cursor + text.size()), text.begin()).first;
+    const auto* parted =
+        std::mismatch(cursor, std::min(end, cursor + text.size()), text.begin()).first;
     cursor = parted;
     return false;
   }
@@ -70,11 +71,11 @@ bool parse_time(const char*& cursor, const char* end, Nanos& time) {
 
 bool parse_job(const char*& p, const char* end, JobLogRecord& job) {
   job.what = JobLogRecord::What::job;
-  return skip(p, end, kJobMark) && parse_number(p, end, job.number) &&
-         skip(p, end, "), type = ") && parse_word(p, end, job.type) &&
-         skip(p, end, ", micro_batch_id = ") && parse_number(p, end, job.micro_batch) &&
-         skip(p, end, ", job_start_time = ") && parse_time(p, end, job.begin) &&
-         skip(p, end, ", job_end_time = ") && parse_time(p, end, job.end);
+  return skip(p, end, kJobMark) && parse_number(p, end, job.number) && skip(p, end, "), type = ") &&
+         parse_word(p, end, job.type) && skip(p, end, ", micro_batch_id = ") &&
+         parse_number(p, end, job.micro_batch) && skip(p, end, ", job_start_time = ") &&
+         parse_time(p, end, job.begin) && skip(p, end, ", job_end_time = ") &&
+         parse_time(p, end, job.end);
 }
 
 bool parse_window(const char*& p, const char* end, JobLogRecord& window) {
@@ -93,8 +94,8 @@ bool parse_push(const char*& p, const char* end, JobLogRecord& push) {
     return parse_time(p, end, push.begin);
   }
   p = name;
-  const auto* line_end = static_cast<const char*>(
-      std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+  const auto* line_end =
+      static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
   if (line_end == nullptr) line_end = end;
   constexpr std::string_view kTime = ", time: ";
   const char* const time = std::search(p, line_end, kTime.begin(), kTime.end());
@@ -218,7 +219,8 @@ bool JobLogReader::parse_here(JobLogRecord& record) {
   if (meant_job) {
     taken = parse_job(p, end, record);
   } else if (meant_range) {
-    taken = rest.starts_with("NVTX range pu") ? parse_push(p, end, record) : parse_pop(p, end, record);
+    taken =
+        rest.starts_with("NVTX range pu") ? parse_push(p, end, record) : parse_pop(p, end, record);
   } else {
     taken = parse_window(p, end, record);
   }

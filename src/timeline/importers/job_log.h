@@ -1,7 +1,8 @@
 #pragma once
 
 // The job lines that a pipeline-parallel Paddle run prints, one log a GPU:
-//   … Profiler Info: Job (4), type = forward, micro_batch_id = 2, job_start_time = 1700000000000.771484,
+//   … Profiler Info: Job (4), type = forward, micro_batch_id = 2, job_start_time =
+//   1700000000000.771484,
 //     job_end_time = 1700000000005.200439                       (one line; times in milliseconds)
 //   Schedule Profiler start at step 3 and end at step 6          (the profiled window of steps)
 //   NVTX range push: 7, time: 1700000000000.123                  (step 7 begins)
@@ -62,8 +63,9 @@ class JobLogReader {
 // The first place in [begin, end) where "Profiler " or "NVTX range p" may begin, or end.
 const char* find_record_mark(const char* begin, const char* end);
 
-// Milliseconds in decimal, exact to the nanosecond (further digits are cut): "1700000000000.771484".
-// Advances `cursor`; nothing when there is no such number or it does not fit 64 bits.
+// Milliseconds in decimal, exact to the nanosecond (further digits are cut):
+// "1700000000000.771484". Advances `cursor`; nothing when there is no such number or it does not
+// fit 64 bits.
 std::optional<Nanos> parse_milliseconds(const char*& cursor, const char* end);
 
 }  // namespace assay::timeline

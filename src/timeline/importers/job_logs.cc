@@ -43,7 +43,8 @@ Result<std::vector<std::string>> entries_after(const fs::path& folder, std::stri
     const std::string entry = it->path().filename().string();
     if (entry.starts_with(prefix)) rest.push_back(entry.substr(prefix.size()));
   }
-  if (error) return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
+  if (error)
+    return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
   std::sort(rest.begin(), rest.end(), machine_before);
   return rest;
 }
@@ -61,7 +62,8 @@ Status add_logs(const fs::path& folder, const std::string& machine, std::vector<
     fs::path path = folder / fmt::format("{}{}", kLogPrefix, device);
     std::error_code error;
     if (!fs::exists(path, error)) {
-      return usage_error(fmt::format("no {} (--devices asks for device {})", path.string(), device));
+      return usage_error(
+          fmt::format("no {} (--devices asks for device {})", path.string(), device));
     }
     logs.push_back({std::move(path), machine, device});
   }
@@ -305,8 +307,7 @@ Result<std::unique_ptr<SliceSource>> open_job_log(const JobLogFile& log, const F
                                                   std::uint32_t track, Nanos offset,
                                                   JobFilter filter, Strings& strings) {
   ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
-  auto source =
-      std::make_unique<JobLogSource>(std::move(reader), track, offset, filter, strings);
+  auto source = std::make_unique<JobLogSource>(std::move(reader), track, offset, filter, strings);
   if (survey.non_monotonic == 0) return source;
   return sort_source(*source);
 }

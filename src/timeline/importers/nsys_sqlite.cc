@@ -1,4 +1,5 @@
-// The SQLite file that `nsys export --type sqlite` writes. Tables that a capture lacks are left out.
+// The SQLite file that `nsys export --type sqlite` writes. Tables that a capture lacks are left
+// out.
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -101,13 +102,13 @@ class NsysReader {
       return;
     }
     const std::string text = column_text(row, 4);
-    trace_.slices.push_back({.begin = begin + base_,
-                             .end = end + base_,
-                             .name = trace_.strings.intern(text),
-                             .category = trace_.strings.intern(column_text(row, 5)),
-                             .track = track_of(sqlite3_column_int64(row, 2),
-                                               sqlite3_column_int64(row, 3), gpu),
-                             .kind = kind.value_or(kind_of_kernel(text))});
+    trace_.slices.push_back(
+        {.begin = begin + base_,
+         .end = end + base_,
+         .name = trace_.strings.intern(text),
+         .category = trace_.strings.intern(column_text(row, 5)),
+         .track = track_of(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3), gpu),
+         .kind = kind.value_or(kind_of_kernel(text))});
     ++report_.kept;
   }
 

@@ -1,11 +1,10 @@
 // assay's own recording (recording_format.h). Damaged blocks are counted and passed over.
 
 #define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include <cstring>
 #include <map>

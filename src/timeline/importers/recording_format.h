@@ -7,7 +7,8 @@
 //   payload records: u8 what, u16 bytes of the rest, the rest
 //
 // A block is written by one write() and names every text it uses itself, so that a process that
-// dies, or a block that is damaged, costs no more than that block. Times are nanoseconds since 1970.
+// dies, or a block that is damaged, costs no more than that block. Times are nanoseconds since
+// 1970.
 
 #include <cstdint>
 #include <string>

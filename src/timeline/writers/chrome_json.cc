@@ -77,16 +77,16 @@ void ChromeJsonWriter::separate() {
 void ChromeJsonWriter::put_metadata(const char* what, std::size_t pid, const std::string& tid,
                                     const std::string& name) {
   separate();
-  file_.put(fmt::format("{{\"args\": {{\"name\": \"{}\"}}, \"cat\": \"__metadata\", \"name\": \"{}\", "
-                        "\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"ts\": 0}}",
-                        json_escaped(name), what, pid, tid));
+  file_.put(
+      fmt::format("{{\"args\": {{\"name\": \"{}\"}}, \"cat\": \"__metadata\", \"name\": \"{}\", "
+                  "\"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"ts\": 0}}",
+                  json_escaped(name), what, pid, tid));
 }
 
 void ChromeJsonWriter::put_counters() {
   for (const Counter& counter : header_.counters) {
-    const std::string head =
-        fmt::format("{{\"name\": \"{}\", \"ph\": \"C\", \"pid\": 0, \"ts\": ",
-                    json_escaped(counter.label));
+    const std::string head = fmt::format("{{\"name\": \"{}\", \"ph\": \"C\", \"pid\": 0, \"ts\": ",
+                                         json_escaped(counter.label));
     for (const auto& [time, value] : counter.points) {
       separate();
       file_.put(head);

@@ -42,7 +42,7 @@ class ChromeJsonWriter : public TraceWriter {
   TraceHeader header_;
   std::vector<std::string> names_;
   std::vector<std::string> categories_;
-  std::vector<std::string> tails_;       // of a category: colour and closing brace
+  std::vector<std::string> tails_;  // of a category: colour and closing brace
   std::vector<std::string> track_texts_;
   bool first_ = true;
 };

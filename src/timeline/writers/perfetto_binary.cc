@@ -184,8 +184,8 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
   Lane& lane = lane_for(slice);
   lane.ends.push_back(slice.end);
 
-  const std::uint64_t key = (static_cast<std::uint64_t>(slice.name) << 40U) ^
-                            static_cast<std::uint64_t>(slice.job + 1);
+  const std::uint64_t key =
+      (static_cast<std::uint64_t>(slice.name) << 40U) ^ static_cast<std::uint64_t>(slice.job + 1);
   const bool internable = slice.job < (std::int64_t{1} << 39);
   const auto known = name_ids_.find(key);
   const bool is_new = known == name_ids_.end() && internable && name_ids_.size() < kMaxInterned;

@@ -1,0 +1,144 @@
+// What reports make of a stored run, checked by the parsers that their readers use.
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/html.h"
+#include "report/junit.h"
+#include "report/run_report.h"
+#include "report/text_logs.h"
+#include "stored_run.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::run_program;
+using testing::StoredRun;
+
+constexpr const char* kNasty = R"(paddle.f("<a href='x'>&amp;\"\x01", Tensor([2], "int8")))";
+
+// Two passes, one mismatch, one skip, one flaky pass, an invalid line, a case that has not run.
+std::unique_ptr<StoredRun> sample() {
+  auto run = std::make_unique<StoredRun>();
+  run->add("paddle.abs(1)", {});
+  run->add("paddle.abs(2)", {Outcome::pass, 0, kFlaky, "", ""});
+  run->add(kNasty, {Outcome::mismatch, kShape | kValue, 0, "", "3 < 4 & \"so\" ]]> \x02"});
+  run->add("paddle.exp(1)", {Outcome::skip, 0, 0, "", "needs \"<more>\""});
+  run->plan("paddle.later(1)");
+  StoredRun::must(
+      run->store().add_invalid({"a&b.txt:7", "paddle.(\xff<\xc3", "column 8: expected a name"}));
+  StoredRun::must(run->store().set_property("seed", "5"));
+  return run;
+}
+
+TEST(Report, JsonCountsEveryOutcome) {
+  const auto run = sample();
+  const auto json = nlohmann::json::parse(json_report(StoredRun::must(load_report(run->store()))));
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["cases"], 5);  // four that finished, and the invalid line
+  EXPECT_EQ(json["unfinished"], 1);
+  EXPECT_EQ(json["outcomes"]["pass"], 2);
+  EXPECT_EQ(json["outcomes"]["mismatch"], 1);
+  EXPECT_EQ(json["outcomes"]["skip"], 1);
+  EXPECT_EQ(json["outcomes"]["invalid"], 1);
+  EXPECT_EQ(json["outcomes"]["crash"], 0);
+  EXPECT_EQ(json["flags"]["flaky"], 1);
+  EXPECT_EQ(json["apis"]["paddle.abs"]["pass"], 2);
+  EXPECT_EQ(json["properties"]["seed"], "5");
+  std::uint64_t sum = 0;
+  for (const auto& count : json["outcomes"]) sum += count.get<std::uint64_t>();
+  EXPECT_EQ(sum, json["cases"]);
+}
+
+TEST(Report, TheFailingApiComesFirst) {
+  const auto run = sample();
+  const std::string table = api_table(StoredRun::must(load_report(run->store())));
+  EXPECT_LT(table.find("paddle.f "), table.find("paddle.abs "));
+  EXPECT_THAT(table, HasSubstr("1 mismatch"));
+}
+
+// A real XML parser reads back what was written, markup and all.
+TEST(Report, JunitIsXml) {
+  const auto run = sample();
+  const auto file = run->folder() / "junit.xml";
+  ASSERT_TRUE(write_junit(run->store(), file));
+  const auto ran = run_program(run->folder(), {"python3", "-c", R"(
+import json, sys
+import xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot()
+print(json.dumps({**suite.attrib, "cases": [
+    [c.get("classname"), c.get("name"), *((x.tag, x.get("message"), x.text) for x in c)]
+    for c in suite]}))
+)",
+                                               file.string()});
+  ASSERT_TRUE(ran.status.ok()) << ran.output;
+  const auto suite = nlohmann::json::parse(ran.output);
+  EXPECT_EQ(suite["tests"], "5");
+  EXPECT_EQ(suite["failures"], "2");
+  EXPECT_EQ(suite["skipped"], "1");
+  ASSERT_EQ(suite["cases"].size(), 5U);
+  EXPECT_EQ(suite["cases"][0].size(), 2U);  // a pass has neither failure nor skip
+  const auto& failed = suite["cases"][2];
+  EXPECT_EQ(failed[0], "paddle.f");
+  EXPECT_EQ(failed[1], kNasty);
+  EXPECT_EQ(failed[2][0], "failure");
+  EXPECT_EQ(failed[2][1], "3 < 4 & \"so\" ]]> ?");
+  EXPECT_THAT(failed[2][2].get<std::string>(), HasSubstr("assay api --api_config="));
+  EXPECT_EQ(suite["cases"][3][2][1], "skip: needs \"<more>\"");
+  EXPECT_EQ(suite["cases"][4][1], "a&b.txt:7");
+  EXPECT_EQ(suite["cases"][4][2][2], "paddle.(?<?");
+}
+
+TEST(Report, HtmlShowsWhatFailedEscapedWithItsId) {
+  const auto run = sample();
+  const auto file = run->folder() / "report.html";
+  ASSERT_TRUE(write_html_report(run->store(), file));
+  const std::string page = StoredRun::must(read_file(file));
+  EXPECT_THAT(page, Not(HasSubstr("<a href='x'>")));
+  EXPECT_THAT(page, HasSubstr("&lt;a href='x'&gt;&amp;amp;"));
+  EXPECT_THAT(page, HasSubstr("id " + format_case_id(case_id(kNasty))));
+  EXPECT_THAT(page, HasSubstr(format_case_id(case_id("paddle.abs(2)"))));       // flaky
+  EXPECT_THAT(page, Not(HasSubstr(format_case_id(case_id("paddle.abs(1)")))));  // just passed
+}
+
+TEST(Report, TextLogsHaveEngineV2sNames) {
+  const auto run = sample();
+  ASSERT_TRUE(write_file(run->folder() / "api_config_crash.txt", "of an earlier session\n"));
+  ASSERT_TRUE(export_text_logs(run->store(), run->folder().path()));
+  const auto text = [&](const char* name) {
+    return StoredRun::must(read_file(run->folder() / name));
+  };
+  EXPECT_EQ(text("api_config_pass.txt"), "paddle.abs(1)\npaddle.abs(2)\n");
+  EXPECT_EQ(text("api_config_accuracy_error.txt"), std::string(kNasty) + "\n");
+  EXPECT_EQ(text("checkpoint.txt"),
+            "paddle.abs(1)\npaddle.abs(2)\n" + std::string(kNasty) + "\npaddle.exp(1)\n");
+  EXPECT_FALSE(std::filesystem::exists(run->folder() / "api_config_crash.txt"));
+  const std::string in_order = text("log_inorder.log");
+  EXPECT_THAT(in_order, HasSubstr("[mismatch] " + std::string(kNasty) + "\n  id: " +
+                                  format_case_id(case_id(kNasty)) + "\n  kind: shape, value\n"));
+  EXPECT_THAT(in_order, HasSubstr("a&b.txt:7 [invalid]"));
+}
+
+// A shell gives the program exactly the case, quotes and all.
+TEST(Report, TheRerunCommandSurvivesAShell) {
+  const std::string text = R"(paddle.f("it's", '$HOME `x` \\', 'a''b'))";
+  const std::string command =
+      rerun_command(text, {{"mode", "accuracy"}, {"seed", "18446744073709551615"}});
+  const testing::Folder folder;
+  const auto ran =
+      run_program(folder, {"sh", "-c", "assay() { printf '%s\\n' \"$@\"; }\n" + command});
+  EXPECT_EQ(ran.output, "api\n--api_config=" + text +
+                            "\n--accuracy=True\n--random_seed=18446744073709551615\n");
+  EXPECT_THAT(rerun_command("paddle.abs(1)", {{"mode", "paddle_only"}, {"seed", "0"}}),
+              "assay api --api_config='paddle.abs(1)' --paddle_only=True");
+}
+
+TEST(Report, TheApiIsWhatStandsBeforeTheCall) {
+  EXPECT_EQ(api_of("paddle.Tensor.__add__(Tensor([1], \"int8\"), 1)"), "paddle.Tensor.__add__");
+}
+
+}  // namespace
+}  // namespace assay

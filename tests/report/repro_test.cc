@@ -1,0 +1,163 @@
+// assay repro: the right case is found, its inputs are those of the run, its script is what was
+// called. That the script runs is for repro_paddle_test.
+
+#include "report/repro.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "report/repro_script.h"
+#include "stored_run.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::run_program;
+using ::testing::SizeIs;
+using testing::StoredRun;
+
+std::string script_of(const std::string& text, bool backward = true) {
+  Case parsed;
+  EXPECT_TRUE(parse_case(text, parsed).has_value()) << text;
+  ReproScript facts;
+  facts.case_text = text;
+  facts.backward = backward;
+  return repro_script(parsed, facts);
+}
+
+std::string finding_says(StoredRun& run, const std::string& wanted) {
+  const auto found = find_case(run.store(), wanted);
+  return found ? found->text : found.error().message;
+}
+
+TEST(FindCase, ByIdPrefixOrText) {
+  StoredRun run;
+  const std::string abs = R"(paddle.abs(Tensor([2], "float32")))";
+  const std::string absolute = R"(paddle.absolute(Tensor([2], "float32")))";
+  const std::uint64_t id = run.add_filled(abs, {{}});
+  run.add_filled(absolute, {{}});
+  EXPECT_EQ(finding_says(run, format_case_id(id)), abs);
+  EXPECT_EQ(finding_says(run, format_case_id(id).substr(0, 9)), abs);
+  EXPECT_EQ(finding_says(run, "absolute"), absolute);
+  EXPECT_EQ(finding_says(run, abs), abs);
+  EXPECT_THAT(finding_says(run, "paddle.abs"), HasSubstr("2 cases match"));
+  EXPECT_THAT(finding_says(run, "paddle.abs"), HasSubstr(format_case_id(id)));
+  EXPECT_THAT(finding_says(run, "paddle.nothing"), HasSubstr("no case of the run"));
+  EXPECT_THAT(finding_says(run, ""), HasSubstr("name a case"));
+}
+
+// A whole text wins over cases that only contain it.
+TEST(FindCase, TheWholeTextWins) {
+  StoredRun run;
+  run.add_filled(R"(paddle.f("paddle.abs(1)"))", {});
+  run.add_filled("paddle.abs(1)", {});
+  run.add_filled(R"(paddle.g("paddle.abs(1)"))", {});
+  EXPECT_EQ(finding_says(run, "paddle.abs(1)"), "paddle.abs(1)");
+}
+
+TEST(FindCase, WhatNeverRanSaysWhy) {
+  StoredRun run;
+  run.plan("paddle.later(1)");
+  run.add("paddle.odd(1)", {Outcome::unsupported, 0, 0, "", "no reference is registered"});
+  run.add("paddle.gone(1)", {Outcome::crash, 0, 0, "slot", "its slots keep dying"});
+  EXPECT_THAT(finding_says(run, "later"), HasSubstr("has not finished"));
+  EXPECT_THAT(finding_says(run, "odd"), HasSubstr("never run: unsupported (no reference"));
+  EXPECT_THAT(finding_says(run, "gone"), HasSubstr("its slots keep dying"));
+}
+
+TEST(Repro, InputsAreTheBytesOfTheRun) {
+  StoredRun run;
+  constexpr std::uint64_t kSeed = 0xFFFF'FFFF'FFFF'FFF1;
+  StoredRun::must(run.store().set_property("seed", std::to_string(kSeed)));
+  const std::string text =
+      R"(paddle.concat(list[Tensor([3, 5], "bfloat16"), Tensor([0, 5], "bfloat16")], Tensor([], "int64")))";
+  const std::vector<testing::InputParts> inputs{
+      {{FillKind::uniform, -2, 2, 1}, {}}, {}, {{}, {-7}}};
+  run.add_filled(text, inputs, kSeed);
+  const auto found = StoredRun::must(find_case(run.store(), text));
+  const auto repro = StoredRun::must(write_repro(run.store(), found, run.folder() / "repro"));
+  EXPECT_THAT(repro.notes, IsEmpty());
+  const auto expected = StoredRun::elements(text, inputs, kSeed);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const std::string file = StoredRun::must(read_file(run.folder() / "repro" / input_file(i)));
+    ASSERT_EQ(file.size(), expected[i].size());
+    EXPECT_EQ(std::memcmp(file.data(), expected[i].data(), file.size()), 0) << i;
+  }
+  std::int64_t value = 0;
+  std::memcpy(&value, expected[2].data(), sizeof value);
+  EXPECT_EQ(value, -7);
+}
+
+TEST(Repro, ADifferentChecksumIsSaid) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([2], "float32")))", {{}}, 0, /*spoil=*/1);
+  const auto found = StoredRun::must(find_case(run.store(), "abs"));
+  const auto repro = StoredRun::must(write_repro(run.store(), found, run.folder() / "repro"));
+  ASSERT_THAT(repro.notes, SizeIs(1));
+  EXPECT_THAT(repro.notes[0], HasSubstr("not the values of the run"));
+  EXPECT_THAT(StoredRun::must(read_file(repro.script)), HasSubstr("not the values of the run"));
+}
+
+// Both lanes died: nobody told how the inputs were filled.
+TEST(Repro, WithoutFillingsTheDefaultIsTakenAndSaid) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([200], "float32")))", {});
+  const auto found = StoredRun::must(find_case(run.store(), "abs"));
+  const auto repro = StoredRun::must(write_repro(run.store(), found, run.folder() / "repro"));
+  ASSERT_THAT(repro.notes, SizeIs(1));
+  const auto expected = StoredRun::elements(found.text, {{default_rule(DType::float32), {}}}, 0);
+  const std::string file = StoredRun::must(read_file(run.folder() / "repro" / "x0.bin"));
+  EXPECT_EQ(std::memcmp(file.data(), expected[0].data(), file.size()), 0);
+}
+
+TEST(Repro, WhatNoDiskHoldsIsAnError) {
+  StoredRun run;
+  run.add_filled(R"(paddle.abs(Tensor([4611686018427387904, 4], "int8")))", {});
+  const auto found = StoredRun::must(find_case(run.store(), "abs"));
+  const auto repro = write_repro(run.store(), found, run.folder() / "repro");
+  ASSERT_FALSE(repro.has_value());
+  EXPECT_THAT(repro.error().message, HasSubstr("no disk holds"));
+}
+
+TEST(ReproScript, ArgumentsArePythonLiterals) {
+  const std::string script = script_of(
+      R"(paddle.f(Tensor([2], "float32"), list[1, -2.0, 1e30], tuple(True,), tuple(), slice(None, Tensor([1], "int64"), -1), Ellipsis, nan, -math.inf, complex(0.5, -2.0), 123456789012345678901234567890, Dtype(bfloat16), type(int), name="a\"b\\\n'", other=None))");
+  EXPECT_THAT(script,
+              HasSubstr("result = paddle.f(x0, [1, -2.0, 1e+30], (True,), (), slice(None, x1, -1), "
+                        "..., float(\"nan\"), float(\"-inf\"), complex(0.5, -2.0), "
+                        "123456789012345678901234567890, paddle.bfloat16, paddle.int64, "
+                        "name=\"a\\\"b\\\\\\x0a'\", other=None)\n"));
+  EXPECT_THAT(script,
+              HasSubstr("x0 = load(\"x0.bin\", paddle.float32, [2])\nx0.stop_gradient = False\n"));
+  EXPECT_THAT(script, Not(HasSubstr("x1.stop_gradient")));  // an integer has no gradient
+}
+
+TEST(ReproScript, InPlaceCallsWorkOnCopies) {
+  EXPECT_THAT(script_of(R"(paddle.Tensor.__setitem__(Tensor([2], "float32"), 0, 1.0))"),
+              HasSubstr("paddle.Tensor.__setitem__(x0, 0, 1.0)\nresult = x0"));
+  EXPECT_THAT(script_of(R"(paddle.abs_(Tensor([2], "float32")))"),
+              HasSubstr("x0, = map(paddle.assign"));
+  EXPECT_THAT(script_of(R"(paddle.abs(Tensor([2], "float32")))"),
+              Not(HasSubstr("paddle.assign, leaves")));
+  EXPECT_THAT(script_of(R"(paddle.Tensor.__invert__(Tensor([2], "int8")))"),
+              HasSubstr("result = paddle.Tensor.__invert__(x0)"));
+  EXPECT_THAT(script_of("paddle.abs(1)", /*backward=*/false), Not(HasSubstr("paddle.grad")));
+}
+
+// Text of a case never becomes code: the script is one that Python compiles, with the same string.
+TEST(ReproScript, AnyTextIsOneStringOfPython) {
+  const testing::Folder folder;
+  const std::string text = "a\"\"\"\\\n#'\x01\x7f\xE2\x80\xA8{0}%s";
+  const auto ran = run_program(
+      folder, {"python3", "-c",
+               "import ast, sys; sys.stdout.buffer.write(ast.literal_eval(sys.argv[1]).encode())",
+               python_string(text)});
+  EXPECT_EQ(ran.output, text);
+}
+
+}  // namespace
+}  // namespace assay
