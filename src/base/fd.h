@@ -44,7 +44,7 @@ struct FdPair {
 };
 
 Result<FdPair> make_pipe();
-Result<FdPair> make_socket_pair();           // stream sockets, blocking
+Result<FdPair> make_socket_pair();              // stream sockets, blocking
 Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size 0, sparse
 
 Result<Fd> open_for_append(const std::filesystem::path& path);

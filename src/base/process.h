@@ -20,8 +20,8 @@ struct SpawnOptions {
   // Descriptor fds[i].first of ours becomes fds[i].second in the child; everything else closes.
   // Without an entry for 0 the child reads /dev/null; 1 and 2 are inherited.
   std::vector<std::pair<int, int>> fds;
-  bool new_group = true;         // a process group of its own, so that the whole of it can be ended
-  bool die_with_parent = true;   // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
+  bool new_group = true;        // a process group of its own, so that the whole of it can be ended
+  bool die_with_parent = true;  // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
 };
 
 struct ExitStatus {

@@ -41,15 +41,15 @@ tl::unexpected<Error> errno_error(std::string context);
 // Evaluates EXPR (a Result); hands its error to the caller, or binds its value to NAME.
 #define ASSAY_CONCAT_INNER(a, b) a##b
 #define ASSAY_CONCAT(a, b) ASSAY_CONCAT_INNER(a, b)
-#define ASSAY_TRY_IMPL(temporary, name, ...)                                         \
-  auto temporary = __VA_ARGS__;                                                      \
+#define ASSAY_TRY_IMPL(temporary, name, ...)                                             \
+  auto temporary = __VA_ARGS__;                                                          \
   if (!temporary) return ::tl::unexpected<::assay::Error>(std::move(temporary.error())); \
   name = std::move(*temporary)
 #define ASSAY_TRY(name, ...) ASSAY_TRY_IMPL(ASSAY_CONCAT(assay_try_, __LINE__), name, __VA_ARGS__)
 
 // The same for a Status.
-#define ASSAY_CHECK(...)                                                             \
-  do {                                                                               \
-    auto assay_status = __VA_ARGS__;                                                 \
+#define ASSAY_CHECK(...)                                                                         \
+  do {                                                                                           \
+    auto assay_status = __VA_ARGS__;                                                             \
     if (!assay_status) return ::tl::unexpected<::assay::Error>(std::move(assay_status.error())); \
   } while (false)

@@ -22,6 +22,7 @@ struct Utilization {
   unsigned int memory;
 };
 constexpr int kSuccess = 0;
+constexpr int kAbsent = 12;  // NVML_ERROR_LIBRARY_NOT_FOUND
 
 class Nvml {
  public:
@@ -70,18 +71,21 @@ class Nvml {
  private:
   template <typename Function>
   bool load(const char* symbol, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library_, symbol));
-    return function != nullptr;
+    void* found = ::dlsym(library_, symbol);
+    if (found != nullptr) function = reinterpret_cast<Function>(found);
+    return found != nullptr;
   }
 
   void* library_ = nullptr;
   bool ready_ = false;
-  int (*init_)() = nullptr;
-  int (*count_)(unsigned int*) = nullptr;
-  int (*handle_)(unsigned int, Device*) = nullptr;
-  int (*name_)(Device, char*, unsigned int) = nullptr;
-  int (*utilization_)(Device, Utilization*) = nullptr;
-  int (*processes_)(Device, unsigned int*, ProcessInfo*) = nullptr;
+  int (*init_)() = [] { return kAbsent; };
+  int (*count_)(unsigned int*) = [](unsigned int*) { return kAbsent; };
+  int (*handle_)(unsigned int, Device*) = [](unsigned int, Device*) { return kAbsent; };
+  int (*name_)(Device, char*, unsigned int) = [](Device, char*, unsigned int) { return kAbsent; };
+  int (*utilization_)(Device, Utilization*) = [](Device, Utilization*) { return kAbsent; };
+  int (*processes_)(Device, unsigned int*, ProcessInfo*) = [](Device, unsigned int*, ProcessInfo*) {
+    return kAbsent;
+  };
 };
 
 const Nvml& nvml() {

@@ -70,7 +70,8 @@ Status check_features(const ApiOptions& options) {
 }
 
 Result<Mode> chosen_mode(const ApiOptions& options) {
-  const int chosen = int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
+  const int chosen =
+      int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
   if (chosen > 1) {
     return usage_error("choose one of --accuracy, --paddle_only and --accuracy_stable");
   }
@@ -110,7 +111,8 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     if (!outcome) {
       std::string known;
       for (const OutcomeInfo& entry : kOutcomes) known += fmt::format(" {}", entry.name);
-      return usage_error(fmt::format("--retest: no outcome is called {}; there are{}", text, known));
+      return usage_error(
+          fmt::format("--retest: no outcome is called {}; there are{}", text, known));
     }
     outcomes.push_back(*outcome);
   }
@@ -142,18 +144,21 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
                      : cores;
   config.device = "cpu";
   if (!options.test_cpu) {
-    notes.push_back(fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
-                                "version of assay",
-                                cores));
+    notes.push_back(
+        fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
+                    "version of assay",
+                    cores));
   }
-  config.memory_budget = static_cast<std::uint64_t>(static_cast<double>(machine_memory()) * kMemoryShare);
+  config.memory_budget =
+      static_cast<std::uint64_t>(static_cast<double>(machine_memory()) * kMemoryShare);
   if (options.required_memory > 0) {
     const auto wanted = static_cast<std::uint64_t>(options.required_memory * kGiB);
     const std::uint64_t seats = std::max<std::uint64_t>(1, config.memory_budget / wanted);
     if (seats < config.slots) {
-      notes.push_back(fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
-                                  "each",
-                                  seats, config.slots, options.required_memory));
+      notes.push_back(
+          fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
+                      "each",
+                      seats, config.slots, options.required_memory));
       config.slots = static_cast<std::uint32_t>(seats);
     }
   }
@@ -181,14 +186,16 @@ std::optional<bool> parse_bool(std::string text) {
 
 void add_api_options(CLI::App& app, ApiOptions& options) {
   const std::string cases = "Which cases";
-  app.add_option("--api_config", options.api_config, "One case, as a corpus writes it")->group(cases);
+  app.add_option("--api_config", options.api_config, "One case, as a corpus writes it")
+      ->group(cases);
   app.add_option("--api_config_file", options.api_config_file, "A file with a case on each line")
       ->group(cases);
   app.add_option("--api_config_file_pattern", options.api_config_file_pattern,
                  "Files by pattern: 'a/*.txt,b/*.txt'")
       ->group(cases);
-  app.add_option("--retest", options.retest,
-                 "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
+  app.add_option(
+         "--retest", options.retest,
+         "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
       ->expected(0, 1)
       ->group(cases);
 
@@ -250,8 +257,9 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
   }
   if (options.use_cached_numpy || options.use_gpu_cache_mode) {
-    notes.emplace_back("--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "
-                       "from a counter, so there is nothing to cache");
+    notes.emplace_back(
+        "--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "
+        "from a counter, so there is nothing to cache");
   }
   ASSAY_CHECK(choose_slots(options, config, notes));
   return config;

@@ -45,8 +45,8 @@ struct ApiOptions {
 
 void add_api_options(CLI::App& app, ApiOptions& options);
 
-// What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect here.
-// A flag whose feature does not exist yet is a usage error.
+// What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect
+// here. A flag whose feature does not exist yet is a usage error.
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);
 
 // "true", "1", "yes", "y" and their opposites in any case, as engineV2 takes them.

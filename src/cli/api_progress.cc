@@ -10,9 +10,9 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kTerminalNs = 100'000'000;    // between status lines
-constexpr std::int64_t kLogNs = 10'000'000'000;      // where output goes to a file
-constexpr std::uint64_t kShownFailures = 200;        // all are in the report
+constexpr std::int64_t kTerminalNs = 100'000'000;  // between status lines
+constexpr std::int64_t kLogNs = 10'000'000'000;    // where output goes to a file
+constexpr std::uint64_t kShownFailures = 200;      // all are in the report
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double seconds_since(std::int64_t started_ns) {
@@ -69,7 +69,8 @@ void ApiProgress::planned(const Totals& totals) {
 void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
   if (quiet_) return;
   const Verdict& verdict = finished.verdict;
-  const bool worth_showing = info(verdict.outcome).failed || (verdict.flags & (kFlaky | kContaminated)) != 0;
+  const bool worth_showing =
+      info(verdict.outcome).failed || (verdict.flags & (kFlaky | kContaminated)) != 0;
   if (worth_showing && shown_failures_++ < kShownFailures) {
     const std::string kinds = describe_mismatch(verdict.mismatch);
     const std::string flags = describe_flags(verdict.flags);
@@ -89,13 +90,13 @@ void ApiProgress::status(const Totals& totals) {
   if (!last && now - status_ns_ < (terminal_ ? kTerminalNs : kLogNs)) return;
   status_ns_ = now;
   const double seconds = seconds_since(started_ns_);
-  const std::string line =
-      fmt::format("[{:>3.0f}%] {} of {} cases, {} failed, {:.0f} cases/s, {:.0f} s",
-                  totals.planned == 0 ? 100.0
-                                      : 100.0 * static_cast<double>(totals.finished) /
-                                            static_cast<double>(totals.planned),
-                  totals.finished, totals.planned, failed(totals),
-                  static_cast<double>(totals.finished) / seconds, seconds);
+  const std::string line = fmt::format(
+      "[{:>3.0f}%] {} of {} cases, {} failed, {:.0f} cases/s, {:.0f} s",
+      totals.planned == 0
+          ? 100.0
+          : 100.0 * static_cast<double>(totals.finished) / static_cast<double>(totals.planned),
+      totals.finished, totals.planned, failed(totals),
+      static_cast<double>(totals.finished) / seconds, seconds);
   if (terminal_) {
     std::fputs((kEraseLine + line).c_str(), stdout);
     std::fflush(stdout);
@@ -112,14 +113,15 @@ void ApiProgress::print_line(const std::string& line) {
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
   print_line(fmt::format("\n{}", outcome_table(report)));
-  std::string where = fmt::format("{} on the CPU", config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots));
+  std::string where = fmt::format(
+      "{} on the CPU", config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots));
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);
   }
   print_line(fmt::format("{} cases in {:.1f} s: {}", summary.totals.finished,
                          seconds_since(started_ns_), where));
-  print_line(fmt::format("results: {} (report.html, run.db, api_config_*.txt)",
-                         config_.folder.string()));
+  print_line(
+      fmt::format("results: {} (report.html, run.db, api_config_*.txt)", config_.folder.string()));
   if (summary.ending == RunEnding::interrupted) {
     print_line(fmt::format("interrupted; go on with the same command and --log_dir={}",
                            config_.folder.string()));

@@ -4,9 +4,8 @@
 // lines for every failed verdict.
 
 #include <cstdint>
-#include <string>
-
 #include <map>
+#include <string>
 
 #include "engine/engine.h"
 #include "report/run_report.h"

@@ -17,8 +17,7 @@ constexpr std::int64_t kVersion = 1;
 std::string own_environment(const std::string& name) {
   const auto package = LanePackage::find();
   if (!package) return {};
-  const auto python =
-      package->python_path.parent_path() / ".venv" / name / "bin" / "python";
+  const auto python = package->python_path.parent_path() / ".venv" / name / "bin" / "python";
   return std::filesystem::exists(python) ? python.string() : std::string();
 }
 
@@ -51,8 +50,8 @@ Result<Settings> load_settings(const std::string& path) {
   }
   for (const auto& [key, node] : root) {
     if (key.str() != "version" && key.str() != "frameworks") {
-      return usage_error(fmt::format("{}:{}: unknown setting {}", file, node.source().begin.line,
-                                     key.str()));
+      return usage_error(
+          fmt::format("{}:{}: unknown setting {}", file, node.source().begin.line, key.str()));
     }
   }
   if (const toml::table* frameworks = root["frameworks"].as_table()) {

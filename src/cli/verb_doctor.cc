@@ -39,9 +39,10 @@ bool examine(const FrameworkConfig& config, const LanePackage& package) {
                config.python, info->python, info->apis);
     return true;
   }
-  fmt::print("missing  {}\n         get it with `make setup`, or name an interpreter that has it: "
-             "--{}_python, or in assay.toml\n",
-             info.error().message, config.name);
+  fmt::print(
+      "missing  {}\n         get it with `make setup`, or name an interpreter that has it: "
+      "--{}_python, or in assay.toml\n",
+      info.error().message, config.name);
   return false;
 }
 

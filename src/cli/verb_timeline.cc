@@ -146,7 +146,7 @@ Result<std::filesystem::path> find_recorder(bool gpu) {
   ASSAY_TRY(const std::string program, own_executable());
   const auto folder = std::filesystem::path(program).parent_path();
   const char* const name = gpu ? "libassay_recorder_cuda.so" : "libassay_recorder.so";
-  for (const char* place : {".", "../record", "../lib", "../lib/assay", "src/record"}) {
+  for (const char* place : {".", "../src/record", "../lib", "../lib/assay", "src/record"}) {
     const auto path = folder / place / name;
     if (std::filesystem::exists(path)) return std::filesystem::weakly_canonical(path);
   }

@@ -16,9 +16,12 @@ constexpr std::chrono::minutes kImportLimit{3};
 
 std::string_view mode_name(Mode mode) {
   switch (mode) {
-    case Mode::accuracy: return "accuracy";
-    case Mode::stable: return "accuracy_stable";
-    case Mode::alone: return "paddle_only";
+    case Mode::accuracy:
+      return "accuracy";
+    case Mode::stable:
+      return "accuracy_stable";
+    case Mode::alone:
+      return "paddle_only";
   }
   return "";
 }
@@ -73,9 +76,10 @@ Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& 
     if (stored == found.end()) {
       ASSAY_CHECK(store.set_property(key, value));
     } else if (stored->second != value) {
-      return usage_error(fmt::format("{} was begun with {} = {}, this run has {}; resume it with "
-                                     "the same, or choose another --log_dir",
-                                     config.folder.string(), key, stored->second, value));
+      return usage_error(
+          fmt::format("{} was begun with {} = {}, this run has {}; resume it with "
+                      "the same, or choose another --log_dir",
+                      config.folder.string(), key, stored->second, value));
     }
   }
   return store.commit();

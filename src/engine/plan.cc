@@ -29,9 +29,8 @@ class Planner {
     for (const std::string& pattern : config_.sources.patterns) ASSAY_CHECK(take_files(pattern));
     if (config_.sources.configs.empty() && config_.sources.patterns.empty()) {
       // A retest or a plain resume: what the run already knows.
-      ASSAY_CHECK(store_.each_unfinished([&](const StoredCase& stored) {
-        return take("run.db", stored.text);
-      }));
+      ASSAY_CHECK(store_.each_unfinished(
+          [&](const StoredCase& stored) { return take("run.db", stored.text); }));
     }
     ASSAY_CHECK(store_.commit());
     plan_.queue.sort();
@@ -65,9 +64,9 @@ class Planner {
     });
     if (!status || parsed) return status;
     ++plan_.totals.invalid_lines;
-    return store_.add_invalid({where, std::string(text.substr(0, kShownText)),
-                               fmt::format("column {}: {}", parsed.error().column,
-                                           parsed.error().message)});
+    return store_.add_invalid(
+        {where, std::string(text.substr(0, kShownText)),
+         fmt::format("column {}: {}", parsed.error().column, parsed.error().message)});
   }
 
   Status plan_case(const Case& found) {

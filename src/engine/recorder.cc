@@ -30,11 +30,10 @@ Result<Recorder::Decision> Recorder::take(const QueuedCase& queued,
   if (first != firsts_.end()) {
     if (first->second.verdict.outcome != verdict.outcome) {
       verdict.flags |= first->second.fresh ? std::uint8_t{kFlaky} : std::uint8_t{kContaminated};
-      verdict.message = std::string("first ") +
-                        std::string(name(first->second.verdict.outcome)) + " (" +
-                        first->second.verdict.message + "), then: " +
-                        (verdict.message.empty() ? std::string(name(verdict.outcome))
-                                                 : verdict.message);
+      verdict.message =
+          std::string("first ") + std::string(name(first->second.verdict.outcome)) + " (" +
+          first->second.verdict.message + "), then: " +
+          (verdict.message.empty() ? std::string(name(verdict.outcome)) : verdict.message);
     }
     firsts_.erase(first);
   }

@@ -11,9 +11,9 @@ namespace {
 
 // A slot asks for nothing: it is given more when it holds less than this.
 constexpr std::size_t kLowWater = 32;
-constexpr std::chrono::milliseconds kTick{100};   // how often the store commits
-constexpr std::chrono::seconds kGrace{10};        // for running cases, after a signal
-constexpr int kSlotDeaths = 10;                   // in a row, without a verdict
+constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
+constexpr std::chrono::seconds kGrace{10};       // for running cases, after a signal
+constexpr int kSlotDeaths = 10;                  // in a row, without a verdict
 constexpr int kServerDeaths = 10;
 // Slots that may die while they hold one case alone: by themselves, or by a SIGKILL from outside.
 constexpr std::uint32_t kCaseLosses = 3;
@@ -73,8 +73,8 @@ SlotConfig Session::slot_config(std::size_t seat) const {
 // ---- slots ----
 
 void Session::start_slot(std::size_t seat) {
-  auto started =
-      SlotProcess::start(slot_config(seat), config_.folder / "lanes" / fmt::format("slot{}.log", seat));
+  auto started = SlotProcess::start(slot_config(seat),
+                                    config_.folder / "lanes" / fmt::format("slot{}.log", seat));
   if (!started) return trouble(started.error());
   seats_[seat].slot = std::move(*started);
   seats_[seat].watch.emplace(context_, seats_[seat].slot->socket());
@@ -156,7 +156,8 @@ void Session::on_slot_gone(std::size_t seat) {
   }
   at.slot.reset();
   if (stopping_ || !work_left()) {
-    if (std::none_of(seats_.begin(), seats_.end(), [](const Seat& s) { return s.slot.has_value(); })) {
+    if (std::none_of(seats_.begin(), seats_.end(),
+                     [](const Seat& s) { return s.slot.has_value(); })) {
       context_.stop();
     }
     return;
@@ -175,9 +176,8 @@ void Session::on_slot_gone(std::size_t seat) {
 
 bool Session::work_left() const {
   if (!plan_.queue.empty()) return true;
-  return std::any_of(seats_.begin(), seats_.end(), [](const Seat& seat) {
-    return seat.slot && !seat.slot->held().empty();
-  });
+  return std::any_of(seats_.begin(), seats_.end(),
+                     [](const Seat& seat) { return seat.slot && !seat.slot->held().empty(); });
 }
 
 void Session::give_work(std::size_t seat) {
@@ -223,8 +223,9 @@ void Session::on_server_gone(std::size_t index) {
   (void)at.watch->release();
   at.watch.reset();
   if (++at.deaths >= kServerDeaths) {
-    return trouble(Error{fmt::format("the fork server of {} keeps dying; see {}",
-                                     at.server.config().name, (config_.folder / "lanes").string())});
+    return trouble(
+        Error{fmt::format("the fork server of {} keeps dying; see {}", at.server.config().name,
+                          (config_.folder / "lanes").string())});
   }
   if (const Status restarted = at.server.restart(); !restarted) return trouble(restarted.error());
   if (observer_.note) {

@@ -6,7 +6,6 @@
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
-
 #include <memory>
 #include <optional>
 #include <vector>

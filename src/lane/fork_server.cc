@@ -25,9 +25,9 @@ constexpr int kImportKills = 20;
 // One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
 // The caches would otherwise grow with each distinct shape.
 constexpr std::array kLaneEnvironment = {
-    "OMP_NUM_THREADS=1",        "OPENBLAS_NUM_THREADS=1",
-    "MKL_NUM_THREADS=1",        "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
-    "LRU_CACHE_CAPACITY=64",    "GLOG_minloglevel=2",
+    "OMP_NUM_THREADS=1",         "OPENBLAS_NUM_THREADS=1",
+    "MKL_NUM_THREADS=1",         "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
+    "LRU_CACHE_CAPACITY=64",     "GLOG_minloglevel=2",
     "PYTHONDONTWRITEBYTECODE=1", "FLAGS_use_stride_kernel=1",
 };
 
@@ -76,10 +76,8 @@ Status ForkServer::launch() {
     }
   }
   options.environment.push_back(std::move(path));
-  options.fds = {{log.get(), 1},
-                 {log.get(), 2},
-                 {listener_.get(), kListenFd},
-                 {ready.second.get(), kReadyFd}};
+  options.fds = {
+      {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);
   if (!process) {
     return fail(fmt::format("{}: {}; name its interpreter with --{}_python, or in assay.toml",
@@ -98,22 +96,22 @@ Status ForkServer::restart() {
 }
 
 Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
-  const std::string who =
-      fmt::format("{} in {}", config_.name, config_.python);
+  const std::string who = fmt::format("{} in {}", config_.name, config_.python);
   std::string line;
   int kills = 0;
   while (line.empty() || line.back() != '\n') {
     pollfd wait{ready_.get(), POLLIN, 0};
     const int got = ::poll(&wait, 1, static_cast<int>(limit.count()));
     if (got < 0 && errno == EINTR) continue;
-    if (got == 0) return fail(fmt::format("{} did not import within {} s", who, limit.count() / 1000));
+    if (got == 0)
+      return fail(fmt::format("{} did not import within {} s", who, limit.count() / 1000));
     std::array<char, 4096> chunk;
     const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
     if (bytes <= 0) {
       ASSAY_TRY(const ExitStatus status, process_.wait());
       if (status.signal != SIGKILL || ++kills > kImportKills) {
-        return fail(fmt::format("{} ended before it was ready ({}); see {}", who,
-                                status.describe(), log_.string()));
+        return fail(fmt::format("{} ended before it was ready ({}); see {}", who, status.describe(),
+                                log_.string()));
       }
       ASSAY_CHECK(launch());  // someone killed it, which says nothing of the framework
       continue;

@@ -17,12 +17,14 @@
 namespace assay {
 namespace {
 constexpr int kProtocol = 1;
-// How often this machine's kernel has killed a process because memory ran out; 0 if it does not say.
+// How often this machine's kernel has killed a process because memory ran out; 0 if it does not
+// say.
 std::uint64_t oom_kills() {
   const auto text = read_file("/proc/vmstat");
   constexpr std::string_view kLine = "\noom_kill ";
   const std::size_t at = text ? text->find(kLine) : std::string::npos;
-  return at == std::string::npos ? 0 : std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10);
+  return at == std::string::npos ? 0
+                                 : std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10);
 }
 
 // A server that was replaced needs its import; beyond this it is not coming back.
@@ -47,8 +49,7 @@ Result<std::optional<LaneSource::Message>> LaneSource::receive(std::chrono::mill
   } while (got < 0 && errno == EINTR);
   if (got == 0) return std::optional<Message>(Message{nlohmann::json::object(), {}});
   std::array<char, 4096> buffer;
-  auto received =
-      receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
+  auto received = receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
   if (!received || received->bytes == 0) {
     connection_.reset();
     return std::optional<Message>();

@@ -34,7 +34,9 @@ class Lane {
   std::uint64_t cases_run() const { return cases_run_; }
   void count_cases(std::uint64_t cases) { cases_run_ += cases; }
 
-  Status send(std::span<const std::uint8_t> message) { return wire::send_frame(socket_.get(), message); }
+  Status send(std::span<const std::uint8_t> message) {
+    return wire::send_frame(socket_.get(), message);
+  }
   void kill() const;
 
  private:

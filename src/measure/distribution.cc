@@ -107,7 +107,7 @@ double Distribution::least() const {
     case LawKind::bernoulli:
       return first == 1 ? 1 : 0;
     case LawKind::geometric:
-      return second;
+      return 1;
     case LawKind::binomial:
       return second == 1 ? first : 0;
     default:
@@ -124,7 +124,7 @@ double Distribution::greatest() const {
     case LawKind::bernoulli:
       return first == 0 ? 0 : 1;
     case LawKind::geometric:
-      return first == 1 ? second : kInfinity;
+      return first == 1 ? 1 : kInfinity;
     case LawKind::binomial:
       return second == 0 ? 0 : first;
     case LawKind::poisson:
@@ -151,7 +151,7 @@ double Distribution::cumulative(double x) const {
     case LawKind::bernoulli:
       return 1 - first;
     case LawKind::geometric:
-      return -std::expm1((x - second + 1) * std::log1p(-first));
+      return -std::expm1(x * std::log1p(-first));
     case LawKind::exponential:
       return -std::expm1(-x * first);
     case LawKind::gamma:

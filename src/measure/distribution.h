@@ -16,10 +16,10 @@ struct Distribution {
   double second = 0;
 
   bool discrete() const;
-  // The one value of a law that leaves no choice (a deviation of 0), if it does.
-  std::optional<double> only_value() const;
-  // Whether the parameters are in the domain.
+  // Whether the parameters are in the law's domain.
   bool valid() const;
+  // The value of a law that leaves no choice, as a deviation of 0 does.
+  std::optional<double> only_value() const;
   // Least and greatest possible values; infinite where there is no end.
   double least() const;
   double greatest() const;
@@ -27,7 +27,7 @@ struct Distribution {
   double cumulative(double x) const;
 };
 
-// P(X ≤ k) for k successes in n draws with probability p.
+// P(X ≤ k) for k successes in n draws of probability p.
 double binomial_cumulative(double k, double n, double p);
 
 }  // namespace assay

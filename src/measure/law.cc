@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/special_functions/beta.hpp>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
-#include <cstdio>
-#include <numbers>
+#include <iterator>
+
+#include "fill/element.h"
+#include "fill/fill.h"
+#include "fill/numbers.h"
+#include "fill/philox.h"
+#include "measure/distribution.h"
 
 namespace assay {
 namespace {
@@ -16,7 +19,7 @@ struct LawName {
   std::string_view name;
   std::size_t parameters;
 };
-constexpr std::array<LawName, 14> kLaws{{
+constexpr std::array<LawName, 15> kLaws{{
     {LawKind::anything, "anything", 0},
     {LawKind::kept, "kept", 3},
     {LawKind::uniform, "uniform", 2},
@@ -31,101 +34,17 @@ constexpr std::array<LawName, 14> kLaws{{
     {LawKind::gamma, "gamma", 2},
     {LawKind::binomial, "binomial", 2},
     {LawKind::permutation, "permutation", 1},
+    {LawKind::shuffled, "shuffled", 2},
 }};
 
-// ln(2 / 1e-10) / 2: with it, sqrt(kChance / n) is the bound of both inequalities.
-constexpr double kChance = 11.86;
-// Bins of the empirical distribution: its distance at their edges is at most the true one.
-constexpr std::size_t kBins = 4096;
-// How far an element may be from the value that it keeps: |x − v| ≤ kKept · (1 + |v|).
-constexpr double kKept = 0.01;
-
-// Even numbers in (0, 1) from a counter (the finaliser of SplitMix64, Steele et al. 2014).
-double counter_uniform(std::uint64_t index) {
-  std::uint64_t z = (index + 1) * 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-  z ^= z >> 31U;
-  return (static_cast<double>(z >> 11U) + 0.5) * 0x1p-53;
-}
-
-double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
-
-// F(k) of the discrete laws: the probability of at most k.
-double discrete_cdf(LawKind kind, double k, double a, double b) {
-  switch (kind) {
-    case LawKind::bernoulli:
-      return k < 0 ? 0 : k < 1 ? 1 - a : 1;
-    case LawKind::integers:
-      return std::clamp((k + 1 - a) / (b - a), 0.0, 1.0);
-    case LawKind::poisson:
-      return k < 0 ? 0 : a <= 0 ? 1 : boost::math::gamma_q(k + 1, a);
-    case LawKind::geometric:
-      return k < 1 ? 0 : -std::expm1(k * std::log1p(-a));
-    case LawKind::binomial:
-      return k < 0 ? 0 : k >= a || b <= 0 ? 1 : b >= 1 ? 0 : boost::math::ibetac(k + 1, a - k, b);
-    default:
-      return 0;
-  }
-}
-
-double continuous_cdf(LawKind kind, double x, double a, double b) {
-  switch (kind) {
-    case LawKind::uniform:
-      return (x - a) / (b - a);
-    case LawKind::normal:
-      return normal_cdf((x - a) / b);
-    case LawKind::exponential:
-      return -std::expm1(-a * x);
-    case LawKind::log_normal:
-      return normal_cdf((std::log(x) - a) / b);
-    case LawKind::cauchy:
-      return 0.5 + std::atan((x - a) / b) / std::numbers::pi;
-    case LawKind::gamma:
-      return boost::math::gamma_p(a, x * b);
-    default:
-      return 0;
-  }
-}
-
-bool is_discrete(LawKind kind) {
-  return kind == LawKind::bernoulli || kind == LawKind::integers || kind == LawKind::poisson ||
-         kind == LawKind::geometric || kind == LawKind::binomial;
-}
-
-// Whether the law can give x at all; rounding may carry a value onto a bound or to 0.
-bool in_support(LawKind kind, double x, double a, double b, double resolution) {
-  if (std::isnan(x)) return false;
-  const double slack = resolution * std::max({std::abs(a), std::abs(b), 1e-30});
-  switch (kind) {
-    case LawKind::uniform:
-      return x >= std::min(a, b) - slack && x <= std::max(a, b) + slack;
-    case LawKind::exponential:
-    case LawKind::log_normal:
-    case LawKind::gamma:
-      return x >= 0;
-    case LawKind::bernoulli:
-      return x == 0 || x == 1;
-    case LawKind::integers:
-      return x == std::floor(x) && x >= a - slack && x < b + slack;
-    case LawKind::poisson:
-      return x == std::floor(x) && x >= 0;
-    case LawKind::geometric:
-      return x == std::floor(x) && x >= 1;
-    case LawKind::binomial:
-      return x == std::floor(x) && x >= 0 && x <= a + slack;
-    default:
-      return true;
-  }
-}
-
-// A law without spread: every element is that value.
-std::optional<double> only_value(LawKind kind, double a, double b) {
-  if ((kind == LawKind::normal || kind == LawKind::cauchy) && b == 0) return a;
-  if (kind == LawKind::log_normal && b == 0) return std::exp(a);
-  if (kind == LawKind::uniform && a == b) return a;
-  return std::nullopt;
-}
+// Where the distribution of u is looked at: what is found there is at most the true distance.
+constexpr std::size_t kPlaces = 2048;
+// How far an element may be from a value that it must equal: |x − v| ≤ kNear · (1 + |v|).
+constexpr double kNear = 0.01;
+// The end of float16, the one dtype whose end a law in use reaches; of coarse dtypes alone infinity
+// is taken for a draw beyond it.
+constexpr double kCoarseEnd = 65504;
+constexpr double kCoarse = 0x1p-10;
 
 void note_outside(LawMeasurement& measured, std::size_t index, double value) {
   if (measured.outside++ == 0) {
@@ -134,86 +53,128 @@ void note_outside(LawMeasurement& measured, std::size_t index, double value) {
   }
 }
 
-// Distance of the binned empirical distribution from the uniform one.
-double distance_from_uniform(const std::vector<std::uint64_t>& bins, std::uint64_t count) {
-  double below = 0;
-  double distance = 0;
-  for (std::size_t bin = 0; bin < kBins; ++bin) {
-    below += static_cast<double>(bins[bin]);
-    const double share = below / static_cast<double>(count);
-    const double edge = static_cast<double>(bin + 1) / static_cast<double>(kBins);
-    distance = std::max(distance, std::abs(share - edge));
-  }
-  return distance;
+// From x to the next value of a dtype, away from zero.
+double spacing(double x, double resolution) {
+  if (resolution == 0) return 1;
+  return x == 0 ? 0 : std::ldexp(resolution, std::ilogb(x));
 }
 
-LawMeasurement measure_spread(LawKind kind, std::span<const double> drawn,
-                              std::span<const LawParameter> parameters, double resolution) {
-  LawMeasurement measured;
-  measured.count = drawn.size();
-  std::vector<std::uint64_t> bins(kBins);
+bool near(double x, double value) {
+  return x == value || std::abs(x - value) <= kNear * (1 + std::abs(value));
+}
+
+// Whether x can come from the law, give or take the rounding to the dtype.
+bool in_support(const Distribution& law, double x, double resolution) {
+  if (std::isnan(x)) return false;
+  if (const auto only = law.only_value()) return near(x, *only);
+  if (std::isinf(x)) {
+    const double beyond = x > 0 ? 1 - law.cumulative(kCoarseEnd) : law.cumulative(-kCoarseEnd);
+    return resolution >= kCoarse && !law.discrete() && beyond > 1e-13;
+  }
+  if (law.discrete() && x != std::floor(x)) return false;
+  // A bound that the dtype does not hold is rounded to a neighbour; so may be what lies close to
+  // it.
+  const auto slack = [&](double bound) {
+    const double step = resolution == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution);
+    return law.discrete() && step <= 1 ? 0 : step;
+  };
+  return x >= law.least() - slack(law.least()) && x <= law.greatest() + slack(law.greatest());
+}
+
+// Gathers u, and from it the statistics.
+class Uniformity {
+ public:
+  // `moved`: how far u moves to the dtype's next values on either side.
+  void add(double u, double moved) {
+    const double centred = u - 0.5;
+    sum_ += centred;
+    squares_ += centred * centred - 1.0 / 12;
+    moved_ += moved;
+    most_moved_ = std::max(most_moved_, moved);
+    ++cells_[std::min(static_cast<std::size_t>(u * kPlaces), kPlaces - 1)];
+    ++count_;
+  }
+  void finish(LawMeasurement& measured) const {
+    measured.judged = count_;
+    if (count_ == 0) return;
+    const auto n = static_cast<double>(count_);
+    measured.mean_z = sum_ * std::sqrt(12 / n);
+    measured.variance_z = squares_ * std::sqrt(180 / n);
+    measured.resolution_mean = moved_ / n;
+    measured.resolution_max = most_moved_;
+    double below = 0;
+    double farthest = 0;
+    for (std::size_t i = 0; i < kPlaces; ++i) {
+      below += static_cast<double>(cells_[i]);
+      farthest = std::max(farthest, std::abs(below / n - static_cast<double>(i + 1) / kPlaces));
+    }
+    measured.ks = farthest * std::sqrt(n);
+  }
+
+ private:
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+  double moved_ = 0;
+  double most_moved_ = 0;
+  std::array<std::uint64_t, kPlaces> cells_{};
+};
+
+void add_u(const Distribution& law, double x, double v, double resolution, Uniformity& uniformity) {
+  if (std::isinf(x)) return uniformity.add(x > 0 ? 1 : 0, 0);
+  const double step = spacing(x, resolution);
+  const auto moved = [&] { return law.cumulative(x + step) - law.cumulative(x - step); };
+  if (!law.discrete()) return uniformity.add(law.cumulative(x), moved());
+  const double before = law.cumulative(x - 1);
+  // Only counts beyond what the dtype holds exactly stand for their neighbours.
+  uniformity.add(before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved());
+}
+
+void measure_spread(LawKind kind, std::span<const double> drawn,
+                    std::span<const LawParameter> parameters, double resolution,
+                    LawMeasurement& measured) {
+  Draws draws(make_stream(0, 0, 0));
+  Uniformity uniformity;
+  // One element of every stretch of this length, at a random place in it, gives a u.
+  const std::uint64_t stretch = (drawn.size() + kLawSamples - 1) / kLawSamples;
+  std::uint64_t next = 0;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const double x = drawn[i];
-    const double a = parameters[0].at(i);
-    const double b = parameters.size() > 1 ? parameters[1].at(i) : 0;
-    if (const auto value = only_value(kind, a, b)) {
-      if (!(std::abs(x - *value) <= kKept * (1 + std::abs(*value)))) note_outside(measured, i, x);
-      continue;
+    const std::uint64_t number = i / stretch;
+    if (i % stretch == 0) next = i + below(draws.draw(32, 4 * number), 32, stretch);
+    const Distribution law{kind, parameters[0].at(i),
+                           parameters.size() > 1 ? parameters[1].at(i) : 0};
+    if (!law.valid()) continue;
+    if (!in_support(law, drawn[i], resolution)) {
+      note_outside(measured, i, drawn[i]);
+    } else if (i == next && !law.only_value()) {
+      const double v = unit<double, 64>(draws.draw(64, 2 * number + 1));
+      add_u(law, drawn[i], v, resolution, uniformity);
     }
-    if (!in_support(kind, x, a, b, resolution)) {
-      note_outside(measured, i, x);
-      continue;
-    }
-    double u = 0;
-    if (is_discrete(kind)) {
-      const double below = discrete_cdf(kind, x - 1, a, b);
-      u = below + counter_uniform(i) * (discrete_cdf(kind, x, a, b) - below);
-    } else {
-      u = continuous_cdf(kind, x, a, b);
-    }
-    if (std::isnan(u)) continue;  // a parameter for which the law is not defined
-    const auto bin = static_cast<std::size_t>(std::clamp(u, 0.0, 1.0) * kBins);
-    ++bins[std::min(bin, kBins - 1)];
-    ++measured.judged;
   }
-  if (measured.judged == 0) return measured;
-  measured.distance = distance_from_uniform(bins, measured.judged);
-  measured.allowed = std::sqrt(kChance / static_cast<double>(measured.judged)) + resolution;
-  return measured;
+  uniformity.finish(measured);
 }
 
-LawMeasurement measure_kept(std::span<const double> drawn,
-                            std::span<const LawParameter> parameters) {
-  const double share = parameters[1].number;
-  LawMeasurement measured;
-  measured.count = drawn.size();
-  std::uint64_t clear = 0;  // elements whose value tells kept from dropped
-  std::uint64_t kept = 0;
+void measure_kept(std::span<const double> drawn, std::span<const LawParameter> parameters,
+                  LawMeasurement& measured) {
+  measured.share = parameters[1].number;
+  measured.independent = static_cast<std::uint64_t>(std::max(0.0, parameters[2].number));
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const double value = parameters[0].at(i);
-    const double tolerance = kKept * (1 + std::abs(value));
-    const bool is_value = std::isnan(value)
-                              ? std::isnan(drawn[i])
-                              : drawn[i] == value || std::abs(drawn[i] - value) <= tolerance;
     const bool is_zero = drawn[i] == 0;
-    if (!is_value && !is_zero) note_outside(measured, i, drawn[i]);
-    if (std::abs(value) <= 2 * tolerance) continue;
-    ++clear;
-    kept += is_value ? 1 : 0;
+    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor does the value 0.
+    if (!std::isfinite(value)) continue;
+    if (!is_zero && !near(drawn[i], value)) {
+      note_outside(measured, i, drawn[i]);
+    } else if (value != 0) {
+      ++measured.draws;
+      measured.kept += is_zero ? 0 : 1;
+    }
   }
-  measured.all_kept = kept == clear;
-  if (clear == 0) return measured;
-  const auto independent = static_cast<std::uint64_t>(std::max(0.0, parameters[2].number));
-  measured.judged = independent > 0 ? std::min(independent, clear) : clear;
-  measured.distance = std::abs(static_cast<double>(kept) / static_cast<double>(clear) - share);
-  const bool certain = share <= 0 || share >= 1;
-  measured.allowed = certain ? 0 : std::sqrt(kChance / static_cast<double>(measured.judged));
-  return measured;
+  measured.all_kept = measured.kept == measured.draws;
 }
 
-LawMeasurement measure_permutation(std::span<const double> drawn, const LawParameter& extent) {
-  LawMeasurement measured;
-  measured.count = drawn.size();
+void measure_permutation(std::span<const double> drawn, const LawParameter& extent,
+                         LawMeasurement& measured) {
   const auto size = static_cast<std::size_t>(std::max(0.0, extent.number));
   std::vector<bool> seen(size);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -221,11 +182,46 @@ LawMeasurement measure_permutation(std::span<const double> drawn, const LawParam
     const bool inside = x >= 0 && x < static_cast<double>(size) && x == std::floor(x);
     if (!inside || seen[static_cast<std::size_t>(x)]) {
       note_outside(measured, i, x);
-    } else {
-      seen[static_cast<std::size_t>(x)] = true;
+      continue;
     }
+    seen[static_cast<std::size_t>(x)] = true;
+    measured.in_place += x == static_cast<double>(i) ? 1 : 0;
   }
-  return measured;
+}
+
+// Rows by their checksums.
+std::vector<std::uint64_t> row_sums(std::span<const double> values, std::size_t row) {
+  std::vector<std::uint64_t> sums;
+  for (std::size_t i = 0; i + row <= values.size(); i += row) {
+    sums.push_back(checksum(std::as_bytes(values.subspan(i, row))));
+  }
+  return sums;
+}
+
+void measure_shuffled(std::span<const double> drawn, std::span<const LawParameter> parameters,
+                      LawMeasurement& measured) {
+  const auto row = static_cast<std::size_t>(std::max(1.0, parameters[1].number));
+  const std::vector<std::uint64_t> after = row_sums(drawn, row);
+  std::vector<std::uint64_t> before = row_sums(parameters[0].values, row);
+  std::uint64_t in_place = 0;
+  for (std::size_t i = 0; i < std::min(after.size(), before.size()); ++i) {
+    in_place += after[i] == before[i] ? 1 : 0;
+  }
+  std::vector<std::uint64_t> sorted = after;
+  std::sort(sorted.begin(), sorted.end());
+  std::sort(before.begin(), before.end());
+  // Of equal rows it cannot be told which one stayed.
+  const bool all_differ = std::adjacent_find(before.begin(), before.end()) == before.end();
+  measured.in_place = all_differ ? in_place : 0;
+  std::vector<std::uint64_t> foreign;
+  std::set_difference(sorted.begin(), sorted.end(), before.begin(), before.end(),
+                      std::back_inserter(foreign));
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const auto place = std::lower_bound(foreign.begin(), foreign.end(), after[i]);
+    if (place == foreign.end() || *place != after[i]) continue;
+    note_outside(measured, i * row, drawn[i * row]);
+    foreign.erase(place);
+  }
 }
 
 }  // namespace
@@ -245,62 +241,35 @@ std::size_t parameter_count(LawKind kind) {
 
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution) {
+  LawMeasurement measured;
+  measured.count = drawn.size();
   switch (kind) {
-    case LawKind::anything: {
-      LawMeasurement measured;
-      measured.count = drawn.size();
-      return measured;
-    }
+    case LawKind::anything:
+      break;
     case LawKind::kept:
-      return measure_kept(drawn, parameters);
+      measure_kept(drawn, parameters, measured);
+      break;
     case LawKind::permutation:
-      return measure_permutation(drawn, parameters[0]);
+      measure_permutation(drawn, parameters[0], measured);
+      break;
+    case LawKind::shuffled:
+      measure_shuffled(drawn, parameters, measured);
+      break;
     default:
-      return measure_spread(kind, drawn, parameters, resolution);
+      measure_spread(kind, drawn, parameters, resolution, measured);
+      break;
   }
-}
-
-bool law_holds(const LawMeasurement& measured) {
-  return measured.outside == 0 && measured.distance <= measured.allowed;
-}
-
-std::string describe(LawKind kind, const LawMeasurement& measured) {
-  std::array<char, 320> line{};
-  const std::string law(name(kind));
-  if (measured.outside > 0) {
-    std::snprintf(line.data(), line.size(),
-                  "%llu of %llu elements cannot come from the law %s; first at element %llu: %.9g",
-                  static_cast<unsigned long long>(measured.outside),
-                  static_cast<unsigned long long>(measured.count), law.c_str(),
-                  static_cast<unsigned long long>(measured.first_outside), measured.first_value);
-  } else {
-    std::snprintf(line.data(), line.size(),
-                  "%llu draws are %.4g away from the law %s; chance explains %.4g",
-                  static_cast<unsigned long long>(measured.judged), measured.distance, law.c_str(),
-                  measured.allowed);
-  }
-  return line.data();
+  return measured;
 }
 
 double resolution_of(DType dtype) {
-  switch (dtype) {
-    case DType::float16:
-      return 0x1p-10;
-    case DType::bfloat16:
-      return 0x1p-7;
-    case DType::float8_e4m3fn:
-      return 0x1p-3;
-    case DType::float8_e5m2:
-      return 0x1p-2;
-    case DType::float32:
-    case DType::complex64:
-      return 0x1p-23;
-    case DType::float64:
-    case DType::complex128:
-      return 0x1p-52;
-    default:
-      return 0;
-  }
+  return visit(dtype, []<typename T>(Type<T>) {
+    if constexpr (kIsFloat<T>) {
+      return std::ldexp(1, -Traits<T>::kMantissa);
+    } else {
+      return 0.0;
+    }
+  });
 }
 
 }  // namespace assay

@@ -4,13 +4,10 @@
 // can be checked is that each element lies where the law allows and that all together are spread as
 // the law says.
 //
-// Method. Where a law has a distribution function F, u = F(x) is uniform on [0, 1] (probability
-// integral transform; for whole numbers the randomised one, u = F(x−1) + v·P(x) with v from a
-// counter). The largest distance between the empirical distribution of u and the uniform one is
-// held against the Dvoretzky–Kiefer–Wolfowitz bound with Massart's constant,
-//   P(distance > ε) ≤ 2 exp(−2nε²),
-// which holds for every n; shares are held against Hoeffding's bound, which has the same form. Both
-// are used at 1e-10, so a right result is called wrong less than once in 10^9 cases.
+// Where a law has a distribution function F, u = F(x) is uniform on [0, 1] if the promise holds,
+// whatever the parameters of each element (probability integral transform; for whole numbers the
+// randomised one, u = F(x − 1) + v·P(x) with v from Philox, so that the same draw always gives the
+// same numbers). Of u the mean, the variance and the whole distribution are judged.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +21,7 @@
 
 namespace assay {
 
+// With the parameters in order.
 enum class LawKind : std::uint8_t {
   anything,     // uninitialised memory
   kept,         // values, share, independent: 0 or values[i], which is kept with probability share
@@ -39,6 +37,7 @@ enum class LawKind : std::uint8_t {
   gamma,        // concentration, rate
   binomial,     // trials, probability
   permutation,  // extent: 0 … extent − 1, each once
+  shuffled,     // values, row: the rows of `row` elements are those of values, in another order
 };
 
 std::optional<LawKind> find_law(std::string_view name);
@@ -55,22 +54,50 @@ struct LawParameter {
 
 struct LawMeasurement {
   std::uint64_t count = 0;
-  std::uint64_t outside = 0;  // elements that the law cannot give
+  std::uint64_t outside = 0;  // elements (of shuffled: rows) that the law cannot give
   std::uint64_t first_outside = 0;
   double first_value = 0;
-  std::uint64_t judged = 0;  // elements (or independent draws) that the spread was taken from
-  double distance = 0;       // from the law's distribution, or of the share from its promise
-  double allowed = 0;        // what chance and the dtype's rounding explain of it
-  bool all_kept = false;     // of `kept`: nothing was dropped
+
+  // Laws with a distribution function: n samples of u, at most kLawSamples of them.
+  std::uint64_t judged = 0;
+  double mean_z = 0;      // of u − 1/2, in deviations √(1/12n)
+  double variance_z = 0;  // of (u − 1/2)² − 1/12, in deviations √(1/180n)
+  double ks = 0;          // √n · sup |F_n(u) − u| (Kolmogorov and Smirnov), at 2,048 places
+  // How far u moves when a draw moves to the next values of its dtype, on average and at most:
+  // rounding may have moved it, so nothing finer is held against the draw.
+  double resolution_mean = 0;
+  double resolution_max = 0;
+
+  // kept: draws that can be told (of a value 0 they cannot), and how many were kept.
+  std::uint64_t draws = 0;
+  std::uint64_t kept = 0;
+  std::uint64_t independent = 0;  // how many of them were independent; 0: all
+  double share = 0;               // as promised
+  bool all_kept = false;          // nothing was dropped
+
+  // permutation, shuffled: elements or rows that are all different and stayed in their place.
+  std::uint64_t in_place = 0;
 };
 
+inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
+
 // `drawn` as numbers (the real parts of complex ones), `resolution` the relative spacing of its
-// dtype. There are parameter_count(kind) parameters.
+// dtype. There are parameter_count(kind) parameters, arrays being as long as `drawn`. Elements
+// whose parameters are outside the law's domain (a negative rate, NaN) are not judged. Of more than
+// kLawSamples elements all are looked at for the support, and that many, evenly spread, for u.
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution);
 
+// Whether the law may hold: nothing is outside, and no statistic is where it comes with a
+// probability of 1e-10 or less; there are at most three, so a right result is called wrong less
+// than once in 3·10^9 cases. The bounds hold for every number of draws, without a limit theorem:
+//   mean      the uniform distribution is strictly sub-Gaussian: P(|z| ≥ t) ≤ 2 exp(−t²/2)
+//   variance  Bernstein's inequality, (u − 1/2)² being at most 1/6 above its mean
+//   ks        Dvoretzky, Kiefer and Wolfowitz with Massart's constant: 2 exp(−2t²)
+//   share     the two tails of the binomial distribution itself
+//   in place  a random permutation leaves k or more with a probability of at most 1/k!
 bool law_holds(const LawMeasurement& measured);
-// What was promised and what came, in one line.
+// Why it does not hold, in one line.
 std::string describe(LawKind kind, const LawMeasurement& measured);
 
 // Relative spacing of the values of a dtype; 0 for whole numbers and bool.

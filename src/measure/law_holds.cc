@@ -1,4 +1,6 @@
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "measure/distribution.h"
 #include "measure/law.h"
@@ -6,47 +8,89 @@
 namespace assay {
 namespace {
 
-// The probability that one test may reject what holds, and ln(2 / that).
-constexpr double kAlpha = 1e-10;
-const double kLog = std::log(2 / kAlpha);
+// The probability with which one test may reject what holds, and ln(2 / that).
+constexpr double kChance = 1e-10;
+constexpr double kLog = 23.719;
+// 14! is the first factorial above 1 / kChance.
+constexpr std::uint64_t kMostInPlace = 13;
 
-bool mean_holds(const LawMeasurement& m, double n) {
-  return std::abs(m.mean_z) <= std::sqrt(2 * kLog) + m.resolution_mean * std::sqrt(12 * n);
+// A statistic and the most that chance and rounding explain of it.
+struct Held {
+  double found;
+  double allowed;
+  bool holds() const { return found <= allowed; }
+};
+
+Held mean_of(const LawMeasurement& m) {
+  const auto n = static_cast<double>(m.judged);
+  return {std::abs(m.mean_z), std::sqrt(2 * kLog) + m.resolution_mean * std::sqrt(12 * n)};
 }
 
-// Bernstein: P(|S| ≥ t) ≤ 2 exp(-t² / 2(V + bt/3)), V = n/180 and b = 1/6, solved for t = z·√V.
-bool variance_holds(const LawMeasurement& m, double n) {
+// Bernstein: P(|S| ≥ t) ≤ 2 exp(−t² / 2(V + bt/3)), V = n/180 and b = 1/6, solved for z = t/√V.
+Held variance_of(const LawMeasurement& m) {
+  const auto n = static_cast<double>(m.judged);
   const double c = std::sqrt(180 / n) / 18 * kLog;
-  const double bound = c + std::sqrt(c * c + 2 * kLog);
-  return std::abs(m.variance_z) <= bound + m.resolution_mean * std::sqrt(180 * n);
+  return {std::abs(m.variance_z),
+          c + std::sqrt(c * c + 2 * kLog) + m.resolution_mean * std::sqrt(180 * n)};
 }
 
-bool distribution_holds(const LawMeasurement& m, double n) {
-  return m.ks <= std::sqrt(kLog / 2) + m.resolution_max * std::sqrt(n);
+Held distance_of(const LawMeasurement& m) {
+  const auto n = static_cast<double>(m.judged);
+  return {m.ks, std::sqrt(kLog / 2) + m.resolution_max * std::sqrt(n)};
 }
 
 bool share_holds(const LawMeasurement& m) {
-  const double share = static_cast<double>(m.kept_count) / static_cast<double>(m.draws);
-  const double p = m.keep_probability;
-  if (!(p > 0 && p < 1)) return share == p;
-  const auto n = static_cast<double>(m.independent == 0 ? m.draws : m.independent);
-  const double kept = std::round(share * n);
-  return binomial_cumulative(kept, n, p) >= kAlpha / 2 &&
-         binomial_cumulative(n - kept, n, 1 - p) >= kAlpha / 2;
+  if (m.draws == 0) return true;
+  const double found = static_cast<double>(m.kept) / static_cast<double>(m.draws);
+  if (!(m.share > 0 && m.share < 1)) return found == m.share;
+  const std::uint64_t independent = m.independent == 0 ? m.draws : m.independent;
+  const auto n = static_cast<double>(independent < m.draws ? independent : m.draws);
+  const double kept = std::round(found * n);
+  return binomial_cumulative(kept, n, m.share) > kChance / 2 &&
+         binomial_cumulative(n - kept, n, 1 - m.share) > kChance / 2;
 }
 
-// 13! is less than 1 / kAlpha, 14! is more.
-constexpr std::uint64_t kMostInPlace = 13;
+bool spread_holds(const LawMeasurement& m) {
+  return m.judged == 0 || (mean_of(m).holds() && variance_of(m).holds() && distance_of(m).holds());
+}
+
+template <typename... Values>
+std::string line(const char* format, Values... values) {
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), format, values...);
+  return text.data();
+}
+
+unsigned long long whole(std::uint64_t number) { return number; }
 
 }  // namespace
 
-bool law_holds(const LawMeasurement& m) {
-  if (m.out_of_support > 0) return false;
-  if (m.draws > 0 && !share_holds(m)) return false;
-  if (m.places_matter && m.in_place > kMostInPlace) return false;
-  if (m.judged == 0) return true;
-  const auto n = static_cast<double>(m.judged);
-  return mean_holds(m, n) && variance_holds(m, n) && distribution_holds(m, n);
+bool law_holds(const LawMeasurement& measured) {
+  return measured.outside == 0 && share_holds(measured) && spread_holds(measured) &&
+         measured.in_place <= kMostInPlace;
+}
+
+std::string describe(LawKind kind, const LawMeasurement& m) {
+  const std::string law(name(kind));
+  if (m.outside > 0) {
+    return line("%llu of %llu elements cannot come from the law %s; first at element %llu: %.9g",
+                whole(m.outside), whole(m.count), law.c_str(), whole(m.first_outside),
+                m.first_value);
+  }
+  if (!share_holds(m)) {
+    return line("%llu of %llu draws were kept (%llu independent), %.4g of them should be",
+                whole(m.kept), whole(m.draws), whole(m.independent == 0 ? m.draws : m.independent),
+                m.share);
+  }
+  if (m.in_place > kMostInPlace) {
+    return line("%llu of %llu elements stayed in their place; chance leaves about one",
+                whole(m.in_place), whole(m.count));
+  }
+  return line(
+      "%llu draws against the law %s: mean off by %.4g deviations (chance explains %.4g), variance "
+      "by %.4g (%.4g), Kolmogorov-Smirnov %.4g (%.4g)",
+      whole(m.judged), law.c_str(), m.mean_z, mean_of(m).allowed, m.variance_z,
+      variance_of(m).allowed, m.ks, distance_of(m).allowed);
 }
 
 }  // namespace assay

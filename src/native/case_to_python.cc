@@ -54,21 +54,32 @@ Ref convert_slice(const Value& value, const PythonTypes& types) {
 
 Ref convert(const Value& value, const PythonTypes& types) {
   switch (value.kind()) {
-    case ValueKind::none: return borrowed(Py_None);
-    case ValueKind::boolean: return borrowed(value.boolean() ? Py_True : Py_False);
-    case ValueKind::integer: return Ref(PyLong_FromLongLong(value.integer()));
+    case ValueKind::none:
+      return borrowed(Py_None);
+    case ValueKind::boolean:
+      return borrowed(value.boolean() ? Py_True : Py_False);
+    case ValueKind::integer:
+      return Ref(PyLong_FromLongLong(value.integer()));
     case ValueKind::big_integer:
       return Ref(PyLong_FromString(std::string(value.text()).c_str(), nullptr, 10));
-    case ValueKind::floating: return Ref(PyFloat_FromDouble(value.floating()));
+    case ValueKind::floating:
+      return Ref(PyFloat_FromDouble(value.floating()));
     case ValueKind::complex:
       return Ref(PyComplex_FromDoubles(value.complex().real(), value.complex().imag()));
-    case ValueKind::string: return to_python(value.text());
-    case ValueKind::ellipsis: return borrowed(Py_Ellipsis);
-    case ValueKind::tensor: return convert_tensor(value, types);
-    case ValueKind::dtype: return convert_dtype(value, types);
-    case ValueKind::list: return convert_list(value, types);
-    case ValueKind::tuple: return convert_tuple(value, types);
-    case ValueKind::slice: return convert_slice(value, types);
+    case ValueKind::string:
+      return to_python(value.text());
+    case ValueKind::ellipsis:
+      return borrowed(Py_Ellipsis);
+    case ValueKind::tensor:
+      return convert_tensor(value, types);
+    case ValueKind::dtype:
+      return convert_dtype(value, types);
+    case ValueKind::list:
+      return convert_list(value, types);
+    case ValueKind::tuple:
+      return convert_tuple(value, types);
+    case ValueKind::slice:
+      return convert_slice(value, types);
   }
   return nullptr;
 }

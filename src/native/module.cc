@@ -1,12 +1,11 @@
-// The Python module assay_native: a lane's channel, its values, its replies. See python/assay/lane.py
-// for who calls it. One binary for every CPython from 3.10 on (limited API); everything it needs is
-// linked in and hidden, because it lives among other people's symbols.
+// The Python module assay_native: a lane's channel, its values, its replies. See
+// python/assay/lane.py for who calls it. One binary for every CPython from 3.10 on (limited API);
+// everything it needs is linked in and hidden, because it lives among other people's symbols.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#include <fcntl.h>
 
 #include <array>
 #include <cstdio>
@@ -54,7 +53,8 @@ std::int64_t resident_kb() {
 }
 
 std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
-  return {reinterpret_cast<std::byte*>(pointer), bytes};
+  // Frameworks give their addresses as whole numbers.
+  return {reinterpret_cast<std::byte*>(pointer), bytes};  // NOLINT(performance-no-int-to-ptr)
 }
 
 PyObject* none() { return Py_NewRef(Py_None); }
@@ -99,13 +99,12 @@ PyObject* next_job(PyObject* module, PyObject*) {
   const Ref api = to_python(state.parsed.api());
   if (!call.args || !call.kwargs || !api) return nullptr;
   const wire::Setting& setting = *state.job.setting;
-  return Py_BuildValue("OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
-                       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
-                       setting.backward() ? Py_True : Py_False,
-                       setting.reference() ? Py_True : Py_False,
-                       setting.known_only() ? Py_True : Py_False,
-                       // Frameworks take seeds of 63 bits.
-                       static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
+  return Py_BuildValue(
+      "OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
+      static_cast<Py_ssize_t>(state.parsed.tensor_count()), setting.backward() ? Py_True : Py_False,
+      setting.reference() ? Py_True : Py_False, setting.known_only() ? Py_True : Py_False,
+      // Frameworks take seeds of 63 bits.
+      static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
 }
 
 struct Target {
@@ -130,7 +129,8 @@ void record_filling(ModuleState& state, const Target& target, const FillRule& ru
   }
 }
 
-// fill(tensor, pointer, count, dtype[, kind, low, high, extent]): by rule, or by the dtype's default.
+// fill(tensor, pointer, count, dtype[, kind, low, high, extent]): by rule, or by the dtype's
+// default.
 PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   Target target;
   int kind = -1;
@@ -141,6 +141,7 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
+  if (kind > static_cast<int>(FillKind::constant)) return raise(Error{"fill: no such kind"});
   rule.kind = static_cast<FillKind>(kind);
   rule.extent = extent;
   if (kind < 0) rule = default_rule(target.type());
@@ -198,7 +199,9 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"hand_over: bad dtype or count"});
-  const auto offset = state_of(module).channel->hand_over(target.memory());
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  const auto offset = state.channel->hand_over(target.memory());
   if (!offset) return raise(offset.error());
   return PyLong_FromUnsignedLongLong(*offset);
 }
@@ -217,6 +220,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
   parts.index = state.job.index;
   parts.status = static_cast<wire::Status>(status);
   parts.phase = {phase, static_cast<std::size_t>(phase_size)};
@@ -233,7 +237,8 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
 }
 
 int execute(PyObject* module) {
-  *static_cast<ModuleState**>(PyModule_GetState(module)) = std::make_unique<ModuleState>().release();
+  *static_cast<ModuleState**>(PyModule_GetState(module)) =
+      std::make_unique<ModuleState>().release();
   return 0;
 }
 

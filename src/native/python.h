@@ -1,6 +1,7 @@
 #pragma once
 
-// The little of CPython's limited API (3.10) that the lane's module needs, with ownership made plain.
+// The little of CPython's limited API (3.10) that the lane's module needs, with ownership made
+// plain.
 
 #define Py_LIMITED_API 0x030A0000
 #define PY_SSIZE_T_CLEAN

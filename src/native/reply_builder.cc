@@ -57,12 +57,16 @@ struct Scalar {
 Scalar read_scalar(wire::LeafKind leaf_kind, PyObject* object) {
   Scalar scalar;
   switch (leaf_kind) {
-    case wire::LeafKind::floating: scalar.number = PyFloat_AsDouble(object); break;
+    case wire::LeafKind::floating:
+      scalar.number = PyFloat_AsDouble(object);
+      break;
     case wire::LeafKind::complex:
       scalar.number = PyComplex_RealAsDouble(object);
       scalar.imaginary = PyComplex_ImagAsDouble(object);
       break;
-    case wire::LeafKind::boolean: scalar.integer = object == Py_True ? 1 : 0; break;
+    case wire::LeafKind::boolean:
+      scalar.integer = object == Py_True ? 1 : 0;
+      break;
     default:
       if (object != Py_None) scalar.text = text_of(object);
   }

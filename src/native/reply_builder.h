@@ -25,8 +25,8 @@ struct ReplyParts {
   wire::Status status = wire::Status::ok;
   std::string_view phase;
   std::string_view error;
-  PyObject* outputs = nullptr;      // sequence of assay.lane.Leaf
-  PyObject* gradients = nullptr;    // likewise
+  PyObject* outputs = nullptr;    // sequence of assay.lane.Leaf
+  PyObject* gradients = nullptr;  // likewise
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
   std::span<const Filling> inputs;

@@ -49,11 +49,20 @@ std::string escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     switch (c) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += c;
     }
   }
   return safe;
@@ -72,7 +81,8 @@ std::string outcome_rows(const RunReport& report) {
 
 std::string api_rows(const RunReport& report) {
   std::string rows;
-  for (const auto& [api, counts] : report.by_api) {
+  for (const auto& [api, of_api] : report.by_api) {
+    const OutcomeCounts& counts = of_api.outcomes;
     std::string outcomes;
     std::uint64_t total = 0;
     for (const OutcomeInfo& outcome : kOutcomes) {
@@ -82,8 +92,8 @@ std::string api_rows(const RunReport& report) {
       outcomes += fmt::format("{}<span{}>{} {}</span>", outcomes.empty() ? "" : ", ",
                               outcome.failed ? " class=failed" : "", count, outcome.name);
     }
-    rows += fmt::format("<tr><td><code>{}</code><td class=n>{}<td>{}\n", escaped(api), total,
-                        outcomes);
+    rows +=
+        fmt::format("<tr><td><code>{}</code><td class=n>{}<td>{}\n", escaped(api), total, outcomes);
   }
   return rows;
 }
@@ -112,9 +122,10 @@ Status write_html_report(RunStore& store, const std::filesystem::path& file) {
   std::string page(kHead);
   page += fmt::format("<h1>assay: {} cases</h1><p class=soft>{}</p>\n<table>{}</table>\n",
                       report.cases, facts, outcome_rows(report));
-  page += "<h2>Cases to look at</h2><p><select id=pick><option value=''>all outcomes</option>"
-          "</select><input id=find placeholder='part of a name or message'>"
-          "<span id=count class=soft></span></p>\n";
+  page +=
+      "<h2>Cases to look at</h2><p><select id=pick><option value=''>all outcomes</option>"
+      "</select><input id=find placeholder='part of a name or message'>"
+      "<span id=count class=soft></span></p>\n";
   std::uint64_t shown = 0;
   ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
     const bool worth = info(finished.verdict.outcome).failed || finished.verdict.flags != 0;
@@ -123,9 +134,10 @@ Status write_html_report(RunStore& store, const std::filesystem::path& file) {
   }));
   ASSAY_CHECK(store.each_invalid([&](const InvalidLine& line) -> Status {
     if (shown++ < kShownCases) {
-      page += fmt::format("<article data-outcome=invalid><span class=failed>invalid</span> "
-                          "<span class=soft>{}</span><br><code>{}</code><br>{}</article>\n",
-                          escaped(line.where), escaped(line.text), escaped(line.message));
+      page += fmt::format(
+          "<article data-outcome=invalid><span class=failed>invalid</span> "
+          "<span class=soft>{}</span><br><code>{}</code><br>{}</article>\n",
+          escaped(line.where), escaped(line.text), escaped(line.message));
     }
     return {};
   }));

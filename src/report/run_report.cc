@@ -5,10 +5,29 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
 namespace assay {
 namespace {
 
 constexpr int kJsonVersion = 1;
+
+// The stages that lanes report, in their order; see durations() in python/assay/lane.py.
+constexpr std::array<const char*, 4> kStages = {"build", "forward", "copy", "backward"};
+
+double add_seconds(const wire::LaneRecord* lane, RunReport& report) {
+  double sum = 0;
+  if (lane == nullptr || lane->name() == nullptr || lane->nanoseconds() == nullptr) return sum;
+  std::map<std::string, double>& stages = report.seconds[lane->name()->str()];
+  const std::size_t count = std::min<std::size_t>(kStages.size(), lane->nanoseconds()->size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t spent = lane->nanoseconds()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    stages[kStages[i]] += static_cast<double>(spent) / 1e9;
+    sum += static_cast<double>(spent) / 1e9;
+  }
+  return sum;
+}
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
@@ -44,11 +63,15 @@ Result<RunReport> load_report(RunStore& store) {
     ++report.outcomes[outcome];
     const std::string_view api = api_of(finished.text);
     auto found = report.by_api.find(api);
-    if (found == report.by_api.end()) found = report.by_api.emplace(api, OutcomeCounts{}).first;
-    ++found->second[outcome];
+    if (found == report.by_api.end()) found = report.by_api.emplace(api, ApiReport{}).first;
+    ++found->second.outcomes[outcome];
     ++report.cases;
     report.flaky += (finished.verdict.flags & kFlaky) != 0 ? 1 : 0;
     report.contaminated += (finished.verdict.flags & kContaminated) != 0 ? 1 : 0;
+    if (const auto record = wire::open<wire::Record>(finished.record)) {
+      found->second.seconds += add_seconds((*record)->test(), report);
+      found->second.seconds += add_seconds((*record)->reference(), report);
+    }
     report.leaked += (finished.verdict.flags & kLeaked) != 0 ? 1 : 0;
     return {};
   }));
@@ -82,8 +105,8 @@ std::string rerun_command(std::string_view case_text,
     const auto found = properties.find(key);
     return found == properties.end() ? std::string(otherwise) : found->second;
   };
-  std::string command = fmt::format("assay api --api_config='{}' --{}=True", quoted,
-                                    property("mode", "accuracy"));
+  std::string command =
+      fmt::format("assay api --api_config='{}' --{}=True", quoted, property("mode", "accuracy"));
   if (const std::string seed = property("seed", "0"); seed != "0") {
     command += " --random_seed=" + seed;
   }
@@ -109,20 +132,22 @@ std::string outcome_table(const RunReport& report) {
 }
 
 std::string api_table(const RunReport& report) {
-  std::vector<std::pair<std::string_view, OutcomeCounts>> rows(report.by_api.begin(),
-                                                               report.by_api.end());
+  std::vector<std::pair<std::string_view, ApiReport>> rows(report.by_api.begin(),
+                                                           report.by_api.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return failures(a.second) > failures(b.second);
+    return failures(a.second.outcomes) > failures(b.second.outcomes);
   });
-  std::string table = fmt::format("{:<56} {:>8}  outcomes\n", "API", "cases");
-  for (const auto& [api, counts] : rows) {
+  std::string table = fmt::format("{:<56} {:>8} {:>9}  outcomes\n", "API", "cases", "seconds");
+  for (const auto& [api, of_api] : rows) {
+    const OutcomeCounts& counts = of_api.outcomes;
     std::string outcomes;
     for (const OutcomeInfo& outcome : kOutcomes) {
       if (const std::uint64_t count = counts[index_of(outcome.outcome)]; count > 0) {
         outcomes += fmt::format("{}{} {}", outcomes.empty() ? "" : ", ", count, outcome.name);
       }
     }
-    table += fmt::format("{:<56} {:>8}  {}\n", api, total(counts), outcomes);
+    table +=
+        fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", api, total(counts), of_api.seconds, outcomes);
   }
   return table;
 }
@@ -136,8 +161,12 @@ std::string json_report(const RunReport& report) {
       {"flags",
        {{"flaky", report.flaky}, {"contaminated", report.contaminated}, {"leaked", report.leaked}}},
       {"properties", report.properties},
+      {"seconds", report.seconds},
   };
-  for (const auto& [api, counts] : report.by_api) object["apis"][api] = outcomes_json(counts);
+  for (const auto& [api, of_api] : report.by_api) {
+    object["apis"][api] = {{"outcomes", outcomes_json(of_api.outcomes)},
+                           {"seconds", of_api.seconds}};
+  }
   return object.dump(2) + "\n";
 }
 

@@ -52,8 +52,8 @@ Status export_text_logs(RunStore& store, const std::filesystem::path& folder) {
   }));
   ASSAY_CHECK(store.each_invalid([&](const InvalidLine& line) -> Status {
     files[info(Outcome::invalid).log] += line.text + "\n";
-    files[kInOrder] += fmt::format("{} [invalid] {}\n  message: {}\n", line.where, line.text,
-                                   line.message);
+    files[kInOrder] +=
+        fmt::format("{} [invalid] {}\n  message: {}\n", line.where, line.text, line.message);
     return {};
   }));
   for (const auto& [file, text] : files) {

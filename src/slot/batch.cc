@@ -67,6 +67,7 @@ Status BatchRun::start(std::size_t seat) {
   }
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
+  lane_jobs.reserve(state.sent.size());
   for (const std::size_t job : state.sent) {
     lane_jobs.push_back(
         wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));

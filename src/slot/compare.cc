@@ -31,8 +31,7 @@ Offset<wire::Side> build_side(FlatBufferBuilder& builder, const wire::Leaf* leaf
   return wire::CreateSide(builder, leaf->dtype(), shape, leaf->kind(), text, false);
 }
 
-Offset<wire::Offender> build_offender(FlatBufferBuilder& builder,
-                                      const Offender& offender) {
+Offset<wire::Offender> build_offender(FlatBufferBuilder& builder, const Offender& offender) {
   if (!offender) return 0;
   return wire::CreateOffender(builder, offender.index, offender.left[0], offender.left[1],
                               offender.right[0], offender.right[1]);
@@ -44,8 +43,8 @@ Offset<wire::Measurement> build_measurement(FlatBufferBuilder& builder, const Me
   const auto needed = builder.CreateVector(m.atol_needed.data(), m.atol_needed.size());
   const auto ulps = builder.CreateVector(m.ulp_histogram.data(), m.ulp_histogram.size());
   return wire::CreateMeasurement(builder, m.count, m.bit_equal, m.beyond, m.max_abs, m.max_rel,
-                                 needed, ulps, m.nan_left_only, m.nan_right_only, m.both_nan, m.inf_disagree,
-                                 first, worst);
+                                 needed, ulps, m.nan_left_only, m.nan_right_only, m.both_nan,
+                                 m.inf_disagree, first, worst);
 }
 
 bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
@@ -54,8 +53,8 @@ bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// Measures two tensors of one shape as their equality wants them seen; in float64 where their dtypes
-// differ.
+// Measures two tensors of one shape as their equality wants them seen; in float64 where their
+// dtypes differ.
 Result<Measurement> measure_tensors(const wire::Leaf& left, const wire::Arena& left_arena,
                                     const wire::Leaf& right, const wire::Arena& right_arena,
                                     Tolerance tolerance) {
@@ -106,8 +105,10 @@ bool equal_scalars(const wire::Leaf& left, const wire::Leaf& right, Tolerance to
     case wire::LeafKind::floating:
     case wire::LeafKind::complex:
       return close(left.number(), right.number()) && close(left.imaginary(), right.imaginary());
-    case wire::LeafKind::boolean: return left.integer() == right.integer();
-    default: return view(left.text()) == view(right.text());
+    case wire::LeafKind::boolean:
+      return left.integer() == right.integer();
+    default:
+      return view(left.text()) == view(right.text());
   }
 }
 
@@ -149,16 +150,18 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
     if (same_shape(*pair.left, *pair.right)) {
-      ASSAY_TRY(law, measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena, role));
+      ASSAY_TRY(law,
+                measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena, role));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
     if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {
-      ASSAY_TRY(const Measurement measured, measure_tensors(*pair.left, *left.arena, *pair.right,
-                                                            *right.arena, tolerance));
+      ASSAY_TRY(const Measurement measured,
+                measure_tensors(*pair.left, *left.arena, *pair.right, *right.arena, tolerance));
       measurement = build_measurement(builder, measured);
     }
   } else if (role == ResultRole::gradient) {
-    for (const auto& [leaf, arena] : {std::pair{pair.left, left.arena}, {pair.right, right.arena}}) {
+    for (const auto& [leaf, arena] :
+         {std::pair{pair.left, left.arena}, {pair.right, right.arena}}) {
       if (leaf == nullptr) continue;
       ASSAY_TRY(const bool zero, all_zero(*leaf, *arena));
       scalar_equal = scalar_equal && zero;
@@ -182,8 +185,7 @@ Result<Comparisons> compare(FlatBufferBuilder& builder, const Results& left, con
                             ResultRole role, Tolerance tolerance) {
   Comparisons comparisons;
   for (const Pairing& pair : pair_leaves(left, right)) {
-    ASSAY_TRY(const auto comparison,
-              compare_pair(builder, pair, left, right, role, tolerance));
+    ASSAY_TRY(const auto comparison, compare_pair(builder, pair, left, right, role, tolerance));
     comparisons.push_back(comparison);
   }
   return comparisons;

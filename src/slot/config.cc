@@ -31,9 +31,9 @@ LaneSetup lane_from(const json& object) {
 }  // namespace
 
 std::string SlotConfig::to_json() const {
-  json object = {{"v", 1},           {"index", index},           {"test", lane_json(test)},
-                 {"seed", seed},     {"backward", backward},     {"known_only", known_only},
-                 {"atol", atol},     {"rtol", rtol},             {"log_dir", log_dir}};
+  json object = {{"v", 1},       {"index", index},       {"test", lane_json(test)},
+                 {"seed", seed}, {"backward", backward}, {"known_only", known_only},
+                 {"atol", atol}, {"rtol", rtol},         {"log_dir", log_dir}};
   if (reference) object["reference"] = lane_json(*reference);
   return object.dump();
 }

@@ -31,8 +31,9 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
 }  // namespace
 
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
-    flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn, const wire::Arena& drawn_arena,
-    const wire::Leaf& law, const wire::Arena& law_arena, ResultRole role) {
+    flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
+    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena,
+    ResultRole role) {
   const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
   const auto kind = find_law(law_name);
   const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
@@ -42,7 +43,8 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
   ASSAY_TRY(const TensorBytes tensor, tensor_bytes(drawn, drawn_arena));
   std::vector<LawParameter> parameters;
   for (std::size_t i = 0; i < given; ++i) {
-    const wire::Parameter* parameter = law.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const wire::Parameter* parameter =
+        law.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
     ASSAY_TRY(LawParameter read, read_parameter(*parameter, law_arena, tensor.count()));
     parameters.push_back(std::move(read));
   }

@@ -9,7 +9,8 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 template <typename T>
-Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder, const flatbuffers::Vector<T>* from) {
+Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder,
+                                    const flatbuffers::Vector<T>* from) {
   if (from == nullptr) return 0;
   return builder.CreateVector(from->data(), from->size());
 }
@@ -43,8 +44,8 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::stri
   const auto error = copy(builder, reply.error());
   const auto inputs = copy_fillings(builder, reply.inputs());
   const auto times = copy(builder, reply.nanoseconds());
-  return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times, 0,
-                                reply.resident_kb(), reply.grown_kb());
+  return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
+                                0, reply.resident_kb(), reply.grown_kb());
 }
 
 // Whether results came: also from a case that only could not be differentiated.
@@ -79,15 +80,15 @@ Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bo
       if (gradients_compared) {
         const Results left_gradients{test.reply->gradients(), test.arena.get()};
         const Results right_gradients{reference.reply->gradients(), reference.arena.get()};
-        ASSAY_TRY(gradients, compare(builder, left_gradients, right_gradients,
-                                     ResultRole::gradient, tolerance));
+        ASSAY_TRY(gradients, compare(builder, left_gradients, right_gradients, ResultRole::gradient,
+                                     tolerance));
       }
     }
   }
   const auto output_vector = builder.CreateVector(outputs);
   const auto gradient_vector = builder.CreateVector(gradients);
-  builder.Finish(wire::CreateRecord(builder, wire::kVersion, job.id, job.attempt, fresh, test_offset,
-                                    reference_offset, output_vector, gradient_vector,
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, job.id, job.attempt, fresh,
+                                    test_offset, reference_offset, output_vector, gradient_vector,
                                     gradients_compared, config.atol, config.rtol, config.index));
   const auto bytes = wire::bytes_of(builder);
   return wire::Bytes(bytes.begin(), bytes.end());

@@ -1,6 +1,7 @@
 #pragma once
 
-// The record of one case: how it ended in each lane and, where it ended in results, how they differ.
+// The record of one case: how it ended in each lane and, where it ended in results, how they
+// differ.
 
 #include <vector>
 

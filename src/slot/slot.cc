@@ -20,7 +20,7 @@ constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 // More than this stays with an arena only until its batch is over.
-constexpr std::uint64_t kArenaKeep = std::uint64_t{256} << 20;
+constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 
 std::filesystem::path lane_log(const SlotConfig& config, const LaneSetup& setup) {
   const char* role = setup.reference ? "reference" : "lane";
@@ -106,8 +106,7 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
     return seat.lane && seat.lane->cases_run() > 0;
   });
   BatchRun run(config_, seats_, batch, [&](std::size_t job, std::vector<Ending>& endings) {
-    const Status status = record(batch[job], std::exchange(fresh, false), endings);
-    return status;
+    return record(batch[job], std::exchange(fresh, false), endings);
   });
   ASSAY_CHECK(run.run());
   recycle();
@@ -131,8 +130,8 @@ Status Slot::send_results() {
     records.push_back(wire::CreateRecordBytes(builder, builder.CreateVector(bytes)));
   }
   const auto results = wire::CreateResults(builder, builder.CreateVector(records));
-  builder.Finish(wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results,
-                                      results.Union()));
+  builder.Finish(
+      wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results, results.Union()));
   results_.clear();
   return wire::send_frame(supervisor_.get(), wire::bytes_of(builder));
 }

@@ -91,11 +91,16 @@ void sort_values(ComplexValues& values) {
 
 std::string scalar_text(const wire::Leaf& leaf) {
   switch (leaf.kind()) {
-    case wire::LeafKind::tensor: return {};
-    case wire::LeafKind::floating: return fmt::format("{}", leaf.number());
-    case wire::LeafKind::complex: return fmt::format("{}{:+}j", leaf.number(), leaf.imaginary());
-    case wire::LeafKind::boolean: return leaf.integer() != 0 ? "True" : "False";
-    default: return leaf.text() == nullptr ? std::string() : leaf.text()->str();
+    case wire::LeafKind::tensor:
+      return {};
+    case wire::LeafKind::floating:
+      return fmt::format("{}", leaf.number());
+    case wire::LeafKind::complex:
+      return fmt::format("{}{:+}j", leaf.number(), leaf.imaginary());
+    case wire::LeafKind::boolean:
+      return leaf.integer() != 0 ? "True" : "False";
+    default:
+      return leaf.text() == nullptr ? std::string() : leaf.text()->str();
   }
 }
 

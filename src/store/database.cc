@@ -11,8 +11,9 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
   if ((code & 0xff) == SQLITE_BUSY) {
     message = "the run's database is in use by another process; wait for it to end, or stop it";
   } else if ((code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE) {
-    message = "the disk is full: the run's database cannot grow; free some space and start again "
-              "(nothing recorded is lost)";
+    message =
+        "the disk is full: the run's database cannot grow; free some space and start again "
+        "(nothing recorded is lost)";
   }
   return fail(std::move(message));
 }
@@ -88,7 +89,8 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
   if (mode != OpenMode::read_only) {
     ASSAY_CHECK(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"));
   }
-  ASSAY_CHECK(database.execute("PRAGMA user_version;"));  // fails now if it is no database, or locked
+  ASSAY_CHECK(
+      database.execute("PRAGMA user_version;"));  // fails now if it is no database, or locked
   return database;
 }
 

@@ -48,13 +48,14 @@ Status check_identity(Database& database, const std::filesystem::path& file, Ope
     }
   }
   if (found != kApplicationId) {
-    return usage_error(fmt::format("{} is not a run of assay; choose another --log_dir",
-                                   file.string()));
+    return usage_error(
+        fmt::format("{} is not a run of assay; choose another --log_dir", file.string()));
   }
   if (version > kSchemaVersion) {
-    return usage_error(fmt::format("{} was written by a newer assay (store version {}, this one "
-                                   "knows {}); use that one, or another --log_dir",
-                                   file.string(), version, kSchemaVersion));
+    return usage_error(
+        fmt::format("{} was written by a newer assay (store version {}, this one "
+                    "knows {}); use that one, or another --log_dir",
+                    file.string(), version, kSchemaVersion));
   }
   return {};
 }
@@ -219,8 +220,8 @@ Status RunStore::each_invalid(const std::function<Status(const InvalidLine&)>& v
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
-    ASSAY_CHECK(visit({std::string(rows.text(0)), std::string(rows.text(1)),
-                       std::string(rows.text(2))}));
+    ASSAY_CHECK(
+        visit({std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}));
   }
 }
 

@@ -33,7 +33,7 @@ struct FinishedCase {
   std::string_view text;  // canonical; only read
   Verdict verdict;
   std::uint32_t attempts = 1;
-  std::int64_t finished_ms = 0;  // since 1970
+  std::int64_t finished_ms = 0;          // since 1970
   std::span<const std::uint8_t> record;  // wire::Record; empty for lines that never ran
 };
 

@@ -132,8 +132,8 @@ bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference
 std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
   std::string joined;
   for (std::size_t i = 0; shape != nullptr && i < shape->size(); ++i) {
-    joined += fmt::format("{}{}", i == 0 ? "" : ", ",
-                          shape->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    joined +=
+        fmt::format("{}{}", i == 0 ? "" : ", ", shape->Get(static_cast<flatbuffers::uoffset_t>(i)));
   }
   return "[" + joined + "]";
 }
@@ -163,8 +163,8 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
   return whole && policy.exact_integers;
 }
 
-void judge_values(const wire::Comparison& comparison, const Policy& policy, const wire::Record& record,
-                  Mode mode, Finding& finding) {
+void judge_values(const wire::Comparison& comparison, const Policy& policy,
+                  const wire::Record& record, Mode mode, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
@@ -182,10 +182,11 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy, cons
                         worst->left(), worst->right());
   }
   const bool same_wanted = mode == Mode::stable || (strict.atol == 0 && strict.rtol == 0);
-  finding.add(kValue, fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
-                                  same_wanted ? measured->count() - measured->bit_equal()
-                                              : measured->beyond(),
-                                  measured->count(), measured->max_abs(), measured->max_rel(), where));
+  finding.add(
+      kValue,
+      fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
+                  same_wanted ? measured->count() - measured->bit_equal() : measured->beyond(),
+                  measured->count(), measured->max_abs(), measured->max_rel(), where));
 }
 
 Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
@@ -255,15 +256,16 @@ Verdict judge_lanes_and_results(const wire::Record& record, const Policy& policy
   const wire::LaneRecord& test = *record.test();
   const wire::LaneRecord* reference = record.reference();
   Verdict verdict;
-  const bool comparable = mode != Mode::alone && reference != nullptr && has_outputs(test) &&
-                          has_outputs(*reference);
+  const bool comparable =
+      mode != Mode::alone && reference != nullptr && has_outputs(test) && has_outputs(*reference);
   if (!comparable) {
     (void)decided_by_lanes(test, reference, verdict);
     return verdict;
   }
   if (!same_inputs(test, *reference)) {
     verdict.outcome = Outcome::invalid;
-    verdict.message = "the lanes did not have the same inputs; its value rule is not a pure function";
+    verdict.message =
+        "the lanes did not have the same inputs; its value rule is not a pure function";
     return verdict;
   }
   judge_results(record.outputs(), false, policy, record, mode, verdict);

@@ -17,8 +17,8 @@ Result<Policies> Policies::parse(std::string_view toml, std::string_view where,
   const toml::parse_result parsed = toml::parse(toml, where);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return usage_error(fmt::format("{}:{}: {}", where, error.source().begin.line,
-                                   error.description()));
+    return usage_error(
+        fmt::format("{}:{}: {}", where, error.source().begin.line, error.description()));
   }
   if (parsed.table()["version"].value_or<std::int64_t>(0) != kVersion) {
     return usage_error(fmt::format("{}: version = {} is wanted", where, kVersion));

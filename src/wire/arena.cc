@@ -28,7 +28,8 @@ bool Arena::holds(std::uint64_t offset, std::uint64_t bytes) const {
 }
 
 Result<std::uint64_t> Arena::reserve(std::uint64_t bytes) {
-  if (bytes > kArenaBytes - used_ - kArenaAlignment) return fail("the results do not fit the arena");
+  if (bytes > kArenaBytes - used_ - kArenaAlignment)
+    return fail("the results do not fit the arena");
   const std::uint64_t offset = used_;
   used_ += (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
   return offset;

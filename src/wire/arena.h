@@ -17,7 +17,8 @@
 namespace assay::wire {
 
 inline constexpr std::uint32_t kIdle = 0xffff'ffff;
-inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1} << 38;  // of address space, not memory
+inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1}
+                                             << 38;  // of address space, not memory
 inline constexpr std::uint64_t kArenaAlignment = 64;
 
 struct ArenaHeader {

@@ -14,7 +14,8 @@ constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 Result<std::size_t> checked_length(const std::uint8_t* bytes) {
   std::uint32_t length = 0;
   std::memcpy(&length, bytes, kLengthBytes);
-  if (length > kMaxFrame) return fail("a message of " + std::to_string(length) + " bytes is too long");
+  if (length > kMaxFrame)
+    return fail("a message of " + std::to_string(length) + " bytes is too long");
   return length;
 }
 

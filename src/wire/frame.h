@@ -46,8 +46,9 @@ Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
   if (root->version() != kVersion) {
-    return fail("a message has version " + std::to_string(root->version()) + ", this assay speaks " +
-                std::to_string(kVersion) + "; use one build of assay for all its processes");
+    return fail("a message has version " + std::to_string(root->version()) +
+                ", this assay speaks " + std::to_string(kVersion) +
+                "; use one build of assay for all its processes");
   }
   return root;
 }

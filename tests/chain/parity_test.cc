@@ -344,7 +344,8 @@ TEST(OtherKinds, ArePlannedWithTheToolThatTheyNeed) {
   const Plan quant = long_plan(tipc, "rec_ptq_infer_python.txt", "whole_infer");
   EXPECT_EQ(quant.stages.front().argv.back(),
             "Global.save_inference_dir=./inference/ch_PP-OCRv3_rec_infer/_klquant");
-  EXPECT_EQ(quant.stages.size(), 1U + 2U);  // int8 on the CPU with 2 batches; no TensorRT
+  // int8 with 2 batches on the CPU and, as this kind's bash does, on the GPU without TensorRT too.
+  EXPECT_EQ(quant.stages.size(), 1U + 2U + 2U);
   const auto configs = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small";
   const Plan phone = plan_of(slurp(configs / "lite_arm_cpu_cpp.txt"), "lite_infer");
   EXPECT_EQ(phone.stages.front().needs_program, "adb");

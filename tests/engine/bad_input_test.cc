@@ -38,16 +38,23 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadCase{"nothing_to_run", {}, 2, "nothing to run"},
         BadCase{"unknown_flag", {"--acuracy=True"}, 2, "--acuracy"},
-        BadCase{"two_modes", {"--api_config=" + kEcho, "--accuracy=True", "--paddle_only=True"}, 2, "choose one"},
+        BadCase{"two_modes",
+                {"--api_config=" + kEcho, "--accuracy=True", "--paddle_only=True"},
+                2,
+                "choose one"},
         BadCase{"no_boolean", {"--api_config=" + kEcho, "--accuracy=perhaps"}, 2, "True or False"},
         BadCase{"later", {"--api_config=" + kEcho, "--paddle_cinn=True"}, 2, "not in this version"},
         BadCase{"amp", {"--api_config=" + kEcho, "--test_amp=True"}, 2, "not in this version"},
         BadCase{"negative_atol", {"--api_config=" + kEcho, "--atol=-1"}, 2, "--atol"},
         BadCase{"nan_rtol", {"--api_config=" + kEcho, "--rtol=nan"}, 2, "--rtol"},
-        BadCase{"no_workers", {"--api_config=" + kEcho, "--num_workers_per_gpu=0"}, 2, "at least 1"},
+        BadCase{
+            "no_workers", {"--api_config=" + kEcho, "--num_workers_per_gpu=0"}, 2, "at least 1"},
         BadCase{"missing_file", {"--api_config_file=nowhere.txt"}, 2, "nowhere.txt"},
         BadCase{"no_such_outcome", {"--retest=nonsense"}, 2, "no outcome is called nonsense"},
-        BadCase{"missing_interpreter", {"--api_config=" + kEcho, "--paddle_python=/nowhere/python"}, 3, "/nowhere/python"},
+        BadCase{"missing_interpreter",
+                {"--api_config=" + kEcho, "--paddle_python=/nowhere/python"},
+                3,
+                "/nowhere/python"},
         BadCase{"import_fails", {"--api_config=" + kEcho, "--settings=/dev/null"}, 2, "version"}),
     [](const auto& of) { return of.param.name; });
 
@@ -55,18 +62,19 @@ TEST(BadFiles, EmptyAndBinaryOnesAreUsageErrors) {
   Cli cli;
   const std::string empty = cli.write_cases({});
   std::ofstream(cli.folder() / "binary.txt") << std::string("\0\1\2paddle.abs", 13);
-  EXPECT_EQ(cli.call_api({"--api_config_file=" + (cli.folder() / "binary.txt").string()}).status.code, 2);
+  EXPECT_EQ(
+      cli.call_api({"--api_config_file=" + (cli.folder() / "binary.txt").string()}).status.code, 2);
   const CliResult result = cli.call_api({"--api_config_file=" + empty});
   EXPECT_EQ(result.status.code, 2) << result.output;
 }
 
 TEST(BadFiles, NothingInACaseIsEverEvaluated) {
   Cli cli;
-  const std::string cases = cli.write_cases({
-      R"(paddle.add(__import__("os").system("touch pwned")))", std::string(10 << 20, 'x'),
-      "paddle.abs(" + std::string(100'000, '['), R"(paddle.abs(Tensor([-1], "float32")))",
-      R"(paddle.abs(Tensor([99999999999999999999], "float32")))",
-      R"(paddle.abs(Tensor([1.5], "float32")))", R"(paddle.abs(Tensor([1], "float33")))", kEcho});
+  const std::string cases = cli.write_cases(
+      {R"(paddle.add(__import__("os").system("touch pwned")))", std::string(10 << 20, 'x'),
+       "paddle.abs(" + std::string(100'000, '['), R"(paddle.abs(Tensor([-1], "float32")))",
+       R"(paddle.abs(Tensor([99999999999999999999], "float32")))",
+       R"(paddle.abs(Tensor([1.5], "float32")))", R"(paddle.abs(Tensor([1], "float33")))", kEcho});
   const CliResult result = cli.call_api({"--api_config_file=" + cases});
   EXPECT_EQ(result.status.code, 1) << result.output;
   EXPECT_FALSE(std::filesystem::exists(cli.folder() / "pwned"));
@@ -129,7 +137,8 @@ TEST(BadFolders, AFullDiskEndsTheRunAndKeepsWhatIsThere) {
   EXPECT_EQ(result.status.code, 3) << result.output;
   EXPECT_THAT(result.output, HasSubstr("disk is full"));
   ASSERT_EQ(::mount("assay", cli.run().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
-  EXPECT_EQ(cli.call_api({"--api_config_file=" + (cli.folder() / "cases.txt").string()}).status.code, 0);
+  EXPECT_EQ(
+      cli.call_api({"--api_config_file=" + (cli.folder() / "cases.txt").string()}).status.code, 0);
   EXPECT_EQ(cli.outcomes().size(), lines.size());
   ::umount2(cli.run().c_str(), MNT_DETACH);
 }

@@ -26,13 +26,16 @@ class Cli {
   std::filesystem::path run() const { return folder_ / "run"; }
 
   // A corpus file in the folder with these lines.
-  std::string write_cases(const std::vector<std::string>& lines, const std::string& name = "cases.txt");
+  std::string write_cases(const std::vector<std::string>& lines,
+                          const std::string& name = "cases.txt");
 
   // `assay ARGUMENTS…`; waits for it.
   CliResult call(const std::vector<std::string>& arguments) const;
   // `assay api` with the fake frameworks and run() as its folder, and these arguments.
   std::vector<std::string> api(const std::vector<std::string>& arguments) const;
-  CliResult call_api(const std::vector<std::string>& arguments) const { return call(api(arguments)); }
+  CliResult call_api(const std::vector<std::string>& arguments) const {
+    return call(api(arguments));
+  }
   Process start(const std::vector<std::string>& arguments) const;
 
   // Outcome of every case of the run, by its canonical text.

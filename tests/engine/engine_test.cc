@@ -25,22 +25,29 @@ std::string fake(const std::string& name, int size = 3) {
 TEST(Engine, GivesEveryCaseItsOutcome) {
   Cli cli;
   const std::string cases = cli.write_cases({
-      fake("echo"), fake("crash"), fake("exit"), fake("wrong"), fake("raises"), fake("both_raise"),
-      fake("no_kernel"), fake("out_of_memory"), fake("reference_crash"),
+      fake("echo"),
+      fake("crash"),
+      fake("exit"),
+      fake("wrong"),
+      fake("raises"),
+      fake("both_raise"),
+      fake("no_kernel"),
+      fake("out_of_memory"),
+      fake("reference_crash"),
       "paddle.fake.unknown(" + tensor(3) + ")",
       "paddle.fake._private(" + tensor(3) + ")",
       "this is no case",
   });
   const CliResult result = cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
   EXPECT_EQ(result.status.code, 1) << result.output;
-  EXPECT_THAT(cli.outcomes(),
-              UnorderedElementsAre(
-                  Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"),
-                  Pair(fake("exit"), "crash"), Pair(fake("wrong"), "mismatch"),
-                  Pair(fake("raises"), "paddle_error"), Pair(fake("both_raise"), "rejected"),
-                  Pair(fake("no_kernel"), "no_kernel"), Pair(fake("out_of_memory"), "oom"),
-                  Pair(fake("reference_crash"), "crash"), Pair(fake("unknown"), "unsupported"),
-                  Pair(fake("_private"), "unsupported")));
+  EXPECT_THAT(
+      cli.outcomes(),
+      UnorderedElementsAre(
+          Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"), Pair(fake("exit"), "crash"),
+          Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "paddle_error"),
+          Pair(fake("both_raise"), "rejected"), Pair(fake("no_kernel"), "no_kernel"),
+          Pair(fake("out_of_memory"), "oom"), Pair(fake("reference_crash"), "crash"),
+          Pair(fake("unknown"), "unsupported"), Pair(fake("_private"), "unsupported")));
   EXPECT_EQ(cli.report()["outcomes"]["invalid"], 1);
   EXPECT_THAT(result.output, HasSubstr("the paddle lane died of SIGSEGV"));
   EXPECT_THAT(result.output, HasSubstr("the torch lane died of SIGABRT"));
@@ -93,8 +100,8 @@ TEST(Engine, AStormOfCrashesBlamesEachAndSparesItsNeighbours) {
 
 TEST(Engine, CasesAreDeduplicatedByMeaning) {
   Cli cli;
-  const std::string cases = cli.write_cases({
-      R"(paddle.fake.echo(Tensor([3],"float32"), ))", R"(paddle.fake.echo(Tensor([3], 'float32')))"});
+  const std::string cases = cli.write_cases({R"(paddle.fake.echo(Tensor([3],"float32"), ))",
+                                             R"(paddle.fake.echo(Tensor([3], 'float32')))"});
   cli.call_api({"--api_config_file=" + cases});
   EXPECT_EQ(cli.outcomes().size(), 1U);
 }

@@ -43,7 +43,10 @@ std::vector<pid_t> find_processes(const Cli& cli, Kind kind) {
     const auto parent_command = read_file(fmt::format("/proc/{}/cmdline", parent));
     const bool lane =
         python && parent_command && parent_command->find("assay.server") != std::string::npos;
-    const Kind is = lane ? Kind::lane : python ? Kind::server : slot ? Kind::slot : Kind::supervisor;
+    const Kind is = lane     ? Kind::lane
+                    : python ? Kind::server
+                    : slot   ? Kind::slot
+                             : Kind::supervisor;
     if (is == kind) found.push_back(pid);
   }
   return found;

@@ -19,7 +19,6 @@ struct LaneParts {
   std::vector<std::uint64_t> checksums{7};
   int signal = 0;
   std::int64_t grown_kb = 0;
-  std::string name;
 };
 
 struct LeafParts {
@@ -39,8 +38,8 @@ struct LeafParts {
 };
 
 struct RecordParts {
-  LaneParts test{.name = "paddle"};
-  LaneParts reference{.name = "torch"};
+  LaneParts test;
+  LaneParts reference;
   bool two_lanes = true;
   std::vector<LeafParts> outputs;
   std::vector<LeafParts> gradients;
@@ -83,12 +82,13 @@ inline flatbuffers::Offset<wire::Measurement> add_measurement(
 }
 
 inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBuilder& builder,
-                                                      const LaneParts& lane) {
+                                                      const LaneParts& lane,
+                                                      const char* framework) {
   std::vector<flatbuffers::Offset<wire::Filling>> inputs;
   for (const std::uint64_t checksum : lane.checksums) {
     inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, 0, checksum));
   }
-  const auto name = builder.CreateString(lane.name);
+  const auto name = builder.CreateString(framework);
   const auto phase = builder.CreateString(lane.phase);
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
@@ -125,9 +125,9 @@ inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBui
 
 inline wire::Bytes make_record(const RecordParts& parts) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto test = add_lane(builder, parts.test);
+  const auto test = add_lane(builder, parts.test, "paddle");
   flatbuffers::Offset<wire::LaneRecord> reference;
-  if (parts.two_lanes) reference = add_lane(builder, parts.reference);
+  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch");
   std::vector<flatbuffers::Offset<wire::Comparison>> outputs;
   std::vector<flatbuffers::Offset<wire::Comparison>> gradients;
   for (const LeafParts& leaf : parts.outputs) outputs.push_back(add_leaf(builder, leaf));

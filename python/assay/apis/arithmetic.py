@@ -195,10 +195,9 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     max=uniform(1, 2),
 )
 def clip(x, min=None, max=None, name=None, *, out=None):
-    """Bounds are numbers to the gradient, also where they come as tensors."""
-    if min is None and max is None:
-        return x.clone()
-    return torch.clamp(x, constant(min), constant(max))
+    """Bounds are numbers, also where they come as tensors of one element."""
+    low, high = (bound.item() if isinstance(bound, torch.Tensor) else bound for bound in (min, max))
+    return x.clone() if low is None and high is None else torch.clamp(x, low, high)
 
 
 def floated(x, dtype):

@@ -95,7 +95,7 @@ def einsum(equation, *operands):
 def contracted(x, y, axes, this):
     """Axes given as tensors: the last of `x` against the first of `y`, or those where both agree."""
     if isinstance(axes, TensorSpec) or len(axes) == 1:
-        equal = [axis for axis, (one, other) in enumerate(zip(x.shape, y.shape, strict=False)) if one == other]
+        equal = [axis for axis in range(min(x.ndim, y.ndim)) if x.shape[axis] == y.shape[axis]]
         return (equal + [0] * this.size)[: this.size]
     return range(this.size) if this == axes[1] else range(x.ndim - this.size, x.ndim)
 

@@ -82,7 +82,8 @@ def amin(x, axis=None, keepdim=False, name=None, *, out=None):
 @api("paddle.prod", "paddle.Tensor.prod", x=factors, axis=AXES)
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     rows, kept = rows_of(x, axis)
-    result = in_float32(lambda rows: torch.prod(rows, -1, dtype=rows.dtype), rows.to(as_dtype(dtype) or x.dtype))
+    rows = rows.to(as_dtype(dtype) or x.dtype)
+    result = in_float32(lambda rows: torch.prod(rows, -1, dtype=rows.dtype), rows)
     return result.reshape(kept) if keepdim else result
 
 

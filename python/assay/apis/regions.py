@@ -41,16 +41,15 @@ def _pair(value):
 
 
 def _by_image(x, boxes, boxes_num):
-    """(image, slice of its boxes) one after another."""
+    """(image, slice of its boxes) one after another, few boxes at once for the sake of memory."""
     counts = boxes_num.tolist()
     if len(counts) != len(x) or sum(counts) != len(boxes):
         raise ValueError(f"{len(boxes)} boxes for {len(x)} images, but boxes_num has {counts}")
-    ends = torch.tensor(counts).cumsum(0).tolist()
-    return [
-        (image, slice(end - count, end))
-        for image, count, end in zip(x.unbind(0), counts, ends, strict=True)
-        if count
-    ]
+    first = 0
+    for image, count in zip(x.unbind(0), counts, strict=True):
+        for start in range(first, first + count, 64):
+            yield image, slice(start, min(start + 64, first + count))
+        first += count
 
 
 def _mean_weights(start, extent, bins, ratio, size):

@@ -50,9 +50,7 @@ def unique(
 
 
 @api("paddle.unique_consecutive", "paddle.Tensor.unique_consecutive", x=integers(0, 2), grad=False)
-def unique_consecutive(
-    x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None
-):
+def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     values, inverse, counts = torch.unique_consecutive(x, True, True, axis)
     dtype = as_dtype(dtype)
     return chosen(

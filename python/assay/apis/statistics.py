@@ -1,7 +1,5 @@
 """Medians, quantiles, histograms and covariances."""
 
-import math
-
 from assay.apis.reduction import rows_of
 from assay.apis.sorting import ALL
 from assay.arguments import as_int, in_float32
@@ -119,9 +117,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     """On the CPU: torch has it nowhere else."""
     bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
     weights = None if weights is None else weights.detach().cpu()
-    counts, edges = torch.histogramdd(
-        x.detach().cpu(), bins, range=ranges, weight=weights, density=density
-    )
+    counts, edges = torch.histogramdd(x.detach().cpu(), bins, range=ranges, weight=weights, density=density)
     return counts.to(x.device), [edge.to(x.device) for edge in edges]
 
 

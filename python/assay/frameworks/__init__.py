@@ -5,6 +5,7 @@ device; `start` runs in the forked lane.
 """
 
 import importlib
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -43,6 +44,25 @@ class Framework(Protocol):
     def tensor_dtype(self, tensor: Any) -> str: ...
     def no_kernel(self, error: BaseException) -> bool: ...
     def out_of_memory(self, error: BaseException) -> bool: ...
+
+
+def look_up(root: Any, api: str) -> Any:
+    """What `api` ("paddle.nn.functional.relu") names in the framework whose module is `root`.
+
+    Frameworks also show what they import for themselves (paddle.os, torch.sys); that is none of
+    theirs, and no case may reach it.
+    """
+    from assay.lane import refuse
+
+    home = root.__name__
+    found = root
+    for part in api.split(".")[1:]:
+        found = getattr(found, part)
+        name = found.__name__ if inspect.ismodule(found) else getattr(found, "__module__", None)
+        owner = (name or home).split(".")[0]  # methods written in C have none
+        if owner != home:
+            refuse(f"{api}: {part} is no part of {home}, it belongs to {owner}")
+    return found
 
 
 def load(name: str) -> Framework:

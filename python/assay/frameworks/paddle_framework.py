@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.frameworks import Dense
+from assay.frameworks import Dense, look_up
 
 # Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
 _NO_KERNEL = re.compile(
@@ -49,10 +49,7 @@ class PaddleFramework:
         return tensor.data_ptr()
 
     def resolve(self, api: str) -> Callable[..., Any]:
-        found: Any = self.paddle
-        for part in api.split(".")[1:]:
-            found = getattr(found, part)
-        return found
+        return look_up(self.paddle, api)
 
     def want_gradient(self, tensor: Any) -> None:
         tensor.stop_gradient = False

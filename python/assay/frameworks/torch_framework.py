@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.frameworks import Dense
+from assay.frameworks import Dense, look_up
 
 _NO_KERNEL = re.compile(
     r"not implemented for '|Could not run '.*' with arguments from|not supported for (?:Half|BFloat16|dtype)"
@@ -49,10 +49,7 @@ class TorchFramework:
         return tensor.data_ptr()
 
     def resolve(self, api: str) -> Callable[..., Any]:
-        found: Any = self.torch
-        for part in api.split(".")[1:]:
-            found = getattr(found, part)
-        return found
+        return look_up(self.torch, api)
 
     def want_gradient(self, tensor: Any) -> None:
         tensor.requires_grad_()

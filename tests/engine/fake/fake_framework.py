@@ -83,7 +83,7 @@ class Fake:
 
     # -- the APIs --
 
-    def do_echo(self, x):
+    def do_echo(self, x, tag=None):
         return x
 
     def do_crash(self, x):
@@ -134,7 +134,7 @@ class Fake:
 
 @api(*(f"paddle.fake.{name}" for name in
        "echo crash exit hang wrong raises no_kernel out_of_memory contaminated child".split()))
-def unchanged(x):
+def unchanged(x, tag=None):
     return x
 
 

@@ -1,0 +1,257 @@
+// The figures of the engine as a whole, each beside what it is compared to. Run on an idle machine:
+//   engine_bench [FIGURE…]     without a figure: all of them
+// Figures that need real frameworks or ../shared say so and are left out where those are absent.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "case/corpus.h"
+#include "cli.h"
+#include "lane/fork_server.h"
+#include "lane/lane.h"
+#include "schedule/cost.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+using testing::Cli;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kEngineV2Seconds = 406;  // of sample_core, shared/corpora/README.md
+
+double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+std::string shared(const std::string& file) {
+  const char* folder = std::getenv("ASSAY_SHARED");
+  return (folder != nullptr ? std::string(folder) : std::string(ASSAY_SOURCE_DIR) + "/../shared") +
+         "/corpora/" + file;
+}
+
+// CPU seconds that all processes of the machine have used so far.
+double machine_cpu_seconds() {
+  const auto text = read_file("/proc/stat");
+  unsigned long long user = 0;
+  unsigned long long nice = 0;
+  unsigned long long system = 0;
+  if (!text || std::sscanf(text->c_str(), "cpu %llu %llu %llu", &user, &nice, &system) != 3)
+    return 0;
+  return static_cast<double>(user + nice + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// `assay api` with the real frameworks.
+std::vector<std::string> real(const Cli& cli, std::vector<std::string> more) {
+  std::vector<std::string> arguments{"api", "--test_cpu=True", "--quiet=True",
+                                     "--settings=real.toml", "--log_dir=" + cli.run().string()};
+  (void)write_file(cli.folder() / "real.toml", "version = 1\n");
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// Cases of a corpus with at most this many elements.
+std::vector<std::string> small_cases(const std::string& file, std::uint64_t elements) {
+  std::vector<std::string> lines;
+  auto reader = CorpusReader::open(file);
+  CorpusLine line;
+  Case scratch;
+  while (reader && reader->next(line).value_or(false)) {
+    if (parse_case(line.text, scratch) && estimate_cost(scratch).elements <= elements) {
+      lines.emplace_back(line.text);
+    }
+  }
+  return lines;
+}
+
+void empty_lanes() {
+  Cli cli;
+  constexpr int kMany = 20'000;
+  std::vector<std::string> lines;
+  for (int i = 0; i < kMany; ++i)
+    lines.push_back(fmt::format("paddle.fake.echo(Tensor([1], \"float32\"), {})", i));
+  const std::string one = cli.write_cases({lines.front()}, "one.txt");
+  const std::string all = cli.write_cases(lines);
+  auto began = Clock::now();
+  cli.call({"api", "--test_cpu=True", "--quiet=True", "--num_workers_per_gpu=1", "--log_dir=warm",
+            "--api_config_file=" + one});
+  const double start = seconds_since(began);
+  began = Clock::now();
+  cli.call_api({"--quiet=True", "--num_workers_per_gpu=1", "--api_config_file=" + all});
+  const double wall = seconds_since(began) - start;
+  double lanes = 0;
+  for (const auto& [lane, stages] : cli.report()["seconds"].items()) {
+    double spent = 0;
+    for (const double seconds : stages) spent += seconds;
+    lanes = std::max(lanes, spent);
+  }
+  fmt::print(
+      "empty lanes: {:.1f} µs of engine per case ({:.1f} µs wall, of which the slower lane's own "
+      "work {:.1f} µs; aim ≤ 50)\n",
+      (wall - lanes) / kMany * 1e6, wall / kMany * 1e6, lanes / kMany * 1e6);
+}
+
+void sample_core() {
+  Cli cli;
+  const double cpu_before = machine_cpu_seconds();
+  const auto began = Clock::now();
+  cli.call(
+      real(cli, {"--num_workers_per_gpu=2", "--api_config_file=" + shared("sample_core.txt")}));
+  const double wall = seconds_since(began);
+  const double cpu = machine_cpu_seconds() - cpu_before;
+  const auto report = cli.report();
+  fmt::print(
+      "sample_core, 2 slots: {:.1f} s with start-up, {:.0f} times engineV2's {} s (aim ≥ 40); {} "
+      "cases: {}\n",
+      wall, kEngineV2Seconds / wall, kEngineV2Seconds, report["cases"].get<int>(),
+      report["outcomes"].dump());
+  double calls = 0;
+  for (const auto& [lane, stages] : report["seconds"].items()) {
+    for (const auto& [stage, seconds] : stages.items()) {
+      fmt::print("  {:>7} {:<9} {:6.2f} s, {:4.1f}% of all CPU time\n", lane, stage,
+                 seconds.get<double>(), 100 * seconds.get<double>() / cpu);
+      if (stage == "forward" || stage == "backward") calls += seconds.get<double>();
+    }
+  }
+  fmt::print(
+      "  inside framework calls (forward, backward): {:.0f}% of {:.1f} s of CPU, start-up included "
+      "(aim 85)\n",
+      100 * calls / cpu, cpu);
+}
+
+void small() {
+  Cli cli;
+  const auto lines = small_cases(shared("sample_core.txt"), 20'000);
+  const std::string one = cli.write_cases({lines.front()}, "one.txt");
+  const std::string all = cli.write_cases(lines);
+  auto arguments = real(cli, {"--num_workers_per_gpu=2", "--api_config_file=" + one});
+  arguments[4] = "--log_dir=warm";
+  auto began = Clock::now();
+  cli.call(arguments);
+  const double start = seconds_since(began);
+  began = Clock::now();
+  cli.call(real(cli, {"--num_workers_per_gpu=2", "--api_config_file=" + all}));
+  const double wall = seconds_since(began);
+  fmt::print(
+      "cases of ≤ 20,000 elements, 2 slots: {:.0f} cases/s without start-up ({} cases in {:.2f} s, "
+      "start-up {:.2f} s; aim ≥ 3000)\n",
+      static_cast<double>(lines.size()) / std::max(0.01, wall - start), lines.size(), wall, start);
+}
+
+void storm() {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int i = 1; i <= 1000; ++i) {
+    lines.push_back(fmt::format("paddle.pdist(Tensor([0, {}], \"float32\"), 2.0)", i));
+    lines.push_back(fmt::format("paddle.abs(Tensor([{}], \"float32\"))", i));
+  }
+  const std::string cases = cli.write_cases(lines);
+  const auto began = Clock::now();
+  cli.call(real(cli, {"--num_workers_per_gpu=2", "--api_config_file=" + cases}));
+  const double wall = seconds_since(began);
+  const auto outcomes = cli.report()["outcomes"];
+  fmt::print(
+      "a storm of 1,000 crashing cases among 1,000 good ones: {:.1f} s, {} crash, {} pass (aim ≤ "
+      "60 s)\n",
+      wall, outcomes["crash"].get<int>(), outcomes["pass"].get<int>());
+}
+
+// From the death of a lane to its successor having answered.
+void lane_back() {
+  Cli cli;
+  const auto package = LanePackage::find();
+  FrameworkConfig config{"paddle", std::string(ASSAY_SOURCE_DIR) + "/.venv/paddle/bin/python", {}};
+  auto server = ForkServer::start(config, *package, cli.folder() / "server.log");
+  if (!server || !server->wait_ready(std::chrono::minutes(3))) {
+    fmt::print("lane back after a crash: left out, Paddle cannot be imported\n");
+    return;
+  }
+  LaneSource source(server->address(), "cpu", cli.folder() / "lane.log");
+  auto lane = source.spawn(nullptr);
+  std::vector<double> times;
+  for (int round = 0; round < 21 && lane; ++round) {
+    const auto began = Clock::now();
+    lane->kill();
+    (void)source.wait_exit(*lane, std::chrono::seconds(2));
+    lane = source.spawn(lane->arena());
+    flatbuffers::FlatBufferBuilder builder;
+    const auto text = builder.CreateString("paddle.abs(Tensor([1], \"float32\"))");
+    const auto jobs = builder.CreateVector(
+        std::vector<flatbuffers::Offset<wire::LaneJob>>{wire::CreateLaneJob(builder, 1, text)});
+    const auto setting = wire::CreateSetting(builder, 0, true, false, false);
+    builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, jobs));
+    (void)lane->send(wire::bytes_of(builder));
+    (void)wire::receive_frame(lane->socket());
+    times.push_back(seconds_since(began) * 1000);
+  }
+  std::sort(times.begin(), times.end());
+  fmt::print(
+      "lane back after a crash, its first case answered: median {:.1f} ms, worst {:.1f} ms of {} "
+      "(aim ≤ 50)\n",
+      times[times.size() / 2], times.back(), times.size());
+}
+
+void planned() {
+  Cli cli;
+  constexpr int kMany = 300'000;
+  std::vector<std::string> lines;
+  for (int i = 0; i < kMany; ++i) {
+    lines.push_back(
+        fmt::format("paddle.add(Tensor([{}, 16, 1, 118], \"float32\"), Tensor([{}, 118], "
+                    "\"float32\"), name=\"{}\")",
+                    1 + i % 97, 1 + i % 13, i));
+  }
+  const std::string cases = cli.write_cases(lines);
+  auto arguments = real(cli, {"--num_workers_per_gpu=2", "--api_config_file=" + cases});
+  const auto began = Clock::now();
+  Process process = cli.start(arguments);
+  double first = 0;
+  while (first == 0 && seconds_since(began) < 120) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto wal = read_file(cli.run() / "lanes" / "slot0-paddle-lane.log");
+    if (wal) first = seconds_since(began);
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(8));
+  const auto status = read_file(fmt::format("/proc/{}/status", process.pid()));
+  const std::size_t at = status ? status->find("VmHWM:") : std::string::npos;
+  const double peak =
+      at == std::string::npos ? 0 : std::strtod(status->c_str() + at + 6, nullptr) / 1024;
+  process.signal(SIGINT);
+  (void)process.wait();
+  const auto report = cli.report();
+  fmt::print(
+      "300,000 cases planned: supervisor's peak {:.0f} MB (aim ≤ 100); first lane at work after "
+      "{:.1f} s (aim: first verdict ≤ 15 s); {} verdicts after {:.0f} s\n",
+      peak, first, report["cases"].get<int>(), first + 8);
+}
+
+int run(const std::vector<std::string>& wanted) {
+  const std::vector<std::pair<std::string, std::function<void()>>> figures{
+      {"empty_lanes", empty_lanes}, {"lane_back", lane_back}, {"small", small},
+      {"sample_core", sample_core}, {"storm", storm},         {"planned", planned}};
+  for (const auto& [figure, measure] : figures) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure) == wanted.end())
+      continue;
+    if ((figure == "small" || figure == "sample_core") &&
+        !std::filesystem::exists(shared("sample_core.txt"))) {
+      fmt::print("{}: left out, there is no {}\n", figure, shared("sample_core.txt"));
+      continue;
+    }
+    measure();
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) { return assay::run({argv + 1, argv + argc}); }

@@ -1,0 +1,162 @@
+"""What a lane does to results, errors and names, without a framework."""
+
+import builtins
+import os
+import re
+import types
+
+import pytest
+from assay import lane
+from assay.frameworks import look_up
+from assay.lane import Stop, describe_error, flatten, kept_gradient, public_name
+from assay.laws import kept
+from assay.registry import DUNDERS
+
+
+class Tensor:
+    def __init__(self, shape=(2,), dtype="float32"):
+        self.shape, self.dtype = shape, dtype
+
+
+def paths(value):
+    return list(flatten(value, "", Tensor))
+
+
+def test_flatten_gives_every_leaf_its_path():
+    a, b, c = Tensor(), Tensor(), Tensor()
+    assert paths(a) == [("", a)]
+    assert paths((a, [b, None], 5)) == [("[0]", a), ("[1][0]", b), ("[1][1]", None), ("[2]", 5)]
+    assert paths({"x": a, "y": (b, c)}) == [(".x", a), (".y[0]", b), (".y[1]", c)]
+    assert paths("text") == [("", "text")]
+
+
+def test_lists_and_tuples_are_one_kind():
+    a = Tensor()
+    assert paths([a, 1]) == paths((a, 1))
+
+
+def test_an_empty_sequence_is_not_nothing():
+    assert paths([]) == [("", "empty sequence")]
+    assert paths(([], 1)) == [("[0]", "empty sequence"), ("[1]", 1)]
+    assert paths(()) != paths(None)
+
+
+def test_a_law_is_a_leaf():
+    law = kept(Tensor((2, 3)), 0.5, 6)
+    assert paths([law]) == [("[0]", law)]
+    gradient = Tensor((4,), "float16")
+    assert kept_gradient(law, gradient) == ("kept", (gradient, 0.5, 6), (4,), "float16")
+
+
+def test_errors_are_told_in_one_text():
+    assert describe_error(ValueError("bad axis")) == "ValueError: bad axis"
+    assert describe_error(Stop(lane.REFUSED, "private")) == "private"
+    paddle = "\n\n---\nC++ Traceback\n0 frame\n---\nError Message Summary:\n----\nInvalidArgument: x\n"
+    assert describe_error(RuntimeError(paddle)) == "RuntimeError: InvalidArgument: x"
+    try:
+        raise KeyError("a") from OSError("b")
+    except KeyError as error:
+        assert describe_error(error) == "KeyError: 'a' (from OSError: b)"
+    assert len(describe_error(ValueError("x" * 100_000))) <= lane.MAX_MESSAGE
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["paddle.abs", "paddle.nn.functional.relu_", "paddle.Tensor.__getitem__", "paddle.Tensor.__radd__"],
+)
+def test_public_names_are_themselves(name):
+    assert public_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "paddle._C_ops.add",
+        "paddle._legacy",
+        "paddle.abs.__globals__",
+        "paddle.__builtins__",
+        "paddle.Tensor.__class__",
+        "paddle.Tensor.__init_subclass__",
+        "paddle.Tensor.__reduce__",
+        "paddle.Tensor.__add__.__self__",
+        "paddle.Tensor.__getattribute__",
+    ],
+)
+def test_private_names_are_refused(name):
+    with pytest.raises(Stop) as refused:
+        public_name(name)
+    assert refused.value.status == lane.REFUSED
+
+
+def test_what_a_framework_imports_is_none_of_its_apis():
+    framework = types.ModuleType("framework")
+    framework.nn = types.ModuleType("framework.nn")
+    framework.os = os
+    framework.nn.getcwd = os.getcwd
+    framework.builtins = builtins
+
+    def relu(x):
+        return x
+
+    relu.__module__ = "framework.nn"
+    framework.nn.relu = relu
+    framework.Tensor = type("Tensor", (), {"__module__": "framework", "abs": str.upper})
+    assert look_up(framework, "framework.nn.relu") is relu
+    assert look_up(framework, "framework.Tensor.abs") is str.upper  # as a method written in C
+    for name in ("os.system", "os.path.join", "nn.getcwd", "builtins.eval", "os"):
+        with pytest.raises(Stop) as refused:
+            look_up(framework, f"framework.{name}")
+        assert refused.value.status == lane.REFUSED
+    with pytest.raises(AttributeError):
+        look_up(framework, "framework.nothing")
+
+
+def test_no_dunder_reaches_beyond_arithmetic():
+    for name in (
+        "class",
+        "dict",
+        "globals",
+        "reduce",
+        "getattribute",
+        "subclasses",
+        "import",
+        "call",
+        "init",
+    ):
+        assert f"__{name}__" not in DUNDERS
+
+
+def numbered(source, path, declaration):
+    body = re.search(declaration + r"[^{]*\{(.*?)\}", source(path), re.DOTALL).group(1)
+    return re.findall(r"(\w+)\s*(?:,|$)", re.sub(r"//.*", "", body).strip())
+
+
+def test_numbers_are_those_of_the_wire(source):
+    fbs = "src/wire/messages.fbs"
+    assert numbered(source, "src/case/dtype.h", "enum class DType ")[1:] == list(lane.DTYPES)[1:]
+    assert lane.DTYPES[0] == "bool"  # `boolean` in C++, where bool is a keyword
+    statuses = numbered(source, fbs, "enum Status")
+    named = {
+        "ok": lane.OK,
+        "raised": lane.RAISED,
+        "no_kernel": lane.NO_KERNEL,
+        "out_of_memory": lane.OUT_OF_MEMORY,
+        "unsupported": lane.UNSUPPORTED,
+        "skipped": lane.SKIPPED,
+        "refused": lane.REFUSED,
+    }
+    assert {name: statuses.index(name) for name in named} == named
+    kinds = [
+        lane.TENSOR,
+        lane.INTEGER,
+        lane.FLOAT,
+        lane.COMPLEX_NUMBER,
+        lane.BOOLEAN,
+        lane.TEXT,
+        lane.NONE,
+        lane.LAW,
+        lane.DTYPE,
+        lane.OPAQUE,
+    ]
+    assert kinds == list(range(len(numbered(source, fbs, "enum LeafKind"))))
+    assert list(lane.EQUALITY_CODES) == numbered(source, fbs, "enum Equality")

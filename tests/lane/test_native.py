@@ -1,0 +1,90 @@
+"""The native module's fillings, on plain memory."""
+
+import ctypes
+import struct
+
+import pytest
+from assay import rules
+from assay.lane import CODES, DTYPES
+
+native = pytest.importorskip("assay_native", reason="build the target assay_native_module")
+
+SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
+
+
+def filled(function, dtype, count, *rest, tensor=0):
+    """The bytes of `count` elements, between guards that must not be touched."""
+    size = count * SIZES[dtype]
+    memory = ctypes.create_string_buffer(b"\xaa" * (size + 16), size + 16)
+    function(tensor, ctypes.addressof(memory) + 8, count, CODES[dtype], *rest)
+    assert memory.raw[:8] == memory.raw[size + 8 :] == b"\xaa" * 8
+    return memory.raw[8 : size + 8]
+
+
+# One and its code in each format.
+ONES = {
+    "bool": b"\x01", "int8": b"\x01", "uint8": b"\x01", "int16": b"\x01\0", "int32": b"\x01\0\0\0",
+    "int64": b"\x01" + bytes(7), "float16": b"\0\x3c", "bfloat16": b"\x80\x3f",
+    "float32": b"\0\0\x80\x3f", "float64": bytes(6) + b"\xf0\x3f",
+    "complex64": b"\0\0\x80\x3f" + bytes(4), "complex128": bytes(6) + b"\xf0\x3f" + bytes(8),
+    "float8_e4m3fn": b"\x38", "float8_e5m2": b"\x3c", "uint16": b"\x01\0", "uint32": b"\x01\0\0\0",
+    "uint64": b"\x01" + bytes(7),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_in_every_dtype(dtype):
+    assert filled(native.fill, dtype, 5, rules.CONSTANT, 1.0, 1.0, 0) == ONES[dtype] * 5
+    assert filled(native.fill_literal, dtype, 2, [1, 1.0]) == ONES[dtype] * 2
+    assert filled(native.fill, dtype, 0) == b""
+
+
+def test_values_follow_their_rule():
+    values = struct.unpack("200i", filled(native.fill, "int32", 200, rules.INTEGERS, -3.0, 4.0, 0))
+    assert set(values) == set(range(-3, 4))
+    values = struct.unpack("100d", filled(native.fill, "float64", 100, rules.DISTINCT, 0.0, 1.0, 100))
+    assert len(set(values)) == 100 and 0 <= min(values) and max(values) < 1
+    assert struct.unpack("3f", filled(native.fill_literal, "float32", 3, (0.5, -2, float("inf")))) == (
+        0.5, -2.0, float("inf"),
+    )  # fmt: skip
+
+
+def test_values_depend_on_the_tensor_and_nothing_else():
+    first = filled(native.fill, "float32", 64)
+    assert filled(native.fill, "float32", 64) == first
+    assert filled(native.fill, "float32", 64, tensor=1) != first
+    assert filled(native.fill, "float32", 32) == first[:128]
+    upstream = filled(native.fill_upstream, "float32", 64)
+    assert upstream != first and filled(native.fill_upstream, "float32", 64) == upstream
+
+
+@pytest.mark.parametrize("function", [native.fill, native.fill_upstream])
+@pytest.mark.parametrize(("count", "dtype"), [(1, len(DTYPES)), (1, -1), (-1, 0)])
+def test_bad_numbers_raise(function, count, dtype):
+    memory = ctypes.create_string_buffer(16)
+    with pytest.raises(RuntimeError, match="bad dtype or count"):
+        function(0, ctypes.addressof(memory), count, dtype)
+    assert memory.raw == bytes(16)
+
+
+def test_unknown_kinds_raise():
+    memory = ctypes.create_string_buffer(16)
+    with pytest.raises(RuntimeError, match="no such kind"):
+        native.fill(0, ctypes.addressof(memory), 1, CODES["float32"], 8, 0.0, 1.0, 0)
+
+
+def test_bad_literals_raise():
+    with pytest.raises(IndexError):
+        filled(native.fill_literal, "float32", 3, [1.0, 2.0])
+    with pytest.raises(TypeError):
+        filled(native.fill_literal, "float32", 1, ["1"])
+
+
+def test_without_a_channel_there_is_nothing_to_serve():
+    for call in (
+        native.next,
+        lambda: native.hand_over(0, 0, 0),
+        lambda: native.reply(0, "", "", [], [], False, ()),
+    ):
+        with pytest.raises(RuntimeError, match="no channel is open"):
+            call()
