@@ -170,9 +170,7 @@ class Call:
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         job = self.job
         parameters = self.entry.parameters if self.entry is not None else ()
-        names = [
-            parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(job.args))
-        ]
+        names = [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(job.args))]
         self.named = dict(zip(names, job.args, strict=True))
         self.named.update(job.kwargs)
         grad = self.entry.grad if self.entry is not None else True
@@ -186,15 +184,11 @@ class Call:
         if kind is TensorSpec:
             return self._tensor(value, parameter, path)
         if kind is list or kind is tuple:
-            return kind(
-                self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value)
-            )
+            return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
         if kind is DtypeName:
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
         if kind is slice:
-            return slice(
-                *(self._build(p, parameter, path) for p in (value.start, value.stop, value.step))
-            )
+            return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
         return value
 
     def _tensor(self, spec: TensorSpec, parameter: str, path: str) -> Any:
@@ -318,7 +312,9 @@ class Call:
             if isinstance(parameter, self.framework.tensor_type):
                 dense = self.framework.dense(parameter)
                 code = CODES[dense.dtype]
-                parameters.append((code, self.native.hand_over(dense.pointer, dense.count, code), dense.count))
+                parameters.append(
+                    (code, self.native.hand_over(dense.pointer, dense.count, code), dense.count)
+                )
             else:
                 if isinstance(parameter, complex):
                     raise Stop(UNSUPPORTED, f"the law {law.kind} has no complex parameters")

@@ -126,9 +126,7 @@ class Registry(dict[str, Api]):
             if full_name in self:
                 raise ValueError(f"{full_name} is registered twice")
             changed = parameters[0] if changes_input(full_name) else ""
-            self[full_name] = Api(
-                full_name, function, tuple(parameters), rules, grad, (), changed
-            )
+            self[full_name] = Api(full_name, function, tuple(parameters), rules, grad, (), changed)
 
 
 def changes_input(name: str) -> bool:

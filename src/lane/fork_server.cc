@@ -23,12 +23,19 @@ constexpr int kProtocol = 1;
 constexpr int kImportKills = 20;
 
 // One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
-// The caches would otherwise grow with each distinct shape.
+// The caches would otherwise grow with each distinct shape. MALLOC_PERTURB_ makes glibc fill fresh
+// memory with 0x7f: a result that was read from uninitialised memory is then wrong in every run
+// (3.4e38 as float32) instead of now and then.
 constexpr std::array kLaneEnvironment = {
-    "OMP_NUM_THREADS=1",         "OPENBLAS_NUM_THREADS=1",
-    "MKL_NUM_THREADS=1",         "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
-    "LRU_CACHE_CAPACITY=64",     "GLOG_minloglevel=2",
-    "PYTHONDONTWRITEBYTECODE=1", "FLAGS_use_stride_kernel=1",
+    "MALLOC_PERTURB_=128",
+    "OMP_NUM_THREADS=1",
+    "OPENBLAS_NUM_THREADS=1",
+    "MKL_NUM_THREADS=1",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
+    "LRU_CACHE_CAPACITY=64",
+    "GLOG_minloglevel=2",
+    "PYTHONDONTWRITEBYTECODE=1",
+    "FLAGS_use_stride_kernel=1",
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 // A buffer is measured in blocks that stay in the first-level cache: a split turns a block's pairs
 // into differences, references and distances, a profile takes their maxima.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "measure/measure.h"
@@ -58,6 +60,8 @@ using PlainEqual = bool (*)(const std::byte* left, const std::byte* right, std::
 // The first entry of the grid that counts: of all types, and of floats of at most 16 bits.
 inline constexpr std::size_t kFirstGrid = 1;
 inline constexpr std::size_t kFirstCoarse = 4;
+template <typename T>
+inline constexpr bool kIsCoarse = kIsFloat<T> && sizeof(T) <= 2;
 inline constexpr std::size_t kLastGrid = kRtolGrid.size() - 1;
 
 // What a block must keep to for the quick look.
@@ -152,5 +156,20 @@ ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& l
 // `coarse`: for a dtype of at most 16 bits.
 template <typename Real>
 Limits<Real> limits_of(Tolerance tolerance, bool coarse);
+
+// An element as {real, imaginary}.
+template <typename T>
+std::array<double, 2> values_of(const std::byte* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  if constexpr (kIsComplex<T>)
+    return {value.real, value.imaginary};
+  else if constexpr (kIsFloat<T>)
+    return {real_of(value), 0};
+  else if constexpr (std::is_same_v<T, Boolean>)
+    return {value.code != 0 ? 1.0 : 0.0, 0};
+  else
+    return {static_cast<double>(value), 0};
+}
 
 }  // namespace assay

@@ -75,33 +75,18 @@ const QuickLoops<MeasureReal<T>>* quick_for(const MeasureKernels& kernels) {
   return nullptr;
 }
 
-template <typename T>
-std::array<double, 2> values_of(const std::byte* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  if constexpr (kIsComplex<T>)
-    return {value.real, value.imaginary};
-  else if constexpr (kIsFloat<T>)
-    return {real_of(value), 0};
-  else if constexpr (std::is_same_v<T, Boolean>)
-    return {value.code != 0 ? 1.0 : 0.0, 0};
-  else
-    return {static_cast<double>(value), 0};
-}
-
 // The measuring of one pair of buffers, a block at a time.
 template <typename T>
 class Measurer {
  public:
   using Real = MeasureReal<T>;
-  static constexpr bool kCoarse = kIsFloat<T> && sizeof(T) <= 2;
 
   Measurer(const MeasureKernels& kernels, Tolerance under)
       : split_(split_for<T>(kernels)),
         equal_(equal_for<T>(kernels)),
         profile_(profile_for<Real>(kernels)),
         quick_(quick_for<T>(kernels)),
-        limits_(limits_of<Real>(under, kCoarse)) {
+        limits_(limits_of<Real>(under, kIsCoarse<T>)) {
     result_.under = under;
     pairs_.bit_equal = 0;
     std::fill(std::begin(pairs_.buckets), std::end(pairs_.buckets), 0);
@@ -179,7 +164,7 @@ class Measurer {
   }
   void shorten(const Profile<Real>& profile) {
     const double last = result_.atol_needed[kLastGrid];
-    constexpr std::size_t kFirst = kCoarse ? kFirstCoarse : kFirstGrid;
+    constexpr std::size_t kFirst = kIsCoarse<T> ? kFirstCoarse : kFirstGrid;
     while (quick_until_ > kFirst && profile.needed[quick_until_ - 1] <= last) --quick_until_;
   }
 

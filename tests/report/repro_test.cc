@@ -53,9 +53,9 @@ TEST(FindCase, ByIdPrefixOrText) {
 // A whole text wins over cases that only contain it.
 TEST(FindCase, TheWholeTextWins) {
   StoredRun run;
-  run.add_filled(R"(paddle.f("paddle.abs(1)"))", {});
+  run.add_filled(R"x(paddle.f("paddle.abs(1)"))x", {});
   run.add_filled("paddle.abs(1)", {});
-  run.add_filled(R"(paddle.g("paddle.abs(1)"))", {});
+  run.add_filled(R"x(paddle.g("paddle.abs(1)"))x", {});
   EXPECT_EQ(finding_says(run, "paddle.abs(1)"), "paddle.abs(1)");
 }
 

@@ -93,7 +93,7 @@ TEST(Database, ThereIsNoSharedMemoryFile) {
 TEST(Database, BadSqlIsAnErrorWithItsText) {
   const Folder folder;
   auto database = Database::open(folder / "a.db", OpenMode::create);
-  const auto statement = database->prepare("SELECT nothing FROM nowhere");
+  const auto statement = database->prepare("SELECT a FROM nowhere");
   ASSERT_FALSE(statement.has_value());
   EXPECT_THAT(statement.error().message, HasSubstr("nowhere"));
 }

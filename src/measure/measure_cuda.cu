@@ -1,0 +1,299 @@
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "fill/numbers.h"
+#include "measure/kernels.h"
+#include "measure/measure_cuda.h"
+#include "measure/pair.h"
+
+namespace assay {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 4;
+constexpr int kMostBlocks = 2048;
+constexpr int kGrid = static_cast<int>(kRtolGrid.size());
+constexpr int kBuckets = static_cast<int>(kUlpBuckets);
+using Count = unsigned long long;  // what the atomic functions take
+constexpr Count kNone = ~Count{0};
+
+// What all threads find together. Maxima are of numbers that are not negative, whose bits are in
+// their order: they are kept as bits.
+struct Tally {
+  Count needed[kGrid];
+  Count relative;
+  Count bit_equal;
+  Count beyond;
+  Count special[6];
+  Count buckets[kBuckets];
+  Count first;  // smaller is earlier
+};
+// The worst pair of one block of threads.
+struct Worst {
+  double excess;
+  Count index;
+};
+struct Scratch {
+  Tally tally;
+  Worst worst[kMostBlocks];
+};
+static_assert(sizeof(Scratch) <= kMeasureCudaScratch);
+
+__device__ Count bits(double value) { return static_cast<Count>(ieee::bits_of(value)); }
+
+// One thread's share. Distances are counted in eight bits each, four words of eight buckets, and
+// carried to the block's table before they can overflow; the last bucket goes there at once.
+template <typename T>
+struct Share {
+  using Real = MeasureReal<T>;
+  Real needed[kGrid] = {};
+  Real relative = 0;
+  Real worst = 0;
+  Count worst_index = kNone;
+  Count first = kNone;
+  Count equal_plain = 0;  // same bits, no NaN
+  Count bit_equal = 0;
+  Count beyond = 0;
+  Count packed[4] = {};
+
+  __device__ void add(T a, T b, std::uint64_t index, const Limits<Real>& limits, Tally& table) {
+    const Pair<Real> pair = compare(a, b);
+    const bool same = same_bits(a, b);
+    bit_equal += same;
+    if (pair.kind != PairKind::finite) return add_special(pair.kind, index, table);
+    if (same) {
+      ++equal_plain;
+    } else {
+      add_distance(pair.ulps, table);
+    }
+#pragma unroll
+    for (int g = 0; g < kGrid; ++g) {
+      const Real excess = ieee::fused(-limits.grid[g], pair.reference, pair.difference);
+      needed[g] = ieee::larger(needed[g], excess);
+    }
+    if (same) return;
+    if (pair.reference > 0) {
+      relative = ieee::larger(relative, ieee::div(pair.difference, pair.reference));
+    }
+    const Real excess = ieee::fused(-limits.rtol, pair.reference, pair.difference);
+    if (excess > limits.atol) {
+      ++beyond;
+      if (index < first) first = index;
+    }
+    note_worst(excess, index);
+  }
+
+  __device__ void carry(Tally& table) {
+    for (int word = 0; word < 4; ++word) {
+      for (int k = 0; k < 8 && packed[word] != 0; ++k) {
+        const Count found = packed[word] >> (8 * k) & 0xFF;
+        if (found != 0) atomicAdd(&table.buckets[8 * word + k], found);
+      }
+      packed[word] = 0;
+    }
+  }
+
+ private:
+  static __device__ bool same_bits(T a, T b) {
+    const auto* x = reinterpret_cast<const unsigned char*>(&a);
+    const auto* y = reinterpret_cast<const unsigned char*>(&b);
+    bool same = true;
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(T)); ++i) same = same && x[i] == y[i];
+    return same;
+  }
+  __device__ void note_worst(Real excess, std::uint64_t index) {
+    // A thread goes through its elements in order, so the first of equals stays.
+    if (excess > worst) {
+      worst = excess;
+      worst_index = index;
+    }
+  }
+  __device__ void add_special(PairKind kind, std::uint64_t index, Tally& table) {
+    atomicAdd(&table.special[static_cast<int>(kind)], Count{1});
+    if (kind == PairKind::inf_agree) ++equal_plain;
+    if (kind == PairKind::both_nan || kind == PairKind::inf_agree) return;
+    if (index < first) first = index;
+    note_worst(static_cast<Real>(INFINITY), index);
+  }
+  __device__ void add_distance(std::uint32_t ulps, Tally& table) {
+    const int bucket = ulp_bucket(ulps);
+    if (bucket == kBuckets - 1) {
+      atomicAdd(&table.buckets[bucket], Count{1});
+      return;
+    }
+#pragma unroll
+    for (int word = 0; word < 4; ++word) {
+      packed[word] += bucket / 8 == word ? Count{1} << (8 * (bucket % 8)) : 0;
+    }
+  }
+};
+
+// Carries the shares of a block to its table, and the table to the whole tally.
+template <typename T>
+__device__ void gather(Share<T>& share, Tally& table, Worst& worst, Scratch* scratch) {
+  share.carry(table);
+  for (int g = 0; g < kGrid; ++g) atomicMax(&table.needed[g], bits(share.needed[g]));
+  atomicMax(&table.relative, bits(share.relative));
+  atomicAdd(&table.bit_equal, share.bit_equal);
+  atomicAdd(&table.beyond, share.beyond);
+  atomicAdd(&table.buckets[0], share.equal_plain);
+  atomicMin(&table.first, share.first);
+  __shared__ Count most;
+  if (threadIdx.x == 0) most = 0;
+  __syncthreads();
+  atomicMax(&most, bits(share.worst));
+  __syncthreads();
+  if (bits(share.worst) == most) atomicMin(&worst.index, share.worst_index);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    scratch->worst[blockIdx.x] = {ieee::double_of(static_cast<std::uint64_t>(most)), worst.index};
+    Tally& all = scratch->tally;
+    for (int g = 0; g < kGrid; ++g) atomicMax(&all.needed[g], table.needed[g]);
+    atomicMax(&all.relative, table.relative);
+    atomicAdd(&all.bit_equal, table.bit_equal);
+    atomicAdd(&all.beyond, table.beyond);
+    atomicMin(&all.first, table.first);
+    for (int k = 0; k < 6; ++k) atomicAdd(&all.special[k], table.special[k]);
+    for (int b = 0; b < kBuckets; ++b) {
+      if (table.buckets[b] != 0) atomicAdd(&all.buckets[b], table.buckets[b]);
+    }
+  }
+}
+
+// The elements that one 16-byte load brings.
+template <typename T>
+struct alignas(16) Load {
+  static constexpr int kCount = 16 / sizeof(T);
+  T element[kCount];
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    measure_kernel(const T* left, const T* right, std::uint64_t count,
+                   const Limits<MeasureReal<T>> limits, Scratch* scratch) {
+  __shared__ Tally table;
+  __shared__ Worst worst;
+  for (int i = threadIdx.x; i < static_cast<int>(sizeof(Tally) / sizeof(Count)); i += kThreads) {
+    reinterpret_cast<Count*>(&table)[i] = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    table.first = kNone;
+    worst.index = kNone;
+  }
+  __syncthreads();
+
+  Share<T> share;
+  constexpr int kLoad = Load<T>::kCount;
+  constexpr std::uint64_t kCarryAfter = 255 / kLoad;  // loads, before eight bits overflow
+  const bool aligned = (reinterpret_cast<std::uintptr_t>(left) |
+                        reinterpret_cast<std::uintptr_t>(right)) % sizeof(uint4) == 0;
+  const std::uint64_t loads = aligned ? count / kLoad : 0;
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
+  std::uint64_t done = 0;
+  for (std::uint64_t i = thread; i < loads; i += stride) {
+    const Load<T> a = reinterpret_cast<const Load<T>*>(left)[i];
+    const Load<T> b = reinterpret_cast<const Load<T>*>(right)[i];
+#pragma unroll
+    for (int k = 0; k < kLoad; ++k) {
+      share.add(a.element[k], b.element[k], i * kLoad + k, limits, table);
+    }
+    if (++done % kCarryAfter == 0) share.carry(table);
+  }
+  share.carry(table);
+  done = 0;
+  for (std::uint64_t i = loads * kLoad + thread; i < count; i += stride) {
+    share.add(left[i], right[i], i, limits, table);
+    if (++done % 255 == 0) share.carry(table);
+  }
+  gather(share, table, worst, scratch);
+}
+
+// Copies the pair of an offender from the device.
+template <typename T>
+cudaError_t fetch(const T* left, const T* right, Offender& offender, cudaStream_t stream) {
+  T pair[2];
+  cudaError_t error = cudaMemcpyAsync(&pair[0], left + offender.index, sizeof(T),
+                                      cudaMemcpyDeviceToHost, stream);
+  if (error != cudaSuccess) return error;
+  error = cudaMemcpyAsync(&pair[1], right + offender.index, sizeof(T), cudaMemcpyDeviceToHost,
+                          stream);
+  if (error != cudaSuccess) return error;
+  error = cudaStreamSynchronize(stream);
+  offender.left = values_of<T>(reinterpret_cast<const std::byte*>(&pair[0]));
+  offender.right = values_of<T>(reinterpret_cast<const std::byte*>(&pair[1]));
+  return error;
+}
+
+template <typename T>
+double excess_of(const T* pair, const Limits<MeasureReal<T>>& limits) {
+  const auto compared = compare(pair[0], pair[1]);
+  if (compared.kind != PairKind::finite) return std::numeric_limits<double>::infinity();
+  return ieee::fused(-limits.rtol, compared.reference, compared.difference);
+}
+
+// The tally in the words of a measurement.
+void read_tally(const Tally& tally, Measurement& result) {
+  const auto number = [](Count bits) { return ieee::double_of(static_cast<std::uint64_t>(bits)); };
+  const auto special = [&](PairKind kind) { return tally.special[static_cast<int>(kind)]; };
+  result.bit_equal = tally.bit_equal;
+  result.both_nan = special(PairKind::both_nan);
+  result.nan_left_only = special(PairKind::nan_left_only);
+  result.nan_right_only = special(PairKind::nan_right_only);
+  result.inf_disagree = special(PairKind::inf_disagree);
+  for (int g = 0; g < kGrid; ++g) result.atol_needed[g] = number(tally.needed[g]);
+  result.max_abs = result.atol_needed[0];
+  result.max_rel = number(tally.relative);
+  std::copy(tally.buckets, tally.buckets + kBuckets, result.ulp_histogram.begin());
+  result.beyond =
+      tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
+  result.first.index = tally.first;
+}
+
+template <typename T>
+cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scratch,
+                Measurement& result, cudaStream_t stream) {
+  int device = 0;
+  int multiprocessors = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error != cudaSuccess) return error;
+  const std::uint64_t wanted = count / (Load<T>::kCount * kThreads) + 1;
+  const int most = std::min(multiprocessors * kBlocksPerMultiprocessor, kMostBlocks);
+  const int blocks = static_cast<int>(std::min<std::uint64_t>(wanted, most));
+
+  const auto limits = limits_of<MeasureReal<T>>(result.under, kIsCoarse<T>);
+  error = cudaMemsetAsync(scratch, 0, sizeof(Tally), stream);
+  if (error == cudaSuccess) {
+    error = cudaMemsetAsync(&scratch->tally.first, 0xFF, sizeof(Count), stream);
+  }
+  if (error != cudaSuccess) return error;
+  measure_kernel<T><<<blocks, kThreads, 0, stream>>>(left, right, count, limits, scratch);
+  error = cudaGetLastError();
+  if (error != cudaSuccess) return error;
+  Scratch found;
+  const std::size_t bytes = offsetof(Scratch, worst) + sizeof(Worst) * blocks;
+  error = cudaMemcpyAsync(&found, scratch, bytes, cudaMemcpyDeviceToHost, stream);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+  if (error != cudaSuccess) return error;
+
+  read_tally(found.tally, result);
+  for (int b = 0; b < blocks; ++b) {
+    const Worst& worst = found.worst[b];
+    const bool earlier = worst.excess == result.worst.excess && worst.index < result.worst.index;
+    if (worst.excess > result.worst.excess || (earlier && worst.excess > 0)) {
+      result.worst.excess = worst.excess;
+      result.worst.index = worst.index;
+    }
+  }
+  if (result.worst) error = fetch(left, right, result.worst, stream);
+  if (error == cudaSuccess && result.first) error = fetch_first(left, right, limits, result, stream);
+  return error;
+}
+
+}  // namespace
