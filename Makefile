@@ -4,7 +4,7 @@ ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
 
-.PHONY: help setup build demo check test lint format bench sanitize fuzz clean
+.PHONY: help setup build demo check test lint analyze format bench sanitize fuzz clean
 
 help: ## this text
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -31,6 +31,10 @@ test: build ## only the tests of the C++ part
 lint: build ## formatting, clang-tidy, ruff
 	@tools/setup dev
 	@tools/lint
+
+analyze: build ## lint with clang's path-sensitive analyzer as well (slow)
+	@tools/setup dev
+	@tools/lint 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
 
 format: ## format all sources
 	@git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format-16 -i

@@ -64,15 +64,14 @@ struct Share {
     if (pair.kind != PairKind::finite) return add_special(pair.kind, index, table);
     if (same) {
       ++equal_plain;
-    } else {
-      add_distance(pair.ulps, table);
+      return;
     }
+    add_distance(pair.ulps, table);
 #pragma unroll
     for (int g = 0; g < kGrid; ++g) {
       const Real excess = ieee::fused(-limits.grid[g], pair.reference, pair.difference);
       needed[g] = ieee::larger(needed[g], excess);
     }
-    if (same) return;
     if (pair.reference > 0) {
       relative = ieee::larger(relative, ieee::div(pair.difference, pair.reference));
     }
@@ -188,8 +187,10 @@ __global__ void __launch_bounds__(kThreads)
   Share<T> share;
   constexpr int kLoad = Load<T>::kCount;
   constexpr std::uint64_t kCarryAfter = 255 / kLoad;  // loads, before eight bits overflow
-  const bool aligned = (reinterpret_cast<std::uintptr_t>(left) |
-                        reinterpret_cast<std::uintptr_t>(right)) % sizeof(uint4) == 0;
+  const bool aligned =
+      (reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right)) %
+          sizeof(uint4) ==
+      0;
   const std::uint64_t loads = aligned ? count / kLoad : 0;
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
@@ -212,27 +213,27 @@ __global__ void __launch_bounds__(kThreads)
   gather(share, table, worst, scratch);
 }
 
-// Copies the pair of an offender from the device.
+// Copies the pair of an offender from the device and completes it.
 template <typename T>
-cudaError_t fetch(const T* left, const T* right, Offender& offender, cudaStream_t stream) {
-  T pair[2];
-  cudaError_t error = cudaMemcpyAsync(&pair[0], left + offender.index, sizeof(T),
-                                      cudaMemcpyDeviceToHost, stream);
+cudaError_t complete(const T* left, const T* right, const Limits<MeasureReal<T>>& limits,
+                     Offender& offender, cudaStream_t stream) {
+  if (!offender) return cudaSuccess;
+  T a;
+  T b;
+  cudaError_t error =
+      cudaMemcpyAsync(&a, left + offender.index, sizeof(T), cudaMemcpyDeviceToHost, stream);
+  if (error == cudaSuccess) {
+    error = cudaMemcpyAsync(&b, right + offender.index, sizeof(T), cudaMemcpyDeviceToHost, stream);
+  }
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) return error;
-  error = cudaMemcpyAsync(&pair[1], right + offender.index, sizeof(T), cudaMemcpyDeviceToHost,
-                          stream);
-  if (error != cudaSuccess) return error;
-  error = cudaStreamSynchronize(stream);
-  offender.left = values_of<T>(reinterpret_cast<const std::byte*>(&pair[0]));
-  offender.right = values_of<T>(reinterpret_cast<const std::byte*>(&pair[1]));
-  return error;
-}
-
-template <typename T>
-double excess_of(const T* pair, const Limits<MeasureReal<T>>& limits) {
-  const auto compared = compare(pair[0], pair[1]);
-  if (compared.kind != PairKind::finite) return std::numeric_limits<double>::infinity();
-  return ieee::fused(-limits.rtol, compared.reference, compared.difference);
+  offender.left = values_of<T>(reinterpret_cast<const std::byte*>(&a));
+  offender.right = values_of<T>(reinterpret_cast<const std::byte*>(&b));
+  const auto pair = compare(a, b);
+  offender.excess = pair.kind == PairKind::finite
+                        ? ieee::fused(-limits.rtol, pair.reference, pair.difference)
+                        : std::numeric_limits<double>::infinity();
+  return cudaSuccess;
 }
 
 // The tally in the words of a measurement.
@@ -248,8 +249,7 @@ void read_tally(const Tally& tally, Measurement& result) {
   result.max_abs = result.atol_needed[0];
   result.max_rel = number(tally.relative);
   std::copy(tally.buckets, tally.buckets + kBuckets, result.ulp_histogram.begin());
-  result.beyond =
-      tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
+  result.beyond = tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
   result.first.index = tally.first;
 }
 
@@ -291,9 +291,22 @@ cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scr
       result.worst.index = worst.index;
     }
   }
-  if (result.worst) error = fetch(left, right, result.worst, stream);
-  if (error == cudaSuccess && result.first) error = fetch_first(left, right, limits, result, stream);
-  return error;
+  error = complete(left, right, limits, result.worst, stream);
+  return error == cudaSuccess ? complete(left, right, limits, result.first, stream) : error;
 }
 
 }  // namespace
+
+int measure_cuda(DType dtype, const void* left, const void* right, std::uint64_t count,
+                 Tolerance under, void* scratch, Measurement& result, void* stream) {
+  result = {};
+  result.under = under;
+  result.count = count;
+  if (count == 0) return cudaSuccess;
+  return visit(dtype, [&]<typename T>(Type<T>) {
+    return run(static_cast<const T*>(left), static_cast<const T*>(right), count,
+               static_cast<Scratch*>(scratch), result, static_cast<cudaStream_t>(stream));
+  });
+}
+
+}  // namespace assay

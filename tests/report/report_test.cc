@@ -46,7 +46,7 @@ TEST(Report, JsonCountsEveryOutcome) {
   EXPECT_EQ(json["outcomes"]["invalid"], 1);
   EXPECT_EQ(json["outcomes"]["crash"], 0);
   EXPECT_EQ(json["flags"]["flaky"], 1);
-  EXPECT_EQ(json["apis"]["paddle.abs"]["pass"], 2);
+  EXPECT_EQ(json["apis"]["paddle.abs"]["outcomes"]["pass"], 2);
   EXPECT_EQ(json["properties"]["seed"], "5");
   std::uint64_t sum = 0;
   for (const auto& count : json["outcomes"]) sum += count.get<std::uint64_t>();

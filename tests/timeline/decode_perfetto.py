@@ -1,4 +1,4 @@
-"""Prints the slices of a binary Perfetto trace as one JSON object, decoded with the perfetto package's protobuf classes.
+"""Prints the slices of a binary Perfetto trace as one JSON object (perfetto's protobuf classes).
 
 Exit code 77: the package is not installed.
 """

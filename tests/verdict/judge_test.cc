@@ -109,13 +109,15 @@ TEST(Judge, TheEarlierOutcomeWins) {
   }
 }
 
-// A SIGKILL that assay did not send is the kernel's out-of-memory killer.
+// Anyone may send a SIGKILL; only the kernel's word makes it a lack of memory.
 TEST(Judge, ADeathIsNamedBySignal) {
   RecordParts parts = lanes(Status::crashed, Status::ok);
   parts.test.signal = SIGFPE;
   EXPECT_EQ(judged(parts).outcome, Outcome::crash);
   EXPECT_THAT(judged(parts).message, HasSubstr("SIGFPE"));
   parts.test.signal = SIGKILL;
+  EXPECT_EQ(judged(parts).outcome, Outcome::crash);
+  parts.test.oom_killed = true;
   EXPECT_EQ(judged(parts).outcome, Outcome::oom);
   parts.test.status = Status::timed_out;  // then it was assay that killed it
   EXPECT_EQ(judged(parts).outcome, Outcome::timeout);

@@ -19,6 +19,7 @@ struct LaneParts {
   std::vector<std::uint64_t> checksums{7};
   int signal = 0;
   std::int64_t grown_kb = 0;
+  bool oom_killed = false;
 };
 
 struct LeafParts {
@@ -93,7 +94,7 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
   return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
-                                0, lane.grown_kb);
+                                0, lane.grown_kb, lane.oom_killed);
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,

@@ -130,7 +130,8 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     return torch.linalg.matrix_rank(x, **limits, hermitian=hermitian)
 
 
-@api("paddle.linalg.qr", "paddle.Tensor.qr")
+# Paddle documents that mode "r" has no derivative, and "complete" only that of square matrices.
+@api("paddle.linalg.qr", "paddle.Tensor.qr", grad=lambda mode="reduced": mode == "reduced")
 def qr(x, mode="reduced", name=None):
     """Torch has no gradient for R alone; that of the reduced factors is the same R."""
     if mode == "r":
