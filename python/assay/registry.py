@@ -34,8 +34,8 @@ EQUALITIES = ("value", "sign", "sorted", "shape")
 DUNDERS = frozenset(
     f"__{name}__"
     for name in (
-        "abs add and bool complex contains dir div divmod eq float floordiv ge getitem gt iadd iand ifloordiv "
-        "ilshift imod imul index int invert ior ipow irshift isub iter itruediv ixor le len long "
+        "abs add and bool complex contains dir div divmod eq float floordiv ge getitem gt iadd iand "
+        "ifloordiv ilshift imod imul index int invert ior ipow irshift isub iter itruediv ixor le len long "
         "lshift lt matmul mod mul ne neg nonzero or pos pow radd rand rdiv rdivmod "
         "rfloordiv rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor setitem sub truediv "
         "xor"

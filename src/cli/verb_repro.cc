@@ -31,8 +31,8 @@ Result<int> run_repro(const ReproOptions& options) {
           : std::filesystem::path(options.out);
   ASSAY_TRY(const Repro repro, write_repro(store, found, folder));
   for (const std::string& note : repro.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}\n{}\nrun it with the Python that has the framework: python {}\n", found.text,
-             found.verdict.message, repro.script.string());
+  fmt::print("{}\n{} {}\nrun it with the Python that has the framework: python {}\n", found.text,
+             name(found.verdict.outcome), found.verdict.message, repro.script.string());
   return kAllGood;
 }
 

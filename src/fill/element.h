@@ -190,13 +190,16 @@ ASSAY_HD T matrix_value(const FillPlan& plan, Draws& draws, std::uint64_t index,
   }
 }
 
-// The value that `constant` has in a real part.
+// The value that `constant` has in a real part; NaN too has one code on host and device.
 template <typename T>
 ASSAY_HD T constant_value(const FillPlan& plan) {
-  if constexpr (kIsFloat<T>)
-    return rounded<T>(plan.low);
-  else
+  if constexpr (!kIsFloat<T>) {
     return whole_value<T>(plan, 0);
+  } else if constexpr (sizeof(T) >= 4) {
+    return static_cast<T>(plan.low);
+  } else {
+    return narrow<T>(static_cast<float>(plan.low));
+  }
 }
 
 // The two streams of a tensor: its values' draws, and the keys of its permutations.

@@ -10,24 +10,20 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 8;
 
-// The linear kinds: a thread turns one block of the stream (four words) into the 2, 4 or 8 parts
-// that its draws make. `first` and `count` are in parts.
+// The parts that one block of the stream (four words) makes, and the widest store for them.
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
-    linear_kernel(const FillPlan plan, T* out, std::uint64_t first, std::uint64_t count) {
-  constexpr int kDraws = 128 / kWidth;
-  const std::uint64_t end = first + count;
-  const std::uint64_t blocks = (end + kDraws - 1) / kDraws - first / kDraws;
-  const bool vectors = sizeof(T) * 8 == kWidth && first % kDraws == 0 &&
-                       reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
-  for (std::uint64_t b = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; b < blocks;
-       b += stride) {
-    const std::uint64_t number = first / kDraws + b;
-    const PhiloxBlock block = block_of(plan.stream, number);
-    alignas(16) T parts[kDraws];
+struct Parts {
+  static constexpr int kCount = 128 / kWidth;
+  static constexpr int kBytes = kCount * static_cast<int>(sizeof(T));
+  using Store = std::conditional_t<
+      kBytes % 16 == 0, uint4,
+      std::conditional_t<kBytes == 8, uint2,
+                         std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
+  alignas(Store) T value[kCount];
+
+  __device__ Parts(const FillPlan& plan, const PhiloxBlock& block) {
 #pragma unroll
-    for (int i = 0; i < kDraws; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       std::uint64_t draw = 0;
       if constexpr (kWidth == 64) {
         draw = block.word[2 * i] | std::uint64_t{block.word[2 * i + 1]} << 32;
@@ -36,16 +32,40 @@ __global__ void __launch_bounds__(kThreads)
       } else {
         draw = block.word[i / 2] >> (i % 2 * 16) & 0xFFFF;
       }
-      parts[i] = linear_value<T>(plan, draw);
+      value[i] = linear_value<T>(plan, draw);
     }
-    const std::uint64_t place = number * kDraws;
-    if (vectors && place + kDraws <= end) {
-      *reinterpret_cast<uint4*>(out + (place - first)) = *reinterpret_cast<const uint4*>(parts);
+  }
+  __device__ void store_all(T* out) const {
+#pragma unroll
+    for (int i = 0; i < kBytes / static_cast<int>(sizeof(Store)); ++i) {
+      reinterpret_cast<Store*>(out)[i] = reinterpret_cast<const Store*>(value)[i];
+    }
+  }
+};
+
+// The linear kinds: a thread makes the parts of one block. `first` and `count` are in parts.
+template <typename T, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    linear_kernel(const FillPlan plan, T* out, std::uint64_t first, std::uint64_t count) {
+  using Made = Parts<T, kWidth>;
+  constexpr int kCount = Made::kCount;
+  const std::uint64_t end = first + count;
+  const std::uint64_t blocks = (end + kCount - 1) / kCount - first / kCount;
+  const bool vectors = first % kCount == 0 &&
+                       reinterpret_cast<std::uintptr_t>(out) % sizeof(typename Made::Store) == 0;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
+  for (std::uint64_t b = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; b < blocks;
+       b += stride) {
+    const std::uint64_t number = first / kCount + b;
+    const Made made(plan, block_of(plan.stream, number));
+    const std::uint64_t place = number * kCount;
+    if (vectors && place + kCount <= end) {
+      made.store_all(out + (place - first));
       continue;
     }
 #pragma unroll
-    for (int i = 0; i < kDraws; ++i) {
-      if (place + i >= first && place + i < end) out[place + i - first] = parts[i];
+    for (int i = 0; i < kCount; ++i) {
+      if (place + i >= first && place + i < end) out[place + i - first] = made.value[i];
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "fill/hd.h"
 
 #ifdef __CUDACC__
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
 
@@ -180,8 +181,8 @@ ASSAY_HD T narrow(float value) {
   return {static_cast<Code>(sign | code)};
 }
 
-// The nearest T of a real value. From double to a format below float64 it rounds twice, by way of
-// float32; that is monotone, so order and bounds are kept.
+// The nearest T of a real value that is not NaN. From double to a format below float64 it rounds
+// twice, by way of float32; that is monotone, so order and bounds are kept.
 template <typename T, typename Real>
 ASSAY_HD T rounded(Real value) {
   if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {
@@ -190,6 +191,9 @@ ASSAY_HD T rounded(Real value) {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<T, Float16>) {
       return {__half_as_ushort(__float2half_rn(static_cast<float>(value)))};
+    }
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return {__bfloat16_as_ushort(__float2bfloat16_rn(static_cast<float>(value)))};
     }
 #endif
     return narrow<T>(static_cast<float>(value));

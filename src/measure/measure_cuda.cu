@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 4;
+constexpr int kBlocksPerMultiprocessor = 8;
 constexpr int kMostBlocks = 2048;
 constexpr int kGrid = static_cast<int>(kRtolGrid.size());
 constexpr int kBuckets = static_cast<int>(kUlpBuckets);
@@ -24,10 +24,11 @@ struct Tally {
   Count needed[kGrid];
   Count relative;
   Count bit_equal;
+  Count equal_plain;  // same bits and finite, or equal infinities
   Count beyond;
   Count special[6];
-  Count buckets[kBuckets];
-  Count first;  // smaller is earlier
+  Count buckets[kBuckets];  // of the others
+  Count first;              // smaller is earlier
 };
 // The worst pair of one block of threads.
 struct Worst {
@@ -42,8 +43,13 @@ static_assert(sizeof(Scratch) <= kMeasureCudaScratch);
 
 __device__ Count bits(double value) { return static_cast<Count>(ieee::bits_of(value)); }
 
-// One thread's share. Distances are counted in eight bits each, four words of eight buckets, and
-// carried to the block's table before they can overflow; the last bucket goes there at once.
+// What the threads of a block count where they meet; the hardware adds the ones of a warp at once.
+struct Table {
+  std::uint32_t special[6];
+  std::uint32_t buckets[kBuckets];
+};
+
+// One thread's share.
 template <typename T>
 struct Share {
   using Real = MeasureReal<T>;
@@ -52,23 +58,21 @@ struct Share {
   Real worst = 0;
   Count worst_index = kNone;
   Count first = kNone;
-  Count equal_plain = 0;  // same bits, no NaN
-  Count bit_equal = 0;
-  Count beyond = 0;
-  Count packed[4] = {};
+  std::uint32_t equal_plain = 0;
+  std::uint32_t bit_equal = 0;
+  std::uint32_t beyond = 0;
 
-  __device__ void add(T a, T b, std::uint64_t index, const Limits<Real>& limits, Tally& table) {
+  __device__ void add(T a, T b, std::uint64_t index, const Limits<Real>& limits, Table& table) {
     const Pair<Real> pair = compare(a, b);
     const bool same = same_bits(a, b);
     bit_equal += same;
     if (pair.kind != PairKind::finite) return add_special(pair.kind, index, table);
-    if (same) {
-      ++equal_plain;
-      return;
-    }
-    add_distance(pair.ulps, table);
+    equal_plain += same;
+    if (same) return;
+    atomicAdd(&table.buckets[ulp_bucket(pair.ulps)], 1U);
 #pragma unroll
     for (int g = 0; g < kGrid; ++g) {
+      if (kIsCoarse<T> && g > 0 && g < static_cast<int>(kFirstCoarse)) continue;  // as needed[0]
       const Real excess = ieee::fused(-limits.grid[g], pair.reference, pair.difference);
       needed[g] = ieee::larger(needed[g], excess);
     }
@@ -82,19 +86,12 @@ struct Share {
     }
     note_worst(excess, index);
   }
-
-  __device__ void carry(Tally& table) {
-    for (int word = 0; word < 4; ++word) {
-      for (int k = 0; k < 8 && packed[word] != 0; ++k) {
-        const Count found = packed[word] >> (8 * k) & 0xFF;
-        if (found != 0) atomicAdd(&table.buckets[8 * word + k], found);
-      }
-      packed[word] = 0;
-    }
+  __device__ void finish() {
+    for (int g = 1; kIsCoarse<T> && g < static_cast<int>(kFirstCoarse); ++g) needed[g] = needed[0];
   }
 
  private:
-  static __device__ bool same_bits(T a, T b) {
+  static __device__ bool same_bits(const T& a, const T& b) {
     const auto* x = reinterpret_cast<const unsigned char*>(&a);
     const auto* y = reinterpret_cast<const unsigned char*>(&b);
     bool same = true;
@@ -109,55 +106,65 @@ struct Share {
       worst_index = index;
     }
   }
-  __device__ void add_special(PairKind kind, std::uint64_t index, Tally& table) {
-    atomicAdd(&table.special[static_cast<int>(kind)], Count{1});
-    if (kind == PairKind::inf_agree) ++equal_plain;
+  __device__ void add_special(PairKind kind, std::uint64_t index, Table& table) {
+    atomicAdd(&table.special[static_cast<int>(kind)], 1U);
+    equal_plain += kind == PairKind::inf_agree;
     if (kind == PairKind::both_nan || kind == PairKind::inf_agree) return;
     if (index < first) first = index;
     note_worst(static_cast<Real>(INFINITY), index);
   }
-  __device__ void add_distance(std::uint32_t ulps, Tally& table) {
-    const int bucket = ulp_bucket(ulps);
-    if (bucket == kBuckets - 1) {
-      atomicAdd(&table.buckets[bucket], Count{1});
-      return;
-    }
-#pragma unroll
-    for (int word = 0; word < 4; ++word) {
-      packed[word] += bucket / 8 == word ? Count{1} << (8 * (bucket % 8)) : 0;
-    }
-  }
 };
 
-// Carries the shares of a block to its table, and the table to the whole tally.
+// The largest, least and sum over the threads of a warp.
+__device__ Count warp_larger(Count value) {
+  for (int step = 16; step > 0; step /= 2) {
+    const Count other = __shfl_xor_sync(~0U, value, step);
+    value = value < other ? other : value;
+  }
+  return value;
+}
+__device__ Count warp_smaller(Count value) { return ~warp_larger(~value); }
+
+// Carries the shares of a block of threads and its table to the whole tally.
 template <typename T>
-__device__ void gather(Share<T>& share, Tally& table, Worst& worst, Scratch* scratch) {
-  share.carry(table);
-  for (int g = 0; g < kGrid; ++g) atomicMax(&table.needed[g], bits(share.needed[g]));
-  atomicMax(&table.relative, bits(share.relative));
-  atomicAdd(&table.bit_equal, share.bit_equal);
-  atomicAdd(&table.beyond, share.beyond);
-  atomicAdd(&table.buckets[0], share.equal_plain);
-  atomicMin(&table.first, share.first);
+__device__ void gather(Share<T>& share, const Table& table, Scratch* scratch) {
   __shared__ Count most;
-  if (threadIdx.x == 0) most = 0;
+  __shared__ Count where;
+  share.finish();
+  if (threadIdx.x == 0) {
+    most = 0;
+    where = kNone;
+  }
   __syncthreads();
-  atomicMax(&most, bits(share.worst));
+  const bool leads = threadIdx.x % 32 == 0;
+  Tally& all = scratch->tally;
+  const auto raise = [&](Count* target, Count value) {
+    value = warp_larger(value);
+    if (leads && value != 0) atomicMax(target, value);
+  };
+  for (int g = 0; g < kGrid; ++g) raise(&all.needed[g], bits(share.needed[g]));
+  raise(&all.relative, bits(share.relative));
+  raise(&most, bits(share.worst));
+  const auto sum = [&](Count* target, std::uint32_t value) {
+    value = __reduce_add_sync(~0U, value);
+    if (leads && value != 0) atomicAdd(target, Count{value});
+  };
+  sum(&all.bit_equal, share.bit_equal);
+  sum(&all.equal_plain, share.equal_plain);
+  sum(&all.beyond, share.beyond);
+  const Count first = warp_smaller(share.first);
+  if (leads && first != kNone) atomicMin(&all.first, first);
   __syncthreads();
-  if (bits(share.worst) == most) atomicMin(&worst.index, share.worst_index);
+  if (bits(share.worst) == most) atomicMin(&where, share.worst_index);
   __syncthreads();
   if (threadIdx.x == 0) {
-    scratch->worst[blockIdx.x] = {ieee::double_of(static_cast<std::uint64_t>(most)), worst.index};
-    Tally& all = scratch->tally;
-    for (int g = 0; g < kGrid; ++g) atomicMax(&all.needed[g], table.needed[g]);
-    atomicMax(&all.relative, table.relative);
-    atomicAdd(&all.bit_equal, table.bit_equal);
-    atomicAdd(&all.beyond, table.beyond);
-    atomicMin(&all.first, table.first);
-    for (int k = 0; k < 6; ++k) atomicAdd(&all.special[k], table.special[k]);
-    for (int b = 0; b < kBuckets; ++b) {
-      if (table.buckets[b] != 0) atomicAdd(&all.buckets[b], table.buckets[b]);
-    }
+    scratch->worst[blockIdx.x] = {ieee::double_of(static_cast<std::uint64_t>(most)), where};
+  }
+  for (int i = threadIdx.x; i < kBuckets; i += kThreads) {
+    if (table.buckets[i] != 0) atomicAdd(&all.buckets[i], Count{table.buckets[i]});
+  }
+  if (threadIdx.x < 6 && table.special[threadIdx.x] != 0) {
+    atomicAdd(&all.special[threadIdx.x], Count{table.special[threadIdx.x]});
   }
 }
 
@@ -172,21 +179,13 @@ template <typename T>
 __global__ void __launch_bounds__(kThreads)
     measure_kernel(const T* left, const T* right, std::uint64_t count,
                    const Limits<MeasureReal<T>> limits, Scratch* scratch) {
-  __shared__ Tally table;
-  __shared__ Worst worst;
-  for (int i = threadIdx.x; i < static_cast<int>(sizeof(Tally) / sizeof(Count)); i += kThreads) {
-    reinterpret_cast<Count*>(&table)[i] = 0;
+  __shared__ Table table;
+  for (int i = threadIdx.x; i < static_cast<int>(sizeof(Table) / 4); i += kThreads) {
+    reinterpret_cast<std::uint32_t*>(&table)[i] = 0;
   }
   __syncthreads();
-  if (threadIdx.x == 0) {
-    table.first = kNone;
-    worst.index = kNone;
-  }
-  __syncthreads();
-
   Share<T> share;
   constexpr int kLoad = Load<T>::kCount;
-  constexpr std::uint64_t kCarryAfter = 255 / kLoad;  // loads, before eight bits overflow
   const bool aligned =
       (reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right)) %
           sizeof(uint4) ==
@@ -194,7 +193,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint64_t loads = aligned ? count / kLoad : 0;
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
-  std::uint64_t done = 0;
+#pragma unroll 2
   for (std::uint64_t i = thread; i < loads; i += stride) {
     const Load<T> a = reinterpret_cast<const Load<T>*>(left)[i];
     const Load<T> b = reinterpret_cast<const Load<T>*>(right)[i];
@@ -202,15 +201,12 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < kLoad; ++k) {
       share.add(a.element[k], b.element[k], i * kLoad + k, limits, table);
     }
-    if (++done % kCarryAfter == 0) share.carry(table);
   }
-  share.carry(table);
-  done = 0;
   for (std::uint64_t i = loads * kLoad + thread; i < count; i += stride) {
     share.add(left[i], right[i], i, limits, table);
-    if (++done % 255 == 0) share.carry(table);
   }
-  gather(share, table, worst, scratch);
+  __syncthreads();
+  gather(share, table, scratch);
 }
 
 // Copies the pair of an offender from the device and completes it.
@@ -249,6 +245,7 @@ void read_tally(const Tally& tally, Measurement& result) {
   result.max_abs = result.atol_needed[0];
   result.max_rel = number(tally.relative);
   std::copy(tally.buckets, tally.buckets + kBuckets, result.ulp_histogram.begin());
+  result.ulp_histogram[0] += tally.equal_plain;
   result.beyond = tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
   result.first.index = tally.first;
 }

@@ -28,7 +28,7 @@ template <typename Real>
 struct Pair {
   Real difference = 0;     // |a - b|; 0 unless finite
   Real reference = 0;      // |b|; 0 unless finite
-  std::uint32_t ulps = 0;  // values from a to b; 2^31 stands for that and more
+  std::uint32_t ulps = 0;  // values from a to b; from 2^31 on they are not told apart
   PairKind kind = PairKind::finite;
 };
 
@@ -38,11 +38,10 @@ ASSAY_HD std::uint32_t clipped(std::uint64_t ulps) {
 
 // The bucket of a measurement's ULP histogram: the number of bits of the distance.
 ASSAY_HD int ulp_bucket(std::uint32_t ulps) {
-  const std::uint64_t above = 2 * std::uint64_t{ulps} + 1;
 #ifdef __CUDA_ARCH__
-  return 63 - __clzll(static_cast<long long>(above));
+  return 32 - __clz(static_cast<int>(ulps));
 #else
-  return 63 - __builtin_clzll(above);
+  return 63 - __builtin_clzll(2 * std::uint64_t{ulps} + 1);
 #endif
 }
 
@@ -60,27 +59,32 @@ ASSAY_HD bool is_finite(Real value) {
 }
 
 // A float's place in the order of its format, both zeros at 0. T is a real type.
+ASSAY_HD std::int64_t place_of(double value) {
+  const auto bits = static_cast<std::int64_t>(ieee::bits_of(value));
+  const std::int64_t rank = bits & 0x7FFFFFFFFFFFFFFF;
+  return bits < 0 ? -rank : rank;
+}
+ASSAY_HD std::int32_t place_of(float value) {
+  const auto bits = static_cast<std::int32_t>(ieee::bits_of(value));
+  const std::int32_t rank = bits & 0x7FFFFFFF;
+  return bits < 0 ? -rank : rank;
+}
 template <typename T>
-ASSAY_HD std::int64_t place_of(T value) {
-  if constexpr (std::is_same_v<T, double>) {
-    const auto bits = static_cast<std::int64_t>(ieee::bits_of(value));
-    const std::int64_t rank = bits & 0x7FFFFFFFFFFFFFFF;
-    return bits < 0 ? -rank : rank;
-  } else if constexpr (std::is_same_v<T, float>) {
-    const std::uint32_t bits = ieee::bits_of(value);
-    const auto rank = static_cast<std::int64_t>(bits & 0x7FFFFFFF);
-    return bits >> 31 != 0 ? -rank : rank;
-  } else {
-    const auto rank = static_cast<std::int64_t>(value.code & (T::kSignBit - 1));
-    return (value.code & T::kSignBit) != 0 ? -rank : rank;
-  }
+ASSAY_HD std::int32_t place_of(T value) {
+  const auto rank = static_cast<std::int32_t>(value.code & (T::kSignBit - 1));
+  return (value.code & T::kSignBit) != 0 ? -rank : rank;
 }
 
-// |a - b| of what subtracts without overflow in two's complement of 64 bits.
-ASSAY_HD std::uint64_t distance(std::int64_t a, std::int64_t b) {
+// |a - b|, which the unsigned type always holds.
+ASSAY_HD std::uint32_t distance(std::int32_t a, std::int32_t b) {
+  const auto x = static_cast<std::uint32_t>(a);
+  const auto y = static_cast<std::uint32_t>(b);
+  return a < b ? y - x : x - y;
+}
+ASSAY_HD std::uint32_t distance(std::int64_t a, std::int64_t b) {
   const auto x = static_cast<std::uint64_t>(a);
   const auto y = static_cast<std::uint64_t>(b);
-  return a < b ? y - x : x - y;
+  return clipped(a < b ? y - x : x - y);
 }
 
 template <typename Real>
@@ -125,8 +129,8 @@ ASSAY_HD Pair<double> compare(Complex<T> a, Complex<T> b) {
         magnitude(ieee::sub(static_cast<double>(a.imaginary), static_cast<double>(b.imaginary))));
     pair.reference = modulus<T>(magnitude(static_cast<double>(b.real)),
                                 magnitude(static_cast<double>(b.imaginary)));
-    pair.ulps = clipped(ieee::larger(distance(place_of(a.real), place_of(b.real)),
-                                     distance(place_of(a.imaginary), place_of(b.imaginary))));
+    pair.ulps = ieee::larger(distance(place_of(a.real), place_of(b.real)),
+                             distance(place_of(a.imaginary), place_of(b.imaginary)));
     return pair;
   }
   const bool left_nan = is_nan(a.real) || is_nan(a.imaginary);
@@ -153,7 +157,7 @@ ASSAY_HD Pair<MeasureReal<T>> compare(T a, T b) {
     if (pair.kind != PairKind::finite) return pair;
     pair.difference = magnitude(ieee::sub(x, y));
     pair.reference = magnitude(y);
-    pair.ulps = clipped(distance(place_of(a), place_of(b)));
+    pair.ulps = distance(place_of(a), place_of(b));
   } else if constexpr (std::is_same_v<T, Boolean>) {
     pair.ulps = (a.code != 0) != (b.code != 0) ? 1 : 0;
     pair.difference = pair.ulps;

@@ -52,7 +52,7 @@ class Chooser {
   Status check() const {
     if (count_ == 0) {
       return usage_error(
-          fmt::format("no case of the run has the id or text {}; `assay report` and "
+          fmt::format("no case of the run has the id or text {}; report.html and "
                       "log_inorder.log tell the ids",
                       wanted_));
     }
