@@ -42,7 +42,8 @@ class Server:
             os.set_blocking(end, False)
 
     def serve(self) -> None:
-        """Serves slots until the supervisor, our parent, is gone (then the kernel kills us)."""
+        """Serves slots until SIGTERM, which also comes when the supervisor, our parent, is gone."""
+        signal.signal(signal.SIGTERM, self._end)
         signal.set_wakeup_fd(self.wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(self.listener, selectors.EVENT_READ)
@@ -57,6 +58,12 @@ class Server:
                 else:
                     self._request(key.fileobj)
             self._reap()
+
+    def _end(self, *_: Any) -> None:
+        # Groups, because a case may have started processes that outlive its lane.
+        for pid in self.lanes:
+            kill_group(pid)
+        os._exit(0)
 
     def _request(self, connection: Any) -> None:
         try:
@@ -120,9 +127,10 @@ class Server:
         status = 1
         try:
             os.setpgid(0, 0)
-            self.native.die_with_parent()
+            self.native.die_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(log, 1)
             os.dup2(log, 2)
             with open("/proc/self/oom_score_adj", "w") as file:
@@ -158,7 +166,7 @@ def main() -> int:
 
         from assay.frameworks import load
 
-        assay_native.die_with_parent()
+        assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
         # Only now: the tables look whether the reference framework is there.
         from assay.registry import load_all

@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -154,6 +155,13 @@ void Process::signal(int number) const {
 
 void Process::signal_group(int number) const {
   if (pid_ > 0) ::kill(own_group_ ? -pid_ : pid_, number);
+}
+
+Result<ExitStatus> Process::stop(std::chrono::milliseconds grace) {
+  signal(SIGTERM);
+  pollfd wait_for{pidfd_.get(), POLLIN, 0};
+  if (::poll(&wait_for, 1, static_cast<int>(grace.count())) != 1) signal_group(SIGKILL);
+  return wait();
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ class Process {
   // Signals the process; signal_group signals everything in its group.
   void signal(int number) const;
   void signal_group(int number) const;
+  // Asks with SIGTERM, and ends the whole group with SIGKILL when that has not helped in time.
+  Result<ExitStatus> stop(std::chrono::milliseconds grace);
+
   // Reaps: wait blocks; try_wait says nothing while the child still runs.
   Result<ExitStatus> wait();
   Result<bool> try_wait(ExitStatus& status);

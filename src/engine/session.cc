@@ -46,6 +46,7 @@ Result<RunEnding> Session::run() {
   }
   for (ServerSeat& server : servers_) {
     if (server.watch) (void)server.watch->release();
+    server.server.stop();
   }
   if (const Status committed = store_.commit(); !committed && !trouble_) {
     trouble_ = committed.error();

@@ -21,6 +21,7 @@ constexpr int kListenFd = 3;
 constexpr int kReadyFd = 4;
 constexpr int kProtocol = 1;
 constexpr int kImportKills = 20;
+constexpr std::chrono::seconds kStopGrace{2};
 
 // One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
 // The caches would otherwise grow with each distinct shape. MALLOC_PERTURB_ makes glibc fill fresh
@@ -93,6 +94,10 @@ Status ForkServer::launch() {
   process_ = std::move(*process);
   ready_ = std::move(ready.first);
   return {};
+}
+
+void ForkServer::stop() {
+  if (process_.running()) (void)process_.stop(kStopGrace);
 }
 
 Status ForkServer::restart() {

@@ -51,6 +51,9 @@ class ForkServer {
   // Replaces a server that has died; slots keep their address.
   Status restart();
 
+  // Ends it with its lanes and whatever those have started.
+  void stop();
+
   const std::string& address() const { return address_; }
   int pidfd() const { return process_.pidfd(); }
   pid_t pid() const { return process_.pid(); }

@@ -59,8 +59,11 @@ std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
 
 PyObject* none() { return Py_NewRef(Py_None); }
 
-PyObject* die_with_parent(PyObject*, PyObject*) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+// die_with_parent(signal): the kernel sends it to us when our parent has ended.
+PyObject* die_with_parent(PyObject*, PyObject* arguments) {
+  int number = 0;
+  if (!PyArg_ParseTuple(arguments, "i", &number)) return nullptr;
+  ::prctl(PR_SET_PDEATHSIG, number);
   return none();
 }
 
@@ -254,7 +257,7 @@ void release(void* module) {
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
   static std::array<PyMethodDef, 8> methods{{
-      {"die_with_parent", n::die_with_parent, METH_NOARGS, nullptr},
+      {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
