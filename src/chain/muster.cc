@@ -142,14 +142,17 @@ Result<bool> Muster::gather_as_first() {
   for (LineSocket& stranger : strangers_) {
     std::vector<std::string> lines;
     const bool open = stranger.receive(lines);
+    bool known = false;
     for (Peer& peer : peers_) {
       const std::string hello = fmt::format("assay-muster 1 {} {}", options_.token, peer.rank);
       if (lines.empty() || lines.front() != hello) continue;
       peer.socket = std::move(stranger);
-      peer.here = true;
+      peer.here = known = true;
       break;
     }
-    if (!open || !lines.empty()) stranger.close();
+    if (!known && (!open || !lines.empty())) {
+      stranger.close();  // NOLINT(bugprone-use-after-move): only a peer that is known was moved
+    }
   }
   std::erase_if(strangers_, [](const LineSocket& stranger) { return !stranger; });
   const bool all =

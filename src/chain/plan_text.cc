@@ -16,6 +16,7 @@ std::string describe_plan(const Plan& plan) {
     text += fmt::format("# {}. {}", stage.index + 1, stage.name);
     if (!stage.needs.empty()) {
       std::vector<std::size_t> needs;
+      needs.reserve(stage.needs.size());
       for (const std::size_t need : stage.needs) needs.push_back(need + 1);
       text += fmt::format("  (needs {})", fmt::join(needs, ", "));
     }

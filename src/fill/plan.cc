@@ -154,7 +154,7 @@ double diagonal_of(const FillRule& rule, const FillPlan& plan, bool complex) {
   } else if constexpr (std::is_same_v<T, Boolean>) {
     return 1;
   } else {
-    return std::min(sum, static_cast<double>(std::numeric_limits<T>::max() / 2));
+    return std::min(sum, static_cast<double>(std::numeric_limits<T>::max() >> 1));
   }
 }
 

@@ -114,8 +114,8 @@ Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clo
 
 constexpr std::size_t kMaxPairSlices = 20'000'000;
 
-Result<MergeResult> finish(Writers& writers, MergeCounts counts, std::vector<FileReport> files,
-                           std::vector<std::string> notes) {
+Result<MergeResult> finish(Writers& writers, const MergeCounts& counts,
+                           std::vector<FileReport> files, std::vector<std::string> notes) {
   for (TraceWriter* writer : writers.all) ASSAY_CHECK(writer->finish());
   return MergeResult{std::move(files), std::move(notes), counts.slices};
 }

@@ -87,8 +87,8 @@ class CuptiRecorder : public RangeObserver {
 
   static void request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
     // CUPTI gives the buffer back to take_buffer, which frees it.
-    *buffer = static_cast<std::uint8_t*>(
-        std::aligned_alloc(kBufferAlignment, kBufferBytes));  // NOLINT(cppcoreguidelines-no-malloc)
+    // NOLINTNEXTLINE(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
+    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
     *size = *buffer == nullptr ? 0 : kBufferBytes;
     *records = 0;
   }
