@@ -99,7 +99,7 @@ const FillKernels& portable_fill_kernels() {
 }
 
 const FillKernels& best_fill_kernels() {
-  static const FillKernels& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")
+  static const FillKernels& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
                                        ? avx2_fill_kernels()
                                        : portable_fill_kernels();
   return best;
