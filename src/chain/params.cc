@@ -82,7 +82,8 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
       if (!optional) next = std::max(next, index + 1);
     }
     if (message.empty()) continue;
-    const int line = section.name.empty() ? section.lines.front().line : section.line;
+    const int line =
+        section.name.empty() && !section.lines.empty() ? section.lines.front().line : section.line;
     fit.problems.push_back({line, 1, std::move(message), false});
     fit.cost += kSectionCost;
   }

@@ -253,11 +253,9 @@ const MeasureKernels& portable_measure_kernels() {
 }
 
 const MeasureKernels& best_measure_kernels() {
-  static const MeasureKernels& best = __builtin_cpu_supports("avx2") &&
-                                              __builtin_cpu_supports("fma") &&
-                                              __builtin_cpu_supports("fma")
-                                          ? avx2_measure_kernels()
-                                          : portable_measure_kernels();
+  static const MeasureKernels& best =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? avx2_measure_kernels()
+                                                                      : portable_measure_kernels();
   return best;
 }
 

@@ -154,7 +154,7 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
     survey.files[i].overlapping = counts.overlapping[i + 1];
     survey.files[i].kept -= counts.overlapping[i + 1];
   }
-  return finish(writers, std::move(counts), std::move(survey.files), std::move(notes));
+  return finish(writers, counts, std::move(survey.files), std::move(notes));
 }
 
 Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
@@ -163,7 +163,7 @@ Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
   std::vector<std::unique_ptr<SliceSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(trace.slices));
   ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, trace.tracks.size()));
-  return finish(writers, std::move(counts), trace.files, trace.notes);
+  return finish(writers, counts, trace.files, trace.notes);
 }
 
 Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& clocks,

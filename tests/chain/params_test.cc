@@ -98,6 +98,9 @@ TEST(Params, CarriageReturnsBlanksAndRepeatedGroupsDoNoHarm) {
   EXPECT_EQ(parsed.params.value("norm_train"), "train.py --seed 3");
 }
 
+// Found by the fuzzer: a section without a name and without lines.
+TEST(Params, RulersAloneAreRefused) { EXPECT_FALSE(parse_params("===\n===\n").problems.empty()); }
+
 TEST(Params, ColonsInAValueAreKept) {
   const ParsedParams parsed = parse_params(with_line(31, "--image:http://a.b/c:d"));
   ASSERT_TRUE(parsed.good());
