@@ -55,6 +55,12 @@ constexpr int kSectionCost = 20;
 
 std::string heading(std::string_view name) { return fmt::format("====={}=====", name); }
 
+// Where a reader should look: a section without a heading begins with its first line, if any.
+int place_of(const Section& section) {
+  const bool has_line = section.name.empty() && !section.lines.empty();
+  return has_line ? section.lines.front().line : section.line;
+}
+
 // Matches headings to the layout's sections, in order; tells of unknown, doubled and missing ones.
 std::vector<const Section*> match_sections(const Layout& layout, const ParamsText& text, Fit& fit) {
   std::vector<const Section*> matched(layout.sections.size(), nullptr);
@@ -82,8 +88,7 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
       if (!optional) next = std::max(next, index + 1);
     }
     if (message.empty()) continue;
-    const int line =
-        section.name.empty() && !section.lines.empty() ? section.lines.front().line : section.line;
+    const int line = place_of(section);
     fit.problems.push_back({line, 1, std::move(message), false});
     fit.cost += kSectionCost;
   }
@@ -236,7 +241,7 @@ ParsedParams parse_params(std::string_view text) {
   constexpr int kHopeless = 60;
   if (best && !(headless && best->cost > kHopeless)) return finish(std::move(*best));
   if (headless) {
-    const int line = by_colon.sections.empty() ? 1 : by_colon.sections.front().lines.front().line;
+    const int line = by_colon.sections.empty() ? 1 : place_of(by_colon.sections.front());
     return refused(line, "expected a heading first, one of " + known_headings());
   }
   std::vector<std::string_view> names;
