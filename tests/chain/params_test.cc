@@ -99,8 +99,10 @@ TEST(Params, CarriageReturnsBlanksAndRepeatedGroupsDoNoHarm) {
 }
 
 // Found by the fuzzer: a section without a name and without lines.
-TEST(Params, RulersAloneAreRefused) { EXPECT_FALSE(parse_params("===\n===\n").problems.empty()); }
+TEST(Params, RulersAloneAreRefused) {
+  EXPECT_FALSE(parse_params("===\n===\n").problems.empty());
   EXPECT_FALSE(parse_params("\2_\n====\n\n\n\n\377\377\2").problems.empty());
+}
 
 TEST(Params, ColonsInAValueAreKept) {
   const ParsedParams parsed = parse_params(with_line(31, "--image:http://a.b/c:d"));
