@@ -161,8 +161,8 @@ TEST_F(TwoMachines, MobilenetTrainsOnBothAndGoesOnOnTheFirst) {
 }
 
 // Real Paddle, and the second machine's training killed on the way.
-// Sometimes the surviving peer is named instead, when both end within one glance: to be mended before
-// issue 4 is done.
+// Sometimes the surviving peer is named instead, when both end within one glance: to be mended
+// before issue 4 is done.
 TEST_F(TwoMachines, DISABLED_AKilledPaddlePeerIsNamed) {
   ASSAY_NEED_PADDLE(python);
   const Scratch scratch;
