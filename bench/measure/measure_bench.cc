@@ -71,6 +71,7 @@ void copy(benchmark::State& state) {
 // Prints the rates as they come and, beside each, its share of memcpy's.
 class Ratios : public benchmark::ConsoleReporter {
  public:
+  Ratios() : ConsoleReporter(OO_None) {}
   void ReportRuns(const std::vector<Run>& runs) override {
     std::vector<Run> with_ratio = runs;
     for (Run& run : with_ratio) {

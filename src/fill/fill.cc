@@ -21,15 +21,11 @@ void portable_words(const Stream& stream, std::uint64_t first_block, std::size_t
 
 template <typename T>
 void portable_uniform(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
-  using Real = RealOf<T>;
   using Draw = std::conditional_t<kRealDrawWidth<T> == 16, std::uint16_t,
                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
-  const auto low = static_cast<Real>(plan.low);
-  const auto span = static_cast<Real>(plan.span);
-  const auto top = static_cast<Real>(plan.top);
+  const UniformRange<T> range(plan);
   for (std::size_t i = 0; i < n; ++i) {
-    const auto draw = load<Draw>(draws + i * sizeof(Draw));
-    store(out + i * sizeof(T), uniform_value<T>(low, span, top, draw));
+    store(out + i * sizeof(T), range.value(load<Draw>(draws + i * sizeof(Draw))));
   }
 }
 

@@ -78,35 +78,25 @@ inline void store_vector(std::byte* bytes, __m256i value) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), value);
 }
 
-// The limits of a uniform range in the arithmetic type.
-struct FloatRange {
-  float low;
-  float span;
-  float top;
-  explicit FloatRange(const FillPlan& plan)
-      : low(static_cast<float>(plan.low)),
-        span(static_cast<float>(plan.span)),
-        top(static_cast<float>(plan.top)) {}
-  __m256 place(__m256 u) const {
-    const __m256 value = _mm256_add_ps(_mm256_set1_ps(low), _mm256_mul_ps(u, _mm256_set1_ps(span)));
-    return _mm256_min_ps(value, _mm256_set1_ps(top));
-  }
-  // Of eight whole numbers, each times `scale`.
-  __m256 place(__m256i draws, float scale) const {
-    return place(_mm256_mul_ps(_mm256_cvtepi32_ps(draws), _mm256_set1_ps(scale)));
-  }
-};
+// Eight whole numbers times `scale`, placed in the range.
+template <typename T>
+inline __m256 place(const UniformRange<T>& range, __m256i draws, float scale) {
+  const __m256 u = _mm256_mul_ps(_mm256_cvtepi32_ps(draws), _mm256_set1_ps(scale));
+  const __m256 value =
+      _mm256_add_ps(_mm256_set1_ps(range.low), _mm256_mul_ps(u, _mm256_set1_ps(range.span)));
+  return _mm256_min_ps(value, _mm256_set1_ps(range.top));
+}
 
 void uniform_float32(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
-  const FloatRange range(plan);
+  const UniformRange<float> range(plan);
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m256i word = _mm256_srli_epi32(load_vector(draws + i * 4), 8);
-    store_vector(out + i * 4, _mm256_castps_si256(range.place(word, 0x1p-24F)));
+    store_vector(out + i * 4, _mm256_castps_si256(place(range, word, 0x1p-24F)));
   }
   for (; i < n; ++i) {
     const auto draw = load<std::uint32_t>(draws + i * 4);
-    store(out + i * 4, uniform_value<float>(range.low, range.span, range.top, draw));
+    store(out + i * 4, range.value(draw));
   }
 }
 
@@ -120,34 +110,34 @@ inline __m256i to_bfloat16(__m256 values) {
 
 // Sixteen draws of 16 bits lie two to a lane: the even ones are the low halves.
 void uniform_bfloat16(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
-  const FloatRange range(plan);
+  const UniformRange<BFloat16> range(plan);
   std::size_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const __m256i pair = load_vector(draws + i * 2);
     const __m256i even = _mm256_and_si256(pair, _mm256_set1_epi32(0xFFFF));
     const __m256i odd = _mm256_srli_epi32(pair, 16);
-    const __m256i low = to_bfloat16(range.place(even, 0x1p-16F));
-    const __m256i high = to_bfloat16(range.place(odd, 0x1p-16F));
+    const __m256i low = to_bfloat16(place(range, even, 0x1p-16F));
+    const __m256i high = to_bfloat16(place(range, odd, 0x1p-16F));
     store_vector(out + i * 2, _mm256_or_si256(low, _mm256_slli_epi32(high, 16)));
   }
   for (; i < n; ++i) {
     const auto draw = load<std::uint16_t>(draws + i * 2);
-    store(out + i * 2, uniform_value<BFloat16>(range.low, range.span, range.top, draw));
+    store(out + i * 2, range.value(draw));
   }
 }
 
 void uniform_float16(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
-  const FloatRange range(plan);
+  const UniformRange<Float16> range(plan);
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m128i eight = _mm_loadu_si128(reinterpret_cast<const __m128i*>(draws + i * 2));
-    const __m256 values = range.place(_mm256_cvtepu16_epi32(eight), 0x1p-16F);
+    const __m256 values = place(range, _mm256_cvtepu16_epi32(eight), 0x1p-16F);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * 2),
                      _mm256_cvtps_ph(values, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   for (; i < n; ++i) {
     const auto draw = load<std::uint16_t>(draws + i * 2);
-    store(out + i * 2, uniform_value<Float16>(range.low, range.span, range.top, draw));
+    store(out + i * 2, range.value(draw));
   }
 }
 
@@ -162,17 +152,18 @@ inline __m256d to_double(__m256i value) {
 }
 
 void uniform_float64(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  const UniformRange<double> range(plan);
   std::size_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const __m256d u = _mm256_mul_pd(to_double(_mm256_srli_epi64(load_vector(draws + i * 8), 11)),
                                     _mm256_set1_pd(0x1p-53));
     const __m256d value =
-        _mm256_add_pd(_mm256_set1_pd(plan.low), _mm256_mul_pd(u, _mm256_set1_pd(plan.span)));
-    store_vector(out + i * 8, _mm256_castpd_si256(_mm256_min_pd(value, _mm256_set1_pd(plan.top))));
+        _mm256_add_pd(_mm256_set1_pd(range.low), _mm256_mul_pd(u, _mm256_set1_pd(range.span)));
+    store_vector(out + i * 8, _mm256_castpd_si256(_mm256_min_pd(value, _mm256_set1_pd(range.top))));
   }
   for (; i < n; ++i) {
     const auto draw = load<std::uint64_t>(draws + i * 8);
-    store(out + i * 8, uniform_value<double>(plan.low, plan.span, plan.top, draw));
+    store(out + i * 8, range.value(draw));
   }
 }
 

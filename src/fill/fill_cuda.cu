@@ -18,36 +18,76 @@ struct Parts {
   using Store = std::conditional_t<
       kBytes % 16 == 0, uint4,
       std::conditional_t<kBytes == 8, uint2,
-                         std::conditional_t<kBytes == 4, std::uint32_t, std::uint16_t>>>;
+                         std::conditional_t<kBytes == 4, unsigned int, unsigned short>>>;
   alignas(Store) T value[kCount];
 
-  __device__ Parts(const FillPlan& plan, const PhiloxBlock& block) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      std::uint64_t draw = 0;
-      if constexpr (kWidth == 64) {
-        draw = block.word[2 * i] | std::uint64_t{block.word[2 * i + 1]} << 32;
-      } else if constexpr (kWidth == 32) {
-        draw = block.word[i];
-      } else {
-        draw = block.word[i / 2] >> (i % 2 * 16) & 0xFFFF;
-      }
-      value[i] = linear_value<T>(plan, draw);
-    }
-  }
+  // Through the intrinsic, since a plain assignment of a vector is taken apart again.
   __device__ void store_all(T* out) const {
 #pragma unroll
     for (int i = 0; i < kBytes / static_cast<int>(sizeof(Store)); ++i) {
-      reinterpret_cast<Store*>(out)[i] = reinterpret_cast<const Store*>(value)[i];
+      Store chunk;
+      __builtin_memcpy(&chunk, reinterpret_cast<const char*>(value) + i * sizeof chunk,
+                       sizeof chunk);
+      __stcs(reinterpret_cast<Store*>(out) + i, chunk);
     }
   }
 };
 
-// The linear kinds: a thread makes the parts of one block. `first` and `count` are in parts.
+template <int kWidth>
+__device__ std::uint64_t draw_of(const PhiloxBlock& block, int i) {
+  if constexpr (kWidth == 64) {
+    return block.word[2 * i] | std::uint64_t{block.word[2 * i + 1]} << 32;
+  } else if constexpr (kWidth == 32) {
+    return block.word[i];
+  } else {
+    return block.word[i / 2] >> (i % 2 * 16) & 0xFFFF;
+  }
+}
+
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads)
-    linear_kernel(const FillPlan plan, T* out, std::uint64_t first, std::uint64_t count) {
+struct WholeMaker {
   using Made = Parts<T, kWidth>;
+  FillPlan plan;
+
+  __device__ void make(const PhiloxBlock& block, Made& made) const {
+#pragma unroll
+    for (int i = 0; i < Made::kCount; ++i) {
+      made.value[i] = whole_value<T>(plan, below(draw_of<kWidth>(block, i), kWidth, plan.count));
+    }
+  }
+};
+
+template <typename T>
+struct RealMaker {
+  static constexpr int kWidth = kRealDrawWidth<T>;
+  using Made = Parts<T, kWidth>;
+  UniformRange<T> range;
+
+  // Those of 16 bits are rounded two at a time.
+  __device__ void make(const PhiloxBlock& block, Made& made) const {
+#pragma unroll
+    for (int i = 0; i < Made::kCount; i += 2) {
+      const auto first = range.place(draw_of<kWidth>(block, i));
+      const auto second = range.place(draw_of<kWidth>(block, i + 1));
+      if constexpr (std::is_same_v<T, Float16>) {
+        *reinterpret_cast<__half2*>(made.value + i) = __floats2half2_rn(first, second);
+      } else if constexpr (std::is_same_v<T, BFloat16>) {
+        *reinterpret_cast<__nv_bfloat162*>(made.value + i) = __floats2bfloat162_rn(first, second);
+      } else {
+        made.value[i] = rounded<T>(first);
+        made.value[i + 1] = rounded<T>(second);
+      }
+    }
+  }
+};
+
+// The linear kinds: a thread makes the parts of one block of the stream. `first` and `count` are in
+// parts.
+template <typename T, typename Maker>
+__global__ void __launch_bounds__(kThreads)
+    linear_kernel(const Maker maker, const Stream stream, T* out, std::uint64_t first,
+                  std::uint64_t count) {
+  using Made = typename Maker::Made;
   constexpr int kCount = Made::kCount;
   const std::uint64_t end = first + count;
   const std::uint64_t blocks = (end + kCount - 1) / kCount - first / kCount;
@@ -57,7 +97,8 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint64_t b = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; b < blocks;
        b += stride) {
     const std::uint64_t number = first / kCount + b;
-    const Made made(plan, block_of(plan.stream, number));
+    Made made;
+    maker.make(block_of(stream, number), made);
     const std::uint64_t place = number * kCount;
     if (vectors && place + kCount <= end) {
       made.store_all(out + (place - first));
@@ -103,16 +144,19 @@ cudaError_t plan_launch(std::uint64_t work, void* stream, Launch& launch) {
   return error;
 }
 
-// The width of the draws as a constant of the kernel: of reals it is the type's.
 template <typename T>
 void launch_linear(const FillPlan& plan, T* out, std::uint64_t first, std::uint64_t count,
                    Launch launch) {
-  const auto run = [&](auto kernel) {
-    kernel<<<launch.grid, kThreads, 0, launch.stream>>>(plan, out, first, count);
+  const auto run = [&](auto maker) {
+    linear_kernel<T>
+        <<<launch.grid, kThreads, 0, launch.stream>>>(maker, plan.stream, out, first, count);
   };
-  if (plan.draw_width == 16) return run(linear_kernel<T, 16>);
-  if (plan.draw_width == 32) return run(linear_kernel<T, 32>);
-  run(linear_kernel<T, 64>);
+  if constexpr (kIsFloat<T>) {
+    if (!plan.whole) return run(RealMaker<T>{UniformRange<T>(plan)});
+  }
+  if (plan.draw_width == 16) return run(WholeMaker<T, 16>{plan});
+  if (plan.draw_width == 32) return run(WholeMaker<T, 32>{plan});
+  run(WholeMaker<T, 64>{plan});
 }
 
 }  // namespace
@@ -126,7 +170,9 @@ int fill_cuda(const FillRule& rule, const FillKey& key, DType dtype, void* out, 
     constexpr int kParts = kIsComplex<T> ? 2 : 1;
     const bool linear = is_linear(plan);
     Launch launch{};
-    const cudaError_t error = plan_launch(linear ? count * kParts / 4 + 1 : count, stream, launch);
+    const std::uint64_t in_block = 128 / static_cast<std::uint64_t>(plan.draw_width);
+    const std::uint64_t work = linear ? count * kParts / in_block + 1 : count;
+    const cudaError_t error = plan_launch(work, stream, launch);
     if (error != cudaSuccess) return;
     if (linear) {
       launch_linear(plan, static_cast<Part*>(out), first_element * kParts, count * kParts, launch);

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 static_assert(std::endian::native == std::endian::little, "values are laid out little-endian");
 
@@ -50,12 +51,21 @@ ASSAY_HD double div(double a, double b) { return a / b; }
 ASSAY_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 ASSAY_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
+// Of two numbers; where b is NaN, a.
 template <typename T>
 ASSAY_HD T smaller(T a, T b) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, float>) return fminf(a, b);
+  if constexpr (std::is_same_v<T, double>) return fmin(a, b);
+#endif
   return b < a ? b : a;
 }
 template <typename T>
 ASSAY_HD T larger(T a, T b) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, float>) return fmaxf(a, b);
+  if constexpr (std::is_same_v<T, double>) return fmax(a, b);
+#endif
   return a < b ? b : a;
 }
 

@@ -80,12 +80,14 @@ class Draws {
   // Draw number `index` when the stream is cut into draws of `width` bits (16, 32 or 64), low
   // first.
   ASSAY_HD std::uint64_t draw(int width, std::uint64_t index) {
-    if (width == 64) return draw(32, 2 * index) | draw(32, 2 * index + 1) << 32;
-    if (width == 16) return draw(32, index / 2) >> (index % 2 * 16) & 0xFFFF;
-    return block(index / 4).word[index % 4];
+    if (width == 64) return word(2 * index) | word(2 * index + 1) << 32;
+    if (width == 16) return word(index / 2) >> (index % 2 * 16) & 0xFFFF;
+    return word(index);
   }
 
  private:
+  ASSAY_HD std::uint64_t word(std::uint64_t index) { return block(index / 4).word[index % 4]; }
+
   Stream stream_;
   PhiloxBlock held_;
   std::uint64_t number_ = 0;

@@ -40,22 +40,28 @@ double rounded_value(double x) {
   return static_cast<double>(real_of(rounded<T>(x)));
 }
 
+// Number `number` of all values of T.
+template <typename T>
+double value_number(std::int64_t number) {
+  return grid_value(number, Traits<T>::kMantissa, Traits<T>::kQuantum);
+}
+
 // The smallest value of T that is at least x, and the largest that is below it; x is in T's range.
 template <typename T>
 double at_or_above(double x) {
-  if constexpr (std::is_same_v<T, double>)
+  if constexpr (std::is_same_v<T, double>) {
     return x + 0.0;  // not -0
-  else
-    return grid_value(grid_number(x, Traits<T>::kMantissa, Traits<T>::kQuantum),
-                      Traits<T>::kMantissa, Traits<T>::kQuantum);
+  } else {
+    return value_number<T>(grid_number(x, Traits<T>::kMantissa, Traits<T>::kQuantum));
+  }
 }
 template <typename T>
 double below_limit(double x) {
-  if constexpr (std::is_same_v<T, double>)
-    return std::nextafter(x, -x - 1);
-  else
-    return grid_value(grid_number(x, Traits<T>::kMantissa, Traits<T>::kQuantum) - 1,
-                      Traits<T>::kMantissa, Traits<T>::kQuantum);
+  if constexpr (std::is_same_v<T, double>) {
+    return std::nextafter(x, -std::numeric_limits<double>::infinity());
+  } else {
+    return value_number<T>(grid_number(x, Traits<T>::kMantissa, Traits<T>::kQuantum) - 1);
+  }
 }
 
 struct Range {

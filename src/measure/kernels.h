@@ -72,10 +72,10 @@ struct Accepted {
   Real excess;  // the most that difference - rtol · reference may be
 };
 
-// The quick look at a whole block. It accepts a block where every pair is
-// finite and of one sign, none differs from a reference of 0, and the bounds hold. Then it adds the
-// block's distances and equal pairs to the split's, and gives needed[0] to needed[p] and relative
-// of the profile. Otherwise it changes nothing but the profile.
+// The quick look at a whole block. It accepts a block where every pair is finite and of one sign,
+// none differs from a reference of 0, and the bounds hold. Then it adds the block's distances and
+// equal pairs to the split's, and gives needed[0] to needed[p] and relative of the profile.
+// Otherwise it changes nothing but the profile.
 template <typename Real>
 using QuickLoop = bool (*)(const std::byte* left, const std::byte* right,
                            const Accepted<Real>& accepted, Split<Real>& split,
@@ -152,8 +152,7 @@ ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& l
 }
 
 // The tolerances in an arithmetic type: rtol to nearest, atol downwards, which leaves every
-// comparison with a number of that type as it was.
-// `coarse`: for a dtype of at most 16 bits.
+// comparison with a number of that type as it was. `coarse`: for a float dtype of at most 16 bits.
 template <typename Real>
 Limits<Real> limits_of(Tolerance tolerance, bool coarse);
 
@@ -162,14 +161,15 @@ template <typename T>
 std::array<double, 2> values_of(const std::byte* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof value);
-  if constexpr (kIsComplex<T>)
+  if constexpr (kIsComplex<T>) {
     return {value.real, value.imaginary};
-  else if constexpr (kIsFloat<T>)
+  } else if constexpr (kIsFloat<T>) {
     return {real_of(value), 0};
-  else if constexpr (std::is_same_v<T, Boolean>)
+  } else if constexpr (std::is_same_v<T, Boolean>) {
     return {value.code != 0 ? 1.0 : 0.0, 0};
-  else
+  } else {
     return {static_cast<double>(value), 0};
+  }
 }
 
 }  // namespace assay

@@ -24,11 +24,10 @@ struct Tally {
   Count needed[kGrid];
   Count relative;
   Count bit_equal;
-  Count equal_plain;  // same bits and finite, or equal infinities
   Count beyond;
   Count special[6];
-  Count buckets[kBuckets];  // of the others
-  Count first;              // smaller is earlier
+  Count buckets[kBuckets];
+  Count first;  // smaller is earlier
 };
 // The worst pair of one block of threads.
 struct Worst {
@@ -49,6 +48,26 @@ struct Table {
   std::uint32_t buckets[kBuckets];
 };
 
+// The elements that one 16-byte load brings.
+template <typename T>
+struct alignas(16) Load {
+  static constexpr int kCount = 16 / sizeof(T);
+  T element[kCount];
+
+  __device__ bool finite() const {
+    bool all = true;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) all = all && finite_element(element[k]);
+    return all;
+  }
+};
+
+// Through the intrinsic, since a plain read of such a struct is taken apart into its elements.
+template <typename T>
+__device__ uint4 load_words(const T* from, std::uint64_t load) {
+  return __ldcs(reinterpret_cast<const uint4*>(from) + load);
+}
+
 // One thread's share.
 template <typename T>
 struct Share {
@@ -58,24 +77,52 @@ struct Share {
   Real worst = 0;
   Count worst_index = kNone;
   Count first = kNone;
-  std::uint32_t equal_plain = 0;
   std::uint32_t bit_equal = 0;
   std::uint32_t beyond = 0;
+  std::uint32_t near[3] = {};  // of the distance 0, of 1, and of 2 and 3
 
+  // Any pair.
   __device__ void add(T a, T b, std::uint64_t index, const Limits<Real>& limits, Table& table) {
-    const Pair<Real> pair = compare(a, b);
-    const bool same = same_bits(a, b);
-    bit_equal += same;
-    if (pair.kind != PairKind::finite) return add_special(pair.kind, index, table);
-    equal_plain += same;
-    if (same) return;
-    atomicAdd(&table.buckets[ulp_bucket(pair.ulps)], 1U);
+    if (!finite_element(a) || !finite_element(b)) {
+      bit_equal += same_bits(a, b);
+      return add_special(compare(a, b).kind, index, table);
+    }
+    const Peaks peaks = add_finite(a, b, limits, table);
+    if (peaks.notable(*this, limits)) note(a, b, index, limits);
+  }
+  __device__ void add_equal(std::uint32_t count) {
+    near[0] += count;
+    bit_equal += count;
+  }
+
+  // What says whether a finite pair, or one of several, must be looked at again.
+  struct Peaks {
+    Real excess = 0;      // under the given rtol
+    Real above_most = 0;  // difference - relative · reference; its sign is exact
+    __device__ void raise(const Peaks& other) {
+      excess = ieee::larger(excess, other.excess);
+      above_most = ieee::larger(above_most, other.above_most);
+    }
+    __device__ bool notable(const Share& share, const Limits<Real>& limits) const {
+      return above_most > 0 || excess > share.worst || excess > limits.atol;
+    }
+  };
+  __device__ Peaks add_finite(T a, T b, const Limits<Real>& limits, Table& table) {
+    const Pair<Real> pair = compare_finite(a, b);
+    bit_equal += same_bits(a, b);
+    add_distance(pair.ulps, table);
 #pragma unroll
     for (int g = 0; g < kGrid; ++g) {
       if (kIsCoarse<T> && g > 0 && g < static_cast<int>(kFirstCoarse)) continue;  // as needed[0]
       const Real excess = ieee::fused(-limits.grid[g], pair.reference, pair.difference);
       needed[g] = ieee::larger(needed[g], excess);
     }
+    return {ieee::fused(-limits.rtol, pair.reference, pair.difference),
+            ieee::fused(-relative, pair.reference, pair.difference)};
+  }
+  // The rest for a finite pair that may be an offender or the largest so far.
+  __device__ void note(T a, T b, std::uint64_t index, const Limits<Real>& limits) {
+    const Pair<Real> pair = compare_finite(a, b);
     if (pair.reference > 0) {
       relative = ieee::larger(relative, ieee::div(pair.difference, pair.reference));
     }
@@ -91,13 +138,29 @@ struct Share {
   }
 
  private:
-  static __device__ bool same_bits(const T& a, const T& b) {
-    const auto* x = reinterpret_cast<const unsigned char*>(&a);
-    const auto* y = reinterpret_cast<const unsigned char*>(&b);
-    bool same = true;
-#pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(T)); ++i) same = same && x[i] == y[i];
-    return same;
+  __device__ void add_distance(std::uint32_t ulps, Table& table) {
+    near[0] += ulps == 0;
+    near[1] += ulps == 1;
+    near[2] += ulps == 2 || ulps == 3;
+    if (ulps > 3) atomicAdd(&table.buckets[ulp_bucket(ulps)], 1U);
+  }
+  static __device__ bool same_bits(T a, T b) {
+    if constexpr (sizeof(T) == 16) {
+      return same_code<std::uint64_t>(a.real, b.real) &&
+             same_code<std::uint64_t>(a.imaginary, b.imaginary);
+    } else if constexpr (sizeof(T) == 8) {
+      return same_code<std::uint64_t>(a, b);
+    } else if constexpr (sizeof(T) == 4) {
+      return same_code<std::uint32_t>(a, b);
+    } else if constexpr (sizeof(T) == 2) {
+      return same_code<std::uint16_t>(a, b);
+    } else {
+      return same_code<std::uint8_t>(a, b);
+    }
+  }
+  template <typename Code, typename Part>
+  static __device__ bool same_code(Part a, Part b) {
+    return __builtin_bit_cast(Code, a) == __builtin_bit_cast(Code, b);
   }
   __device__ void note_worst(Real excess, std::uint64_t index) {
     // A thread goes through its elements in order, so the first of equals stays.
@@ -108,7 +171,7 @@ struct Share {
   }
   __device__ void add_special(PairKind kind, std::uint64_t index, Table& table) {
     atomicAdd(&table.special[static_cast<int>(kind)], 1U);
-    equal_plain += kind == PairKind::inf_agree;
+    near[0] += kind == PairKind::inf_agree;
     if (kind == PairKind::both_nan || kind == PairKind::inf_agree) return;
     if (index < first) first = index;
     note_worst(static_cast<Real>(INFINITY), index);
@@ -150,8 +213,8 @@ __device__ void gather(Share<T>& share, const Table& table, Scratch* scratch) {
     if (leads && value != 0) atomicAdd(target, Count{value});
   };
   sum(&all.bit_equal, share.bit_equal);
-  sum(&all.equal_plain, share.equal_plain);
   sum(&all.beyond, share.beyond);
+  for (int k = 0; k < 3; ++k) sum(&all.buckets[k], share.near[k]);
   const Count first = warp_smaller(share.first);
   if (leads && first != kNone) atomicMin(&all.first, first);
   __syncthreads();
@@ -167,13 +230,6 @@ __device__ void gather(Share<T>& share, const Table& table, Scratch* scratch) {
     atomicAdd(&all.special[threadIdx.x], Count{table.special[threadIdx.x]});
   }
 }
-
-// The elements that one 16-byte load brings.
-template <typename T>
-struct alignas(16) Load {
-  static constexpr int kCount = 16 / sizeof(T);
-  T element[kCount];
-};
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
@@ -193,13 +249,30 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint64_t loads = aligned ? count / kLoad : 0;
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
-#pragma unroll 2
   for (std::uint64_t i = thread; i < loads; i += stride) {
-    const Load<T> a = reinterpret_cast<const Load<T>*>(left)[i];
-    const Load<T> b = reinterpret_cast<const Load<T>*>(right)[i];
+    const uint4 x = load_words(left, i);
+    const uint4 y = load_words(right, i);
+    const auto a = __builtin_bit_cast(Load<T>, x);
+    const auto b = __builtin_bit_cast(Load<T>, y);
+    if (!a.finite() || !b.finite()) {
+#pragma unroll 1
+      for (std::uint64_t k = i * kLoad; k < (i + 1) * kLoad; ++k) {
+        share.add(left[k], right[k], k, limits, table);
+      }
+    } else if (x.x == y.x && x.y == y.y && x.z == y.z && x.w == y.w) {
+      share.add_equal(kLoad);
+    } else {
+      typename Share<T>::Peaks peaks;
 #pragma unroll
-    for (int k = 0; k < kLoad; ++k) {
-      share.add(a.element[k], b.element[k], i * kLoad + k, limits, table);
+      for (int k = 0; k < kLoad; ++k) {
+        peaks.raise(share.add_finite(a.element[k], b.element[k], limits, table));
+      }
+      if (peaks.notable(share, limits)) {
+#pragma unroll 1
+        for (std::uint64_t k = i * kLoad; k < (i + 1) * kLoad; ++k) {
+          share.note(left[k], right[k], k, limits);
+        }
+      }
     }
   }
   for (std::uint64_t i = loads * kLoad + thread; i < count; i += stride) {
@@ -245,7 +318,6 @@ void read_tally(const Tally& tally, Measurement& result) {
   result.max_abs = result.atol_needed[0];
   result.max_rel = number(tally.relative);
   std::copy(tally.buckets, tally.buckets + kBuckets, result.ulp_histogram.begin());
-  result.ulp_histogram[0] += tally.equal_plain;
   result.beyond = tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
   result.first.index = tally.first;
 }

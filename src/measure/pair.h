@@ -87,12 +87,11 @@ ASSAY_HD std::uint32_t distance(std::int64_t a, std::int64_t b) {
   return clipped(a < b ? y - x : x - y);
 }
 
-template <typename Real>
-ASSAY_HD PairKind kind_of(Real a, Real b) {
-  if (is_nan(a)) return is_nan(b) ? PairKind::both_nan : PairKind::nan_left_only;
-  if (is_nan(b)) return PairKind::nan_right_only;
-  if (is_finite(a) && is_finite(b)) return PairKind::finite;
-  return a == b ? PairKind::inf_agree : PairKind::inf_disagree;
+// The kind of a pair that is not finite.
+ASSAY_HD PairKind special_kind(bool left_nan, bool right_nan, bool same) {
+  if (left_nan) return right_nan ? PairKind::both_nan : PairKind::nan_left_only;
+  if (right_nan) return PairKind::nan_right_only;
+  return same ? PairKind::inf_agree : PairKind::inf_disagree;
 }
 
 ASSAY_HD double square_root(double value) {
@@ -119,43 +118,46 @@ ASSAY_HD double modulus(double x, double y) {
 }
 
 template <typename T>
-ASSAY_HD Pair<double> compare(Complex<T> a, Complex<T> b) {
-  const auto real_kind = kind_of(a.real, b.real);
-  const auto imaginary_kind = kind_of(a.imaginary, b.imaginary);
-  Pair<double> pair;
-  if (real_kind == PairKind::finite && imaginary_kind == PairKind::finite) {
-    pair.difference = modulus<T>(
-        magnitude(ieee::sub(static_cast<double>(a.real), static_cast<double>(b.real))),
-        magnitude(ieee::sub(static_cast<double>(a.imaginary), static_cast<double>(b.imaginary))));
-    pair.reference = modulus<T>(magnitude(static_cast<double>(b.real)),
-                                magnitude(static_cast<double>(b.imaginary)));
-    pair.ulps = ieee::larger(distance(place_of(a.real), place_of(b.real)),
-                             distance(place_of(a.imaginary), place_of(b.imaginary)));
-    return pair;
-  }
-  const bool left_nan = is_nan(a.real) || is_nan(a.imaginary);
-  const bool right_nan = is_nan(b.real) || is_nan(b.imaginary);
-  if (left_nan || right_nan) {
-    pair.kind = !right_nan  ? PairKind::nan_left_only
-                : !left_nan ? PairKind::nan_right_only
-                            : PairKind::both_nan;
-  } else {
-    const bool same = a.real == b.real && a.imaginary == b.imaginary;
-    pair.kind = same ? PairKind::inf_agree : PairKind::inf_disagree;
-  }
-  return pair;
+ASSAY_HD bool is_nan(Complex<T> value) {
+  return is_nan(value.real) || is_nan(value.imaginary);
+}
+template <typename T>
+ASSAY_HD bool is_finite(Complex<T> value) {
+  return is_finite(value.real) && is_finite(value.imaginary);
 }
 
-// A real, integer or bool pair.
+// Whether an element of any type is neither NaN nor infinite.
 template <typename T>
-ASSAY_HD Pair<MeasureReal<T>> compare(T a, T b) {
+ASSAY_HD bool finite_element(T value) {
+  if constexpr (kIsComplex<T>) {
+    return is_finite(value);
+  } else if constexpr (kIsFloat<T>) {
+    return is_finite(real_of(value));
+  } else {
+    return true;
+  }
+}
+
+// The comparison of finite elements.
+template <typename T>
+ASSAY_HD Pair<double> compare_finite(Complex<T> a, Complex<T> b) {
+  const auto apart = [](T x, T y) {
+    return magnitude(ieee::sub(static_cast<double>(x), static_cast<double>(y)));
+  };
+  Pair<double> pair;
+  pair.difference = modulus<T>(apart(a.real, b.real), apart(a.imaginary, b.imaginary));
+  pair.reference = modulus<T>(magnitude(static_cast<double>(b.real)),
+                              magnitude(static_cast<double>(b.imaginary)));
+  pair.ulps = ieee::larger(distance(place_of(a.real), place_of(b.real)),
+                           distance(place_of(a.imaginary), place_of(b.imaginary)));
+  return pair;
+}
+template <typename T>
+ASSAY_HD Pair<MeasureReal<T>> compare_finite(T a, T b) {
   Pair<MeasureReal<T>> pair;
   if constexpr (kIsFloat<T>) {
-    const auto x = real_of(a);
     const auto y = real_of(b);
-    pair.kind = kind_of(x, y);
-    if (pair.kind != PairKind::finite) return pair;
-    pair.difference = magnitude(ieee::sub(x, y));
+    pair.difference = magnitude(ieee::sub(real_of(a), y));
     pair.reference = magnitude(y);
     pair.ulps = distance(place_of(a), place_of(b));
   } else if constexpr (std::is_same_v<T, Boolean>) {
@@ -171,6 +173,34 @@ ASSAY_HD Pair<MeasureReal<T>> compare(T a, T b) {
     pair.ulps = clipped(apart);
   }
   return pair;
+}
+
+template <typename T>
+ASSAY_HD bool nan_element(T value) {
+  if constexpr (kIsComplex<T>) {
+    return is_nan(value);
+  } else {
+    return is_nan(real_of(value));
+  }
+}
+
+// The comparison of any two elements.
+template <typename T>
+ASSAY_HD Pair<MeasureReal<T>> compare(T a, T b) {
+  if constexpr (kIsFloat<T>) {
+    if (!finite_element(a) || !finite_element(b)) {
+      bool same = false;
+      if constexpr (kIsComplex<T>) {
+        same = a.real == b.real && a.imaginary == b.imaginary;
+      } else {
+        same = real_of(a) == real_of(b);
+      }
+      Pair<MeasureReal<T>> pair;
+      pair.kind = special_kind(nan_element(a), nan_element(b), same);
+      return pair;
+    }
+  }
+  return compare_finite(a, b);
 }
 
 }  // namespace assay

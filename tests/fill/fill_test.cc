@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tensor.h"
 
@@ -109,6 +110,21 @@ TEST(Fill, ValuesStayInsideTheRangeAfterRounding) {
         ASSERT_GE(value, rule.low) << label(dtype.dtype, rule);
         ASSERT_LT(value, rule.high) << label(dtype.dtype, rule);
       }
+    }
+  }
+}
+
+// A range so narrow that its ends are drawn: between them lie only a few values of the dtype.
+TEST(Fill, NarrowRangesKeepTheirOpenEnd) {
+  for (const auto& [dtype, step] : {std::pair{DType::float64, 0x1p-50},
+                                    {DType::float32, 0x1p-21},
+                                    {DType::float16, 0x1p-8},
+                                    {DType::bfloat16, 0x1p-5}}) {
+    for (const double low : {4.0, -8.0 + 4 * step}) {
+      const auto drawn = values({FillKind::uniform, low, low + 3 * step, 1}, dtype, 1000);
+      EXPECT_THAT(std::set<double>(drawn.begin(), drawn.end()),
+                  testing::ElementsAre(low, low + step, low + 2 * step))
+          << name(dtype);
     }
   }
 }
