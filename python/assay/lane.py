@@ -28,6 +28,10 @@ OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
 TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
 EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3}
 
+# What a case's time is spent on, in the order of the wire: making and filling tensors, the call, the
+# results' way into the arena, differentiation.
+STAGES = ("build", "forward", "copy", "backward")
+
 MAX_MESSAGE = 4000
 
 
@@ -120,8 +124,9 @@ class Call:
         self.entry = REGISTRY.get(job.api)
         self.named: dict[str, Any] = {}
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
-        self.phase = "build"
-        self.times = [time.perf_counter_ns()]
+        self.phase = self.stage = "build"
+        self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds of CPU time
+        self.entered_at = time.process_time_ns()
         self.outputs: list[Leaf] = []
         self.gradients: list[Leaf] = []
         self.differentiable = False
@@ -145,8 +150,9 @@ class Call:
             self._leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
             for position, (path, value) in enumerate(leaves)
         ]
-        self._enter("backward")
+        self._enter("backward", stage="build")
         gradients, laws = self._backward(leaves)
+        self._enter("backward", stage="copy")
         self.differentiable = bool(gradients)
         self.gradients = [
             self._law_leaf(name, kept_gradient(laws[0], value))
@@ -154,16 +160,19 @@ class Call:
             else self._leaf(name, value, "value")
             for name, value in gradients
         ]
-        self._enter("")
 
     def durations(self) -> tuple[int, ...]:
-        """Nanoseconds of build (with filling), forward, copy, backward; as far as the case came."""
-        now = [*self.times, time.perf_counter_ns()][:5]
-        return tuple(later - earlier for earlier, later in zip(now, now[1:], strict=False))
+        """Nanoseconds of CPU time, all threads, in each of STAGES so far."""
+        self._enter(self.phase)
+        return tuple(self.spent.values())
 
-    def _enter(self, phase: str) -> None:
+    def _enter(self, phase: str, stage: str = "") -> None:
+        """What follows belongs to `phase`; its time counts for `stage`, if that is another."""
+        now = time.process_time_ns()
+        self.spent[self.stage] += now - self.entered_at
+        self.entered_at = now
         self.phase = phase
-        self.times.append(time.perf_counter_ns())
+        self.stage = stage or phase
 
     # -- inputs --
 
@@ -264,6 +273,7 @@ class Call:
             upstream.append(gradient)
         if not outputs:
             return [], []
+        self._enter("backward")
         found = framework.gradients(outputs, [tensor for _, tensor in self.wanted], upstream)
         named = [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
         return named, laws

@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -13,6 +12,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/system_memory.h"
 #include "cli/settings.h"
 
 namespace assay {
@@ -125,12 +125,6 @@ std::filesystem::path dated_folder() {
          fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::localtime(now), ::getpid());
 }
 
-std::uint64_t machine_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  const long page = ::sysconf(_SC_PAGESIZE);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
-
 Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes) {
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
     return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
@@ -149,8 +143,9 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
                     "version of assay",
                     cores));
   }
+  ASSAY_TRY(const SystemMemory memory, system_memory());
   config.memory_budget =
-      static_cast<std::uint64_t>(static_cast<double>(machine_memory()) * kMemoryShare);
+      static_cast<std::uint64_t>(static_cast<double>(memory.total) * kMemoryShare);
   if (options.required_memory > 0) {
     const auto wanted = static_cast<std::uint64_t>(options.required_memory * kGiB);
     const std::uint64_t seats = std::max<std::uint64_t>(1, config.memory_budget / wanted);

@@ -2,13 +2,10 @@
 // python/assay/lane.py for who calls it. One binary for every CPython from 3.10 on (limited API);
 // everything it needs is linked in and hidden, because it lives among other people's symbols.
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <optional>
 
 #include "case/case.h"
@@ -16,6 +13,7 @@
 #include "fill/fill.h"
 #include "native/case_to_python.h"
 #include "native/channel.h"
+#include "native/memory.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
 
@@ -33,23 +31,11 @@ struct ModuleState {
   PythonTypes types;
   std::vector<Filling> fillings;
   flatbuffers::FlatBufferBuilder builder;
-  std::int64_t resident_kb = 0;
+  MemoryWatch memory;
 };
 
 ModuleState& state_of(PyObject* module) {
   return **static_cast<ModuleState**>(PyModule_GetState(module));
-}
-
-// Anonymous memory of this process in kB: the arena is file-backed and so left out.
-std::int64_t resident_kb() {
-  const Fd file(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-  std::array<char, 128> text{};
-  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
-  long long total = 0;
-  long long resident = 0;
-  long long shared = 0;
-  if (std::sscanf(text.data(), "%lld %lld %lld", &total, &resident, &shared) != 3) return 0;
-  return (resident - shared) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
 std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
@@ -80,6 +66,7 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   state.channel.emplace(std::move(*channel));
   state.types = {borrowed(tensor_spec), borrowed(dtype_name)};
+  state.memory.open();
   return none();
 }
 
@@ -87,7 +74,6 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
-  state.resident_kb = resident_kb();
   auto job = state.channel->next_job();
   if (!job) return raise(job.error());
   if (!*job) return none();
@@ -230,9 +216,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   parts.error = {error, static_cast<std::size_t>(error_size)};
   parts.differentiable = differentiable != 0;
   parts.inputs = state.fillings;
-  const std::int64_t now_kb = resident_kb();
-  parts.resident_kb = static_cast<std::uint64_t>(now_kb);
-  parts.grown_kb = now_kb - state.resident_kb;
+  parts.growth = state.memory.after_case();
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return nullptr;
   const Status sent = state.channel->reply(wire::bytes_of(state.builder));

@@ -144,7 +144,7 @@ bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
   const auto times = builder.CreateVector(nanoseconds);
   builder.Finish(wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error,
                                    inputs, outputs, gradients, parts.differentiable, times,
-                                   parts.resident_kb, parts.grown_kb));
+                                   parts.growth.resident_kb, parts.growth.grown_kb));
   return true;
 }
 

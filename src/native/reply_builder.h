@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fill/fill.h"
+#include "native/memory.h"
 #include "native/python.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
@@ -30,8 +31,7 @@ struct ReplyParts {
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
   std::span<const Filling> inputs;
-  std::uint64_t resident_kb = 0;
-  std::int64_t grown_kb = 0;
+  MemoryWatch::Growth growth;
 };
 
 // False on a failure, with Python's error set. The message is in `builder` afterwards.

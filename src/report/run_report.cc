@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kJsonVersion = 1;
 
-// The stages that lanes report, in their order; see durations() in python/assay/lane.py.
+// STAGES of python/assay/lane.py: CPU time, of which lanes report the nanoseconds.
 constexpr std::array<const char*, 4> kStages = {"build", "forward", "copy", "backward"};
 
 double add_seconds(const wire::LaneRecord* lane, RunReport& report) {

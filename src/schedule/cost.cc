@@ -1,7 +1,9 @@
 #include "schedule/cost.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 namespace assay {
 namespace {
@@ -36,6 +38,33 @@ std::uint64_t elements_as_shape(const Value& value) {
   return elements;
 }
 
+// Elements of the results that are far more than the arguments show: a product of the arguments'
+// own sizes, where every whole number (and those of a list) counts as an extent.
+std::uint64_t elements_of_product(const Case& parsed) {
+  static constexpr std::array<std::string_view, 9> kProducts = {"paddle.nn.functional.one_hot",
+                                                                "paddle.tile",
+                                                                "paddle.Tensor.tile",
+                                                                "paddle.kron",
+                                                                "paddle.Tensor.kron",
+                                                                "paddle.outer",
+                                                                "paddle.Tensor.outer",
+                                                                "paddle.eye",
+                                                                "paddle.meshgrid"};
+  if (std::find(kProducts.begin(), kProducts.end(), parsed.api()) == kProducts.end()) return 0;
+  std::uint64_t elements = 1;
+  for (const TensorSpec tensor : parsed.tensors()) {
+    elements = saturating_product(elements, tensor.elements());
+  }
+  for (const Argument& argument : parsed.arguments()) {
+    if (argument.value.is(ValueKind::integer) && argument.value.integer() > 0) {
+      elements = saturating_product(elements, static_cast<std::uint64_t>(argument.value.integer()));
+    } else if (const std::uint64_t listed = elements_as_shape(argument.value); listed > 0) {
+      elements = saturating_product(elements, listed);
+    }
+  }
+  return elements;
+}
+
 }  // namespace
 
 std::uint64_t time_limit_ms(std::uint64_t elements) {
@@ -48,7 +77,7 @@ std::uint64_t time_limit_ms(std::uint64_t elements) {
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = parsed.total_elements();
-  std::uint64_t made = 0;
+  std::uint64_t made = elements_of_product(parsed);
   for (const Argument& argument : parsed.arguments()) {
     made = std::max(made, elements_as_shape(argument.value));
   }

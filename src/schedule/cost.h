@@ -17,7 +17,8 @@ struct Cost {
 // The time limits by elements: ≤ 1M 90 s, ≤ 10M 300 s, ≤ 100M 1800 s, above 3600 s.
 std::uint64_t time_limit_ms(std::uint64_t elements);
 
-// Reads shapes that an API makes a result from (paddle.zeros([1000, 1000])) as tensors too.
+// Counts results that are much larger than the inputs as tensors too: shapes that an API makes a
+// result from (paddle.zeros([1000, 1000])), and products (one_hot, tile, kron).
 Cost estimate_cost(const Case& parsed);
 
 }  // namespace assay

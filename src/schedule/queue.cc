@@ -41,12 +41,13 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
     return leased;
   }
   const bool first = leases_[slot]++ == 0;
+  const bool cheap = first || slot % 2 == 1;
   const std::size_t most = first ? kFirstLeaseCases : kLeaseCases;
   std::uint64_t elements = 0;
   while (!cases_.empty() && leased.size() < most) {
-    const QueuedCase& next = first ? cases_.front() : cases_.back();
+    const QueuedCase& next = cheap ? cases_.front() : cases_.back();
     if (!admits(next.cost.bytes)) {
-      if (!leased.empty() || first || !admits(cases_.front().cost.bytes)) break;
+      if (!leased.empty() || cheap || !admits(cases_.front().cost.bytes)) break;
       take(cases_.front());  // too large for now; a small one meanwhile
       cases_.pop_front();
       continue;
@@ -54,7 +55,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
     if (!leased.empty() && elements + next.cost.elements > kLeaseElements) break;
     elements += next.cost.elements;
     take(next);
-    first ? cases_.pop_front() : cases_.pop_back();
+    cheap ? cases_.pop_front() : cases_.pop_back();
   }
   return leased;
 }

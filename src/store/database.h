@@ -52,9 +52,8 @@ class Statement {
 };
 
 enum class OpenMode {
-  create,     // read and write; the file is made if it is missing
-  existing,   // read and write; a missing file is an error
-  read_only,  // an existing file
+  create,    // the file is made if it is missing
+  existing,  // a missing file is an error
 };
 
 class Database {

@@ -9,25 +9,72 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 1;
+constexpr std::int64_t kSchemaVersion = 2;
 // "assa" in ASCII: tells a run of assay from any other SQLite file.
 constexpr std::int64_t kApplicationId = 0x61737361;
 
+// Tables only grow at their ends; what is random, the ids, is kept apart in narrow indexes, so that
+// a large run writes each page about once.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE planned (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE started (id INTEGER, attempt INTEGER, slot INTEGER, at_ms INTEGER,
-                      PRIMARY KEY (id, attempt)) WITHOUT ROWID;
-CREATE TABLE finished (id INTEGER PRIMARY KEY, outcome TEXT NOT NULL, mismatch INTEGER NOT NULL,
-                       flags INTEGER NOT NULL, lane TEXT NOT NULL, message TEXT NOT NULL,
-                       attempts INTEGER NOT NULL, at_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
-                       record BLOB);
-CREATE INDEX finished_order ON finished (sequence);
+CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL);
+CREATE TABLE started (id INTEGER NOT NULL, attempt INTEGER NOT NULL, slot INTEGER NOT NULL,
+                      at_ms INTEGER NOT NULL);
+CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
+                       outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
+                       lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
+                       at_ms INTEGER NOT NULL, record BLOB);
 CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+)sql";
+
+// Version 1 had the same columns, in trees that were ordered by id.
+constexpr const char* kFromVersion1 = R"sql(
+DROP INDEX IF EXISTS finished_order;
+ALTER TABLE property RENAME TO old_property;
+ALTER TABLE planned RENAME TO old_planned;
+ALTER TABLE started RENAME TO old_started;
+ALTER TABLE finished RENAME TO old_finished;
+ALTER TABLE invalid RENAME TO old_invalid;
+)sql";
+constexpr const char* kRowsOfVersion1 = R"sql(
+INSERT INTO property SELECT key, value FROM old_property;
+INSERT INTO planned (id, text) SELECT id, text FROM old_planned;
+INSERT INTO started SELECT id, attempt, slot, at_ms FROM old_started;
+INSERT INTO finished SELECT sequence, id, outcome, mismatch, flags, lane, message, attempts, at_ms,
+                            record FROM old_finished;
+INSERT INTO invalid SELECT place, text, message FROM old_invalid;
+DROP TABLE old_property;
+DROP TABLE old_planned;
+DROP TABLE old_started;
+DROP TABLE old_finished;
+DROP TABLE old_invalid;
 )sql";
 
 // SQLite's integers are signed; the bits are what counts.
 std::int64_t key_of(std::uint64_t id) { return std::bit_cast<std::int64_t>(id); }
+
+Result<bool> is_empty(Database& database) {
+  ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
+  ASSAY_TRY([[maybe_unused]] const bool counted, tables.step());
+  return tables.integer(0) == 0;
+}
+
+Status create_tables(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(database.execute(kSchema));
+  ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
+
+Status upgrade_from_version_1(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(database.execute(kFromVersion1));
+  ASSAY_CHECK(database.execute(kSchema));
+  ASSAY_CHECK(database.execute(kRowsOfVersion1));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
 
 Status check_identity(Database& database, const std::filesystem::path& file, OpenMode mode) {
   ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
@@ -36,16 +83,8 @@ Status check_identity(Database& database, const std::filesystem::path& file, Ope
   identity.reset();
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (found == 0 && version == 0 && mode == OpenMode::create) {
-    ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
-    ASSAY_TRY([[maybe_unused]] const bool counted, tables.step());
-    if (tables.integer(0) == 0) {
-      tables.reset();
-      ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-      ASSAY_CHECK(database.execute(kSchema));
-      ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
-      ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
-      return transaction.commit();
-    }
+    ASSAY_TRY(const bool empty, is_empty(database));
+    if (empty) return create_tables(database);
   }
   if (found != kApplicationId) {
     return usage_error(
@@ -57,7 +96,7 @@ Status check_identity(Database& database, const std::filesystem::path& file, Ope
                     "knows {}); use that one, or another --log_dir",
                     file.string(), version, kSchemaVersion));
   }
-  return {};
+  return version < kSchemaVersion ? upgrade_from_version_1(database) : Status();
 }
 
 void read_finished(const Statement& row, FinishedCase& finished) {
@@ -88,12 +127,15 @@ Result<RunStore> RunStore::open(const std::filesystem::path& folder, OpenMode mo
 }
 
 Status RunStore::prepare_statements() {
-  ASSAY_TRY(insert_case_, database_.prepare("INSERT OR IGNORE INTO planned VALUES (?, ?)"));
-  ASSAY_TRY(insert_started_,
-            database_.prepare("INSERT OR REPLACE INTO started VALUES (?, ?, ?, ?)"));
+  ASSAY_TRY(insert_case_,
+            database_.prepare("INSERT OR IGNORE INTO planned (id, text) VALUES (?, ?)"));
+  ASSAY_TRY(
+      insert_started_,
+      database_.prepare("INSERT INTO started (id, attempt, slot, at_ms) VALUES (?, ?, ?, ?)"));
   ASSAY_TRY(insert_finished_,
-            database_.prepare("INSERT OR IGNORE INTO finished VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
-                              "(SELECT coalesce(max(sequence), 0) + 1 FROM finished), ?)"));
+            database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
+                              "message, attempts, at_ms, record) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   return {};
 }
 

@@ -47,6 +47,17 @@ TEST(Cost, AListMayBeAShape) {
   EXPECT_EQ(cost_of("paddle.full(list[-1, 2000000], 1)").elements, 2'000'000U);
 }
 
+// 40 · 76 indices, each a row of 33,712.
+TEST(Cost, SomeResultsAreProducts) {
+  const char* hot =
+      R"(paddle.nn.functional.one_hot(x=Tensor([40, 76],"int64"), num_classes=33712))";
+  EXPECT_EQ(cost_of(hot).elements, 3040U + 3040U * 33712U);
+  EXPECT_GE(cost_of(hot).bytes, 3040U * 33712U * 4);
+  EXPECT_EQ(cost_of(R"(paddle.tile(Tensor([3000], "int8"), [1000, 2]))").elements, 6'003'000U);
+  EXPECT_EQ(cost_of("paddle.eye(2000, 3000)").elements, 6'000'000U);
+  EXPECT_EQ(cost_of(R"(paddle.roll(Tensor([3000], "int8"), 1000))").elements, 3000U);
+}
+
 TEST(Cost, WhatNoMachineHoldsSaturates) {
   const Cost cost =
       cost_of(R"(paddle.abs(Tensor([4294967296, 4294967296, 4294967296], "float32")))");

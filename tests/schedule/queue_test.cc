@@ -50,6 +50,19 @@ TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreDear) {
   EXPECT_EQ(ids(queue.lease(1)).front(), first.back() + 1);  // the first one of another slot
 }
 
+// The other half of the slots comes from the cheap end and meets them.
+TEST(Queue, EverySecondSlotGoesUp) {
+  Queue queue = of_sizes(300);
+  (void)queue.lease(0);
+  (void)queue.lease(1);
+  const auto down = ids(queue.lease(0));
+  const auto up = ids(queue.lease(1));
+  EXPECT_EQ(down.front(), 300U);
+  EXPECT_EQ(down.back(), 300U - down.size() + 1);
+  EXPECT_EQ(up.front(), 17U);
+  EXPECT_EQ(up.back(), 17U + up.size() - 1);
+}
+
 TEST(Queue, EveryCaseIsLeasedOnceDearestFirst) {
   Queue queue = of_sizes(1000);
   (void)queue.lease(0);

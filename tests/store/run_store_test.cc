@@ -207,8 +207,8 @@ TEST(RunStore, ANewerRunIsRefusedUntouched) {
   const Folder folder;
   EXPECT_THAT(opening_says(folder,
                            "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
-                           "PRAGMA user_version = 2"),
-              HasSubstr("written by a newer assay (store version 2"));
+                           "PRAGMA user_version = 3"),
+              HasSubstr("written by a newer assay (store version 3"));
 }
 
 TEST(RunStore, AForeignDatabaseIsRefusedUntouched) {
@@ -235,16 +235,23 @@ CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
 INSERT INTO property VALUES ('mode', 'accuracy');
 INSERT INTO planned VALUES (-1, 'paddle.abs(1)'), (2, 'paddle.exp(1)');
 INSERT INTO started VALUES (2, 1, 0, 5);
-INSERT INTO finished VALUES (-1, 'mismatch', 8, 0, '', 'differs', 2, 1700000000000, 1, x'00ff');
+INSERT INTO planned VALUES (3, 'paddle.log(1)');
+INSERT INTO finished VALUES (-1, 'mismatch', 8, 0, '', 'differs', 2, 1700000000000, 2, x'00ff');
+INSERT INTO finished VALUES (3, 'pass', 0, 0, '', '', 1, 1600000000000, 1, NULL);
+CREATE INDEX finished_order ON finished (sequence);
 PRAGMA application_id = 0x61737361;
 PRAGMA user_version = 1;
 )"),
             "opened");
   RunStore store = opened(folder, OpenMode::existing);
-  EXPECT_THAT(all_finished(store), ElementsAre(Pair(~std::uint64_t{0}, "mismatch")));
+  const auto before = ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"));
+  EXPECT_THAT(all_finished(store), before);
   EXPECT_THAT(all_unfinished(store), ElementsAre(2));  // started, and never finished
+  EXPECT_THAT(*store.properties(), ElementsAre(Pair("mode", "accuracy")));
+  EXPECT_EQ(*store.case_text(3), "paddle.log(1)");
   ASSERT_TRUE(store.record_finished(finished(2, Outcome::pass)));
-  EXPECT_EQ(all_finished(store).size(), 2U);
+  EXPECT_THAT(all_finished(store),
+              ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"), Pair(2, "pass")));
 }
 
 }  // namespace

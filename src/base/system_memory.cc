@@ -1,0 +1,63 @@
+#include "base/system_memory.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace assay {
+namespace {
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data() + begin, text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;  // "max": no limit
+  return number;
+}
+
+std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  return text ? number_in(std::string_view(*text)) : std::nullopt;
+}
+
+// The number behind `key` at the start of a line.
+std::optional<std::uint64_t> field_of(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    if (at == 0 || text[at - 1] == '\n') return number_in(text.substr(at + key.size()));
+  }
+  return std::nullopt;
+}
+
+// File pages that the kernel would drop first are not in the way.
+void apply_limit(SystemMemory& memory, const std::filesystem::path& folder, const char* limit_file,
+                 const char* usage_file, std::string_view cache_key) {
+  const auto limit = number_in(folder / limit_file);
+  if (!limit || *limit >= memory.total) return;
+  memory.total = *limit;
+  const auto stat = read_file(folder / "memory.stat");
+  const std::uint64_t cache = stat ? field_of(*stat, cache_key).value_or(0) : 0;
+  const std::uint64_t usage = number_in(folder / usage_file).value_or(0);
+  const std::uint64_t used = usage - std::min(usage, cache);
+  memory.available = std::min(memory.available, *limit - std::min(*limit, used));
+}
+
+}  // namespace
+
+Result<SystemMemory> system_memory(const std::filesystem::path& root) {
+  ASSAY_TRY(const std::string text, read_file(root / "proc/meminfo"));
+  SystemMemory memory;
+  memory.total = field_of(text, "MemTotal:").value_or(0) * 1024;
+  memory.available = field_of(text, "MemAvailable:").value_or(0) * 1024;
+  const std::filesystem::path groups = root / "sys/fs/cgroup";
+  apply_limit(memory, groups, "memory.max", "memory.current", "inactive_file ");
+  apply_limit(memory, groups / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+              "total_inactive_file ");
+  return memory;
+}
+
+}  // namespace assay

@@ -1,0 +1,70 @@
+#include "native/memory.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/system_memory.h"
+
+namespace assay::native {
+namespace {
+
+// Below this much growth malloc is not asked, since counting walks its free lists.
+constexpr std::int64_t kAskAboveKb = 128 * 1024;
+// malloc keeps freed memory for the next case, but not more than this in one lane, and not this
+// much where the machine has less than half of its memory left.
+constexpr std::int64_t kKeepKb = 5 * 1024 * 1024;
+constexpr std::int64_t kKeepIfShortKb = 512 * 1024;
+
+bool should_give_back(std::int64_t resident_kb) {
+  if (resident_kb <= kKeepIfShortKb) return false;
+  if (resident_kb > kKeepKb) return true;
+  const auto memory = system_memory();
+  return memory && memory->available < memory->total / 2;
+}
+
+}  // namespace
+
+void MemoryWatch::open() {
+  statm_ = Fd(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  resident_kb_ = resident_kb();
+  live_bytes_ = ::mallinfo2().uordblks;
+}
+
+std::int64_t MemoryWatch::resident_kb() const {
+  std::array<char, 128> text{};
+  const ssize_t size = statm_ ? ::pread(statm_.get(), text.data(), text.size(), 0) : 0;
+  // "total resident shared …", in pages.
+  std::array<std::int64_t, 3> pages{};
+  const char* at = text.data();
+  const char* const end = text.data() + std::max<ssize_t>(size, 0);
+  for (std::int64_t& field : pages) {
+    const auto [rest, error] = std::from_chars(at, end, field);
+    if (error != std::errc() || rest == end) return 0;
+    at = rest + 1;
+  }
+  return (pages[1] - pages[2]) * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+MemoryWatch::Growth MemoryWatch::after_case() {
+  std::int64_t now = resident_kb();
+  std::int64_t grown = now - resident_kb_;
+  if (grown > kAskAboveKb) {
+    const std::uint64_t live = ::mallinfo2().uordblks;
+    const auto more = static_cast<std::int64_t>(live - std::min(live, live_bytes_));
+    grown = std::min(grown, more / 1024);
+    live_bytes_ = live;
+  }
+  if (should_give_back(now)) {
+    ::malloc_trim(0);
+    now = resident_kb();
+  }
+  resident_kb_ = now;
+  return {static_cast<std::uint64_t>(now), grown};
+}
+
+}  // namespace assay::native

@@ -1,0 +1,32 @@
+#pragma once
+
+// What a case leaves behind in its lane's memory.
+
+#include <cstdint>
+
+#include "base/fd.h"
+
+namespace assay::native {
+
+class MemoryWatch {
+ public:
+  // After the fork: the file that it opens belongs to this process.
+  void open();
+
+  // Anonymous memory of this process in kB now: the arena, which is file-backed, is left out.
+  std::int64_t resident_kb() const;
+
+  struct Growth {
+    std::uint64_t resident_kb = 0;
+    std::int64_t grown_kb = 0;  // what stays in use of what this case added
+  };
+  // To be called when a case has ended. Gives memory back to the system where much of it is held.
+  Growth after_case();
+
+ private:
+  Fd statm_;
+  std::int64_t resident_kb_ = 0;  // after the case before
+  std::uint64_t live_bytes_ = 0;  // of malloc, when it was last counted
+};
+
+}  // namespace assay::native
