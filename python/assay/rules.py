@@ -11,6 +11,7 @@ a function that gives a rule, or None for the default of the dtype:
 Rules see specifications only, never values, so both lanes come to the same result.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -119,9 +120,14 @@ def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Liter
 def ask(function: Callable[..., Any], arguments: dict[str, Any], this: Any) -> Any:
     """Calls a function of a case's arguments with those that it names."""
     wanted = {}
-    for name in inspect.signature(function).parameters:
+    for name in _parameters(function):
         if name == "this":
             wanted[name] = this
         elif name in arguments:
             wanted[name] = arguments[name]
     return function(**wanted)
+
+
+@functools.lru_cache(4096)
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)

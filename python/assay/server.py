@@ -135,6 +135,7 @@ class Server:
             os.dup2(log, 2)
             with open("/proc/self/oom_score_adj", "w") as file:
                 file.write(OOM_SCORE)
+            gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
             from assay.lane import Lane
             from assay.spec import DtypeName, TensorSpec
 
@@ -160,6 +161,7 @@ def main() -> int:
     parser.add_argument("--framework", required=True)
     name = parser.parse_args().framework
     os.environ["ASSAY_FRAMEWORK"] = name
+    gc.disable()  # an import makes no garbage worth looking for
     try:
         # Imported here, so that whatever is wrong with the installation becomes one line.
         import assay_native
@@ -175,6 +177,7 @@ def main() -> int:
     except BaseException as error:
         answer(error=f"{type(error).__name__}: {error}")
         return 1
+    gc.enable()
     gc.collect()
     gc.freeze()  # keeps the pages of what is imported shared between all lanes
     python = ".".join(map(str, sys.version_info[:3]))

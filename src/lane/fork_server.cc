@@ -37,7 +37,6 @@ constexpr std::array kLaneEnvironment = {
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY=64",
     "LRU_CACHE_CAPACITY=64",
     "GLOG_minloglevel=2",
-    "PYTHONDONTWRITEBYTECODE=1",
     "FLAGS_use_stride_kernel=1",
 };
 

@@ -32,7 +32,6 @@ bool should_give_back(std::int64_t resident_kb) {
 void MemoryWatch::open() {
   statm_ = Fd(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
   resident_kb_ = resident_kb();
-  live_bytes_ = ::mallinfo2().uordblks;
 }
 
 std::int64_t MemoryWatch::resident_kb() const {

@@ -26,7 +26,7 @@ class MemoryWatch {
  private:
   Fd statm_;
   std::int64_t resident_kb_ = 0;  // after the case before
-  std::uint64_t live_bytes_ = 0;  // of malloc, when it was last counted
+  std::uint64_t live_bytes_ = 0;  // of malloc, when it was last counted; 0 before
 };
 
 }  // namespace assay::native

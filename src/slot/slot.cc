@@ -21,6 +21,7 @@ constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
+constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
 
 std::filesystem::path lane_log(const SlotConfig& config, const LaneSetup& setup) {
   const char* role = setup.reference ? "reference" : "lane";
@@ -33,8 +34,10 @@ std::filesystem::path lane_log(const SlotConfig& config, const LaneSetup& setup)
 Slot::Slot(SlotConfig config, Fd supervisor)
     : config_(std::move(config)), supervisor_(std::move(supervisor)) {
   const auto add_seat = [this](const LaneSetup& setup) {
-    LaneSource source(setup.address, setup.device, lane_log(config_, setup));
-    seats_.push_back({setup, std::move(source), std::nullopt, nullptr});
+    for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
+      LaneSource source(setup.address, setup.device, lane_log(config_, setup));
+      seats->push_back({setup, std::move(source), std::nullopt, nullptr});
+    }
   };
   add_seat(config_.test);
   if (config_.reference) add_seat(*config_.reference);
@@ -101,15 +104,19 @@ std::vector<SlotJob> Slot::next_batch() {
 }
 
 Status Slot::run_batch(const std::vector<SlotJob>& batch) {
-  if (batch.front().fresh) renew_lanes();
-  bool fresh = std::none_of(seats_.begin(), seats_.end(), [](const LaneSeat& seat) {
+  const bool suspect = batch.front().fresh;
+  std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;
+  bool fresh = std::none_of(seats.begin(), seats.end(), [](const LaneSeat& seat) {
     return seat.lane && seat.lane->cases_run() > 0;
   });
-  BatchRun run(config_, seats_, batch, [&](std::size_t job, std::vector<Ending>& endings) {
+  BatchRun run(config_, seats, batch, [&](std::size_t job, std::vector<Ending>& endings) {
     return record(batch[job], std::exchange(fresh, false), endings);
   });
   ASSAY_CHECK(run.run());
-  recycle();
+  for (LaneSeat& seat : seats) {
+    if (suspect) seat.lane.reset();
+    if (seat.arena) seat.arena->trim(suspect ? kFreshArenaKeep : kArenaKeep);
+  }
   return {};
 }
 
@@ -134,19 +141,6 @@ Status Slot::send_results() {
       wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results, results.Union()));
   results_.clear();
   return wire::send_frame(supervisor_.get(), wire::bytes_of(builder));
-}
-
-// Lanes that have run anything make room for new ones.
-void Slot::renew_lanes() {
-  for (LaneSeat& seat : seats_) {
-    if (seat.lane && seat.lane->cases_run() > 0) seat.lane.reset();
-  }
-}
-
-void Slot::recycle() {
-  for (LaneSeat& seat : seats_) {
-    if (seat.arena) seat.arena->trim(kArenaKeep);
-  }
 }
 
 }  // namespace assay

@@ -26,14 +26,15 @@ class Slot {
   Status run_batch(const std::vector<SlotJob>& batch);
   Status record(const SlotJob& job, bool fresh, std::vector<Ending>& endings);
   Status send_results();
-  void renew_lanes();
-  void recycle();
 
   SlotConfig config_;
   Fd supervisor_;
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
   std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
+  // The same for second attempts: their lanes run one case and go, while the others keep what
+  // makes them fast, warm memory and caches.
+  std::vector<LaneSeat> fresh_seats_;
   std::vector<wire::Bytes> results_;
   std::int64_t last_sent_ns_ = 0;
   bool stopping_ = false;
