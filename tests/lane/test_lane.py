@@ -8,7 +8,7 @@ import types
 import pytest
 from assay import lane
 from assay.frameworks import look_up
-from assay.lane import Stop, describe_error, flatten, kept_gradient, public_name
+from assay.lane import Stop, callable_name, describe_error, flatten, kept_gradient, public_name
 from assay.laws import kept
 from assay.registry import DUNDERS
 
@@ -86,6 +86,35 @@ def test_private_names_are_refused(name):
     with pytest.raises(Stop) as refused:
         public_name(name)
     assert refused.value.status == lane.REFUSED
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "paddle.load",
+        "paddle.save",
+        "paddle.hub.load",
+        "paddle.utils.cpp_extension.load",
+        "paddle.amp.core.run_cmd",
+        "paddle.base.core.shell_execute_cmd",
+        "paddle.utils.run_check",
+        "paddle.vision.ops.read_file",
+        "paddle.vision.models.resnet18",
+        "paddle.enable_static",
+        "paddle.set_flags",
+        "torch.hub.load",
+        "torch.ops.load_library",
+    ],
+)
+def test_what_is_no_function_of_tensors_is_refused(name):
+    with pytest.raises(Stop) as refused:
+        callable_name(name)
+    assert refused.value.status == lane.REFUSED
+
+
+@pytest.mark.parametrize("name", ["paddle.rand", "paddle.Tensor.__add__", "paddle.linalg.svd", "torch.abs"])
+def test_functions_of_tensors_may_be_called(name):
+    assert callable_name(name) == name
 
 
 def test_what_a_framework_imports_is_none_of_its_apis():
