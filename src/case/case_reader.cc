@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "case/nearest.h"
-#include "case/utf8.h"
 
 namespace assay {
 namespace {

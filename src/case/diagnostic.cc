@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "case/utf8.h"
+#include "base/utf8.h"
 
 namespace assay {
 namespace {

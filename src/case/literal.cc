@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "case/utf8.h"
+#include "base/utf8.h"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "case/case_reader.h"
-#include "case/utf8.h"
 
 namespace assay {
 

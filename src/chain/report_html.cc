@@ -6,34 +6,13 @@
 #include <cmath>
 #include <map>
 
+#include "base/markup.h"
+
 namespace assay {
 namespace {
 
 constexpr double kWidth = 420;
 constexpr double kHeight = 120;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // A line through the finite values, from the smallest to the largest of them.
 std::string plot(const std::string& title, const std::vector<double>& values) {
@@ -58,7 +37,7 @@ std::string plot(const std::string& title, const std::vector<double>& values) {
       "{}\" width=\"{}\">"
       "<polyline fill=\"none\" stroke=\"#27c\" stroke-width=\"1.5\" "
       "points=\"{}\"/></svg></figure>\n",
-      escaped(title), low, high, values.size(), kWidth + 8, kHeight + 8, kWidth, points);
+      escape_markup(title), low, high, values.size(), kWidth + 8, kHeight + 8, kWidth, points);
 }
 
 Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
@@ -72,16 +51,17 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
   }
   ASSAY_TRY(const AutoLog fields, store.autolog(stage.id));
   for (const auto& [field, value] : fields) {
-    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(field), escaped(value));
+    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escape_markup(field),
+                        escape_markup(value));
   }
   ASSAY_TRY(const std::vector<NodeRecord> nodes, store.nodes(stage.id));
   for (const NodeRecord& node : nodes) {
-    html += fmt::format("<p>node {}: {}, batch {}, {}, {:.4g} ips</p>\n", escaped(node.host),
-                        escaped(node.gpu_model), escaped(node.batch_size), escaped(node.state),
-                        node.ips);
+    html += fmt::format("<p>node {}: {}, batch {}, {}, {:.4g} ips</p>\n", escape_markup(node.host),
+                        escape_markup(node.gpu_model), escape_markup(node.batch_size),
+                        escape_markup(node.state), node.ips);
   }
   if (!fields.empty()) html = "<table>" + html + "</table>";
-  return html.empty() ? html : "<h3>" + escaped(stage.name) + "</h3>\n" + html;
+  return html.empty() ? html : "<h3>" + escape_markup(stage.name) + "</h3>\n" + html;
 }
 
 }  // namespace
@@ -98,15 +78,15 @@ Result<std::string> chain_report(ChainStore& store) {
       "figure{{display:inline-block;margin:.5em}}</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, "
       "exit code {4}</p>\n"
       "<table><tr><th>stage<th>state<th>seconds<th>MB<th>GPU MB<th>detail</tr>\n",
-      escaped(run.model), escaped(run.mode), escaped(run.file), escaped(run.started),
-      run.exit_code);
+      escape_markup(run.model), escape_markup(run.mode), escape_markup(run.file),
+      escape_markup(run.started), run.exit_code);
   std::vector<double> memory;
   for (const StoredStage& stage : stages) {
     memory.push_back(stage.peak_rss_mb);
-    html +=
-        fmt::format("<tr><td>{}<td class=\"{}\">{}<td>{:.1f}<td>{:.0f}<td>{:.0f}<td>{}</tr>\n",
-                    escaped(stage.name), escaped(stage.state), escaped(stage.state), stage.seconds,
-                    stage.peak_rss_mb, stage.gpu_memory_mb, escaped(stage.detail));
+    html += fmt::format("<tr><td>{}<td class=\"{}\">{}<td>{:.1f}<td>{:.0f}<td>{:.0f}<td>{}</tr>\n",
+                        escape_markup(stage.name), escape_markup(stage.state),
+                        escape_markup(stage.state), stage.seconds, stage.peak_rss_mb,
+                        stage.gpu_memory_mb, escape_markup(stage.detail));
   }
   html += "</table>\n" + plot("peak memory (MB), stage by stage", memory);
   for (const StoredStage& stage : stages) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/fd.h"
+#include "base/markup.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
 
@@ -45,29 +46,6 @@ pick.onchange = find.oninput = show; show();
 </script>
 )html";
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
-
 std::string outcome_rows(const RunReport& report) {
   std::string rows;
   for (const OutcomeInfo& outcome : kOutcomes) {
@@ -92,8 +70,8 @@ std::string api_rows(const RunReport& report) {
       outcomes += fmt::format("{}<span{}>{} {}</span>", outcomes.empty() ? "" : ", ",
                               outcome.failed ? " class=failed" : "", count, outcome.name);
     }
-    rows +=
-        fmt::format("<tr><td><code>{}</code><td class=n>{}<td>{}\n", escaped(api), total, outcomes);
+    rows += fmt::format("<tr><td><code>{}</code><td class=n>{}<td>{}\n", escape_markup(api), total,
+                        outcomes);
   }
   return rows;
 }
@@ -106,8 +84,8 @@ std::string case_article(const FinishedCase& finished,
   return fmt::format(
       "<article data-outcome={0}><span class=failed>{0}</span> {1} <span class=soft>{2} {3} id "
       "{7}</span><br><code>{4}</code><br>{5}<br><code class=soft>{6}</code></article>\n",
-      name(verdict.outcome), kinds, verdict.lane, flags, escaped(finished.text),
-      escaped(verdict.message), escaped(rerun_command(finished.text, properties)),
+      name(verdict.outcome), kinds, verdict.lane, flags, escape_markup(finished.text),
+      escape_markup(verdict.message), escape_markup(rerun_command(finished.text, properties)),
       format_case_id(finished.id));
 }
 
@@ -117,7 +95,8 @@ Status write_html_report(RunStore& store, const std::filesystem::path& file) {
   ASSAY_TRY(const RunReport report, load_report(store));
   std::string facts;
   for (const auto& [key, value] : report.properties) {
-    facts += fmt::format("{}{} {}", facts.empty() ? "" : " · ", escaped(key), escaped(value));
+    facts += fmt::format("{}{} {}", facts.empty() ? "" : " · ", escape_markup(key),
+                         escape_markup(value));
   }
   std::string page(kHead);
   page += fmt::format("<h1>assay: {} cases</h1><p class=soft>{}</p>\n<table>{}</table>\n",
@@ -137,7 +116,7 @@ Status write_html_report(RunStore& store, const std::filesystem::path& file) {
       page += fmt::format(
           "<article data-outcome=invalid><span class=failed>invalid</span> "
           "<span class=soft>{}</span><br><code>{}</code><br>{}</article>\n",
-          escaped(line.where), escaped(line.text), escaped(line.message));
+          escape_markup(line.where), escape_markup(line.text), escape_markup(line.message));
     }
     return {};
   }));

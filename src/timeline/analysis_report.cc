@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/markup.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -75,29 +77,6 @@ ordered_json to_json(const TimeShare& time) {
           {"idle_by_cause_ns", idle_by}};
 }
 
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string_view fill_of(const Trace& trace, const Slice& slice) {
   const std::string_view category = trace.strings.text(slice.category);
   if (category.starts_with("forward")) return "#7ec894";
@@ -139,7 +118,7 @@ std::string drawing(const Analysis& analysis, const Trace& trace) {
     if (!trace.tracks[i].gpu) continue;
     rows[i] = y;
     svg += fmt::format("<text x=\"0\" y=\"{:.0f}\">{}</text>\n", y + 14,
-                       html_escaped(trace.tracks[i].label));
+                       escape_markup(trace.tracks[i].label));
     y += kRow;
   }
   for (const Step& step : analysis.steps) {
@@ -164,7 +143,7 @@ std::string drawing(const Analysis& analysis, const Trace& trace) {
         "<rect x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"18\" fill=\"{}\">"
         "<title>{}{} {:.3f} ms</title></rect>\n",
         kLabel + static_cast<double>(slice.begin - span.begin) * scale, rows[slice.track], width,
-        fill_of(trace, slice), html_escaped(trace.strings.text(slice.name)), job,
+        fill_of(trace, slice), escape_markup(trace.strings.text(slice.name)), job,
         millis(slice.end - slice.begin));
   }
   return fmt::format(
@@ -248,7 +227,7 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace) {
       "text{{font-size:12px}}"
       "svg line{{stroke:#999;stroke-dasharray:3}}.t{{overflow-x:auto}}</style></head><body>\n"
       "<h1>Timeline</h1>\n<div class=\"t\">{}</div>\n<pre>{}</pre>\n</body></html>\n",
-      drawing(analysis, trace), html_escaped(analysis_table(analysis)));
+      drawing(analysis, trace), escape_markup(analysis_table(analysis)));
 }
 
 std::string comparison_table(const Analysis& before, const Analysis& after) {

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -26,7 +27,7 @@ Status send_frame(int socket, std::span<const std::uint8_t> message) {
   // One write for both, so that the peer wakes once.
   Bytes frame(kLengthBytes + message.size());
   std::memcpy(frame.data(), &length, kLengthBytes);
-  std::memcpy(frame.data() + kLengthBytes, message.data(), message.size());
+  std::copy(message.begin(), message.end(), frame.begin() + kLengthBytes);
   return write_all(socket, std::as_bytes(std::span(frame)));
 }
 

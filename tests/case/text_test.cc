@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "case/nearest.h"
-#include "case/utf8.h"
 
 namespace assay {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "report/repro_script.h"
@@ -85,7 +86,7 @@ TEST(Repro, InputsAreTheBytesOfTheRun) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const std::string file = StoredRun::must(read_file(run.folder() / "repro" / input_file(i)));
     ASSERT_EQ(file.size(), expected[i].size());
-    EXPECT_EQ(std::memcmp(file.data(), expected[i].data(), file.size()), 0) << i;
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(file)), expected[i])) << i;
   }
   std::int64_t value = 0;
   std::memcpy(&value, expected[2].data(), sizeof value);

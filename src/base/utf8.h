@@ -1,6 +1,6 @@
 #pragma once
 
-// The little of UTF-8 that the case language needs.
+// The little of UTF-8 that the case language and the reports need.
 
 #include <cstddef>
 #include <string>

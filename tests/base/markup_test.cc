@@ -1,0 +1,23 @@
+#include "base/markup.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace assay {
+namespace {
+
+TEST(Markup, CannotBeLeft) {
+  EXPECT_EQ(escape_markup(R"(a<b> & "c")"), "a&lt;b&gt; &amp; &quot;c&quot;");
+  EXPECT_EQ(escape_markup("]]>"), "]]&gt;");
+}
+
+TEST(Markup, HoldsOnlyWhatXmlCanWrite) {
+  EXPECT_EQ(escape_markup("one\ntwo\tthree\r"), "one&#10;two\tthree?");
+  EXPECT_EQ(escape_markup(std::string_view("a\0b\x1b", 4)), "a?b?");
+  EXPECT_EQ(escape_markup("caf\xc3\xa9 \xff \xc3"), "caf\xc3\xa9 ? ?");
+  EXPECT_EQ(escape_markup(""), "");
+}
+
+}  // namespace
+}  // namespace assay
