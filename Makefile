@@ -42,7 +42,7 @@ format: ## format all sources
 bench: build ## the figures of docs/benchmarks.md
 	@tools/bench
 
-sanitize: setup ## every C++ test under address, undefined and thread sanitizers
+sanitize: setup ## every C++ unit test under address, undefined and thread sanitizers
 	@tools/sanitize
 
 fuzz: setup ## every fuzzer for SECONDS (60) each
