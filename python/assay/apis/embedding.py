@@ -51,8 +51,9 @@ def parameters_to_vector(parameters, name=None):
     return torch.cat([each.reshape(-1) for each in parameters])
 
 
-@api("paddle.nn.utils.vector_to_parameters")
+@api("paddle.nn.utils.vector_to_parameters", changes="parameters", grad=False)
 def vector_to_parameters(vec, parameters, name=None):
-    """It gives nothing back: only whether the vector is long enough is compared."""
-    if vec.numel() < sum(each.numel() for each in parameters):
-        raise ValueError("the vector is too short")
+    """The vector may be longer than what it is cut into."""
+    sizes = [each.numel() for each in parameters]
+    pieces = torch.split(vec[: sum(sizes)], sizes)
+    return [piece.reshape(each.shape) for piece, each in zip(pieces, parameters, strict=True)]

@@ -56,12 +56,12 @@ def dot(x, y, name=None, *, out=None):
     return torch.sum(x * y, -1, dtype=x.dtype)
 
 
-@api("paddle.vecdot", "paddle.linalg.vecdot", "paddle.Tensor.vecdot")
+@api("paddle.vecdot", "paddle.linalg.vecdot")
 def vecdot(x, y, axis=-1, name=None):
     return torch.sum(x.conj() * y, axis)
 
 
-@api("paddle.outer", "paddle.Tensor.outer", "paddle.ger", "paddle.Tensor.ger")
+@api("paddle.outer", "paddle.Tensor.outer", "paddle.ger")
 def outer(x, y, name=None, *, out=None):
     return torch.outer(x.reshape(-1), y.reshape(-1))
 
