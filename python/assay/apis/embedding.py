@@ -4,6 +4,7 @@ from assay.apis.loss import functional
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers
+from assay.shorthand import FACTORS, short_factors
 
 
 @api("paddle.nn.functional.embedding", x=integers(0, lambda weight: weight.shape[0]))
@@ -34,13 +35,13 @@ def embedding(
     return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
 
 
-@api("paddle.nn.functional.linear")
+@api("paddle.nn.functional.linear", x=short_factors, weight=short_factors)
 def linear(x, weight, bias=None, name=None):
     result = torch.matmul(x, weight)
     return result if bias is None else result + bias
 
 
-@api("paddle.nn.functional.bilinear")
+@api("paddle.nn.functional.bilinear", x1=FACTORS, x2=FACTORS)
 def bilinear(x1, x2, weight, bias=None, name=None):
     result = torch.einsum("ni,kij,nj->nk", x1, weight, x2)
     return result if bias is None else result + bias
