@@ -19,7 +19,7 @@ struct LawName {
   std::string_view name;
   std::size_t parameters;
 };
-constexpr std::array<LawName, 18> kLaws{{
+constexpr std::array<LawName, 17> kLaws{{
     {LawKind::anything, "anything", 0},
     {LawKind::kept, "kept", 3},
     {LawKind::uniform, "uniform", 2},
@@ -37,7 +37,6 @@ constexpr std::array<LawName, 18> kLaws{{
     {LawKind::shuffled, "shuffled", 2},
     {LawKind::either, "either", 4},
     {LawKind::categorical, "categorical", 3},
-    {LawKind::within, "within", 2},
 }};
 
 // Where the distribution of u is looked at: what is found there is at most the true distance.
@@ -205,15 +204,6 @@ void measure_choice(std::span<const double> drawn, const Choice& choice, double 
   measured.all_kept = measured.kept == measured.draws;
 }
 
-void measure_within(std::span<const double> drawn, std::span<const LawParameter> parameters,
-                    LawMeasurement& measured) {
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const double value = parameters[0].at(i);
-    if (!std::isfinite(value)) continue;
-    if (!(std::abs(drawn[i] - value) <= parameters[1].number)) note_outside(measured, i, drawn[i]);
-  }
-}
-
 // Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,
 // "A new data structure for cumulative frequency tables", 1994).
 class Weights {
@@ -361,9 +351,6 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
       break;
     case LawKind::categorical:
       measure_categorical(drawn, parameters, measured);
-      break;
-    case LawKind::within:
-      measure_within(drawn, parameters, measured);
       break;
     case LawKind::permutation:
       measure_permutation(drawn, parameters[0], measured);

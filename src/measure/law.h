@@ -43,7 +43,6 @@ enum class LawKind : std::uint8_t {
   // weights, categories, replacement: rows of draws from 0 … categories − 1, as often as the row's
   // weights say; without replacement (0) each category at most once in a row
   categorical,
-  within,  // values, slack: |x − values[i]| ≤ slack
 };
 
 std::optional<LawKind> find_law(std::string_view name);
