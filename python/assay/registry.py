@@ -112,14 +112,13 @@ class Registry(dict[str, Api]):
         """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
 
         signature: the tested framework's own, such as "x, name=None"; all parameters but `name`
-        are handed on by position, those left out at the end are not handed on.
+        (and `out`, which holds nothing but the result) are handed on by position, those left out at
+        the end are not handed on.
         home: where the reference lives, such as "torch.nn.functional".
         """
         parameters = [part.split("=")[0].strip() for part in signature.split(",")]
         for full_name in names.split():
-            stem = full_name.rsplit(".", 1)[1]
-            path = f"{home}.{stem.removesuffix('_') if changes_input(full_name) else stem}"
-            function = _by_position(path, parameters)
+            function = _by_position(f"{home}.{plain_stem(full_name)}", parameters)
             for rule in rules:
                 if rule not in parameters:
                     raise ValueError(f"{full_name}: a rule for {rule!r}, which is no parameter of it")
@@ -137,6 +136,14 @@ def changes_input(name: str) -> bool:
     return stem.endswith("_")
 
 
+def plain_stem(name: str) -> str:
+    """The last part of a name, of the form that changes nothing: `add` of `add_`, `__add__` of `__iadd__`."""
+    stem = name.rsplit(".", 1)[1]
+    if not changes_input(name):
+        return stem
+    return "__" + stem[3:] if stem.startswith("__i") else stem.removesuffix("_")
+
+
 _NOT_IN_PLACE = frozenset({"__invert__", "__index__", "__int__", "__iter__"})
 
 
@@ -147,7 +154,8 @@ def _by_position(path: str, parameters: list[str]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not target:
             target.append(_attribute(reference.torch, path))
-        kwargs.pop("name", None)
+        for ignored in ("name", "out"):
+            kwargs.pop(ignored, None)
         values = list(args[: order.get("name")])
         if not kwargs:
             return target[0](*values)

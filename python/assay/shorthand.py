@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from assay.rules import AnyRule, Literal, integers
-from assay.spec import TensorSpec
+from assay.rules import AnyRule, Literal, integers, uniform
+from assay.spec import INTEGER, TensorSpec
 
 PUBLIC = ("paddle.{}", "paddle.Tensor.{}")
 IN_PLACE = ("paddle.{}_", "paddle.Tensor.{}_")
@@ -33,3 +33,20 @@ def beside(y: object, otherwise: AnyRule = None) -> AnyRule:
     """Whole numbers around the number y, so that comparisons meet it; `otherwise` if y is no such number."""
     whole = isinstance(y, int) or (isinstance(y, float) and y.is_integer())
     return integers(y - 2, y + 3) if whole and abs(y) < 100 else otherwise
+
+
+def reals(rule: AnyRule) -> Callable[[TensorSpec], AnyRule]:
+    """`rule` for floating and complex tensors; whole numbers and bool keep their default."""
+    return lambda this: None if this.dtype in INTEGER or this.dtype == "bool" else rule
+
+
+# The absolute tolerance of 0.01 hides a twentieth more or less of any result below 0.25, as products
+# and means of the default's [-0.5, 0.5) are. These keep products and squares, or means, well above it.
+FACTORS = reals(uniform(-2, 2))
+UNCENTRED = reals(uniform(-0.5, 1.5))
+
+
+def short_factors(this: TensorSpec) -> AnyRule:
+    """FACTORS of products that are summed over few places; long sums are large enough by themselves, and
+    would only grow the rounding errors of half precision and TF32."""
+    return FACTORS if max(this.shape[-2:], default=1) <= 32 else None

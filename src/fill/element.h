@@ -126,15 +126,15 @@ ASSAY_HD std::uint64_t permuted(std::uint64_t index, std::uint64_t extent,
 // distinct: the value at position p of `extent`.
 template <typename T>
 ASSAY_HD T distinct_value(const FillPlan& plan, std::uint64_t p) {
+  const std::uint64_t step =
+      p * plan.grid_step_whole + ieee::multiply_high(p, plan.grid_step_fraction);
   if constexpr (kIsFloat<T>) {
     if (!plan.whole) {
-      const std::uint64_t step =
-          p * plan.grid_step_whole + ieee::multiply_high(p, plan.grid_step_fraction);
       return rounded<T>(grid_value(plan.grid_first + static_cast<std::int64_t>(step),
                                    Traits<T>::kMantissa, plan.grid_exponent));
     }
   }
-  return whole_value<T>(plan, p % plan.count);
+  return whole_value<T>(plan, step);
 }
 
 // A draw of any width as a double in [0, 1); exact.

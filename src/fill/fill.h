@@ -14,7 +14,7 @@ namespace assay {
 
 // The version of the values: a change of any bit that fill() writes must raise it, since stored
 // checksums of inputs are compared over runs.
-inline constexpr int kFillVersion = 1;
+inline constexpr int kFillVersion = 2;
 
 struct FillKey {
   std::uint64_t seed = 0;
@@ -31,8 +31,9 @@ enum class FillKind : std::uint8_t {
   integers,
   // Every `extent` elements are a random permutation of `extent` values that go up in [low, high);
   // so with extent = element count all differ, with the last dimension's length every row does.
-  // Reals are the coarsest binary grid that has enough values; integers are low, low + 1, … . Where
-  // the range has fewer values than `extent`, each occurs equally often, give or take one.
+  // They are spread over the whole range: reals on the coarsest binary grid that has enough values,
+  // integers as low + ⌊p · (high − low) / extent⌋. Where the range has fewer values than `extent`,
+  // each occurs equally often, give or take one.
   distinct,
   // Goes up (never down) along a last dimension of length `extent`, evenly from low to high.
   increasing,

@@ -89,6 +89,15 @@ bool plan_whole(Range range, FillPlan& plan) {
   return true;
 }
 
+// distinct: `extent` places among `values`, spread evenly; all differ, if there are enough. The
+// fraction is rounded up, so that p · step, rounded down, is ⌊p · values / extent⌋ for p < extent
+// < 2^32.
+void plan_steps(std::uint64_t values, FillPlan& plan) {
+  plan.grid_step_whole = values / plan.extent;
+  const auto rest = static_cast<unsigned __int128>(values % plan.extent) << 64;
+  plan.grid_step_fraction = static_cast<std::uint64_t>((rest + plan.extent - 1) / plan.extent);
+}
+
 // distinct: the coarsest grid with `extent` values in the range, and the step from one to the next.
 template <typename T>
 bool plan_grid(Range range, FillPlan& plan) {
@@ -104,9 +113,7 @@ bool plan_grid(Range range, FillPlan& plan) {
     if (values >= plan.extent || exponent == kFinest) break;
   }
   plan.grid_exponent = exponent;
-  plan.grid_step_whole = values / plan.extent;
-  plan.grid_step_fraction = static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(values % plan.extent) << 64) / plan.extent);
+  plan_steps(values, plan);
   return values > 0;
 }
 
@@ -171,6 +178,7 @@ void plan_part(const FillRule& rule, bool complex, FillPlan& plan) {
     filled = plan_real<T>(rule, plan);
   } else {
     filled = plan_integer<T>(rule, plan);
+    plan_steps(plan.count, plan);
   }
   if (plan.kind == FillKind::positive_definite) {
     plan.diagonal = diagonal_of<T>(rule, plan, complex);

@@ -24,8 +24,9 @@ struct FillPlan {
   std::uint64_t count;
   std::uint64_t extent;
   double diagonal;  // positive_definite: what is added there
-  // distinct, of reals: position p of `extent` is grid number grid_first + p · grid_step, the step
-  // being grid_step_whole + grid_step_fraction / 2^64; grid_exponent is the grid's finest step.
+  // distinct: position p of `extent` is number p · grid_step, rounded down, of the whole numbers
+  // or, of reals, of the grid from grid_first on; the step is grid_step_whole + grid_step_fraction
+  // / 2^64, and grid_exponent the grid's finest step.
   std::int64_t grid_first;
   std::uint64_t grid_step_whole;
   std::uint64_t grid_step_fraction;

@@ -19,7 +19,7 @@ struct LawName {
   std::string_view name;
   std::size_t parameters;
 };
-constexpr std::array<LawName, 15> kLaws{{
+constexpr std::array<LawName, 17> kLaws{{
     {LawKind::anything, "anything", 0},
     {LawKind::kept, "kept", 3},
     {LawKind::uniform, "uniform", 2},
@@ -35,12 +35,17 @@ constexpr std::array<LawName, 15> kLaws{{
     {LawKind::binomial, "binomial", 2},
     {LawKind::permutation, "permutation", 1},
     {LawKind::shuffled, "shuffled", 2},
+    {LawKind::either, "either", 4},
+    {LawKind::categorical, "categorical", 3},
 }};
 
 // Where the distribution of u is looked at: what is found there is at most the true distance.
 constexpr std::size_t kPlaces = 2048;
-// How far an element may be from a value that it must equal: |x − v| ≤ kNear · (1 + |v|).
-constexpr double kNear = 0.01;
+// How far an element may be from a value that it must equal: a few roundings of its dtype, and
+// never more than 0.01 · (1 + |value|).
+double slack(double value, double resolution) {
+  return std::min(0.01, 1e-4 + 16 * resolution) * (1 + std::abs(value));
+}
 // The end of float16, the one dtype whose end a law in use reaches; of coarse dtypes alone infinity
 // is taken for a draw beyond it.
 constexpr double kCoarseEnd = 65504;
@@ -59,14 +64,14 @@ double spacing(double x, double resolution) {
   return x == 0 ? 0 : std::ldexp(resolution, std::ilogb(x));
 }
 
-bool near(double x, double value) {
-  return x == value || std::abs(x - value) <= kNear * (1 + std::abs(value));
+bool near(double x, double value, double resolution) {
+  return x == value || std::abs(x - value) <= slack(value, resolution);
 }
 
 // Whether x can come from the law, give or take the rounding to the dtype.
 bool in_support(const Distribution& law, double x, double resolution) {
   if (std::isnan(x)) return false;
-  if (const auto only = law.only_value()) return near(x, *only);
+  if (const auto only = law.only_value()) return near(x, *only, resolution);
   if (std::isinf(x)) {
     const double beyond = x > 0 ? 1 - law.cumulative(kCoarseEnd) : law.cumulative(-kCoarseEnd);
     return resolution >= kCoarse && !law.discrete() && beyond > 1e-13;
@@ -74,11 +79,11 @@ bool in_support(const Distribution& law, double x, double resolution) {
   if (law.discrete() && x != std::floor(x)) return false;
   // A bound that the dtype does not hold is rounded to a neighbour; so may be what lies close to
   // it.
-  const auto slack = [&](double bound) {
+  const auto rounding = [&](double bound) {
     const double step = resolution == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution);
     return law.discrete() && step <= 1 ? 0 : step;
   };
-  return x >= law.least() - slack(law.least()) && x <= law.greatest() + slack(law.greatest());
+  return x >= law.least() - rounding(law.least()) && x <= law.greatest() + rounding(law.greatest());
 }
 
 // Gathers u, and from it the statistics.
@@ -130,47 +135,131 @@ void add_u(const Distribution& law, double x, double v, double resolution, Unifo
   uniformity.add(before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved());
 }
 
+// Which elements give a u: one of every stretch of equal length, at a random place in it.
+class Sample {
+ public:
+  explicit Sample(std::size_t count) : stretch_((count + kLawSamples - 1) / kLawSamples) {}
+  // The random part of the element's u, if it is chosen; elements are asked for in their order.
+  std::optional<double> noise(std::size_t i) {
+    const std::uint64_t number = i / stretch_;
+    if (i % stretch_ == 0) next_ = i + below(draws_.draw(32, 4 * number), 32, stretch_);
+    if (i != next_) return std::nullopt;
+    return unit<double, 64>(draws_.draw(64, 2 * number + 1));
+  }
+
+ private:
+  Draws draws_{make_stream(0, 0, 0)};
+  std::uint64_t stretch_;
+  std::uint64_t next_ = 0;
+};
+
 void measure_spread(LawKind kind, std::span<const double> drawn,
                     std::span<const LawParameter> parameters, double resolution,
                     LawMeasurement& measured) {
-  Draws draws(make_stream(0, 0, 0));
+  Sample sample(drawn.size());
   Uniformity uniformity;
-  // One element of every stretch of this length, at a random place in it, gives a u.
-  const std::uint64_t stretch = (drawn.size() + kLawSamples - 1) / kLawSamples;
-  std::uint64_t next = 0;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const std::uint64_t number = i / stretch;
-    if (i % stretch == 0) next = i + below(draws.draw(32, 4 * number), 32, stretch);
+    const auto noise = sample.noise(i);
     const Distribution law{kind, parameters[0].at(i),
                            parameters.size() > 1 ? parameters[1].at(i) : 0};
     if (!law.valid()) continue;
     if (!in_support(law, drawn[i], resolution)) {
       note_outside(measured, i, drawn[i]);
-    } else if (i == next && !law.only_value()) {
-      const double v = unit<double, 64>(draws.draw(64, 2 * number + 1));
-      add_u(law, drawn[i], v, resolution, uniformity);
+    } else if (noise && !law.only_value()) {
+      add_u(law, drawn[i], *noise, resolution, uniformity);
     }
   }
   uniformity.finish(measured);
 }
 
-void measure_kept(std::span<const double> drawn, std::span<const LawParameter> parameters,
-                  LawMeasurement& measured) {
-  measured.share = parameters[1].number;
-  measured.independent = static_cast<std::uint64_t>(std::max(0.0, parameters[2].number));
+// Two values to choose from: what is kept, and what stands where it is not.
+struct Choice {
+  const LawParameter& values;
+  const LawParameter& others;
+  double share;
+  double independent;
+};
+
+void measure_choice(std::span<const double> drawn, const Choice& choice, double resolution,
+                    LawMeasurement& measured) {
+  measured.share = choice.share;
+  measured.independent = static_cast<std::uint64_t>(std::max(0.0, choice.independent));
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const double value = parameters[0].at(i);
-    const bool is_zero = drawn[i] == 0;
-    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor does the value 0.
-    if (!std::isfinite(value)) continue;
-    if (!is_zero && !near(drawn[i], value)) {
-      note_outside(measured, i, drawn[i]);
-    } else if (value != 0) {
+    const double x = drawn[i];
+    const double value = choice.values.at(i);
+    const double other = choice.others.at(i);
+    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor do two equal values.
+    if (!std::isfinite(value) || !std::isfinite(other)) continue;
+    // Zeros, as dropout leaves them, are exact: however small a value is, it is told from them.
+    const bool is_other =
+        other == 0 ? x == 0
+                   : near(x, other, resolution) && std::abs(x - other) < std::abs(x - value);
+    if (!is_other && !near(x, value, resolution)) {
+      note_outside(measured, i, x);
+    } else if (std::abs(value - other) > (other == 0 ? 0 : 2 * slack(value, resolution))) {
       ++measured.draws;
-      measured.kept += is_zero ? 0 : 1;
+      measured.kept += is_other ? 0 : 1;
     }
   }
   measured.all_kept = measured.kept == measured.draws;
+}
+
+// Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,
+// "A new data structure for cumulative frequency tables", 1994).
+class Weights {
+ public:
+  Weights(const LawParameter& all, std::size_t first, std::size_t count) : sums_(count + 1) {
+    for (std::size_t i = 0; i < count; ++i) weights_.push_back(std::max(0.0, all.at(first + i)));
+    for (std::size_t i = 1; i <= count; ++i) {
+      sums_[i] += weights_[i - 1];
+      if (const std::size_t above = i + (i & -i); above <= count) sums_[above] += sums_[i];
+    }
+  }
+  double at(std::size_t index) const { return weights_[index]; }
+  double before(std::size_t index) const {
+    double sum = 0;
+    for (std::size_t i = index; i > 0; i -= i & -i) sum += sums_[i];
+    return sum;
+  }
+  void remove(std::size_t index) {
+    for (std::size_t i = index + 1; i < sums_.size(); i += i & -i) sums_[i] -= weights_[index];
+    weights_[index] = 0;
+  }
+
+ private:
+  std::vector<double> weights_;
+  std::vector<double> sums_;
+};
+
+// Without replacement a draw is judged by what the ones before it in its row have left.
+void measure_categorical(std::span<const double> drawn, std::span<const LawParameter> parameters,
+                         LawMeasurement& measured) {
+  const auto categories = static_cast<std::size_t>(std::max(1.0, parameters[1].number));
+  const bool replacement = parameters[2].number != 0;
+  const std::size_t rows = std::max<std::size_t>(1, parameters[0].values.size() / categories);
+  const std::size_t row = drawn.size() / rows;
+  Sample sample(drawn.size());
+  Uniformity uniformity;
+  for (std::size_t i = 0; i < rows * row;) {
+    Weights weights(parameters[0], i / row * categories, categories);
+    for (const std::size_t end = i + row; i < end; ++i) {
+      const double x = drawn[i];
+      const auto noise = sample.noise(i);
+      const bool inside = x >= 0 && x < static_cast<double>(categories) && x == std::floor(x);
+      const auto category = inside ? static_cast<std::size_t>(x) : 0;
+      const double weight = weights.at(category);
+      if (!inside || weight == 0) {
+        note_outside(measured, i, x);
+        continue;
+      }
+      if (noise) {
+        const double place = weights.before(category) + *noise * weight;
+        uniformity.add(std::clamp(place / weights.before(categories), 0.0, 1.0), 0);
+      }
+      if (!replacement) weights.remove(category);
+    }
+  }
+  uniformity.finish(measured);
 }
 
 void measure_permutation(std::span<const double> drawn, const LawParameter& extent,
@@ -239,15 +328,29 @@ std::size_t parameter_count(LawKind kind) {
   return kLaws[static_cast<std::size_t>(kind)].parameters;
 }
 
+bool array_fits(LawKind kind, std::size_t which, std::size_t size, std::size_t count) {
+  return size == count || (kind == LawKind::categorical && which == 0);
+}
+
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution) {
   LawMeasurement measured;
   measured.count = drawn.size();
+  const LawParameter zero;
   switch (kind) {
     case LawKind::anything:
       break;
     case LawKind::kept:
-      measure_kept(drawn, parameters, measured);
+      measure_choice(drawn, {parameters[0], zero, parameters[1].number, parameters[2].number},
+                     resolution, measured);
+      break;
+    case LawKind::either:
+      measure_choice(drawn,
+                     {parameters[0], parameters[1], parameters[2].number, parameters[3].number},
+                     resolution, measured);
+      break;
+    case LawKind::categorical:
+      measure_categorical(drawn, parameters, measured);
       break;
     case LawKind::permutation:
       measure_permutation(drawn, parameters[0], measured);

@@ -38,12 +38,20 @@ enum class LawKind : std::uint8_t {
   binomial,     // trials, probability
   permutation,  // extent: 0 … extent − 1, each once
   shuffled,     // values, row: the rows of `row` elements are those of values, in another order
+  // values, others, share, independent: values[i], with probability share, or others[i]
+  either,
+  // weights, categories, replacement: rows of draws from 0 … categories − 1, as often as the row's
+  // weights say; without replacement (0) each category at most once in a row
+  categorical,
 };
 
 std::optional<LawKind> find_law(std::string_view name);
 std::string_view name(LawKind kind);
 // How many parameters a law has.
 std::size_t parameter_count(LawKind kind);
+// Whether parameter `which` may be an array of `size` for `count` draws. It has one value for each,
+// except categorical's weights: rows of their own length.
+bool array_fits(LawKind kind, std::size_t which, std::size_t size, std::size_t count);
 
 // A number for all elements, or one value for each element.
 struct LawParameter {
@@ -68,7 +76,7 @@ struct LawMeasurement {
   double resolution_mean = 0;
   double resolution_max = 0;
 
-  // kept: draws that can be told (of a value 0 they cannot), and how many were kept.
+  // kept, either: draws that can be told (of two equal values they cannot), and how many were kept.
   std::uint64_t draws = 0;
   std::uint64_t kept = 0;
   std::uint64_t independent = 0;  // how many of them were independent; 0: all
@@ -81,8 +89,8 @@ struct LawMeasurement {
 
 inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
 
-// `drawn` as numbers (the real parts of complex ones), `resolution` the relative spacing of its
-// dtype. There are parameter_count(kind) parameters, arrays being as long as `drawn`. Elements
+// `drawn` as numbers, `resolution` the relative spacing of its dtype. There are
+// parameter_count(kind) parameters, arrays being as long as array_fits says. Elements
 // whose parameters are outside the law's domain (a negative rate, NaN) are not judged. Of more than
 // kLawSamples elements all are looked at for the support, and that many, evenly spread, for u.
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,

@@ -54,12 +54,17 @@ TEST(Distinct, OfMoreElementsThanValuesRepeatsAllOfThemEvenly) {
   for (const auto& [value, count] : bytes) EXPECT_NEAR(count, 9.5, 0.5) << value;
 }
 
-TEST(Distinct, OfIntegersIsAPermutationOfTheFirstOnes) {
-  auto drawn = values({FillKind::distinct, -5, 1000, 777}, DType::int64, 777);
-  EXPECT_FALSE(std::is_sorted(drawn.begin(), drawn.end()));
-  std::sort(drawn.begin(), drawn.end());
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    ASSERT_EQ(drawn[i], static_cast<double>(i) - 5);
+TEST(Distinct, OfIntegersIsAPermutationSpreadOverTheRange) {
+  for (const auto& [high, extent] : {std::pair{1000, 777}, {772, 777}, {1'000'000, 3000}}) {
+    const auto count = static_cast<std::size_t>(extent);
+    auto drawn =
+        values({FillKind::distinct, -5, static_cast<double>(high), extent}, DType::int64, count);
+    EXPECT_FALSE(std::is_sorted(drawn.begin(), drawn.end()));
+    std::sort(drawn.begin(), drawn.end());
+    for (std::size_t p = 0; p < count; ++p) {
+      ASSERT_EQ(drawn[p], static_cast<double>(static_cast<long>(p) * (high + 5) / extent - 5));
+    }
+    EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), count);
   }
 }
 

@@ -18,6 +18,12 @@ def apis():
     return load_all()
 
 
+@pytest.fixture(scope="session")
+def root():
+    """The folder of the repository."""
+    return ROOT
+
+
 @pytest.fixture
 def source():
     """The text of a file of the repository, by its path from the root."""

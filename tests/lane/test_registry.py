@@ -50,6 +50,21 @@ def test_same_refuses_gaps_doubles_and_strangers(table, calls, kwargs):
     assert calls == []
 
 
+def test_same_ignores_a_place_for_the_result(table, calls):
+    table.same("x, name=None", "paddle.abs")
+    table["paddle.abs"].call(1, out=None, name="n")
+    assert calls == [((1,), {})]
+
+
+def test_same_strips_what_makes_an_operator_work_in_place(table, calls):
+    reference.torch.Tensor = SimpleNamespace(__add__=reference.torch.add)
+    table.same("x, y", "paddle.Tensor.__iadd__ paddle.Tensor.__add__", home="torch.Tensor")
+    table["paddle.Tensor.__iadd__"].call(1, 2)
+    table["paddle.Tensor.__add__"].call(3, 4)
+    assert calls == [((1, 2), {}), ((3, 4), {})]
+    assert table["paddle.Tensor.__iadd__"].changes == "x"
+
+
 def test_same_looks_in_another_home(table, calls):
     table.same("x, name=None", "paddle.nn.functional.relu", home="torch.nn.functional")
     assert table["paddle.nn.functional.relu"].call(5) == "result"

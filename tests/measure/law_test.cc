@@ -155,6 +155,98 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
   EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {4, {}}}));
 }
 
+// What dropout with an addend does, or alpha dropout: one of two values.
+TEST(Either, HoldsForChoicesAndFailsForAWrongValueOrShare) {
+  const std::vector<double> values = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 1);
+  const std::vector<double> others = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 2);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::bernoulli_distribution keep(0.7);
+    std::vector<double> drawn = values;
+    for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = keep(random) ? values[i] : others[i];
+    EXPECT_TRUE(holds(LawKind::either, drawn, {{0, values}, {0, others}, {0.7, {}}, {0, {}}}));
+    EXPECT_FALSE(holds(LawKind::either, drawn, {{0, values}, {0, others}, {0.75, {}}, {0, {}}}));
+    EXPECT_FALSE(holds(LawKind::either, drawn, {{0, values}, {0.3, {}}, {0.7, {}}, {0, {}}}));
+    drawn[77] = values[77] + 0.01;
+    const std::vector<LawParameter> parameters{{0, values}, {0, others}, {0.7, {}}, {0, {}}};
+    EXPECT_EQ(measure_law(LawKind::either, drawn, parameters, kDouble).outside, 1U);
+  }
+  // Where both are the same nothing is drawn, and nothing else may stand there.
+  EXPECT_TRUE(holds(LawKind::either, values, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
+  EXPECT_FALSE(holds(LawKind::either, others, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
+}
+
+// Draws from weights by the standard library; without replacement what was drawn loses its weight.
+std::vector<double> categories_of(const std::vector<double>& weights, std::size_t row,
+                                  bool replacement, std::mt19937_64& random) {
+  std::vector<double> left = weights;
+  std::vector<double> drawn;
+  while (drawn.size() < row) {
+    const int category = std::discrete_distribution<int>(left.begin(), left.end())(random);
+    drawn.push_back(category);
+    if (!replacement) left[static_cast<std::size_t>(category)] = 0;
+  }
+  return drawn;
+}
+
+TEST(Categorical, FollowsTheWeightsOfItsRow) {
+  const std::vector<double> weights{1, 2, 0, 3, 4, 3, 0, 1};  // two rows of four categories
+  const std::vector<double> even(8, 1.0);
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<double> drawn = categories_of({1, 2, 0, 3}, 1000, true, random);
+    const std::vector<double> second = categories_of({4, 3, 0, 1}, 1000, true, random);
+    drawn.insert(drawn.end(), second.begin(), second.end());
+    EXPECT_TRUE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
+    EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, even}, {4, {}}, {1, {}}}, 0)) << seed;
+    // The same draws in rows of the other order: the weights of the other row.
+    std::rotate(drawn.begin(), drawn.begin() + 1000, drawn.end());
+    EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
+  }
+}
+
+TEST(Categorical, WithoutReplacementJudgesWhatIsLeft) {
+  std::vector<double> weights;
+  std::mt19937_64 random(1);
+  std::vector<double> drawn;
+  std::vector<double> even;
+  for (int row = 0; row < 2000; ++row) {
+    const std::vector<double> of_row{1, 2, 3, 4, 10};
+    weights.insert(weights.end(), of_row.begin(), of_row.end());
+    const std::vector<double> chosen = categories_of(of_row, 4, false, random);
+    drawn.insert(drawn.end(), chosen.begin(), chosen.end());
+    const std::vector<double> blind = categories_of({1, 1, 1, 1, 1}, 4, false, random);
+    even.insert(even.end(), blind.begin(), blind.end());
+  }
+  const std::vector<LawParameter> parameters{{0, weights}, {5, {}}, {0, {}}};
+  EXPECT_TRUE(holds(LawKind::categorical, drawn, parameters, 0));
+  EXPECT_FALSE(holds(LawKind::categorical, even, parameters, 0));
+  EXPECT_EQ(measure_law(LawKind::categorical, drawn, parameters, 0).judged, drawn.size());
+  drawn[1] = drawn[0];  // the same twice
+  const LawMeasurement twice = measure_law(LawKind::categorical, drawn, parameters, 0);
+  EXPECT_EQ(twice.outside, 1U);
+  EXPECT_EQ(twice.first_outside, 1U);
+}
+
+TEST(Categorical, NeverDrawsWhatHasNoWeight) {
+  const std::vector<LawParameter> parameters{{0, {1, 0, 1}}, {3, {}}, {1, {}}};
+  EXPECT_TRUE(holds(LawKind::categorical, {0, 2, 2}, parameters, 0));
+  for (const double bad : {1.0, 3.0, -1.0, 0.5}) {
+    EXPECT_FALSE(holds(LawKind::categorical, {0, bad}, parameters, 0)) << bad;
+  }
+  EXPECT_TRUE(holds(LawKind::categorical, {}, parameters, 0));
+  EXPECT_TRUE(holds(LawKind::categorical, {0, 0}, {{1, {}}, {1, {}}, {1, {}}}, 0));  // no choice
+}
+
+// A scale that is wrong by a thousandth shows in float32; in bfloat16 it is rounding.
+TEST(Kept, TheSlackIsThatOfTheDtype) {
+  const std::vector<double> values{2, -2, 0.5};
+  const std::vector<double> drawn{2.002, 0, 0.5};
+  const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, {}}};
+  EXPECT_FALSE(holds(LawKind::kept, drawn, parameters, resolution_of(DType::float32)));
+  EXPECT_TRUE(holds(LawKind::kept, drawn, parameters, resolution_of(DType::bfloat16)));
+}
+
 TEST(Permutation, EachOnce) {
   std::vector<double> drawn(50);
   std::iota(drawn.rbegin(), drawn.rend(), 0.0);

@@ -48,9 +48,23 @@ def in_dtype(function, x, axis, dtype):
     return function(x.to(dtype), as_int(axis), dtype=torch.float32 if half else dtype).to(dtype)
 
 
-@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), "paddle.Tensor.softmax", x=WIDE, axis=LAST)
+def peaked(this, axis=-1):
+    """Spread out so far that the largest of a row stands above the rest: shares of long rows are all below
+    the absolute tolerance otherwise."""
+    length = this.shape[axis] if this.shape and isinstance(axis, int) else 1
+    reach = min(max(4, 0.35 * length), 300)
+    return uniform(-reach, reach)
+
+
+@api(*spread("softmax", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=peaked, axis=LAST)
 def softmax(x, axis=-1, dtype=None, name=None, *, out=None):
     return in_dtype(torch.softmax, x, axis, dtype)
+
+
+@api("paddle.Tensor.softmax", input=WIDE)
+def tensor_softmax(input, dim=None, dtype=None, *, out=None):
+    """The method has PyTorch's signature, and PyTorch's choice of an axis where none is named."""
+    return in_dtype(torch.softmax, input, int(input.ndim not in (0, 1, 3)) if dim is None else dim, dtype)
 
 
 @api("paddle.nn.functional.log_softmax", x=WIDE, axis=LAST)

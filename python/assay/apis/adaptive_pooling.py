@@ -9,6 +9,7 @@ from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, integers
+from assay.shorthand import UNCENTRED
 
 SIZE = integers(2, 5)
 SMALL = 65536
@@ -31,17 +32,17 @@ def adaptive_avg(x, output_size, data_format):
     return channels_back(pools[y.ndim - 3](y, sizes), data_format)
 
 
-@api("paddle.nn.functional.adaptive_avg_pool1d")
+@api("paddle.nn.functional.adaptive_avg_pool1d", x=UNCENTRED)
 def adaptive_avg_pool1d(x, output_size, name=None):
     return adaptive_avg(x, output_size, "NCL")
 
 
-@api("paddle.nn.functional.adaptive_avg_pool2d", output_size=SIZE)
+@api("paddle.nn.functional.adaptive_avg_pool2d", x=UNCENTRED, output_size=SIZE)
 def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None):
     return adaptive_avg(x, output_size, data_format)
 
 
-@api("paddle.nn.functional.adaptive_avg_pool3d", output_size=SIZE)
+@api("paddle.nn.functional.adaptive_avg_pool3d", x=UNCENTRED, output_size=SIZE)
 def adaptive_avg_pool3d(x, output_size, data_format="NCDHW", name=None):
     return adaptive_avg(x, output_size, data_format)
 

@@ -5,7 +5,7 @@ from functools import reduce
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
-from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
@@ -57,6 +57,8 @@ def rsub(x, y):
     *spread("multiply", *PUBLIC, *IN_PLACE),
     *spread("mul", *PUBLIC, *METHOD_IN_PLACE),
     *spread("mul rmul", "paddle.Tensor.__{}__"),
+    x=FACTORS,
+    y=FACTORS,
 )
 def multiply(x, y, name=None, *, out=None):
     return torch.mul(*together(x, y))
@@ -65,6 +67,7 @@ def multiply(x, y, name=None, *, out=None):
 @api(
     *spread("divide div", *PUBLIC, *IN_PLACE),
     *spread("truediv div", "paddle.Tensor.__{}__"),
+    x=FACTORS,
     y=divisor,
 )
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
@@ -157,7 +160,7 @@ def fmin(x, y, name=None):
     return torch.fmin(*together(x, y))
 
 
-@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE))
+@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS)
 def lerp(x, y, weight, name=None):
     return torch.lerp(x, y, weight)
 

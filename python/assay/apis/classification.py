@@ -115,7 +115,7 @@ def cross_entropy(
     return reduced(loss.squeeze(axis) if flat else loss, reduction).to(dtype)
 
 
-@api("paddle.nn.functional.nll_loss", label=classes(1), weight=positive())
+@api("paddle.nn.functional.nll_loss", input=uniform(-3, 0), label=classes(1), weight=positive())
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """Paddle differentiates it by the input only."""
     weight = None if weight is None else weight.detach()

@@ -191,6 +191,6 @@ def triu_indices(row, col=None, offset=0, dtype="int64"):
     return torch.triu_indices(row, row if col is None else col, offset, dtype=as_dtype(dtype))
 
 
-@api("paddle.complex", "paddle.Tensor.complex")
+@api("paddle.complex")
 def complex_(real, imag, name=None, *, out=None):
     return torch.complex(*torch.broadcast_tensors(real, imag))

@@ -6,6 +6,7 @@ from assay.arguments import as_dtype, as_int, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive
+from assay.shorthand import FACTORS
 
 AXIS = integers(0, lambda x: max(x.ndim, 1))
 
@@ -69,11 +70,11 @@ def trapezoids(y, x, dx, axis):
     return (y.narrow(axis, 0, count) + y.narrow(axis, 1, count)) * width / 2
 
 
-@api("paddle.trapezoid", "paddle.Tensor.trapezoid", dx=positive())
+@api("paddle.trapezoid", "paddle.Tensor.trapezoid", y=FACTORS, x=FACTORS, dx=positive())
 def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     return trapezoids(y, x, dx, axis).sum(axis)
 
 
-@api("paddle.cumulative_trapezoid", "paddle.Tensor.cumulative_trapezoid", dx=positive())
+@api("paddle.cumulative_trapezoid", "paddle.Tensor.cumulative_trapezoid", y=FACTORS, x=FACTORS, dx=positive())
 def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
     return trapezoids(y, x, dx, axis).cumsum(axis)

@@ -76,7 +76,7 @@ def solve(x, y, left=True, name=None, *, out=None):
     return torch.linalg.solve(x, y, left=left)
 
 
-@api("paddle.linalg.triangular_solve", "paddle.Tensor.triangular_solve", x=invertible)
+@api("paddle.linalg.triangular_solve", x=invertible)
 def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
     matrix = x.mT if transpose else x
     return torch.linalg.solve_triangular(matrix, y, upper=upper != transpose, unitriangular=unitriangular)

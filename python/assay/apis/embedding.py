@@ -4,6 +4,7 @@ from assay.apis.loss import functional
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers
+from assay.shorthand import FACTORS, short_factors
 
 
 @api("paddle.nn.functional.embedding", x=integers(0, lambda weight: weight.shape[0]))
@@ -34,13 +35,13 @@ def embedding(
     return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
 
 
-@api("paddle.nn.functional.linear")
+@api("paddle.nn.functional.linear", x=short_factors, weight=short_factors)
 def linear(x, weight, bias=None, name=None):
     result = torch.matmul(x, weight)
     return result if bias is None else result + bias
 
 
-@api("paddle.nn.functional.bilinear")
+@api("paddle.nn.functional.bilinear", x1=FACTORS, x2=FACTORS)
 def bilinear(x1, x2, weight, bias=None, name=None):
     result = torch.einsum("ni,kij,nj->nk", x1, weight, x2)
     return result if bias is None else result + bias
@@ -51,8 +52,9 @@ def parameters_to_vector(parameters, name=None):
     return torch.cat([each.reshape(-1) for each in parameters])
 
 
-@api("paddle.nn.utils.vector_to_parameters")
+@api("paddle.nn.utils.vector_to_parameters", changes="parameters", grad=False)
 def vector_to_parameters(vec, parameters, name=None):
-    """It gives nothing back: only whether the vector is long enough is compared."""
-    if vec.numel() < sum(each.numel() for each in parameters):
-        raise ValueError("the vector is too short")
+    """The vector may be longer than what it is cut into."""
+    sizes = [each.numel() for each in parameters]
+    pieces = torch.split(vec[: sum(sizes)], sizes)
+    return [piece.reshape(each.shape) for piece, each in zip(pieces, parameters, strict=True)]

@@ -1,7 +1,7 @@
 """Fused layers of paddle.incubate: products with bias and activation, norms, feed-forward blocks."""
 
 from assay import laws
-from assay.apis.activation import swiglu
+from assay.apis.activation import peaked, swiglu
 from assay.apis.dropout import dropout
 from assay.arguments import widened
 from assay.reference import torch
@@ -272,13 +272,13 @@ def fused_multi_head_attention(
     return outer if cache_kv is None else (outer, torch.stack((key, value)).to(x.dtype))
 
 
-@api("paddle.incubate.softmax_mask_fuse")
+@api("paddle.incubate.softmax_mask_fuse", x=peaked)
 def softmax_mask_fuse(x, mask, name=None):
     """The mask has no gradient."""
     return torch.softmax(_sum(x, mask.detach()), -1).to(x.dtype)
 
 
-@api("paddle.incubate.softmax_mask_fuse_upper_triangle")
+@api("paddle.incubate.softmax_mask_fuse_upper_triangle", x=peaked)
 def softmax_mask_fuse_upper_triangle(x):
     hidden = torch.ones(x.shape[-2:], dtype=torch.bool).triu(1)
     return torch.softmax(widened(x).masked_fill(hidden, -torch.inf), -1).to(x.dtype)

@@ -142,7 +142,6 @@ def _places_along(arr, axis, reduce="assign", *, this):
 
 @api(
     "paddle.put_along_axis",
-    "paddle.put_along_axis_",
     "paddle.Tensor.put_along_axis",
     "paddle.Tensor.put_along_axis_",
     indices=_places_along,

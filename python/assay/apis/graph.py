@@ -26,7 +26,7 @@ def _target(x, out_size=None, *, this):
 
 
 def _apart(this):
-    return distinct() if "float" in this.dtype else integers(0, 50)
+    return distinct(-1, 2) if "float" in this.dtype else integers(0, 50)
 
 
 _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}

@@ -5,9 +5,11 @@ import math
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
+from assay.shorthand import FACTORS
 
 PROBABILITY = uniform(0.05, 0.95)
 SHARE = uniform(0, 1)
+WEIGHT = positive(0.5, 1.5)
 SIGN = integers(-1, 2)  # -1 and 1 are labels; Paddle defines 0 as no loss
 
 functional = torch and torch.nn.functional
@@ -23,36 +25,42 @@ def reduced(loss, reduction):
     raise ValueError(f"no such reduction: {reduction}")
 
 
-@api("paddle.nn.functional.square_error_cost")
+@api("paddle.nn.functional.square_error_cost", input=FACTORS, label=FACTORS)
 def square_error_cost(input, label):
     return torch.square(input - label)
 
 
-@api("paddle.nn.functional.mse_loss")
+@api("paddle.nn.functional.mse_loss", input=FACTORS, label=FACTORS)
 def mse_loss(input, label, reduction="mean", name=None):
     return reduced(torch.square(input - label), reduction)
 
 
-@api("paddle.nn.functional.l1_loss")
+@api("paddle.nn.functional.l1_loss", input=FACTORS, label=FACTORS)
 def l1_loss(input, label, reduction="mean", name=None):
     return reduced(torch.abs(input - label), reduction)
 
 
-@api("paddle.nn.functional.smooth_l1_loss")
+@api("paddle.nn.functional.smooth_l1_loss", input=FACTORS, label=FACTORS)
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
     error = torch.abs(input - label)
     loss = torch.where(error <= delta, 0.5 * error * error, delta * (error - 0.5 * delta))
     return reduced(loss if is_huber else loss / delta, reduction)
 
 
-@api("paddle.nn.functional.binary_cross_entropy", input=PROBABILITY, label=SHARE)
+@api("paddle.nn.functional.binary_cross_entropy", input=PROBABILITY, label=SHARE, weight=WEIGHT)
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
     """Paddle differentiates it by the input and the weight only."""
     loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@api("paddle.nn.functional.binary_cross_entropy_with_logits", label=SHARE)
+@api(
+    "paddle.nn.functional.binary_cross_entropy_with_logits",
+    logit=FACTORS,
+    label=SHARE,
+    weight=WEIGHT,
+    pos_weight=WEIGHT,
+)
 def binary_cross_entropy_with_logits(
     logit, label, weight=None, reduction="mean", pos_weight=None, name=None
 ):
@@ -64,7 +72,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@api("paddle.nn.functional.sigmoid_focal_loss", label=SHARE, normalizer=positive(1, 2))
+@api("paddle.nn.functional.sigmoid_focal_loss", logit=FACTORS, label=SHARE, normalizer=positive(1, 2))
 def sigmoid_focal_loss(
     logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None
 ):
@@ -85,6 +93,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
 
 @api(
     "paddle.nn.functional.kl_div",
+    input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
 )
 def kl_div(input, label, reduction="mean", log_target=False, name=None):
@@ -96,7 +105,7 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.gaussian_nll_loss", variance=positive())
+@api("paddle.nn.functional.gaussian_nll_loss", input=FACTORS, label=FACTORS, variance=positive())
 def gaussian_nll_loss(
     input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None
 ):
@@ -126,18 +135,18 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.soft_margin_loss", label=SIGN)
+@api("paddle.nn.functional.soft_margin_loss", input=FACTORS, label=SIGN)
 def soft_margin_loss(input, label, reduction="mean", name=None):
     return reduced(functional.softplus(-label.to(input.dtype) * input), reduction)
 
 
-@api("paddle.nn.functional.hinge_embedding_loss", label=SIGN)
+@api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN)
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     loss = torch.where(label == 1, input, 0) + torch.where(label == -1, torch.relu(margin - input), 0)
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.margin_ranking_loss", label=SIGN)
+@api("paddle.nn.functional.margin_ranking_loss", input=FACTORS, other=FACTORS, label=SIGN)
 def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):
     return reduced(torch.relu((other - input) * label + margin), reduction)
 
@@ -171,7 +180,7 @@ def triplet_margin_with_distance_loss(
     return reduced(torch.relu(near - far + margin), reduction)
 
 
-@api("paddle.nn.functional.npair_loss", labels=integers(0, 3))
+@api("paddle.nn.functional.npair_loss", anchor=FACTORS, positive=FACTORS, labels=integers(0, 3))
 def npair_loss(anchor, positive, labels, l2_reg=0.002):
     labels = labels.reshape(-1, 1)
     same = (labels == labels.T).float()
@@ -181,7 +190,7 @@ def npair_loss(anchor, positive, labels, l2_reg=0.002):
     return 0.25 * l2_reg * length + (same * entropy).sum(0).mean()
 
 
-@api("paddle.nn.functional.multi_label_soft_margin_loss", label=integers(0, 2))
+@api("paddle.nn.functional.multi_label_soft_margin_loss", input=FACTORS, label=integers(0, 2), weight=WEIGHT)
 def multi_label_soft_margin_loss(input, label, weight=None, reduction="mean", name=None):
     loss = -label * functional.logsigmoid(input) - (1 - label) * functional.logsigmoid(-input)
     return reduced((loss if weight is None else loss * weight).mean(-1), reduction)

@@ -9,6 +9,7 @@ from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import distinct, positive
+from assay.shorthand import UNCENTRED
 
 
 class Windows:
@@ -119,12 +120,12 @@ def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_f
     return windows.result(windows.sums(y, windows.whole) / divisor)
 
 
-@api("paddle.nn.functional.avg_pool1d")
+@api("paddle.nn.functional.avg_pool1d", x=UNCENTRED)
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
     return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
 
 
-@api("paddle.nn.functional.avg_pool2d")
+@api("paddle.nn.functional.avg_pool2d", x=UNCENTRED)
 def avg_pool2d(
     x,
     kernel_size,
@@ -139,7 +140,7 @@ def avg_pool2d(
     return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
 
-@api("paddle.nn.functional.avg_pool3d")
+@api("paddle.nn.functional.avg_pool3d", x=UNCENTRED)
 def avg_pool3d(
     x,
     kernel_size,

@@ -4,7 +4,10 @@ from assay.arguments import as_ints, in_float32
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import literal
+from assay.shorthand import FACTORS, short_factors
 from assay.spec import TensorSpec
+
+SHORT = {"x": short_factors, "y": short_factors}
 
 
 def turned(matrix, transpose):
@@ -19,70 +22,73 @@ def matched(x, y):
     return x.to(common), y.to(common)
 
 
-@api("paddle.matmul", "paddle.linalg.matmul", "paddle.Tensor.matmul")
+@api("paddle.matmul", "paddle.linalg.matmul", "paddle.Tensor.matmul", **SHORT)
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
     return torch.matmul(*matched(turned(x, transpose_x), turned(y, transpose_y)))
 
 
-@api("paddle.Tensor.__matmul__")
+@api("paddle.Tensor.__matmul__", **SHORT)
 def matmul_operator(x, y):
     """The left side decides the dtype, unless one side is complex."""
     x, y = matched(x, y)
     return torch.matmul(x, y.to(x.dtype))
 
 
-@api("paddle.Tensor.__rmatmul__")
+@api("paddle.Tensor.__rmatmul__", **SHORT)
 def matmul_from_right(x, y):
     return torch.matmul(y.to(x.dtype), x)
 
 
-@api("paddle.mm", "paddle.Tensor.mm")
+@api("paddle.mm", "paddle.Tensor.mm", input=short_factors, mat2=short_factors)
 def mm(input, mat2, name=None):
     return torch.matmul(*matched(input, mat2))
 
 
-@api("paddle.bmm", "paddle.Tensor.bmm")
+@api("paddle.bmm", "paddle.Tensor.bmm", **SHORT)
 def bmm(x, y, name=None, *, out=None):
     return torch.bmm(x, y)
 
 
-same("x, vec, name=None", "paddle.mv paddle.Tensor.mv")
-same("x, y, name=None", "paddle.inner paddle.Tensor.inner paddle.kron paddle.Tensor.kron")
+same("x, vec, name=None", "paddle.mv paddle.Tensor.mv", x=short_factors, vec=short_factors)
+same("x, y, name=None", "paddle.inner paddle.Tensor.inner", **SHORT)
+same("x, y, name=None", "paddle.kron paddle.Tensor.kron", x=FACTORS, y=FACTORS)
 
 
-@api("paddle.dot", "paddle.Tensor.dot")
+@api("paddle.dot", "paddle.Tensor.dot", **SHORT)
 def dot(x, y, name=None, *, out=None):
     """Of every pair of rows; complex numbers are not conjugated."""
     return torch.sum(x * y, -1, dtype=x.dtype)
 
 
-@api("paddle.vecdot", "paddle.linalg.vecdot", "paddle.Tensor.vecdot")
+@api("paddle.vecdot", "paddle.linalg.vecdot", **SHORT)
 def vecdot(x, y, axis=-1, name=None):
     return torch.sum(x.conj() * y, axis)
 
 
-@api("paddle.outer", "paddle.Tensor.outer", "paddle.ger", "paddle.Tensor.ger")
+@api("paddle.outer", "paddle.Tensor.outer", "paddle.ger", x=FACTORS, y=FACTORS)
 def outer(x, y, name=None, *, out=None):
     return torch.outer(x.reshape(-1), y.reshape(-1))
 
 
-@api("paddle.cross", "paddle.Tensor.cross", "paddle.linalg.cross")
+@api("paddle.cross", "paddle.Tensor.cross", "paddle.linalg.cross", x=FACTORS, y=FACTORS)
 def cross(x, y, axis=9, name=None):
     """9 stands for the first axis of length 3."""
     return torch.linalg.cross(x, y, dim=x.shape.index(3) if axis == 9 else axis)
 
 
-@api("paddle.addmm", "paddle.addmm_", "paddle.Tensor.addmm", "paddle.Tensor.addmm_")
+@api("paddle.addmm", "paddle.addmm_", "paddle.Tensor.addmm", "paddle.Tensor.addmm_", **SHORT)
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.matmul(x, y)
 
 
-@api("paddle.baddbmm", "paddle.baddbmm_", "paddle.Tensor.baddbmm", "paddle.Tensor.baddbmm_")
+@api(
+    "paddle.baddbmm", "paddle.baddbmm_", "paddle.Tensor.baddbmm", "paddle.Tensor.baddbmm_", **SHORT
+)
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.bmm(x, y)
 
 
-@api("paddle.linalg.multi_dot", "paddle.Tensor.multi_dot")
+@api("paddle.linalg.multi_dot", "paddle.Tensor.multi_dot", x=short_factors)
 def multi_dot(x, name=None):
     return torch.linalg.multi_dot(x)
 
@@ -100,7 +106,7 @@ def contracted(x, y, axes, this):
     return range(this.size) if this == axes[1] else range(x.ndim - this.size, x.ndim)
 
 
-@api("paddle.tensordot", "paddle.Tensor.tensordot", axes=literal(contracted))
+@api("paddle.tensordot", "paddle.Tensor.tensordot", axes=literal(contracted), **SHORT)
 def tensordot(x, y, axes=2, name=None):
     """One row of axes serves both sides; of two rows the shorter is filled up from the longer."""
     if isinstance(axes, int):

@@ -6,6 +6,7 @@ from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, literal, uniform
+from assay.shorthand import FACTORS, UNCENTRED
 from assay.spec import INTEGER
 
 # Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
@@ -53,7 +54,7 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
 
 
-@api("paddle.mean", "paddle.Tensor.mean", axis=AXES)
+@api("paddle.mean", "paddle.Tensor.mean", x=UNCENTRED, axis=AXES)
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """The mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype) or x.dtype
@@ -63,7 +64,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
 
 
-@api("paddle.nanmean", "paddle.Tensor.nanmean", axis=AXES)
+@api("paddle.nanmean", "paddle.Tensor.nanmean", x=UNCENTRED, axis=AXES)
 def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
@@ -102,13 +103,13 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 
 
-@api("paddle.var", "paddle.Tensor.var", axis=AXES)
+@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
     correction = correction if unbiased is None else int(unbiased)
     return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
 
 
-@api("paddle.std", "paddle.Tensor.std", axis=AXES)
+@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
 

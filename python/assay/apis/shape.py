@@ -216,7 +216,7 @@ for _function in ("atleast_1d", "atleast_2d", "atleast_3d"):
     api(f"paddle.{_function}", f"paddle.Tensor.{_function}")(_at_least(_function))
 
 
-@api("paddle.crop", "paddle.Tensor.crop", shape=integers(1, 2), offsets=integers(0, 1))
+@api("paddle.crop", shape=integers(1, 2), offsets=integers(0, 1))
 def crop(x, shape=None, offsets=None, name=None):
     """A -1 in `shape` means all that is left after the offset."""
     starts = [0] * x.ndim if offsets is None else as_ints(offsets)

@@ -6,6 +6,7 @@ from assay.arguments import as_int, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import increasing, integers, positive, uniform
+from assay.shorthand import FACTORS
 
 
 def middle(x, axis, keepdim, mode):
@@ -126,7 +127,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 
 
-@api("paddle.linalg.cov", "paddle.Tensor.cov", fweights=integers(1, 10), aweights=integers(1, 10))
+@api("paddle.linalg.cov", "paddle.Tensor.cov", x=FACTORS, fweights=integers(1, 10), aweights=integers(1, 10))
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     def covariance(rows):
         weights = None if aweights is None else aweights.to(rows.dtype)

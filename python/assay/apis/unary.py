@@ -3,7 +3,7 @@
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
-from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, spread
 
 # Wide enough to see the function's shape; whole numbers where the dtype is whole.
 AROUND_ZERO = uniform(-3, 3)
@@ -19,10 +19,12 @@ def unary(stems, *forms, x=None):
     same("x, name=None", " ".join(spread(stems, *forms)), x=x)
 
 
-unary("abs neg conj angle sgn square signbit", *PUBLIC)
+unary("abs neg conj angle sgn signbit", *PUBLIC)
+unary("square", *PUBLIC, *IN_PLACE, x=FACTORS)
 unary("negative positive", "paddle.{}")
-unary("abs neg square", *IN_PLACE)
-unary("rad2deg deg2rad sinc", *PUBLIC, x=AROUND_ZERO)
+unary("abs neg", *IN_PLACE)
+unary("rad2deg sinc", *PUBLIC, x=AROUND_ZERO)
+unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
 unary("sin cos atan sinh cosh tanh asinh i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO)
 unary("sinc", *IN_PLACE, x=AROUND_ZERO)
 unary("exp expm1 erf sigmoid", *PUBLIC, x=AROUND_ZERO)
