@@ -32,6 +32,11 @@ Commands commands_of(const Params& params, const std::string& trainer) {
   if (params.kind() == Kind::train_infer_long) {
     for (const auto& [train, export_model] : kOthers) {
       if (params.key(train) != trainer) continue;
+      // What stands there is added to the normal training.
+      if (trainer == "to_static_train") {
+        return {fmt::format("{} {}", params.value("norm_train"), params.value(train)),
+                std::string(params.value("norm_export")), false};
+      }
       return {std::string(params.value(train)), std::string(params.value(export_model)),
               train == "pact_train"};
     }
@@ -168,8 +173,11 @@ void plan_cell(PlanBuilder& builder, const TrainCell& cell) {
   stage.log = fmt::format("{}/{}_export.log", builder.folder(), cell.name);
   InferSource source;
   source.model_dir = cell.save_path;
+  // Nothing is not null here: the bash then hands on the folder with a slash.
   const std::string_view inside = params.value("inference_dir");
-  if (!is_absent(inside)) source.model_dir += "/" + std::string(inside);
+  if (params.has("inference_dir") && inside != "null") {
+    source.model_dir += "/" + std::string(inside);
+  }
   stage.output = source.model_dir;
   source.made_by = builder.add(std::move(stage));
   source.cell = cell.name;

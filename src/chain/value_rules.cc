@@ -48,6 +48,9 @@ class ValueCheck {
       case Rule::command:
         command(line_.value, 0);
         break;
+      case Rule::maybe:
+        if (!line_.value.empty()) command(line_.value, 0);
+        break;
       case Rule::program:
         if (present("a command")) command(line_.value, 0);
         break;
@@ -88,9 +91,9 @@ class ValueCheck {
         present("at least one value");
         break;
       case Rule::commands:
-        if (present("a command or null")) {
-          each([&](const std::string& item, std::size_t at) { command(item, at); });
-        }
+        each([&](const std::string& item, std::size_t at) {
+          if (!item.empty()) command(item, at);
+        });
         break;
       case Rule::port:
         port();
