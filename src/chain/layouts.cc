@@ -131,7 +131,7 @@ constexpr std::array kTrainBenchmark{
     fixed("fp_items", Rule::precisions),
     fixed("bench_epoch", Rule::count, "epoch"),
     open("profiler", "--profiler_options", "profiler"),
-    fixed("flags", Rule::any),
+    fixed("flags", Rule::settings),
 };
 constexpr std::array kToStatic{fixed("to_static_train", Rule::any)};
 constexpr std::array kTrainInferLong{

@@ -24,12 +24,13 @@ enum class Rule {
   gpu_list,    // `|` list of -1, 0, 0,1 or ip,ip;0,1
   autocast,    // `|` list of null, fp32, fp16, amp, True, False
   trainers,    // `|` list of trainers
-  by_mode,     // mode=value|mode=value, or null
+  by_mode,     // mode=N|mode=N with N of at least 1, or null
   counts,      // `|` list of positive whole numbers or null, at least one
   count,       // one whole number, or null
   precisions,  // `|` list of fp32, fp16, bf16, int8 or null, at least one
   list,        // `|` list, at least one
   commands,    // `|` list of commands; null or nothing leaves the stage out
+  settings,    // `;` list of NAME=value, or null
   port,        // 1 to 65535
 };
 
