@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "chain/chain_store.h"
 #include "chain/fleet.h"
 #include "chain/interrupts.h"
+#include "chain/node_record.h"
 #include "chain/nvml.h"
 #include "chain/progress.h"
 #include "chain/train_log.h"
@@ -43,8 +43,10 @@ struct Job {
   std::map<std::string, double> latest;
   AutoLog autolog;
   std::string fleet_word;  // the last thing that the fleet driver said about itself
+  NodeRecords nodes;       // of a training
 
-  void read(std::string_view line) {
+  void read(std::string_view whole) {
+    const std::string_view line = nodes.take(whole);
     for (const Reading& reading : read_train_line(line)) {
       latest[reading.name] = reading.value;
       const std::int64_t number = counts[reading.name]++;
@@ -181,6 +183,7 @@ class Runner {
     if (!missing.empty()) return end_unstarted(job, StageState::unavailable, missing);
     ASSAY_TRY(job.stored, store_.begin_stage(run_id_, stage));
     job.before = mark_files("", stage.output);
+    if (stage.kind == StageKind::train) job.nodes = NodeRecords(stage, plan_.model);
     StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
     if (!stage.hosts.empty()) command = fleet_command(stage, options_.self, options_.fleet);
     auto run = StageRun::start(command, options_.limits,
@@ -324,25 +327,7 @@ class Runner {
   }
 
   Status add_nodes(const Job& job) {
-    NodeRecord node;
-    const std::vector<std::string> gpus = nvml_gpu_names();
-    node.gpu_model = job.stage->on_cpu || gpus.empty() ? "CPU" : gpus.front();
-    node.model = plan_.model;
-    node.state = name(job.outcome.state);
-    for (const std::string& word : job.stage->argv) {
-      if (word.find("batch") != std::string::npos && word.find('=') != std::string::npos) {
-        node.batch_size = word.substr(word.find('=') + 1);
-      }
-    }
-    std::size_t number = 0;
-    for (const StoredReading& reading : job.readings) {
-      if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
-      node.ips += (reading.value - node.ips) / static_cast<double>(++number);
-    }
-    std::vector<std::string> hosts = job.stage->hosts;
-    if (hosts.empty()) hosts.emplace_back("localhost");
-    for (const std::string& host : hosts) {
-      node.host = host;
+    for (const NodeRecord& node : job.nodes.finish(name(job.outcome.state))) {
       ASSAY_CHECK(store_.add_node(job.stored, node));
     }
     return {};

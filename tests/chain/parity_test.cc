@@ -401,14 +401,30 @@ TEST(LongLayout, EachTrainerRunsItsOwnCommandsAndPactIsQuantised) {
   EXPECT_EQ(plan.stages[5].argv[1], "quant_export.py");
 }
 
-TEST(LongLayout, BenchmarkTrainIsPrecisionsTimesBatches) {
+// As benchmark_train.sh does: batch × precision, on one GPU with the profiler first; fp16 is amp.
+TEST(LongLayout, BenchmarkTrainIsBatchesTimesPrecisionsAndProfilesOneGpu) {
   ASSAY_NEED_TIPC(tipc);
   const Plan plan = long_plan(tipc, "det_train_infer_python.txt", "benchmark_train");
-  ASSERT_EQ(plan.stages.size(), 4U);  // 2 gpu_list entries × fp32, fp16 × batch 8
+  std::vector<std::string> names;
+  for (const Stage& stage : plan.stages) names.push_back(stage.name);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("norm_train_gpus_0_autocast_fp32_bs_8_profiling_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_fp32_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_amp_bs_8_profiling_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_amp_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0,1_autocast_fp32_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0,1_autocast_amp_bs_8_nodes_1/train"));
   const std::vector<std::string>& environment = plan.stages.front().environment;
   EXPECT_THAT(environment, ::testing::Contains("FLAGS_conv_workspace_size_limit=4096"));
-  EXPECT_THAT(plan.stages.front().argv, ::testing::Contains("Train.loader.batch_size_per_card=8"));
-  EXPECT_THAT(plan.stages.front().argv, ::testing::Contains("Global.epoch_num=2"));
+  const std::vector<std::string>& profiled = plan.stages[0].argv;
+  EXPECT_THAT(profiled, ::testing::Contains("Train.loader.batch_size_per_card=8"));
+  EXPECT_THAT(profiled, ::testing::Contains("Global.epoch_num=2"));
+  EXPECT_THAT(profiled, ::testing::Contains("--profiler_options=batch_range=[10,20];state=GPU;"
+                                            "tracer_option=Default;profile_path=model.profile"));
+  EXPECT_THAT(plan.stages[1].argv,
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("profiler_options"))));
+  EXPECT_THAT(plan.stages[3].argv, ::testing::Contains("Global.auto_cast=amp"));
+  EXPECT_THAT(plan.stages[3].argv, ::testing::Contains("Global.use_amp=True"));
 }
 
 TEST(OtherKinds, ArePlannedWithTheToolThatTheyNeed) {
