@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "chain/nvml.h"
+
 namespace assay {
 namespace {
 
@@ -65,6 +67,7 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.fds = {{pipe.second.get(), 1}, {pipe.second.get(), 2}};
   options.die_with_parent = command.die_with_parent;
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
+  run.gpus_before_ = nvml_used_mb();
   ASSAY_TRY(run.process_, Process::spawn(options));
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;
@@ -143,7 +146,7 @@ void StageRun::watch_limits(Clock::time_point now) {
 
 void StageRun::sample(Clock::time_point now) {
   if (now < next_sample_) return;
-  peak_.keep_peak(sample_usage(process_.pid()));
+  peak_.keep_peak(sample_usage(process_.pid(), gpus_before_));
   next_sample_ = after(now, kSampleEvery);
 }
 

@@ -103,6 +103,7 @@ class StageRun {
   std::optional<Clock::time_point> kill_at_;
   std::optional<StageState> stopped_;
   std::string detail_;
+  std::vector<double> gpus_before_;
   Usage peak_;
 };
 
