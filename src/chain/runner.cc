@@ -41,6 +41,7 @@ struct Job {
   std::vector<StoredReading> readings;
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, double> latest;
+  std::size_t looks = 0;
   AutoLog autolog;
   std::string fleet_word;  // the last thing that the fleet driver said about itself
   NodeRecords nodes;       // of a training
@@ -49,11 +50,23 @@ struct Job {
     const std::string_view line = nodes.take(whole);
     for (const Reading& reading : read_train_line(line)) {
       latest[reading.name] = reading.value;
-      const std::int64_t number = counts[reading.name]++;
-      if (readings.size() < kMaxReadings) readings.push_back({number, reading.name, reading.value});
+      keep(reading.name, reading.value);
     }
     if (stage->kind == StageKind::infer) read_autolog_line(line, autolog);
     if (line.starts_with(kFleetWord)) fleet_word = line.substr(kFleetWord.size());
+  }
+
+  // Memory as it goes on, for the plots; a stage that is over at once has only its peak.
+  void look() {
+    if (run->looks() < 2 || run->looks() == looks) return;
+    looks = run->looks();
+    keep("rss_mb", run->last_usage().rss_mb);
+    if (run->last_usage().gpu_seen) keep("gpu_used_mb", run->last_usage().gpu_memory_mb);
+  }
+
+  void keep(const std::string& reading, double value) {
+    const std::int64_t number = counts[reading]++;
+    if (readings.size() < kMaxReadings) readings.push_back({number, reading, value});
   }
 
   std::string progress() const {
@@ -243,6 +256,7 @@ class Runner {
     for (Job& job : jobs_) {
       if (!job.run) continue;
       const auto outcome = job.run->tick();
+      job.look();
       if (outcome) {
         const bool was_done = job.done;
         job.run.reset();

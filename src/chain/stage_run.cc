@@ -146,7 +146,9 @@ void StageRun::watch_limits(Clock::time_point now) {
 
 void StageRun::sample(Clock::time_point now) {
   if (now < next_sample_) return;
-  peak_.keep_peak(sample_usage(process_.pid(), gpus_before_));
+  last_ = sample_usage(process_.pid(), gpus_before_);
+  ++looks_;
+  peak_.keep_peak(last_);
   next_sample_ = after(now, kSampleEvery);
 }
 

@@ -336,18 +336,20 @@ Result<int> compare(const CompareArguments& arguments) {
 struct ReportArguments {
   std::string store;
   std::string out = "chain.html";
+  double budget = 900;
 };
 
 CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
   CLI::App* app = chain.add_subcommand("report", "the latest run of a store as an HTML page");
   app->add_option("STORE", arguments.store, "chain.db")->required();
   app->add_option("-o,--out", arguments.out, "the page (default chain.html)");
+  app->add_option("--budget", arguments.budget, "seconds for the whole model (default 900)");
   return app;
 }
 
 Result<int> report(const ReportArguments& arguments) {
   ASSAY_TRY(ChainStore store, ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(const std::string page, chain_report(store));
+  ASSAY_TRY(const std::string page, chain_report(store, arguments.budget));
   ASSAY_CHECK(write_file(arguments.out, page));
   fmt::print("{}\n", arguments.out);
   return kAllGood;

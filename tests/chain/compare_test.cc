@@ -236,13 +236,17 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
 
 TEST(ReportVerb, WritesAPageWithPlots) {
   const Project project(
-      {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\"", .eval = "exit=1"});
+      {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\" sleep=1.3",
+       .eval = "exit=1"});
   project.run({"--store", "r.db"});
-  const CliResult result = run_cli(project.path(), {"report", "r.db", "-o", "page.html"});
+  const CliResult result =
+      run_cli(project.path(), {"report", "r.db", "-o", "page.html", "--budget", "1"});
   EXPECT_EQ(result.code, 0) << result.out;
   const std::string page = slurp(project.path() / "page.html");
   EXPECT_THAT(page, HasSubstr("loss: 5 to 9, 2 values"));
   EXPECT_THAT(page, HasSubstr("exit code 1"));
+  EXPECT_THAT(page, HasSubstr("rss_mb: "));       // the training was looked at more than once
+  EXPECT_THAT(page, HasSubstr("% over budget"));  // 1.3 s of 1 s
   EXPECT_THAT(page, HasSubstr("<polyline"));
 }
 
