@@ -153,6 +153,10 @@ std::vector<InferPoint> infer_points(const Params& params, const std::string& qu
 
 namespace {
 
+std::string in_cell(const InferSource& source, const std::string& what) {
+  return source.cell.empty() ? what : source.cell + "/" + what;
+}
+
 std::string filled(std::string text, std::string_view hole, const std::string& value) {
   for (std::size_t at = 0; (at = text.find(hole, at)) != std::string::npos; at += value.size()) {
     text.replace(at, hole.size(), value);
@@ -166,7 +170,7 @@ std::optional<std::size_t> add_dynamic(PlanBuilder& builder, const InferSource& 
   if (command.empty() || source.weights.empty()) return std::nullopt;
   Stage stage;
   stage.kind = StageKind::infer;
-  stage.name = source.cell + "/dynamic";
+  stage.name = in_cell(source, "dynamic");
   stage.command = builder.python() + " " +
                   filled(filled(command, "{weights}", source.weights), "{images}",
                          std::string(builder.params().value("infer_images")));
@@ -212,7 +216,7 @@ void plan_inference(PlanBuilder& builder, const InferSource& source) {
     Stage stage;
     const std::string what = variant(point, params.has("precision"));
     stage.kind = StageKind::infer;
-    stage.name = fmt::format("{}/{}", source.cell, what);
+    stage.name = in_cell(source, what);
     std::vector<std::string> pieces;
     if (!compiled) pieces.push_back(builder.python());
     pieces.emplace_back(params.value("inference"));

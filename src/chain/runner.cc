@@ -155,7 +155,9 @@ class Runner {
         if (jobs_[need].done && !jobs_[need].outcome.passed()) unmade = &jobs_[need];
         ready = ready && jobs_[need].done;
       }
-      if (unmade != nullptr) {
+      if (unmade != nullptr && unmade->outcome.state == StageState::unavailable) {
+        ASSAY_CHECK(end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
+      } else if (unmade != nullptr) {
         ASSAY_CHECK(
             end_unstarted(job, StageState::blocked,
                           fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));

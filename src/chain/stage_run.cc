@@ -14,6 +14,7 @@
 namespace assay {
 namespace {
 
+constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
 constexpr Seconds kSampleEvery{0.5};
 constexpr std::size_t kMaxLine = 64 * 1024;  // a longer one is handed on in pieces
 constexpr int kReadsPerTick = 64;            // so that a flood does not starve the limits
@@ -72,7 +73,9 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
-  run.started_ = run.last_byte_ = run.next_sample_ = Clock::now();
+  run.started_ = run.last_byte_ = Clock::now();
+  run.sample_every_ = kFirstSample;
+  run.next_sample_ = after(run.started_, kFirstSample);
   return run;
 }
 
@@ -149,7 +152,8 @@ void StageRun::sample(Clock::time_point now) {
   last_ = sample_usage(process_.pid(), gpus_before_);
   ++looks_;
   peak_.keep_peak(last_);
-  next_sample_ = after(now, kSampleEvery);
+  sample_every_ = std::min(kSampleEvery, sample_every_ * 2);
+  next_sample_ = after(now, sample_every_);
 }
 
 std::optional<Outcome> StageRun::tick() {

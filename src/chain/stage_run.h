@@ -101,6 +101,7 @@ class StageRun {
   Clock::time_point started_;
   Clock::time_point last_byte_;
   Clock::time_point next_sample_;
+  Seconds sample_every_{0};
   std::optional<Clock::time_point> exited_;
   std::optional<Clock::time_point> kill_at_;
   std::optional<StageState> stopped_;
