@@ -44,6 +44,21 @@ TEST_F(TwoMachines, AKilledPeerIsNamedThoughTheOtherComplains) {
   EXPECT_THAT(result.out, HasSubstr("assay-fleet: node 10.78.0.2 (rank 1): killed by SIGKILL"));
 }
 
+// Not the training but what watches it there: the whole machine may as well be gone.
+TEST_F(TwoMachines, ANodeThatDiesIsNamedOnEitherSide) {
+  const Scratch scratch;
+  const CliResult second =
+      fleet(scratch.path(), {"--gloo"}, on_ranks("sleep 40", "sleep 0.5; kill -9 $PPID; sleep 40"));
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.out, HasSubstr("\nassay-fleet: node 10.78.0.2 (rank 1) "));
+  EXPECT_LT(second.seconds, 40);  // it did not wait for the training
+  const CliResult first =
+      fleet(scratch.path(), {"--gloo"}, on_ranks("sleep 0.5; kill -9 $PPID; sleep 40", "sleep 40"));
+  EXPECT_EQ(first.code, 1);
+  EXPECT_THAT(first.out, HasSubstr("\nassay-fleet: node 10.78.0.1"));
+  EXPECT_LT(first.seconds, 40);
+}
+
 TEST_F(TwoMachines, APeerThatNeverComesIsNamedWithinTheLimit) {
   const Scratch scratch;
   // The cable is cut before the start: the second machine's node runs but reaches nobody.
