@@ -32,10 +32,15 @@ bool one_of(std::string_view word, std::string_view alternatives) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-bool hints_at(const Place& place, std::string_view key) {
-  std::string lower(key);
+std::string lowered(std::string_view text) {
+  std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool hints_at(const Place& place, std::string_view key) {
+  const std::string lower = lowered(key);
   const std::vector<std::string> hints = split_list(place.hints, '|');
   return std::any_of(hints.begin(), hints.end(), [&](const std::string& hint) {
     return lower.find(hint) != std::string::npos;
@@ -43,10 +48,11 @@ bool hints_at(const Place& place, std::string_view key) {
 }
 
 bool nearly(std::string_view key, std::string_view alternatives) {
+  const std::string lower = lowered(key);
   const std::vector<std::string> list = split_list(alternatives, '|');
   return std::any_of(list.begin(), list.end(), [&](const std::string& known) {
     const std::size_t allowed = std::max<std::size_t>(2, known.size() / 4);
-    return edit_distance(key, known, allowed) <= allowed;
+    return edit_distance(lower, known, allowed) <= allowed;
   });
 }
 
@@ -64,9 +70,11 @@ int fixed_cost(const Place& place, std::span<const Place> places, std::string_vi
 
 int place_cost(const Place& place, std::span<const Place> places, const Line& line) {
   const bool group = line.type == Line::Type::group;
+  if (group && place.group_too) return kFiller;
   if (is_group_place(place) || group) return is_group_place(place) && group ? 0 : kNever;
   if (is_fixed(place)) return fixed_cost(place, places, line.key);
-  if (line.key == "null") return kFiller;
+  if (line.key == "null") return place.example == "null" ? 0 : kFiller;
+  if (one_of(line.key, place.also)) return 0;
   if (anchors(places, line.key)) return kForeign;
   if (hints_at(place, line.key)) return 0;
   const bool elsewhere = std::any_of(places.begin(), places.end(),
@@ -121,7 +129,7 @@ std::string nearest_note(std::span<const Place> places, std::string_view key) {
       words.emplace_back(place.example);
     }
   }
-  const std::string_view known = nearest_word(key, words);
+  const std::string_view known = nearest_word(lowered(key), words);
   if (known.empty() || known == key) return {};
   return fmt::format("; the nearest known key is `{}`", known);
 }
@@ -178,24 +186,33 @@ class Reader {
   void placed(const Place& place, const Line& line) {
     if (is_group_place(place)) return;
     out_.placed.push_back({&place, &line});
+    if (line.type == Line::Type::group) return;
     if (is_fixed(place) && !one_of(line.key, place.key) &&
         !(place.nullable && line.key == "null")) {
       add(line, fmt::format("expected {} here, found {}{}", shown(place), found(line),
                             nearest_note(places_, line.key)));
     } else if (!is_fixed(place) && line.key != "null" && anchors(places_, line.key)) {
-      add(line, fmt::format("expected {} here, found {}", shown(place), found(line)));
+      if (one_of(line.key, place.also)) {
+        doubled(line);
+      } else {
+        add(line, fmt::format("expected {} here, found {}", shown(place), found(line)));
+      }
     }
   }
 
-  void surplus(const Line& line, const std::vector<Step>& steps, std::size_t at) {
-    if (line.type == Line::Type::group) return;
+  // Tells of a fixed key that stood before.
+  bool doubled(const Line& line) {
     for (const Placed& earlier : out_.placed) {
-      if (is_fixed(*earlier.place) && earlier.line->key == line.key) {
-        add(line, fmt::format("`{}` is doubled: it stands on line {} already", line.key,
-                              earlier.line->line));
-        return;
-      }
+      if (!is_fixed(*earlier.place) || earlier.line->key != line.key) continue;
+      add(line, fmt::format("`{}` is doubled: it stands on line {} already", line.key,
+                            earlier.line->line));
+      return true;
     }
+    return false;
+  }
+
+  void surplus(const Line& line, const std::vector<Step>& steps, std::size_t at) {
+    if (line.type == Line::Type::group || doubled(line)) return;
     std::string expected = "the end of the section";
     for (std::size_t next = at + 1; next < steps.size(); ++next) {
       if (steps[next].place == nullptr) continue;

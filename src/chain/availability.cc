@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "chain/words.h"
 
@@ -34,6 +35,9 @@ bool Availability::has_module(const std::string& python, const std::string& modu
       python, "-c",
       "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)",
       module};
+  // What a stand-in for an interpreter says of itself is no news for the user.
+  const auto nowhere = open_for_append("/dev/null");
+  if (nowhere) options.fds = {{nowhere->get(), 1}, {nowhere->get(), 2}};
   auto process = Process::spawn(options);
   if (process) {
     const auto status = process->wait();
@@ -45,6 +49,9 @@ bool Availability::has_module(const std::string& python, const std::string& modu
 std::string Availability::missing(const Stage& stage) {
   if (!stage.needs_program.empty() && !has_program(stage.needs_program, stage.directory)) {
     return fmt::format("needs {}", stage.needs_program);
+  }
+  if (!stage.needs_module.empty() && !has_program(stage.argv.front(), stage.directory)) {
+    return fmt::format("needs {}", stage.argv.front());
   }
   if (!stage.needs_module.empty() && !has_module(stage.argv.front(), stage.needs_module)) {
     return fmt::format("needs the Python module {} (for {})", stage.needs_module,

@@ -50,6 +50,12 @@ std::string vacuous_because(const Predictions& predictions);
 Result<std::vector<Finding>> compare_files(const std::string& stored, const std::string& logs,
                                            const OutputTolerance& tolerance);
 
+// What a model gives by dynamic inference against what its exported form gives: two logs, paired by
+// the images that both name or else by lines of the same words, or two .npy files.
+Result<std::vector<Finding>> compare_dynamic_static(const std::string& dynamic_path,
+                                                    const std::string& static_path,
+                                                    const OutputTolerance& tolerance);
+
 struct RunThresholds {
   double loss_rtol = 1e-3;
   double speed = 0.10;   // slower by more than this share is a regression

@@ -19,12 +19,13 @@ namespace {
 // The words after `assay chain node`: everything that a node must know.
 std::vector<std::string> node_words(const FleetTask& task, std::size_t rank) {
   const MusterOptions& muster = task.options.muster;
-  std::vector<std::string> words{"--hosts",      fmt::format("{}", fmt::join(muster.hosts, ",")),
-                                 "--rank",       std::to_string(rank),
-                                 "--port",       std::to_string(muster.port),
-                                 "--join-limit", fmt::format("{:g}", muster.join.count()),
-                                 "--lost-limit", fmt::format("{:g}", muster.lost.count()),
-                                 "--directory",  task.directory};
+  std::vector<std::string> words{"--hosts",       fmt::format("{}", fmt::join(muster.hosts, ",")),
+                                 "--rank",        std::to_string(rank),
+                                 "--port",        std::to_string(muster.port),
+                                 "--join-limit",  fmt::format("{:g}", muster.join.count()),
+                                 "--lost-limit",  fmt::format("{:g}", muster.lost.count()),
+                                 "--directory",   task.directory,
+                                 "--launch-logs", task.launch_logs};
   if (task.gloo) words.emplace_back("--gloo");
   for (const std::string& entry : task.environment) {
     words.emplace_back("--env");
@@ -80,9 +81,16 @@ void print_line(const std::string& prefix, std::string_view line) {
 
 }  // namespace
 
-std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host) {
+std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host,
+                                   const std::string& logs) {
   const auto launch = std::find(argv.begin(), argv.end(), "paddle.distributed.launch");
-  if (launch != argv.end()) argv.insert(launch + 1, "--host=" + host);
+  if (launch == argv.end()) return argv;
+  const auto at = launch - argv.begin() + 1;
+  const bool has_logs = std::any_of(argv.begin(), argv.end(), [](const std::string& word) {
+    return word.starts_with("--log_dir");
+  });
+  if (!has_logs) argv.insert(argv.begin() + at, "--log_dir=" + logs);
+  argv.insert(argv.begin() + at, "--host=" + host);
   return argv;
 }
 
@@ -118,6 +126,10 @@ StageCommand fleet_command(const Stage& stage, const std::string& self,
     if (!options.program.empty()) add("--remote-program", options.program);
     for (const std::string& alias : options.aliases) add("--alias", alias);
   }
+  constexpr std::string_view kLog = ".log";
+  std::string logs = stage.log;
+  if (logs.ends_with(kLog)) logs.resize(logs.size() - kLog.size());
+  add("--launch-logs", logs + "_launch");
   if (stage.on_cpu) command.argv.emplace_back("--gloo");
   for (const std::string& entry : stage.environment) add("--env", entry);
   command.argv.emplace_back("--");

@@ -37,6 +37,7 @@ struct FleetTask {
   FleetOptions options;
   std::vector<std::string> environment;
   std::string directory;
+  std::string launch_logs = "log";  // where the launcher keeps its workers' logs, a folder a rank
   bool gloo = false;
   std::vector<std::string> argv;
 };
@@ -49,8 +50,11 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self);
 Result<int> run_node(FleetTask task);
 
 // The training's argv on one machine: paddle.distributed.launch is told the machine's own address
-// (its host name often means 127.0.0.1, and then two machines both take rank 0).
-std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host);
+// (its host name often means 127.0.0.1, and then two machines both take rank 0), and a folder of
+// its own for its workers' logs: in one folder that machines share they would write into each
+// other's, and one would be seen to complain in the other's words.
+std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host,
+                                   const std::string& logs);
 
 // The rank of this machine, by its addresses; an error when it is none of them.
 Result<std::size_t> own_rank(const std::vector<std::string>& hosts);

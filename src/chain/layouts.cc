@@ -22,6 +22,19 @@ constexpr Place open(std::string_view role, std::string_view example, std::strin
   return {role, "", example, hints, rule, true};
 }
 
+// The place of a trainer of the file's own.
+constexpr Place own_trainer(std::string_view role) {
+  Place place = open(role, "null", "train", Rule::maybe);
+  place.also = "amp_train|fleet_train|to_static_train";
+  return place;
+}
+// Where older files have a `##` line.
+constexpr Place fixed_or_group(std::string_view role, Rule rule) {
+  Place place = fixed_or_null(role, rule);
+  place.group_too = true;
+  return place;
+}
+
 // ---- train_infer: the 32-line layout (also amp, fleet, pact and Windows files) ----
 constexpr std::array kTrain{
     fixed("model_name", Rule::text),
@@ -40,14 +53,14 @@ constexpr std::array kTrain{
           "norm_train|amp_train|fleet_train|pact_train|fpgm_train|distill_train|to_static_train"),
     kGroup,
 };
-constexpr std::array kEval{fixed("eval", Rule::command), kGroup};
+constexpr std::array kEval{fixed("eval", Rule::maybe), kGroup};
 constexpr std::array kInfer{
     open("export_dir", "--save-inference-dir", "save|output|infer"),
     open("export_weights", "--pretrained", "pretrain|weight|checkpoint|model"),
-    fixed("norm_export", Rule::command),
+    fixed("norm_export", Rule::maybe),
     kGroup,
     fixed("infer_model", Rule::any, "train_model|infer_model"),
-    fixed("infer_export", Rule::command),
+    fixed("infer_export", Rule::maybe),
     kGroup,
     fixed("inference", Rule::command),
     open("infer_use_gpu", "--use-gpu", "gpu|device", Rule::devices),
@@ -77,25 +90,25 @@ constexpr std::array kLongTrain{
     kGroup,
     fixed("trainer", Rule::trainers),
     fixed("norm_train", Rule::command, "norm_train|amp_train|fleet_train"),
-    fixed_or_null("pact_train", Rule::command, "pact_train|quant_train"),
-    fixed_or_null("fpgm_train", Rule::command, "fpgm_train|prune_train"),
-    fixed_or_null("distill_train", Rule::command),
-    open("train_1", "null", "train", Rule::command),
-    open("train_2", "null", "train", Rule::command),
+    // Two models of PaddleOCR name these after the exports; the bash reads them by place.
+    fixed_or_null("pact_train", Rule::maybe, "pact_train|quant_train|quant_export"),
+    fixed_or_null("fpgm_train", Rule::maybe, "fpgm_train|prune_train|fpgm_export"),
+    fixed_or_null("distill_train", Rule::maybe),
+    own_trainer("train_1"),
+    own_trainer("train_2"),
     kGroup,
 };
-constexpr std::array kLongEval{fixed("eval", Rule::command), open("eval_extra", "null", ""),
-                               kGroup};
+constexpr std::array kLongEval{fixed("eval", Rule::maybe), open("eval_extra", "null", ""), kGroup};
 constexpr std::array kLongInfer{
     open("export_dir", "Global.save_inference_dir", "save|output|infer"),
     open("export_weights", "Global.checkpoints", "pretrain|weight|checkpoint|model"),
-    fixed("norm_export", Rule::command),
-    fixed_or_null("quant_export", Rule::command, "quant_export|pact_export"),
-    fixed_or_null("fpgm_export", Rule::command, "fpgm_export|prune_export"),
-    fixed_or_null("distill_export", Rule::command),
-    fixed_or_null("export1", Rule::command),
-    fixed_or_null("export2", Rule::command),
-    fixed_or_null("inference_dir", Rule::any),
+    fixed("norm_export", Rule::maybe),
+    fixed_or_null("quant_export", Rule::maybe, "quant_export|pact_export"),
+    fixed_or_null("fpgm_export", Rule::maybe, "fpgm_export|prune_export"),
+    fixed_or_null("distill_export", Rule::maybe),
+    fixed_or_null("export1", Rule::maybe),
+    fixed_or_null("export2", Rule::maybe),
+    fixed_or_group("inference_dir", Rule::any),
     fixed("infer_model", Rule::list, "infer_model|train_model"),
     fixed("infer_export", Rule::commands),
     fixed("infer_quant", Rule::flags),
@@ -118,13 +131,16 @@ constexpr std::array kTrainBenchmark{
     fixed("fp_items", Rule::precisions),
     fixed("bench_epoch", Rule::count, "epoch"),
     open("profiler", "--profiler_options", "profiler"),
-    fixed("flags", Rule::any),
+    fixed("flags", Rule::settings),
 };
+constexpr std::array kToStatic{fixed("to_static_train", Rule::any)};
 constexpr std::array kTrainInferLong{
-    SectionLayout{"train_params", kLongTrain}, SectionLayout{"eval_params", kLongEval},
+    SectionLayout{"train_params", kLongTrain},
+    SectionLayout{"eval_params", kLongEval},
     SectionLayout{"infer_params", kLongInfer},
     SectionLayout{"infer_benchmark_params", kInferBenchmark, true},
-    SectionLayout{"train_benchmark_params", kTrainBenchmark, true}};
+    SectionLayout{"train_benchmark_params", kTrainBenchmark, true},
+    SectionLayout{"to_static_train_benchmark_params", kToStatic, true}};
 
 // ---- ptq: quantisation after training ----
 constexpr std::array kPtq{
@@ -222,7 +238,7 @@ constexpr std::array kOnnx{
     open("onnx_model_dir", "--model_dir", "model_dir"),
     open("model_filename", "--model_filename", "model_file"),
     open("params_filename", "--params_filename", "params_file"),
-    open("onnx_file", "--save_file", "save|file"),
+    open("onnx_file", "--save_file", "save"),
     open("opset", "--opset_version", "opset", Rule::count),
     open("checker", "--enable_onnx_checker", "check", Rule::flag),
     fixed("inference", Rule::command),
@@ -314,6 +330,28 @@ constexpr std::array kServingPair{
 };
 constexpr std::array kServingPairSections{SectionLayout{"serving_params", kServingPair}};
 
+constexpr std::array kServingCppPair{
+    fixed("model_name", Rule::text),
+    fixed("python", Rule::program),
+    fixed("trans_model", Rule::program),
+    open("det_dirname", "--det_dirname", "det_dirname"),
+    open("model_filename", "--model_filename", "model_file"),
+    open("params_filename", "--params_filename", "params_file"),
+    open("det_server", "--det_serving_server", "det_serving_server"),
+    open("det_client", "--det_serving_client", "det_serving_client"),
+    open("rec_dirname", "--rec_dirname", "rec_dirname"),
+    open("rec_server", "--rec_serving_server", "rec_serving_server"),
+    open("rec_client", "--rec_serving_client", "rec_serving_client"),
+    fixed("serving_dir", Rule::text),
+    fixed("web_service", Rule::program),
+    open("serving_op", "--op", "op"),
+    open("serving_port", "--port", "port", Rule::port),
+    open("serving_gpu", "--gpu_id", "gpu|device", Rule::list),
+    fixed("cpp_client", Rule::program),
+    open("infer_images", "--image_dir", "img|image|data|input"),
+};
+constexpr std::array kServingCppPairSections{SectionLayout{"serving_params", kServingCppPair}};
+
 // ---- lite: an ARM phone behind adb ----
 constexpr std::array kLite{
     fixed("runtime_device", Rule::text),
@@ -327,6 +365,22 @@ constexpr std::array kLite{
 };
 constexpr std::array kLiteSections{SectionLayout{"", kLite}};
 constexpr std::array kLiteHeadedSections{SectionLayout{"lite_params", kLite}};
+
+constexpr std::array kLitePair{
+    fixed("inference", Rule::program),
+    fixed("runtime_device", Rule::text),
+    fixed_or_null("det_infer_model", Rule::any),
+    fixed_or_null("rec_infer_model", Rule::any),
+    fixed_or_null("cls_infer_model", Rule::any),
+    fixed("threads", Rule::counts, "--cpu_threads"),
+    fixed_or_null("det_batch", Rule::counts, "--det_batch_size"),
+    fixed_or_null("rec_batch", Rule::counts, "--rec_batch_size"),
+    open("infer_images", "--image_dir", "img|image|data|input"),
+    open("lite_config", "--config_dir", "config"),
+    open("lite_dictionary", "--rec_dict_dir", "dict"),
+    open("benchmark", "--benchmark", "benchmark"),
+};
+constexpr std::array kLitePairSections{SectionLayout{"lite_params", kLitePair}};
 
 constexpr std::string_view kTrainModes =
     "lite_train_lite_infer|lite_train_whole_infer|whole_train_whole_infer|whole_infer|"
@@ -347,8 +401,10 @@ constexpr std::array kLayouts{
     Layout{Kind::serving_python, "serving_python", kServingPythonSections, "serving_infer"},
     Layout{Kind::serving_cpp, "serving_cpp", kServingCppSections, "serving_infer"},
     Layout{Kind::serving_pair, "serving_pair", kServingPairSections, "serving_infer"},
+    Layout{Kind::serving_cpp_pair, "serving_cpp_pair", kServingCppPairSections, "serving_infer"},
     Layout{Kind::lite, "lite_arm", kLiteSections, "lite_infer"},
     Layout{Kind::lite, "lite_arm", kLiteHeadedSections, "lite_infer"},
+    Layout{Kind::lite_pair, "lite_arm_pair", kLitePairSections, "lite_infer"},
 };
 
 constexpr std::array<std::string_view, 13> kModes{"lite_train_lite_infer",

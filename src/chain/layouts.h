@@ -15,6 +15,7 @@ enum class Rule {
   any,         // free text; nothing or `null` leaves the argument out
   text,        // free text, but something
   command,     // words of a command line, or null
+  maybe,       // words of a command line; null or nothing leaves the stage out
   program,     // words of a command line, not null
   flag,        // one True/False/null or nothing
   flags,       // `|` list of True, False or null
@@ -23,12 +24,13 @@ enum class Rule {
   gpu_list,    // `|` list of -1, 0, 0,1 or ip,ip;0,1
   autocast,    // `|` list of null, fp32, fp16, amp, True, False
   trainers,    // `|` list of trainers
-  by_mode,     // mode=value|mode=value, or null
+  by_mode,     // mode=N|mode=N with N of at least 1, or null
   counts,      // `|` list of positive whole numbers or null, at least one
   count,       // one whole number, or null
   precisions,  // `|` list of fp32, fp16, bf16, int8 or null, at least one
   list,        // `|` list, at least one
-  commands,    // `|` list of commands or null
+  commands,    // `|` list of commands; null or nothing leaves the stage out
+  settings,    // `;` list of NAME=value, or null
   port,        // 1 to 65535
 };
 
@@ -39,6 +41,9 @@ struct Place {
   std::string_view hints;    // `|` list of words that usual keys of a free place hold
   Rule rule = Rule::any;
   bool nullable = true;  // `null:null` may stand here
+  std::string_view also =
+      {};                  // `|` list of keys that an open place takes though they anchor another
+  bool group_too = false;  // older files have a `##` line here
 };
 
 struct SectionLayout {
@@ -59,7 +64,9 @@ enum class Kind {
   serving_python,
   serving_cpp,
   serving_pair,
-  lite
+  serving_cpp_pair,
+  lite,
+  lite_pair
 };
 
 struct Layout {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <sstream>
@@ -22,6 +23,14 @@ namespace {
 constexpr Seconds kBeatEvery{1};
 constexpr Seconds kTryEvery{0.3};
 constexpr std::size_t kLongestLine = 4096;
+
+// The signal that ended the training, also where its launcher passed it on as an exit code: -9 as
+// 247, and a shell's 137. 0: none.
+int fatal_signal(const ExitStatus& status) {
+  if (status.signal != 0) return status.signal;
+  if (status.code >= 256 - 31) return 256 - status.code;
+  return status.code > 128 && status.code <= 128 + 31 ? status.code - 128 : 0;
+}
 
 Clock::time_point in(Seconds length) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(length);
@@ -243,20 +252,29 @@ bool Muster::all_ended() const {
 }
 
 std::string Muster::verdict(const NodeEnd& own) const {
-  std::string victims;
-  std::string culprits;
-  const auto weigh = [&](std::size_t rank, const NodeEnd& end) {
-    if (end.status.ok()) return;
-    std::string& list = end.symptom ? victims : culprits;
-    list += fmt::format("{}{}: {}", list.empty() ? "" : "; ", who(rank), end.status.describe());
+  std::string worst;
+  int worst_guilt = 0;
+  const auto weigh = [&](int guilt, const std::string& text) {
+    if (guilt < worst_guilt) return;
+    if (guilt > worst_guilt) worst.clear();
+    worst_guilt = guilt;
+    worst += (worst.empty() ? "" : "; ") + text;
   };
-  weigh(options_.rank, own);
+  const auto weigh_end = [&](std::size_t rank, const NodeEnd& end) {
+    if (end.status.ok()) return;
+    const int signal = fatal_signal(end.status);
+    const int guilt = end.symptom ? 1 : signal == SIGKILL ? 3 : 2;
+    const std::string killed = signal > 0 && end.status.signal == 0
+                                   ? fmt::format(" (its training was killed by signal {})", signal)
+                                   : "";
+    weigh(guilt, fmt::format("{}: {}{}", who(rank), end.status.describe(), killed));
+  };
+  weigh_end(options_.rank, own);
   for (const Peer& peer : peers_) {
-    if (peer.end) weigh(peer.rank, *peer.end);
-    if (!peer.lost) continue;
-    culprits += fmt::format("{}{} was lost", culprits.empty() ? "" : "; ", who(peer.rank));
+    if (peer.end) weigh_end(peer.rank, *peer.end);
+    if (peer.lost) weigh(3, who(peer.rank) + " was lost");
   }
-  return culprits.empty() ? victims : culprits;
+  return worst;
 }
 
 std::string interface_of(const std::string& address) {

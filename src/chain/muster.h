@@ -70,8 +70,9 @@ class Muster {
   void announce(const NodeEnd& end);
   // All others have said how they ended.
   bool all_ended() const;
-  // Who is to blame, of the machines that have ended badly, with our own end among them: first
-  // those whose training did not itself complain of a lost peer.
+  // Who is to blame, of the machines that have ended badly, with our own end among them: those that
+  // were lost or killed before those that failed, and these before those whose training complained
+  // of a lost peer.
   std::string verdict(const NodeEnd& own) const;
 
  private:

@@ -14,14 +14,15 @@
 
 #include "chain/fleet.h"
 #include "chain/interrupts.h"
+#include "chain/node_record.h"
 
 namespace assay {
 namespace {
 
 // What frameworks write when another machine is gone: whoever writes it is a victim.
 constexpr std::array<std::string_view, 7> kSymptoms{
-    "gloo::IoException", "Connection reset by peer", "Connection closed by peer",    "Read error [",
-    "Write error [",     "remote process exited",    "NCCL communicator was aborted"};
+    "'gloo::",       "gloo::IoException",     "Connection reset by peer",     "Read error [",
+    "Write error [", "remote process exited", "NCCL communicator was aborted"};
 
 bool is_symptom(std::string_view line) {
   return std::any_of(kSymptoms.begin(), kSymptoms.end(), [&](std::string_view symptom) {
@@ -50,7 +51,13 @@ class NodeRun {
     }
     StageCommand command;
     const MusterOptions& muster = task_.options.muster;
-    command.argv = node_argv(task_.argv, muster.hosts[muster.rank]);
+    command.argv = node_argv(task_.argv, muster.hosts[muster.rank],
+                             fmt::format("{}/rank{}", task_.launch_logs, muster.rank));
+    record_.host = muster.hosts[muster.rank];
+    record_.framework = framework_of(command.argv.front());
+    record_.gpu_model = gpu_model_of(task_.environment, task_.gloo);
+    record_.state = "running";
+    std::cout << node_line(record_) << '\n' << std::flush;
     command.environment = task_.environment;
     command.environment.push_back(
         fmt::format("{}={}", task_.gloo ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME", interface));
@@ -78,14 +85,21 @@ class NodeRun {
         // first.
         if (!complaint.empty()) stop_at_ = Clock::now() + std::chrono::seconds(5);
       }
-      if (Clock::now() >= stop_at_) training_->stop(StageState::failed, complaint);
+      if (Clock::now() >= stop_at_ && !stopped_) {
+        stopped_ = true;
+        training_->stop(StageState::interrupted, complaint);
+      }
       outcome = training_->tick();
     }
     training_.reset();
-    const bool stopped = !complaint.empty();
-    NodeEnd own{outcome->exit, symptom_ || stopped};
+    // What we ended is no culprit; what ended by itself, though another had ended before, may be
+    // one.
+    NodeEnd own{outcome->exit, symptom_ || stopped_};
     if (outcome->state == StageState::interrupted && own.status.ok()) own.status.signal = SIGTERM;
     muster_.announce(own);
+    // A node that was ended because another had failed has not failed itself.
+    record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
+    std::cout << node_line(record_) << '\n' << std::flush;
     // The others' ends, so that the first machine can say whose fault it was.
     const Clock::time_point until =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(task_.options.muster.lost);
@@ -119,11 +133,13 @@ class NodeRun {
   }
 
   const FleetTask& task_;
+  NodeRecord record_;
   Muster muster_;
   Interrupts interrupts_;
   std::unique_ptr<StageRun> training_;
   Clock::time_point stop_at_ = Clock::time_point::max();
   bool symptom_ = false;
+  bool stopped_ = false;  // by us, because of another machine
   bool ended_ = false;
 };
 

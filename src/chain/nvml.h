@@ -17,7 +17,12 @@ struct GpuUse {
   bool seen = false;
 };
 
-GpuUse nvml_use_of(std::span<const pid_t> processes);
+// Memory in use on each GPU, in NVML's order.
+std::vector<double> nvml_used_mb();
+
+// What a family of processes uses. Inside a container NVML counts processes by the host's numbers,
+// which are not ours: then it is what each GPU holds more than `before` the family was started.
+GpuUse nvml_use_of(std::span<const pid_t> processes, std::span<const double> before);
 
 // Names of the GPUs of this machine, in NVML's order.
 std::vector<std::string> nvml_gpu_names();

@@ -61,6 +61,31 @@ int place_of(const Section& section) {
   return has_line ? section.lines.front().line : section.line;
 }
 
+// Where the first line of a section stands that has lost its heading: in the section before, found
+// by the first fixed key. 0 where it is not to be seen. An optional section must show two keys.
+int stray_line_of(const SectionLayout& section, const ParamsText& text) {
+  std::vector<std::pair<std::size_t, std::string_view>> fixed;
+  for (std::size_t i = 0; i < section.places.size(); ++i) {
+    const std::string_view key = section.places[i].key;
+    if (!key.empty() && key != "##") fixed.emplace_back(i, key.substr(0, key.find('|')));
+  }
+  for (const Section& other : text.sections) {
+    const auto stands = [&](std::string_view key) {
+      return std::find_if(other.lines.begin(), other.lines.end(),
+                          [&](const Line& line) { return line.key == key; });
+    };
+    const auto first = stands(fixed.front().second);
+    if (first == other.lines.end()) continue;
+    if (section.optional && (fixed.size() < 2 || stands(fixed[1].second) == other.lines.end())) {
+      continue;
+    }
+    const auto before = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(fixed.front().first),
+                                                 first - other.lines.begin());
+    return std::prev(first, before)->line;
+  }
+  return 0;
+}
+
 // Matches headings to the layout's sections, in order; tells of unknown, doubled and missing ones.
 std::vector<const Section*> match_sections(const Layout& layout, const ParamsText& text, Fit& fit) {
   std::vector<const Section*> matched(layout.sections.size(), nullptr);
@@ -94,10 +119,12 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
   }
   const bool told = !fit.problems.empty();  // a misspelt heading is not a missing one as well
   for (std::size_t i = 0; i < matched.size(); ++i) {
-    if (matched[i] != nullptr || layout.sections[i].optional) continue;
+    if (matched[i] != nullptr) continue;
+    const int stray = stray_line_of(layout.sections[i], text);
+    if (layout.sections[i].optional && stray == 0) continue;
     fit.cost += kSectionCost;
     if (told) continue;
-    int line = text.last_line + 1;
+    int line = stray > 0 ? stray : text.last_line + 1;
     for (std::size_t later = i + 1; later < matched.size() && line > text.last_line; ++later) {
       if (matched[later] != nullptr) line = matched[later]->line;
     }
@@ -213,9 +240,36 @@ std::string known_headings() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The layouts that the first heading (or its absence) allows.
+// The layouts that the first heading (or its absence) allows. Lines before a known heading do not
+// make a file headless: they are surplus.
 bool may_fit(const Layout& layout, const ParamsText& text) {
-  return text.sections.front().name == layout.sections.front().name;
+  const auto starts_a_kind = [](const Section& section) {
+    return !section.name.empty() &&
+           std::any_of(layouts().begin(), layouts().end(), [&](const Layout& known) {
+             return known.sections.front().name == section.name;
+           });
+  };
+  const auto first = std::find_if(text.sections.begin(), text.sections.end(), starts_a_kind);
+  const bool preceded = text.sections.front().name.empty() && first != text.sections.end();
+  const std::string_view name = preceded ? first->name : text.sections.front().name;
+  return name == layout.sections.front().name;
+}
+
+bool is_headless(const Layout& layout) { return layout.sections.front().name.empty(); }
+
+// A wrong file may hold anything: what is shown of it stays on one line, and short.
+std::string printable(std::string_view message) {
+  constexpr std::size_t kLongest = 400;
+  std::string out;
+  for (const char c : message.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return message.size() > kLongest ? out + "…" : out;
 }
 
 }  // namespace
@@ -237,7 +291,8 @@ ParsedParams parse_params(std::string_view text) {
     if (!best || fit.cost < best->cost) best = std::move(fit);
   }
   // A headless file that fits neither headless kind: the heading is what is missing.
-  const bool headless = by_colon.sections.empty() || by_colon.sections.front().name.empty();
+  const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
+                                                      (!best || is_headless(*best->layout)));
   constexpr int kHopeless = 60;
   if (best && !(headless && best->cost > kHopeless)) return finish(std::move(*best));
   if (headless) {
@@ -259,7 +314,7 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
   std::string text;
   for (const Problem& problem : problems) {
     text += fmt::format("{}:{}:{}: {}{}\n", file, problem.line, problem.column,
-                        problem.warning ? "warning: " : "", problem.message);
+                        problem.warning ? "warning: " : "", printable(problem.message));
   }
   if (!text.empty()) text.pop_back();
   return text;

@@ -26,6 +26,8 @@ std::string_view name(StageKind kind) {
       return "server";
     case StageKind::infer:
       return "infer";
+    case StageKind::compare:
+      return "compare";
   }
   return "stage";
 }

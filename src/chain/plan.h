@@ -14,7 +14,7 @@
 
 namespace assay {
 
-enum class StageKind { prepare, train, eval, export_model, convert, server, infer };
+enum class StageKind { prepare, train, eval, export_model, convert, server, infer, compare };
 std::string_view name(StageKind kind);
 
 struct Stage {
@@ -49,11 +49,16 @@ struct Plan {
 };
 
 struct PlanOptions {
-  std::string params_path;    // as the user wrote it; some kinds hand it to their program
-  std::string gpu_id;         // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
-  std::string python;         // instead of the params file's interpreter
+  std::string params_path;  // as the user wrote it; some kinds hand it to their program
+  std::string gpu_id;       // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
+  std::string python;       // instead of the params file's interpreter
+  std::string
+      dynamic;  // dynamic inference of the trained weights; {weights} and {images} are filled in
+  std::string self;           // our program, which compares it with each static inference in fp32
   std::string prepare;        // a script to run first: bash SCRIPT FILE MODE
   bool fleet_on_cpu = false;  // many machines train on their CPUs, whatever gpu_list says
+  int ps_servers = 0;         // more than 0: Parameter Server mode, with so many servers a machine
+  int ps_trainers = 1;        // and so many trainers a machine
   std::vector<std::string> filters;  // -k: stages whose name holds one of these, and their needs
 };
 

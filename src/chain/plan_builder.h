@@ -37,9 +37,11 @@ struct InferSource {
   std::string cell;  // names the stages and their logs
   std::string model_dir;
   std::string images;
-  std::optional<std::size_t> made_by;  // the stage that makes model_dir
-  std::string visible;                 // CUDA_VISIBLE_DEVICES; the same on CPU with "-"
-  std::string quantised;               // True, False, or anything else for neither
+  std::optional<std::size_t> made_by;     // the stage that makes model_dir
+  std::string visible;                    // CUDA_VISIBLE_DEVICES; the same on CPU with "-"
+  std::string quantised;                  // True, False, or anything else for neither
+  std::string weights;                    // what the model was exported from; empty: not known
+  std::vector<std::size_t> weights_from;  // the stage that makes them, if any
 };
 
 class PlanBuilder {
@@ -56,6 +58,7 @@ class PlanBuilder {
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
   // Splits the command into argv, makes name and log unique, and takes the stage in.
   std::size_t add(Stage stage);
+  const Stage& stage(std::size_t index) const { return plan_.stages[index]; }
   std::size_t stage_count() const { return plan_.stages.size(); }
   Result<Plan> finish();
 

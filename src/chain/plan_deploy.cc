@@ -278,6 +278,38 @@ void plan_serving_pair(PlanBuilder& builder) {
   }
 }
 
+// One compiled server for the detector and the recogniser together.
+void plan_serving_cpp_pair(PlanBuilder& builder) {
+  const Params& params = builder.params();
+  builder.set_folder(builder.folder() + "/cpp", "results_cpp_serving.log");
+  std::vector<std::size_t> converted;
+  std::string models;
+  std::string clients;
+  for (const std::string half : {"det", "rec"}) {
+    const std::string server(params.value(half + "_server"));
+    converted.push_back(add_serving_conversion(
+        builder, "_" + half, argument("--dirname", params.value(half + "_dirname")),
+        argument("--serving_server", server),
+        argument("--serving_client", params.value(half + "_client")), server));
+    models += " " + last_part(server);
+    clients += " " + last_part(params.value(half + "_client"));
+  }
+  const auto pair = [&](std::string_view role) {
+    return fmt::format("{} {}", params.key(role), params.value(role));
+  };
+  for (const std::string& gpu : params.list("serving_gpu")) {
+    const bool on_gpu = gpu != "null";
+    std::string server =
+        fmt::format("{} {} --model{} {} {}", builder.python(), params.value("web_service"), models,
+                    pair("serving_op"), pair("serving_port"));
+    if (on_gpu) server += fmt::format(" {} {}", params.key("serving_gpu"), gpu);
+    add_server_and_client(
+        builder, on_gpu ? "gpu" : "cpu", on_gpu, server,
+        fmt::format("{} {}{}", builder.python(), params.value("cpp_client"), clients), converted,
+        "paddle_serving_server");
+  }
+}
+
 // ---- phones ----
 
 void add_adb(PlanBuilder& builder, const std::string& name, std::vector<std::string> argv,
@@ -318,6 +350,46 @@ void plan_lite(PlanBuilder& builder) {
   }
 }
 
+// A program for detector, recogniser and classifier, started on the phone itself; `det`, `rec` or
+// `system` among its words says which models it is given.
+void plan_lite_pair(PlanBuilder& builder) {
+  const Params& params = builder.params();
+  builder.set_folder("./output", "results.log");
+  const std::string program(params.value("inference"));
+  const auto asks = [&](std::string_view word) { return program.find(word) != std::string::npos; };
+  const bool both = !asks("det") && !asks("rec");
+  std::vector<std::string> roles;
+  if (asks("det") || both) roles.emplace_back("det_infer_model");
+  if (asks("rec") || both) roles.insert(roles.end(), {"rec_infer_model", "cls_infer_model"});
+  const bool by_det = roles.front() == "det_infer_model";
+  const std::size_t sets = params.list(roles.front()).size();
+  for (std::size_t i = 0; i < sets; ++i) {
+    std::string models;
+    for (const std::string& role : roles) {
+      const std::vector<std::string> list = params.list(role);
+      if (i < list.size()) models += " " + list[i] + "_opt.nb";
+    }
+    const bool slim = models.find("slim") != std::string::npos;
+    for (const std::string& threads : params.list("threads")) {
+      for (const std::string& batch : params.list(by_det ? "det_batch" : "rec_batch")) {
+        Stage stage;
+        stage.kind = StageKind::infer;
+        stage.name = fmt::format("lite_model_{}_threads_{}_batchsize_{}", i, threads, batch);
+        stage.command = fmt::format("{}{} {} {} {} {} {} {} {}", program, models,
+                                    params.value("runtime_device"), slim ? "INT8" : "FP32", threads,
+                                    batch, params.value("infer_images"),
+                                    params.value("lite_config"), params.value("lite_dictionary"));
+        stage.command += fmt::format(" {}", params.value("benchmark"));
+        stage.log = fmt::format("{}/{}", builder.folder(), stage.name);
+        stage.device = "phone";
+        const auto words = split_words(program);
+        if (words && !words->empty()) stage.needs_program = words->front();
+        builder.add(std::move(stage));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void plan_deploy(PlanBuilder& builder) {
@@ -336,8 +408,12 @@ void plan_deploy(PlanBuilder& builder) {
       return plan_serving_cpp(builder);
     case Kind::serving_pair:
       return plan_serving_pair(builder);
+    case Kind::serving_cpp_pair:
+      return plan_serving_cpp_pair(builder);
     case Kind::lite:
       return plan_lite(builder);
+    case Kind::lite_pair:
+      return plan_lite_pair(builder);
     default:
       return;
   }

@@ -151,15 +151,72 @@ std::vector<InferPoint> infer_points(const Params& params, const std::string& qu
   return all;
 }
 
+namespace {
+
+std::string in_cell(const InferSource& source, const std::string& what) {
+  return source.cell.empty() ? what : source.cell + "/" + what;
+}
+
+std::string filled(std::string text, std::string_view hole, const std::string& value) {
+  for (std::size_t at = 0; (at = text.find(hole, at)) != std::string::npos; at += value.size()) {
+    text.replace(at, hole.size(), value);
+  }
+  return text;
+}
+
+// The stage that infers dynamically, from the weights themselves; none where nobody asked for it.
+std::optional<std::size_t> add_dynamic(PlanBuilder& builder, const InferSource& source) {
+  const std::string& command = builder.options().dynamic;
+  if (command.empty() || source.weights.empty()) return std::nullopt;
+  Stage stage;
+  stage.kind = StageKind::infer;
+  stage.name = in_cell(source, "dynamic");
+  stage.command = builder.python() + " " +
+                  filled(filled(command, "{weights}", source.weights), "{images}",
+                         std::string(builder.params().value("infer_images")));
+  stage.log = fmt::format("{}/{}{}dynamic.log", builder.folder(), source.cell,
+                          source.cell.empty() ? "" : "_");
+  stage.environment = cuda_environment(source.visible);
+  stage.device = "cpu";
+  stage.needs = source.weights_from;
+  return builder.add(std::move(stage));
+}
+
+void add_comparison(PlanBuilder& builder, std::size_t dynamic, std::size_t infer) {
+  Stage stage;
+  stage.kind = StageKind::compare;
+  stage.name = builder.stage(infer).name + "_against_dynamic";
+  stage.argv = {builder.options().self,
+                "chain",
+                "compare",
+                "--dynamic",
+                builder.stage(dynamic).log,
+                "--static",
+                builder.stage(infer).log};
+  stage.command = join_words(stage.argv);
+  const std::string& log = builder.stage(infer).log;
+  stage.log = log.substr(0, log.rfind('.')) + "_against_dynamic.log";
+  stage.device = "cpu";
+  stage.needs = {dynamic, infer};
+  builder.add(std::move(stage));
+}
+
+bool is_full_precision(const InferPoint& point) {
+  return point.precision.empty() || point.precision == "null" || point.precision == "fp32";
+}
+
+}  // namespace
+
 void plan_inference(PlanBuilder& builder, const InferSource& source) {
   const Params& params = builder.params();
   if (is_absent(params.value("inference"))) return;
+  const std::optional<std::size_t> dynamic = add_dynamic(builder, source);
   const bool compiled = params.kind() == Kind::cpp_infer;
   for (const InferPoint& point : infer_points(params, source.quantised)) {
     Stage stage;
     const std::string what = variant(point, params.has("precision"));
     stage.kind = StageKind::infer;
-    stage.name = fmt::format("{}/{}", source.cell, what);
+    stage.name = in_cell(source, what);
     std::vector<std::string> pieces;
     if (!compiled) pieces.push_back(builder.python());
     pieces.emplace_back(params.value("inference"));
@@ -180,7 +237,8 @@ void plan_inference(PlanBuilder& builder, const InferSource& source) {
       const auto words = split_words(params.value("inference"));
       if (words && !words->empty()) stage.needs_program = words->front();
     }
-    builder.add(std::move(stage));
+    const std::size_t added = builder.add(std::move(stage));
+    if (dynamic && is_full_precision(point)) add_comparison(builder, *dynamic, added);
   }
 }
 

@@ -32,6 +32,11 @@ Commands commands_of(const Params& params, const std::string& trainer) {
   if (params.kind() == Kind::train_infer_long) {
     for (const auto& [train, export_model] : kOthers) {
       if (params.key(train) != trainer) continue;
+      // What stands there is added to the normal training.
+      if (trainer == "to_static_train") {
+        return {fmt::format("{} {}", params.value("norm_train"), params.value(train)),
+                std::string(params.value("norm_export")), false};
+      }
       return {std::string(params.value(train)), std::string(params.value(export_model)),
               train == "pact_train"};
     }
@@ -49,11 +54,16 @@ struct TrainCell {
   std::string batch;
   Commands commands;
   std::vector<std::string> extra_environment;
+  std::string extra;  // one more argument of training, of the long layout
   std::string name;
   std::string save_path;
 };
 
-void name_cell(const PlanBuilder& builder, TrainCell& cell, const std::string& suffix) {
+void name_cell(const PlanBuilder& builder, TrainCell& cell, std::string suffix) {
+  const PlanOptions& options = builder.options();
+  if (options.ps_servers > 0) {
+    suffix += fmt::format("_ps_{}x{}", options.ps_servers, options.ps_trainers);
+  }
   const std::size_t nodes = std::max<std::size_t>(1, cell.gpus.hosts.size());
   const bool is_long = builder.params().kind() == Kind::train_infer_long;
   cell.name =
@@ -64,7 +74,27 @@ void name_cell(const PlanBuilder& builder, TrainCell& cell, const std::string& s
   cell.name += fmt::format("_nodes_{}", nodes);
 }
 
-std::string launcher(const TrainCell& cell, bool on_cpu) {
+// Parameter Server mode: every server and trainer by address, so that the launchers of all machines
+// agree without a master. Ports 6170 and up are the servers', 6270 and up the trainers'.
+std::string parameter_servers(const TrainCell& cell, const PlanOptions& options) {
+  constexpr int kServerPort = 6170;
+  constexpr int kTrainerPort = 6270;
+  const std::vector<std::string> hosts =
+      cell.gpus.hosts.empty() ? std::vector<std::string>{"127.0.0.1"} : cell.gpus.hosts;
+  const auto endpoints = [&](int port, int number) {
+    std::vector<std::string> list;
+    for (const std::string& host : hosts) {
+      for (int i = 0; i < number; ++i) list.push_back(fmt::format("{}:{}", host, port + i));
+    }
+    return list;
+  };
+  return fmt::format("-m paddle.distributed.launch --servers={} --trainers={} ",
+                     fmt::join(endpoints(kServerPort, options.ps_servers), ","),
+                     fmt::join(endpoints(kTrainerPort, options.ps_trainers), ","));
+}
+
+std::string launcher(const TrainCell& cell, bool on_cpu, const PlanOptions& options) {
+  if (options.ps_servers > 0) return parameter_servers(cell, options);
   const bool several = cell.gpus.ids.size() > 1;
   if (!several && !cell.gpus.many_machines()) return {};
   std::string line = "-m paddle.distributed.launch";
@@ -75,7 +105,7 @@ std::string launcher(const TrainCell& cell, bool on_cpu) {
 
 std::string train_command(const PlanBuilder& builder, const TrainCell& cell, bool on_cpu) {
   const Params& params = builder.params();
-  const std::string script = launcher(cell, on_cpu) + cell.commands.train;
+  const std::string script = launcher(cell, on_cpu, builder.options()) + cell.commands.train;
   const std::string save = argument(params.key("save_dir"), cell.save_path);
   const std::string epochs = argument(params.key("epochs"), cell.epochs);
   const std::string pretrained = argument(params.key("pretrained"), params.value("pretrained"));
@@ -83,8 +113,7 @@ std::string train_command(const PlanBuilder& builder, const TrainCell& cell, boo
   if (params.kind() == Kind::train_infer) {
     return command_line({builder.python(), script, save, epochs, pretrained, batch});
   }
-  const bool amp =
-      cell.autocast == "amp" || (builder.mode() == "benchmark_train" && cell.autocast == "fp16");
+  const bool amp = cell.autocast == "amp";
   std::vector<std::string> pieces{builder.python(), script,
                                   argument(params.key("train_use_gpu"), cell.use_gpu), save};
   if (cell.gpus.many_machines()) {
@@ -92,8 +121,7 @@ std::string train_command(const PlanBuilder& builder, const TrainCell& cell, boo
   } else {
     pieces.insert(pieces.end(), {epochs, pretrained});
   }
-  pieces.insert(pieces.end(), {argument(params.key("autocast"), cell.autocast), batch,
-                               argument(params.key("train_extra"), params.value("train_extra")),
+  pieces.insert(pieces.end(), {argument(params.key("autocast"), cell.autocast), batch, cell.extra,
                                amp ? std::string(kAmpArguments) : std::string(" ")});
   return command_line(pieces);
 }
@@ -108,7 +136,7 @@ std::size_t add_training(PlanBuilder& builder, const TrainCell& cell) {
   stage.log = fmt::format("{}/{}_train.log", builder.folder(), cell.name);
   stage.shows_log = false;
   // paddle.distributed.launch takes an empty CUDA_VISIBLE_DEVICES for a GPU without a name.
-  const bool launched = cell.gpus.many_machines();
+  const bool launched = cell.gpus.many_machines() || builder.options().ps_servers > 0;
   stage.environment = cuda_environment(!on_cpu    ? fmt::format("{}", fmt::join(cell.gpus.ids, ","))
                                        : launched ? ""
                                                   : "-");
@@ -168,8 +196,11 @@ void plan_cell(PlanBuilder& builder, const TrainCell& cell) {
   stage.log = fmt::format("{}/{}_export.log", builder.folder(), cell.name);
   InferSource source;
   source.model_dir = cell.save_path;
+  // Nothing is not null here: the bash then hands on the folder with a slash.
   const std::string_view inside = params.value("inference_dir");
-  if (!is_absent(inside)) source.model_dir += "/" + std::string(inside);
+  if (params.has("inference_dir") && inside != "null") {
+    source.model_dir += "/" + std::string(inside);
+  }
   stage.output = source.model_dir;
   source.made_by = builder.add(std::move(stage));
   source.cell = cell.name;
@@ -177,6 +208,8 @@ void plan_cell(PlanBuilder& builder, const TrainCell& cell) {
   if (params.kind() == Kind::train_infer_long) source.images = params.value("train_images");
   source.visible = on_cpu ? "-" : cell.gpus.ids.front();
   source.quantised = cell.commands.quantised ? "True" : "False";
+  source.weights = weights;
+  source.weights_from = {train};
   plan_inference(builder, source);
 }
 
@@ -185,19 +218,29 @@ std::vector<std::string> flags_environment(const Params& params) {
   return split_list(params.value("flags"), ';');
 }
 
-// fp_items × batch_size instead of the file's autocast and batch size; training only.
+// fp_items × batch_size instead of the file's autocast, batch size and extra argument; training
+// only. On one device each is trained twice, as TIPC's benchmark_train.sh does: once with the
+// profiler's options, once for the speed.
 void plan_benchmark(PlanBuilder& builder, const TrainCell& base) {
   const Params& params = builder.params();
   if (!params.has("bench_batch")) {
     return builder.warn("benchmark_train needs the section train_benchmark_params");
   }
-  for (const std::string& precision : params.list("fp_items")) {
-    for (const std::string& batch : params.list("bench_batch")) {
+  const std::string profiler = argument(params.key("profiler"), params.value("profiler"));
+  const bool profiled = base.gpus.ids.size() <= 1 && !base.gpus.many_machines() && profiler != " ";
+  for (const std::string& batch : params.list("bench_batch")) {
+    for (const std::string& precision : params.list("fp_items")) {
       TrainCell cell = base;
-      cell.autocast = precision;
+      cell.autocast = precision == "fp16" ? "amp" : precision;
       cell.batch = batch;
       cell.epochs = params.value("bench_epoch");
       cell.extra_environment = flags_environment(params);
+      if (profiled) {
+        cell.extra = profiler;
+        name_cell(builder, cell, fmt::format("_bs_{}_profiling", batch));
+        plan_cell(builder, cell);
+      }
+      cell.extra = " ";
       name_cell(builder, cell, fmt::format("_bs_{}", batch));
       plan_cell(builder, cell);
     }
@@ -232,6 +275,7 @@ void plan_training(PlanBuilder& builder) {
     cell.use_gpu = entry_number < use_gpu.size() ? use_gpu[entry_number] : "";
     cell.epochs = epochs;
     cell.batch = batch;
+    cell.extra = argument(params.key("train_extra"), params.value("train_extra"));
     ++entry_number;
     for (const std::string& autocast : autocasts) {
       for (const std::string& trainer : params.list("trainer")) {
@@ -280,6 +324,7 @@ void plan_whole_infer(PlanBuilder& builder) {
       stage.device = source.visible.empty() ? "cpu" : "gpu " + source.visible;
       stage.output = source.model_dir;
       source.made_by = builder.add(std::move(stage));
+      if (params.kind() != Kind::kl_quant) source.weights = models[i];
     }
     plan_inference(builder, source);
   }

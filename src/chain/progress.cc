@@ -25,7 +25,7 @@ void Progress::started(const Stage& stage) { tick(stage.name); }
 void Progress::finished(const Stage& stage, const Outcome& outcome) {
   ++done_;
   const std::string memory =
-      outcome.peak.rss_mb > 0 ? fmt::format(", {:.0f} MB", outcome.peak.rss_mb) : "";
+      outcome.peak.rss_mb >= 1 ? fmt::format(", {:.0f} MB", outcome.peak.rss_mb) : "";
   note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}", done_, total_, name(outcome.state),
                    stage.name, outcome.seconds, memory,
                    outcome.detail.empty() ? "" : ": " + outcome.detail));

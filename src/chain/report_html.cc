@@ -45,8 +45,8 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
   ASSAY_TRY(const std::vector<StoredReading> readings, store.readings(stage.id));
   std::map<std::string, std::vector<double>> series;
   for (const StoredReading& reading : readings) series[reading.name].push_back(reading.value);
-  for (const char* name :
-       {"loss", "ips", "batch_cost", "reader_cost", "gpu_memory_mb", "accuracy"}) {
+  for (const char* name : {"loss", "ips", "batch_cost", "reader_cost", "rss_mb", "gpu_memory_mb",
+                           "gpu_used_mb", "accuracy"}) {
     if (series.contains(name)) html += plot(name, series[name]);
   }
   ASSAY_TRY(const AutoLog fields, store.autolog(stage.id));
@@ -56,9 +56,11 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
   }
   ASSAY_TRY(const std::vector<NodeRecord> nodes, store.nodes(stage.id));
   for (const NodeRecord& node : nodes) {
-    html += fmt::format("<p>node {}: {}, batch {}, {}, {:.4g} ips</p>\n", escape_markup(node.host),
-                        escape_markup(node.gpu_model), escape_markup(node.batch_size),
-                        escape_markup(node.state), node.ips);
+    html +=
+        fmt::format("<p>node {}: {}, {}, batch {}, {}, {:.4g} ips</p>\n", escape_markup(node.host),
+                    escape_markup(node.gpu_model),
+                    escape_markup(node.framework.empty() ? "framework unknown" : node.framework),
+                    escape_markup(node.batch_size), escape_markup(node.state), node.ips);
   }
   if (!fields.empty()) html = "<table>" + html + "</table>";
   return html.empty() ? html : "<h3>" + escape_markup(stage.name) + "</h3>\n" + html;
@@ -66,7 +68,7 @@ Result<std::string> stage_details(ChainStore& store, const StoredStage& stage) {
 
 }  // namespace
 
-Result<std::string> chain_report(ChainStore& store) {
+Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
   ASSAY_TRY(const std::vector<StoredRun> runs, store.runs());
   if (runs.empty()) return usage_error("no run in this store");
   const StoredRun& run = runs.back();
@@ -77,17 +79,23 @@ Result<std::string> chain_report(ChainStore& store) {
       "td,th{{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}}.passed{{color:#080}}"
       "figure{{display:inline-block;margin:.5em}}</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, "
       "exit code {4}</p>\n"
-      "<table><tr><th>stage<th>state<th>seconds<th>MB<th>GPU MB<th>detail</tr>\n",
+      "<table><tr><th>stage<th>state<th>seconds<th>of the budget<th>MB<th>GPU MB<th>detail</tr>\n",
       escape_markup(run.model), escape_markup(run.mode), escape_markup(run.file),
       escape_markup(run.started), run.exit_code);
+  const double budget = std::max(budget_seconds, 1e-9);
+  double seconds = 0;
   std::vector<double> memory;
   for (const StoredStage& stage : stages) {
     memory.push_back(stage.peak_rss_mb);
-    html += fmt::format("<tr><td>{}<td class=\"{}\">{}<td>{:.1f}<td>{:.0f}<td>{:.0f}<td>{}</tr>\n",
-                        escape_markup(stage.name), escape_markup(stage.state),
-                        escape_markup(stage.state), stage.seconds, stage.peak_rss_mb,
-                        stage.gpu_memory_mb, escape_markup(stage.detail));
+    seconds += stage.seconds;
+    html += fmt::format(
+        "<tr><td>{}<td class=\"{}\">{}<td>{:.1f}<td>{:.1f}%<td>{:.0f}<td>{:.0f}<td>{}</tr>\n",
+        escape_markup(stage.name), escape_markup(stage.state), escape_markup(stage.state),
+        stage.seconds, 100 * stage.seconds / budget, stage.peak_rss_mb, stage.gpu_memory_mb,
+        escape_markup(stage.detail));
   }
+  html += fmt::format("<tr><td>all<td><td>{:.1f}<td>{:.1f}%{}<td><td><td></tr>\n", seconds,
+                      100 * seconds / budget, seconds > budget ? " over budget" : "");
   html += "</table>\n" + plot("peak memory (MB), stage by stage", memory);
   for (const StoredStage& stage : stages) {
     ASSAY_TRY(const std::string details, stage_details(store, stage));

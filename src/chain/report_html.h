@@ -10,7 +10,7 @@
 
 namespace assay {
 
-// The page of the store's latest run.
-Result<std::string> chain_report(ChainStore& store);
+// The page of the store's latest run; each stage's share of a model's time budget is told.
+Result<std::string> chain_report(ChainStore& store, double budget_seconds);
 
 }  // namespace assay

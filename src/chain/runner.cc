@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "chain/chain_store.h"
 #include "chain/fleet.h"
 #include "chain/interrupts.h"
+#include "chain/node_record.h"
 #include "chain/nvml.h"
 #include "chain/progress.h"
 #include "chain/train_log.h"
@@ -41,17 +41,32 @@ struct Job {
   std::vector<StoredReading> readings;
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, double> latest;
+  std::size_t looks = 0;
   AutoLog autolog;
   std::string fleet_word;  // the last thing that the fleet driver said about itself
+  NodeRecords nodes;       // of a training
 
-  void read(std::string_view line) {
+  void read(std::string_view whole) {
+    const std::string_view line = nodes.take(whole);
     for (const Reading& reading : read_train_line(line)) {
       latest[reading.name] = reading.value;
-      const std::int64_t number = counts[reading.name]++;
-      if (readings.size() < kMaxReadings) readings.push_back({number, reading.name, reading.value});
+      keep(reading.name, reading.value);
     }
     if (stage->kind == StageKind::infer) read_autolog_line(line, autolog);
     if (line.starts_with(kFleetWord)) fleet_word = line.substr(kFleetWord.size());
+  }
+
+  // Memory as it goes on, for the plots; a stage that is over at once has only its peak.
+  void look() {
+    if (run->looks() < 2 || run->looks() == looks) return;
+    looks = run->looks();
+    keep("rss_mb", run->last_usage().rss_mb);
+    if (run->last_usage().gpu_seen) keep("gpu_used_mb", run->last_usage().gpu_memory_mb);
+  }
+
+  void keep(const std::string& reading, double value) {
+    const std::int64_t number = counts[reading]++;
+    if (readings.size() < kMaxReadings) readings.push_back({number, reading, value});
   }
 
   std::string progress() const {
@@ -140,7 +155,9 @@ class Runner {
         if (jobs_[need].done && !jobs_[need].outcome.passed()) unmade = &jobs_[need];
         ready = ready && jobs_[need].done;
       }
-      if (unmade != nullptr) {
+      if (unmade != nullptr && unmade->outcome.state == StageState::unavailable) {
+        ASSAY_CHECK(end_unstarted(job, StageState::unavailable, unmade->outcome.detail));
+      } else if (unmade != nullptr) {
         ASSAY_CHECK(
             end_unstarted(job, StageState::blocked,
                           fmt::format("{} {}", unmade->stage->name, name(unmade->outcome.state))));
@@ -181,6 +198,7 @@ class Runner {
     if (!missing.empty()) return end_unstarted(job, StageState::unavailable, missing);
     ASSAY_TRY(job.stored, store_.begin_stage(run_id_, stage));
     job.before = mark_files("", stage.output);
+    if (stage.kind == StageKind::train) job.nodes = NodeRecords(stage, plan_.model);
     StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
     if (!stage.hosts.empty()) command = fleet_command(stage, options_.self, options_.fleet);
     auto run = StageRun::start(command, options_.limits,
@@ -240,6 +258,7 @@ class Runner {
     for (Job& job : jobs_) {
       if (!job.run) continue;
       const auto outcome = job.run->tick();
+      job.look();
       if (outcome) {
         const bool was_done = job.done;
         job.run.reset();
@@ -324,25 +343,7 @@ class Runner {
   }
 
   Status add_nodes(const Job& job) {
-    NodeRecord node;
-    const std::vector<std::string> gpus = nvml_gpu_names();
-    node.gpu_model = job.stage->on_cpu || gpus.empty() ? "CPU" : gpus.front();
-    node.model = plan_.model;
-    node.state = name(job.outcome.state);
-    for (const std::string& word : job.stage->argv) {
-      if (word.find("batch") != std::string::npos && word.find('=') != std::string::npos) {
-        node.batch_size = word.substr(word.find('=') + 1);
-      }
-    }
-    std::size_t number = 0;
-    for (const StoredReading& reading : job.readings) {
-      if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
-      node.ips += (reading.value - node.ips) / static_cast<double>(++number);
-    }
-    std::vector<std::string> hosts = job.stage->hosts;
-    if (hosts.empty()) hosts.emplace_back("localhost");
-    for (const std::string& host : hosts) {
-      node.host = host;
+    for (const NodeRecord& node : job.nodes.finish(name(job.outcome.state))) {
       ASSAY_CHECK(store_.add_node(job.stored, node));
     }
     return {};

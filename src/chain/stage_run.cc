@@ -9,9 +9,12 @@
 #include <cerrno>
 #include <csignal>
 
+#include "chain/nvml.h"
+
 namespace assay {
 namespace {
 
+constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
 constexpr Seconds kSampleEvery{0.5};
 constexpr std::size_t kMaxLine = 64 * 1024;  // a longer one is handed on in pieces
 constexpr int kReadsPerTick = 64;            // so that a flood does not starve the limits
@@ -65,11 +68,14 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   options.fds = {{pipe.second.get(), 1}, {pipe.second.get(), 2}};
   options.die_with_parent = command.die_with_parent;
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
+  run.gpus_before_ = nvml_used_mb();
   ASSAY_TRY(run.process_, Process::spawn(options));
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
-  run.started_ = run.last_byte_ = run.next_sample_ = Clock::now();
+  run.started_ = run.last_byte_ = Clock::now();
+  run.sample_every_ = kFirstSample;
+  run.next_sample_ = after(run.started_, kFirstSample);
   return run;
 }
 
@@ -143,8 +149,11 @@ void StageRun::watch_limits(Clock::time_point now) {
 
 void StageRun::sample(Clock::time_point now) {
   if (now < next_sample_) return;
-  peak_.keep_peak(sample_usage(process_.pid()));
-  next_sample_ = after(now, kSampleEvery);
+  last_ = sample_usage(process_.pid(), gpus_before_);
+  ++looks_;
+  peak_.keep_peak(last_);
+  sample_every_ = std::min(kSampleEvery, sample_every_ * 2);
+  next_sample_ = after(now, sample_every_);
 }
 
 std::optional<Outcome> StageRun::tick() {

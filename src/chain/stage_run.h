@@ -80,7 +80,9 @@ class StageRun {
   void stop(StageState state, std::string detail);
 
   double seconds() const { return Seconds(Clock::now() - started_).count(); }
-  const Usage& peak() const { return peak_; }
+  // What it used when it was last looked at, and how often that was.
+  const Usage& last_usage() const { return last_; }
+  std::size_t looks() const { return looks_; }
 
  private:
   StageRun() = default;
@@ -99,10 +101,14 @@ class StageRun {
   Clock::time_point started_;
   Clock::time_point last_byte_;
   Clock::time_point next_sample_;
+  Seconds sample_every_{0};
   std::optional<Clock::time_point> exited_;
   std::optional<Clock::time_point> kill_at_;
   std::optional<StageState> stopped_;
   std::string detail_;
+  std::vector<double> gpus_before_;
+  Usage last_;
+  std::size_t looks_ = 0;
   Usage peak_;
 };
 

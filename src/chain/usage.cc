@@ -45,11 +45,11 @@ void Usage::keep_peak(const Usage& other) {
   gpu_seen = gpu_seen || other.gpu_seen;
 }
 
-Usage sample_usage(pid_t leader) {
+Usage sample_usage(pid_t leader, const std::vector<double>& gpus_before) {
   Usage usage;
   const std::vector<pid_t> family = family_of(leader);
   for (const pid_t pid : family) usage.rss_mb += rss_mb(pid);
-  const GpuUse gpu = nvml_use_of(family);
+  const GpuUse gpu = nvml_use_of(family, gpus_before);
   usage.gpu_memory_mb = gpu.memory_mb;
   usage.gpu_percent = gpu.percent;
   usage.gpu_seen = gpu.seen;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace assay {
 
@@ -16,7 +17,7 @@ struct Usage {
   void keep_peak(const Usage& other);
 };
 
-// A process that has ended uses nothing.
-Usage sample_usage(pid_t leader);
+// A process that has ended uses nothing. `gpus_before`: nvml_used_mb() when it was started.
+Usage sample_usage(pid_t leader, const std::vector<double>& gpus_before);
 
 }  // namespace assay

@@ -21,9 +21,9 @@ constexpr std::array<std::string_view, 5> kTrainDevices{"True", "False", "cpu", 
 constexpr std::array<std::string_view, 6> kAutocasts{"null", "fp32", "fp16",
                                                      "amp",  "True", "False"};
 constexpr std::array<std::string_view, 5> kPrecisions{"fp32", "fp16", "bf16", "int8", "null"};
-constexpr std::array<std::string_view, 8> kTrainers{
-    "norm_train", "amp_train",     "fleet_train",     "pact_train",
-    "fpgm_train", "distill_train", "to_static_train", "PTQ"};
+constexpr std::array<std::string_view, 10> kTrainers{
+    "norm_train",    "amp_train",       "fleet_train", "pact_train",   "fpgm_train",
+    "distill_train", "to_static_train", "PTQ",         "quant_export", "fpgm_export"};
 
 bool is_positive_number(std::string_view text) {
   return !text.empty() && text.size() <= 9 && text.find_first_not_of('0') != text.npos &&
@@ -47,6 +47,9 @@ class ValueCheck {
         break;
       case Rule::command:
         command(line_.value, 0);
+        break;
+      case Rule::maybe:
+        if (!line_.value.empty()) command(line_.value, 0);
         break;
       case Rule::program:
         if (present("a command")) command(line_.value, 0);
@@ -88,9 +91,12 @@ class ValueCheck {
         present("at least one value");
         break;
       case Rule::commands:
-        if (present("a command or null")) {
-          each([&](const std::string& item, std::size_t at) { command(item, at); });
-        }
+        each([&](const std::string& item, std::size_t at) {
+          if (!item.empty()) command(item, at);
+        });
+        break;
+      case Rule::settings:
+        settings();
         break;
       case Rule::port:
         port();
@@ -106,8 +112,8 @@ class ValueCheck {
   }
 
   bool present(std::string_view what) {
-    const bool good =
-        !line_.value.empty() && (place_.rule != Rule::program || line_.value != "null");
+    const bool named = place_.rule == Rule::program || place_.rule == Rule::text;
+    const bool good = !line_.value.empty() && (!named || line_.value != "null");
     if (!good) add(0, fmt::format("expected {}, found `{}`", what, line_.value));
     return good;
   }
@@ -181,6 +187,9 @@ class ValueCheck {
                             nearest_word(mode, known_modes())));
       } else if (equals + 1 == item.size()) {
         add(at, fmt::format("no value stands after `{}=`", mode));
+      } else if (!is_positive_number(item.substr(equals + 1))) {
+        add(at + equals + 1, fmt::format("expected a whole number of at least 1, found `{}`",
+                                         item.substr(equals + 1)));
       } else if (!seen.insert(mode).second) {
         add(at, fmt::format("the mode `{}` is doubled", mode));
       }
@@ -198,6 +207,20 @@ class ValueCheck {
   void count() {
     if (is_absent(line_.value) || is_whole_number(line_.value)) return;
     add(0, fmt::format("expected a whole number or null, found `{}`", line_.value));
+  }
+
+  void settings() {
+    if (is_absent(line_.value)) return;
+    std::size_t at = 0;
+    for (const std::string& item : split_list(line_.value, ';')) {
+      const std::size_t equals = item.find('=');
+      const bool named =
+          equals != std::string::npos && equals > 0 &&
+          std::all_of(item.begin(), item.begin() + static_cast<std::ptrdiff_t>(equals),
+                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+      if (!named) add(at, fmt::format("expected NAME=value, found `{}`", item));
+      at += item.size() + 1;
+    }
   }
 
   void port() {

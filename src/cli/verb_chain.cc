@@ -89,6 +89,8 @@ void add_task_options(CLI::App& app, NodeArguments& arguments) {
   app.add_option("--env", arguments.task.environment, "NAME=VALUE for the training")
       ->allow_extra_args(false);
   app.add_option("--directory", arguments.task.directory, "where to train");
+  app.add_option("--launch-logs", arguments.task.launch_logs,
+                 "where the launcher keeps its workers' logs (default log)");
   app.add_flag("--gloo", arguments.task.gloo, "the training talks by gloo, not by NCCL");
   app.add_option("ARGV", arguments.task.argv, "the training's command")->required();
 }
@@ -177,9 +179,18 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("--store", arguments.run.store_path,
                   "results (default: chain.db beside the logs)");
   app->add_option("--python", arguments.plan.python, "instead of the params file's interpreter");
+  app->add_option("--dynamic", arguments.plan.dynamic,
+                  "dynamic inference to compare each fp32 inference with: the interpreter's words, "
+                  "{weights} and {images} filled in");
   app->add_option("--prepare", arguments.plan.prepare,
                   "run this script first, as a stage of its own");
   app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu, "many machines train on CPU (gloo)");
+  app->add_option("--ps-servers", arguments.plan.ps_servers,
+                  "Parameter Server mode: so many servers on each machine")
+      ->check(CLI::Range(1, 99));
+  app->add_option("--ps-trainers", arguments.plan.ps_trainers,
+                  "and so many trainers on each machine (default 1)")
+      ->check(CLI::Range(1, 99));
   app->add_flag(
       "--per-node", arguments.run.fleet.per_node,
       "started on every machine (srun): train this machine's share; rank 0 does the rest");
@@ -223,6 +234,8 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   }
   arguments.plan.params_path = arguments.file;
   arguments.run.params_path = arguments.file;
+  ASSAY_TRY(arguments.run.self, own_executable());
+  arguments.plan.self = arguments.run.self;
   std::string warnings;
   ASSAY_TRY(const Params params, load_params(arguments.file, &warnings));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
@@ -239,7 +252,6 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   arguments.run.budget = Seconds(arguments.budget);
   arguments.run.progress = stderr;
   arguments.run.live = ::isatty(STDERR_FILENO) == 1;
-  ASSAY_TRY(arguments.run.self, own_executable());
   arguments.run.fleet.muster.join = Seconds(arguments.join);
   arguments.run.fleet.muster.lost = Seconds(arguments.lost);
   if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
@@ -254,6 +266,8 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
 struct CompareArguments {
   std::string stored;
   std::string logs;
+  std::string dynamic_path;
+  std::string static_path;
   std::string base;
   std::string current;
   OutputTolerance tolerance;
@@ -269,6 +283,11 @@ CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
       ->needs(stored);
   app->add_option("--atol", arguments.tolerance.atol, "absolute tolerance (default 0.001)");
   app->add_option("--rtol", arguments.tolerance.rtol, "relative tolerance (default 0.001)");
+  CLI::Option* dynamic_option =
+      app->add_option("--dynamic", arguments.dynamic_path, "log (or .npy) of dynamic inference");
+  app->add_option("--static", arguments.static_path,
+                  "log (or .npy) of the exported model's inference on the same input")
+      ->needs(dynamic_option);
   CLI::Option* base = app->add_option("--base", arguments.base, "store of the run to compare with");
   app->add_option("--current", arguments.current, "store of the run to judge")->needs(base);
   app->add_option("--loss-rtol", arguments.thresholds.loss_rtol,
@@ -285,6 +304,12 @@ Result<int> compare(const CompareArguments& arguments) {
   if (!arguments.logs.empty()) {
     ASSAY_TRY(findings, compare_files(arguments.stored, arguments.logs, arguments.tolerance));
   }
+  if (!arguments.static_path.empty()) {
+    ASSAY_TRY(
+        const std::vector<Finding> more,
+        compare_dynamic_static(arguments.dynamic_path, arguments.static_path, arguments.tolerance));
+    findings.insert(findings.end(), more.begin(), more.end());
+  }
   if (!arguments.current.empty()) {
     ASSAY_TRY(ChainStore base, ChainStore::open(arguments.base, OpenMode::existing));
     ASSAY_TRY(ChainStore current, ChainStore::open(arguments.current, OpenMode::existing));
@@ -293,7 +318,8 @@ Result<int> compare(const CompareArguments& arguments) {
   }
   if (findings.empty())
     return usage_error(
-        "nothing to compare: give --gt_file and --log_file, or --base and --current");
+        "nothing to compare: give --gt_file and --log_file, --dynamic and --static, or --base and "
+        "--current");
   bool good = true;
   for (const Finding& one : findings) {
     const bool fine = one.grade == Finding::Grade::good;
@@ -310,18 +336,20 @@ Result<int> compare(const CompareArguments& arguments) {
 struct ReportArguments {
   std::string store;
   std::string out = "chain.html";
+  double budget = 900;
 };
 
 CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
   CLI::App* app = chain.add_subcommand("report", "the latest run of a store as an HTML page");
   app->add_option("STORE", arguments.store, "chain.db")->required();
   app->add_option("-o,--out", arguments.out, "the page (default chain.html)");
+  app->add_option("--budget", arguments.budget, "seconds for the whole model (default 900)");
   return app;
 }
 
 Result<int> report(const ReportArguments& arguments) {
   ASSAY_TRY(ChainStore store, ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(const std::string page, chain_report(store));
+  ASSAY_TRY(const std::string page, chain_report(store, arguments.budget));
   ASSAY_CHECK(write_file(arguments.out, page));
   fmt::print("{}\n", arguments.out);
   return kAllGood;

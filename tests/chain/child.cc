@@ -45,6 +45,15 @@ void flood(long megabytes) {
   std::printf("\nthe last line\n");
 }
 
+// The state of the stand-in GPU from here on, with SELF as our own process number.
+void write_gpu_state(std::string state) {
+  const char* path = std::getenv("FAKE_NVML");
+  if (path == nullptr) return;
+  const std::size_t at = state.find("SELF");
+  if (at != std::string::npos) state.replace(at, 4, std::to_string(::getpid()));
+  std::ofstream(path) << state << '\n';
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +74,7 @@ int main(int argc, char** argv) {
       const char* found = std::getenv(value.c_str());
       std::printf("%s=%s\n", value.c_str(), found != nullptr ? found : "(unset)");
     }
+    if (starts(word, "gpu=")) write_gpu_state(value);
     if (word == "crash") ::raise(SIGSEGV);
     if (starts(word, "sleep=")) ::usleep(static_cast<useconds_t>(std::atof(value.c_str()) * 1e6));
     if (word == "hang" || word == "stubborn" || word == "orphan") {

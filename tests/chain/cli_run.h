@@ -19,16 +19,15 @@ struct CliResult {
   double seconds = 0;
 };
 
-// `chain_cli chain WORDS…` in a folder.
-inline CliResult run_cli(const std::filesystem::path& folder, std::vector<std::string> words,
-                         std::vector<std::string> environment = {}) {
+// A command in a folder.
+inline CliResult run_command(const std::filesystem::path& folder, std::vector<std::string> argv,
+                             std::vector<std::string> environment = {}) {
   CliResult result;
   const std::filesystem::path log = folder / "cli.out";
   put(log, "");
   const auto file = open_for_append(log);
   SpawnOptions options;
-  options.argv = {CHAIN_CLI, "chain"};
-  options.argv.insert(options.argv.end(), words.begin(), words.end());
+  options.argv = std::move(argv);
   options.environment = std::move(environment);
   options.directory = folder.string();
   options.fds = {{file->get(), 1}, {file->get(), 2}};
@@ -42,6 +41,14 @@ inline CliResult run_cli(const std::filesystem::path& folder, std::vector<std::s
   result.code = status ? status->code : -1;
   result.out = slurp(log);
   return result;
+}
+
+// `chain_cli chain WORDS…` in a folder.
+inline CliResult run_cli(const std::filesystem::path& folder, const std::vector<std::string>& words,
+                         std::vector<std::string> environment = {}) {
+  std::vector<std::string> argv{CHAIN_CLI, "chain"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return run_command(folder, std::move(argv), std::move(environment));
 }
 
 // A params file whose four commands are given; `{}`-free text, the interpreter is the test child.

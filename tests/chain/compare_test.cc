@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "chain/autolog.h"
+#include "chain/npy.h"
 #include "chain/train_log.h"
 #include "chain/words.h"
 #include "cli_run.h"
@@ -137,6 +138,76 @@ TEST(CompareVerb, PairsStoredResultsAndLogsByPrecision) {
   EXPECT_THAT(bad.out, HasSubstr("BAD"));
 }
 
+// ---- dynamic against static inference ----
+
+// numpy.save(numpy.array([0.25, -3], '<f4')) as the format's description lays it out.
+std::string npy_of(const std::vector<float>& values, const std::string& type = "<f4") {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" +
+                       std::to_string(values.size()) + ",), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(header.size());
+  bytes += '\0';
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  return bytes;
+}
+
+TEST(Npy, NumbersAreReadAndPicklesAreNot) {
+  EXPECT_THAT(*read_npy(npy_of({0.25F, -3.F})), ElementsAre(0.25, -3));
+  EXPECT_FALSE(read_npy(npy_of({0.25F}, "|O")));
+  EXPECT_FALSE(read_npy("nothing"));
+  EXPECT_FALSE(read_npy(npy_of({1.F}).substr(0, 20)));
+}
+
+CliResult dynamic_static(const std::string& one, const std::string& other,
+                         const std::string& end = ".log") {
+  const Scratch scratch;
+  put(scratch.path() / ("d" + end), one);
+  put(scratch.path() / ("s" + end), other);
+  return run_cli(scratch.path(), {"compare", "--dynamic", "d" + end, "--static", "s" + end});
+}
+
+TEST(DynamicStatic, LogsArePairedByImageOrByWords) {
+  const std::string exported =
+      "loading 3 layers\nimage_name: ./a.jpg, class_id: 8, prob: 0.91234\n";
+  const CliResult by_image = dynamic_static("./a.jpg: class 8 with 0.91235\n", exported);
+  EXPECT_EQ(by_image.code, 0) << by_image.out;
+  const CliResult by_words = dynamic_static("W1 x\nclass_id: 8, prob: 0.91235\n", exported);
+  EXPECT_EQ(by_words.code, 0) << by_words.out;
+  EXPECT_THAT(by_words.out, HasSubstr("good"));
+  EXPECT_EQ(dynamic_static("class_id: 8, prob: 0.92\n", exported).code, 1);
+  EXPECT_EQ(dynamic_static("class_id: 7, prob: 0.91234\n", exported).code, 1);
+  EXPECT_EQ(dynamic_static("done\n", exported).code, 2);
+}
+
+TEST(DynamicStatic, ACertainClassIsVacuous) {
+  const CliResult result = dynamic_static("class_id: 8, prob: 1.0\n", "class_id: 8, prob: 1\n");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("VACUOUS"));
+}
+
+TEST(DynamicStatic, ArraysAreComparedWhole) {
+  EXPECT_EQ(dynamic_static(npy_of({0.25F, 0.75F}), npy_of({0.25F, 0.7501F}), ".npy").code, 0);
+  EXPECT_EQ(dynamic_static(npy_of({0.25F, 0.75F}), npy_of({0.25F, 0.76F}), ".npy").code, 1);
+  const CliResult uniform = dynamic_static(npy_of({0.5F, 0.5F}), npy_of({0.5F, 0.5F}), ".npy");
+  EXPECT_EQ(uniform.code, 1);
+  EXPECT_THAT(uniform.out, HasSubstr("VACUOUS"));
+}
+
+TEST(DynamicStatic, IsAStageOfTheChainThatFailsIt) {
+  const Project project({.infer = "\"say=image_name: a.jpg, prob: 0.5 of 0.7\""});
+  const CliResult good = project.run({"--dynamic", "\"say=a.jpg 0.5 0.7\" --weights={weights}"});
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, HasSubstr("infer_cpu_batchsize_1_against_dynamic"));
+  const CliResult bad = project.run({"--dynamic", "\"say=a.jpg 0.5 0.8\""});
+  EXPECT_EQ(bad.code, 1) << bad.out;
+  EXPECT_THAT(project.log("norm_train_gpus_-1_autocast_False_nodes_1_python_infer_cpu_batchsize_1_"
+                          "against_dynamic.log"),
+              HasSubstr("BAD"));
+}
+
 // A run against an earlier one: the same losses and speed, then a changed loss and half the speed.
 TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   const auto line = [](const std::string& loss, const std::string& ips) {
@@ -165,13 +236,17 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
 
 TEST(ReportVerb, WritesAPageWithPlots) {
   const Project project(
-      {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\"", .eval = "exit=1"});
+      {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\" sleep=1.3",
+       .eval = "exit=1"});
   project.run({"--store", "r.db"});
-  const CliResult result = run_cli(project.path(), {"report", "r.db", "-o", "page.html"});
+  const CliResult result =
+      run_cli(project.path(), {"report", "r.db", "-o", "page.html", "--budget", "1"});
   EXPECT_EQ(result.code, 0) << result.out;
   const std::string page = slurp(project.path() / "page.html");
   EXPECT_THAT(page, HasSubstr("loss: 5 to 9, 2 values"));
   EXPECT_THAT(page, HasSubstr("exit code 1"));
+  EXPECT_THAT(page, HasSubstr("rss_mb: "));       // the training was looked at more than once
+  EXPECT_THAT(page, HasSubstr("% over budget"));  // 1.3 s of 1 s
   EXPECT_THAT(page, HasSubstr("<polyline"));
 }
 

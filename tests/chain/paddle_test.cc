@@ -13,6 +13,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// The same picture through the layers as Python runs them.
+constexpr const char* kDynamic = R"(
+import sys
+sys.path[:0] = ['.', 'deploy/inference_python']
+import numpy, paddle, paddlevision
+from PIL import Image
+from preprocess_ops import ResizeImage, CenterCropImage, NormalizeImage, ToCHW, Compose
+weights, image = sys.argv[1:]
+net = paddle.nn.Sequential(paddlevision.models.mobilenet_v3_small(pretrained=weights), paddle.nn.Softmax())
+net.eval()
+prepare = Compose([ResizeImage(256), CenterCropImage(224), NormalizeImage(), ToCHW()])
+picture = prepare(Image.open(image).convert('RGB'))
+output = net(paddle.to_tensor(numpy.expand_dims(picture, 0).astype('float32'))).numpy().flatten()
+print(f'{image}: class {output.argmax()} with {output.max()}')
+)";
+
 TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   ASSAY_NEED_TIPC(tipc);
   ASSAY_NEED_PADDLE(python);
@@ -20,10 +36,12 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   const auto project = scratch.path() / "model";
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
-  const CliResult result = run_cli(project,
-                                   {"run", "params.txt", "lite_train_lite_infer", "--python",
-                                    python.string(), "--stage-limit", "240", "--idle-limit", "120"},
-                                   {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
+  put(project / "dynamic.py", kDynamic);
+  const CliResult result = run_cli(
+      project,
+      {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(), "--stage-limit",
+       "240", "--idle-limit", "120", "--dynamic", "dynamic.py {weights} {images}"},
+      {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 
   const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";
@@ -34,8 +52,15 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   auto store = ChainStore::open(folder / "chain.db", OpenMode::existing);
   ASSERT_TRUE(store);
   const auto stages = store->stages(1);
-  ASSERT_EQ(stages->size(), 4U);
+  ASSERT_EQ(stages->size(), 6U);
   for (const StoredStage& stage : *stages) EXPECT_EQ(stage.state, "passed") << stage.name;
+  // The two inferences agree to float32's digits: 4e-6 was seen on random weights.
+  const std::string compared =
+      slurp(folder / (cell + "_python_infer_cpu_batchsize_1_against_dynamic.log"));
+  EXPECT_THAT(compared, HasSubstr("good    ./images/demo.jpg: max difference "));
+  const auto nodes = store->nodes(stages->front().id);
+  ASSERT_EQ(nodes->size(), 1U);
+  EXPECT_THAT(nodes->front().framework, HasSubstr("paddlepaddle"));
   // Paddle alone takes more than 100 MB; a number far from that is no measurement.
   EXPECT_GT(stages->front().peak_rss_mb, 100);
   // 8 pictures in batches of 4 are two training lines, and cross entropy over 1000 classes of an

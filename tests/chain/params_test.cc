@@ -176,6 +176,17 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{6, "--epochs:lite_train_lite_infr=2", "is `lite_train_lite_infer`"},
         Broken{6, "--epochs:lite_train_lite_infer=2|lite_train_lite_infer=3", "is doubled"},
         Broken{6, "--epochs:5", "expected mode=value or null, found `5`"},
+        Broken{6, "--epochs:lite_train_lite_infer=abc",
+               "f:6:32: `--epochs`: expected a whole number"},
+        Broken{6, "--epochs:lite_train_lite_infer=5|whole_train_whole_infer=0", "f:6:58: "},
+        Broken{6, "--epochs:lite_train_lite_infer=5|", "f:6:34: `--epochs`: expected mode=value"},
+        Broken{2, "model_name:null", "f:2:12: `model_name`: expected a value, found `null`"},
+        Broken{2, "model_name:", "f:2:12: `model_name`: expected a value, found ``"},
+        Broken{3, "python:null", "f:3:8: `python`: expected a command, found `null`"},
+        Broken{4, "gpu_list:10.0.0.1,10.0.0.2", "f:4:10: `gpu_list`: expected -1 (CPU)"},
+        Broken{4, "gpu_list:0|", "f:4:12: `gpu_list`"},
+        Broken{14,
+               "norm_train:", "f:14:12: `norm_train`: expected a command or null, found nothing"},
         Broken{13, "trainer:norm_trian", "did you mean 'norm_train'"},
         Broken{14, "norm_train:train.py \"a", "a quote (\") does not close"},
         Broken{14, "pact_train:train.py", "expected the command of a trainer of line 13"},
@@ -249,6 +260,87 @@ TEST(ParamsMaterial, EveryMissingLineOfTheLongLayoutIsRefused) {
     lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(gone));
     EXPECT_FALSE(parse_params(joined(lines)).good()) << "without line " << gone + 1;
   }
+}
+
+// ---- what other files of PaddleOCR have ----
+
+std::string ocr_with(const std::filesystem::path& tipc, const std::string& from,
+                     const std::string& to) {
+  std::string text = slurp(tipc / "params_ocr/det_train_infer_python.txt");
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(ParamsOfOtherModels, NothingInsteadOfACommandIsNull) {
+  ASSAY_NEED_TIPC(tipc);
+  for (const char* key : {"quant_export", "fpgm_export", "pact_train", "eval"}) {
+    const std::string text = ocr_with(tipc, std::string(key) + ":null", std::string(key) + ": ");
+    const ParsedParams parsed = parse_params(text);
+    EXPECT_TRUE(parsed.good()) << describe(key, parsed.problems);
+  }
+}
+
+TEST(ParamsOfOtherModels, AGroupLineMayStandForTheInferenceDir) {
+  ASSAY_NEED_TIPC(tipc);
+  const ParsedParams parsed = parse_params(ocr_with(tipc, "inference_dir:null", "##"));
+  ASSERT_TRUE(parsed.good()) << describe("f", parsed.problems);
+  EXPECT_EQ(parsed.params.value("inference_dir"), "");
+}
+
+TEST(ParamsOfOtherModels, TrainersOfTheirOwnHaveAPlace) {
+  ASSAY_NEED_TIPC(tipc);
+  const std::string place = "distill_train:null\nnull:null";
+  for (const char* trainer : {"amp_train:train.py", "to_static_train:Global.to_static=true"}) {
+    const ParsedParams parsed =
+        parse_params(ocr_with(tipc, place, std::string("distill_train:null\n") + trainer));
+    EXPECT_TRUE(parsed.good()) << describe(trainer, parsed.problems);
+    EXPECT_EQ(parsed.params.key("train_1"),
+              std::string(trainer).substr(0, std::string(trainer).find(':')));
+  }
+  EXPECT_THAT(only_problem(ocr_with(tipc, place, "distill_train:null\nnorm_train:a.py")),
+              HasSubstr("f:20:1: expected the train_1 line"));
+  std::string twice = ocr_with(tipc, "norm_train:tools/train.py", "amp_train:tools/train.py");
+  twice.replace(twice.find(place), place.size(), "distill_train:null\namp_train:a.py");
+  EXPECT_THAT(only_problem(twice),
+              HasSubstr("f:20:1: `amp_train` is doubled: it stands on line 16"));
+}
+
+TEST(ParamsOfOtherModels, TheirOtherKindsAreRead) {
+  const std::vector<std::pair<Kind, std::string>> files{
+      {Kind::serving_cpp_pair,
+       "===serving_params===\nmodel_name:m\npython:python3\ntrans_model:-m "
+       "conv\n--det_dirname:./d\n"
+       "--model_filename:a\n--params_filename:b\n--det_serving_server:./ds/\n"
+       "--det_serving_client:./dc/\n--rec_dirname:./r\n--rec_serving_server:./rs/\n"
+       "--rec_serving_client:./rc/\nserving_dir:./s\nweb_service:-m serve\n--op:A B\n--port:8181\n"
+       "--gpu_id:\"0\"|null\ncpp_client:client.py\n--image_dir:./i\n"},
+      {Kind::lite_pair,
+       "===lite_params===\ninference:./db_crnn det\nruntime_device:ARM_CPU\ndet_infer_model:a|b\n"
+       "null:null\nnull:null\n--cpu_threads:1|4\n--det_batch_size:1\nnull:null\n--image_dir:./i\n"
+       "--config_dir:./c\n--rec_dict_dir:./k\n--benchmark:True\n"}};
+  for (const auto& [kind, text] : files) {
+    const ParsedParams parsed = parse_params(text);
+    ASSERT_TRUE(parsed.good()) << describe("f", parsed.problems);
+    EXPECT_EQ(parsed.params.kind(), kind);
+  }
+}
+
+TEST(ParamsMaterial, ALostHeadingIsNamedWhereItsLinesStand) {
+  ASSAY_NEED_TIPC(tipc);
+  std::string text = slurp(tipc / "params_ocr/det_train_infer_python.txt");
+  const std::size_t at = text.find("===========================train_benchmark_params");
+  text.erase(at, text.find('\n', at) + 1 - at);
+  EXPECT_THAT(
+      only_problem(text),
+      HasSubstr("f:54:1: expected the section =====train_benchmark_params===== before here"));
+}
+
+TEST(ParamsMaterial, ALineBeforeTheFirstHeadingIsTheFault) {
+  ASSAY_NEED_TIPC(tipc);
+  const std::string text = slurp(tipc / "params_ocr/rec_paddle2onnx.txt");
+  EXPECT_THAT(only_problem("--foo:bar\n" + text),
+              HasSubstr("f:1:1: expected the heading =====paddle2onnx_params===== first"));
 }
 
 TEST(Words, QuotesAreReadAndNothingElseIs) {

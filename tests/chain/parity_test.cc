@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "base/process.h"
 #include "chain/params.h"
@@ -123,6 +124,90 @@ TEST(Parity, TrainInferHasTheBashsArgv) {
     }
   }
   EXPECT_GE(compared, 4 * 13);
+}
+
+// Files of the 32-line layout put together from what may stand at each place, by a fixed seed.
+class FileMaker {
+ public:
+  explicit FileMaker(unsigned seed) : random_(seed) {}
+
+  std::string file() {
+    std::vector<std::string> trainers =
+        some({"norm_train", "amp_train", "pact_train", "fleet_train"});
+    std::vector<std::string> gpus =
+        some({"-1", "0", "3", "0,1", "0,1,2,3", "10", "192.168.0.1,192.168.0.2;0,1",
+              "10.0.0.1,10.0.0.2,10.0.0.3;0,1,2"});
+    return "===train_params===\nmodel_name:" + one({"mobilenet_v3_small", "ResNet-50", "a.b_c"}) +
+           "\npython:./fakepy\ngpu_list:" + list(gpus) +
+           "\nuse-gpu:" + list(std::vector<std::string>(gpus.size(), "True")) + "\n" +
+           one({"--epochs", "epochs"}) + ":" + by_mode() + "\n--output-dir:./output/\n" +
+           one({"--batch-size", "--bs"}) + ":" + by_mode() + "\n" +
+           one({"--pretrained:null", "--pretrained:./w.pdparams", "--pretrained:", "null:null"}) +
+           "\ntrain_model_name:" + one({"latest.pdparams", "best/model", "latest"}) + "\n" +
+           one({"--data-path:./d", "null:null"}) + "\n##\ntrainer:" + list(trainers) + "\n" +
+           trainers.front() + ":" +
+           one({"train.py", "tools/train.py -c a.yml  -o X=1", "train.py --x=\"a b\" -l=O2",
+                "null"}) +
+           "\n##\n===eval_params===\neval:" +
+           one({"null", "train.py --test-only", "eval.py -c \"q r\""}) +
+           "\n##\n===infer_params===\n" + one({"--save:./output/i/", "null:null", "--save:"}) +
+           "\n" + one({"--pretrained:", "-o W:", "null:null"}) +
+           "\nnorm_export:" + one({"null", "tools/export.py --m=1"}) + "\n##\n" +
+           one({"train_model", "infer_model"}) + ":" + one({"./pre.pdparams", "null"}) +
+           "\ninfer_export:" + one({"null", "tools/export.py -m"}) +
+           "\n##\ninference:" + one({"deploy/infer.py", "infer.py --shape=\"3,48,320\""}) +
+           "\n--use-gpu:" + list(some({"True", "False"})) +
+           "\n--batch-size:" + list(some({"1", "2", "16"})) + "\n" +
+           one({"--model-dir:", "null:null", "--model_path:x"}) + "\n" +
+           one({"--img-path:./i.jpg", "null:null", "--img-path:"}) + "\n" +
+           one({"--benchmark:True", "--benchmark:null", "null:null"}) + "\n";
+  }
+
+  std::string one(const std::vector<std::string>& choices) { return choices[next(choices.size())]; }
+
+ private:
+  std::size_t next(std::size_t below) { return random_() % below; }
+  std::vector<std::string> some(std::vector<std::string> choices) {
+    for (std::size_t i = choices.size(); i > 1; --i) std::swap(choices[i - 1], choices[next(i)]);
+    choices.resize(1 + next(std::min<std::size_t>(3, choices.size())));
+    return choices;
+  }
+  static std::string list(const std::vector<std::string>& items) {
+    std::string text;
+    for (const std::string& item : items) text += (text.empty() ? "" : "|") + item;
+    return text;
+  }
+  std::string by_mode() {
+    if (next(4) == 0) return "null";
+    std::string text;
+    for (const std::string& mode : some({kShortModes[0], kShortModes[1], kShortModes[2]})) {
+      text += (text.empty() ? "" : "|") + mode + "=" + std::to_string(1 + next(99));
+    }
+    return text;
+  }
+
+  std::mt19937 random_;  // its numbers, unlike the library's distributions, are the same everywhere
+};
+
+TEST(Parity, PutTogetherFilesHaveTheBashsArgv) {
+  ASSAY_NEED_TIPC(tipc);
+  BashProject bash(tipc);
+  std::size_t commands = 0;
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    FileMaker maker(seed);
+    const std::string text = maker.file();
+    const std::string mode =
+        maker.one({kShortModes[0], kShortModes[1], kShortModes[2], kShortModes[3]});
+    const Argvs wanted = bash.run("test_train_inference_python.sh", text, mode);
+    const ParsedParams parsed = parse_params(text);
+    ASSERT_TRUE(parsed.good()) << text << describe("f", parsed.problems);
+    const auto plan = make_plan(parsed.params, mode, {});
+    // Where every command is null there is no plan, and the bash must have run nothing.
+    EXPECT_EQ(plan ? calls_of(*plan) : Argvs{}, wanted) << "seed " << seed << ", " << mode << "\n"
+                                                        << text;
+    commands += wanted.size();
+  }
+  EXPECT_GT(commands, 100U);
 }
 
 // A blank line and carriage returns must change nothing: the bash of the plain file is the measure.
@@ -316,14 +401,30 @@ TEST(LongLayout, EachTrainerRunsItsOwnCommandsAndPactIsQuantised) {
   EXPECT_EQ(plan.stages[5].argv[1], "quant_export.py");
 }
 
-TEST(LongLayout, BenchmarkTrainIsPrecisionsTimesBatches) {
+// As benchmark_train.sh does: batch × precision, on one GPU with the profiler first; fp16 is amp.
+TEST(LongLayout, BenchmarkTrainIsBatchesTimesPrecisionsAndProfilesOneGpu) {
   ASSAY_NEED_TIPC(tipc);
   const Plan plan = long_plan(tipc, "det_train_infer_python.txt", "benchmark_train");
-  ASSERT_EQ(plan.stages.size(), 4U);  // 2 gpu_list entries × fp32, fp16 × batch 8
+  std::vector<std::string> names;
+  for (const Stage& stage : plan.stages) names.push_back(stage.name);
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("norm_train_gpus_0_autocast_fp32_bs_8_profiling_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_fp32_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_amp_bs_8_profiling_nodes_1/train",
+                                     "norm_train_gpus_0_autocast_amp_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0,1_autocast_fp32_bs_8_nodes_1/train",
+                                     "norm_train_gpus_0,1_autocast_amp_bs_8_nodes_1/train"));
   const std::vector<std::string>& environment = plan.stages.front().environment;
   EXPECT_THAT(environment, ::testing::Contains("FLAGS_conv_workspace_size_limit=4096"));
-  EXPECT_THAT(plan.stages.front().argv, ::testing::Contains("Train.loader.batch_size_per_card=8"));
-  EXPECT_THAT(plan.stages.front().argv, ::testing::Contains("Global.epoch_num=2"));
+  const std::vector<std::string>& profiled = plan.stages[0].argv;
+  EXPECT_THAT(profiled, ::testing::Contains("Train.loader.batch_size_per_card=8"));
+  EXPECT_THAT(profiled, ::testing::Contains("Global.epoch_num=2"));
+  EXPECT_THAT(profiled, ::testing::Contains("--profiler_options=batch_range=[10,20];state=GPU;"
+                                            "tracer_option=Default;profile_path=model.profile"));
+  EXPECT_THAT(plan.stages[1].argv,
+              ::testing::Not(::testing::Contains(::testing::HasSubstr("profiler_options"))));
+  EXPECT_THAT(plan.stages[3].argv, ::testing::Contains("Global.auto_cast=amp"));
+  EXPECT_THAT(plan.stages[3].argv, ::testing::Contains("Global.use_amp=True"));
 }
 
 TEST(OtherKinds, ArePlannedWithTheToolThatTheyNeed) {

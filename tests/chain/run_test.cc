@@ -297,6 +297,24 @@ TEST(Run, ToolsThatAreAbsentMakeAStageUnavailable) {
   EXPECT_THAT(result.out, HasSubstr("needs adb"));
 }
 
+// Every stage of a kind whose tool is absent says what it needs, also those after the first.
+TEST(Run, ServingWithoutItsToolsIsUnavailableThroughout) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const CliResult result =
+      run_cli(scratch.path(), {"run", (tipc / "params_ocr/rec_serving_python.txt").string(),
+                               "serving_infer", "--python", "python3", "--store", "s.db"});
+  EXPECT_EQ(result.code, 1);
+  auto store = ChainStore::open(scratch.path() / "s.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  const auto stages = store->stages(1);
+  ASSERT_EQ(stages->size(), 5U);
+  for (const StoredStage& stage : *stages) {
+    EXPECT_EQ(stage.state, "unavailable") << stage.name;
+    EXPECT_THAT(stage.detail, HasSubstr("needs the Python module paddle_serving_client"));
+  }
+}
+
 TEST(Run, ReadingsOfTheTrainingLogAreKept) {
   const Project project(
       {.train = "make=last.w \"say=[Epoch 0, iter: 0] loss: 6.87252, avg_batch_cost: 0.97362 sec, "
