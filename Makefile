@@ -4,7 +4,7 @@ ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
 
-.PHONY: help setup build demo check test lint analyze format bench sanitize fuzz clean
+.PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz clean
 
 help: ## this text
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -12,12 +12,15 @@ help: ## this text
 setup: ## install what is missing: Debian packages, two framework environments
 	@tools/setup paddle torch
 
-build: setup ## build everything
+configure: setup
 	@mkdir -p build
 	@$(CMAKE) --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+
+build: configure ## build everything
 	@$(CMAKE) --build --preset release -j $(JOBS)
 
-demo: build ## run the main job on real cases and open the results
+demo: configure ## run the main job on real cases and show the results
+	@$(CMAKE) --build --preset release -j $(JOBS) --target assay assay_native_module
 	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
 	  test $$status -le 1
 
