@@ -49,6 +49,7 @@ sanitize: setup ## every C++ unit test under address, undefined and thread sanit
 	@tools/sanitize
 
 fuzz: setup ## every fuzzer for SECONDS (60) each
+	@tools/setup dev
 	@tools/fuzz $(or $(SECONDS),60)
 
 clean: ## remove what was built
