@@ -104,6 +104,9 @@ Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observ
   }
   ASSAY_CHECK(check_properties(config, summary.frameworks, store));
   if (observer.planned) observer.planned(plan.totals);
+  for (const InvalidLine& line : plan.first_invalid) {
+    if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));
+  }
   if (!plan.queue.empty()) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
     Session session(config, plan, recorder, store, observer, std::move(servers));

@@ -12,7 +12,8 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kShownText = 400;  // of an invalid line
+constexpr std::size_t kShownInvalid = 5;  // lines; all are in the store
+constexpr std::size_t kShownText = 400;   // of an invalid line
 
 class Planner {
  public:
@@ -64,9 +65,11 @@ class Planner {
     });
     if (!status || parsed) return status;
     ++plan_.totals.invalid_lines;
-    return store_.add_invalid(
-        {where, std::string(text.substr(0, kShownText)),
-         fmt::format("column {}: {}", parsed.error().column, parsed.error().message)});
+    const InvalidLine line{
+        where, std::string(text.substr(0, kShownText)),
+        fmt::format("column {}: {}", parsed.error().column, parsed.error().message)};
+    if (plan_.first_invalid.size() < kShownInvalid) plan_.first_invalid.push_back(line);
+    return store_.add_invalid(line);
   }
 
   Status plan_case(const Case& found) {
@@ -110,7 +113,7 @@ std::string_view TextPool::keep(std::string_view text) {
 }
 
 Result<Plan> make_plan(const RunConfig& config, RunStore& store) {
-  Plan plan{{}, Queue(config.memory_budget), {}};
+  Plan plan{{}, Queue(config.memory_budget), {}, {}};
   ASSAY_CHECK(Planner(config, store, plan).run());
   return plan;
 }

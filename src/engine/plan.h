@@ -9,6 +9,7 @@
 
 #include "engine/run_config.h"
 #include "schedule/queue.h"
+#include "store/run_store.h"
 
 namespace assay {
 
@@ -27,6 +28,7 @@ struct Plan {
   TextPool texts;
   Queue queue;
   Totals totals;
+  std::vector<InvalidLine> first_invalid;  // a few, to be shown at once; the store has all
 };
 
 // Writes every case to the store and queues those that have not finished there. Lines that do not

@@ -49,6 +49,7 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
           Pair(fake("out_of_memory"), "oom"), Pair(fake("reference_crash"), "crash"),
           Pair(fake("unknown"), "unsupported"), Pair(fake("_private"), "unsupported")));
   EXPECT_EQ(cli.report()["outcomes"]["invalid"], 1);
+  EXPECT_THAT(result.output, HasSubstr("cases.txt:12: column 1: "));
   EXPECT_THAT(result.output, HasSubstr("the paddle lane died of SIGSEGV"));
   EXPECT_THAT(result.output, HasSubstr("the torch lane died of SIGABRT"));
   EXPECT_TRUE(all_gone(cli.folder().string()));
