@@ -30,5 +30,6 @@ def test_every_kind_of_outcome_has_a_case(source, apis):
 
 def test_the_readmes_count_them(source):
     real = len(cases(source)) - 1
-    for readme, pattern in (("README.md", r"runs (\d+) real cases"), ("README.zh-CN.md", r"运行 (\d+) 个真实用例")):
+    counts = {"README.md": r"runs (\d+) real cases", "README.zh-CN.md": r"运行 (\d+) 个真实用例"}
+    for readme, pattern in counts.items():
         assert re.search(pattern, source(readme)).group(1) == str(real)
