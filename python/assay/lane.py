@@ -172,15 +172,10 @@ class Call:
             for position, (path, value) in enumerate(leaves)
         ]
         self._enter("backward", stage="build")
-        gradients, laws = self._backward(leaves)
+        gradients = self._backward(leaves)
         self._enter("backward", stage="copy")
         self.differentiable = bool(gradients)
-        self.gradients = [
-            self._law_leaf(name, kept_gradient(laws[0], value))
-            if laws and value is not None
-            else self._leaf(name, value, "value")
-            for name, value in gradients
-        ]
+        self.gradients = [self._leaf(name, value, "value") for name, value in gradients]
 
     def durations(self) -> tuple[int, ...]:
         """Nanoseconds in each of STAGES so far."""
@@ -269,16 +264,19 @@ class Call:
             return value
         return self.framework.writable(value)
 
-    def _backward(self, leaves: list[tuple[str, Any]]) -> tuple[list[tuple[str, Any]], list[Law]]:
-        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes."""
+    def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes.
+
+        Through an output that is drawn from two values they are drawn from the gradients of both."""
         if not self.wanted:
-            return [], []
+            return []
         framework = self.framework
-        outputs, upstream, laws = [], [], []
+        outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
-            if isinstance(value, Law) and value.kind == "kept":
-                laws.append(value)
-                value = value.parameters[0]
+            law = value if isinstance(value, Law) and value.kind in ("kept", "either") else None
+            if law is not None:
+                laws.append(law)
+                value = law.parameters[0]
             if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
                 continue
             dtype = framework.tensor_dtype(value)
@@ -292,12 +290,25 @@ class Call:
             )
             outputs.append(value)
             upstream.append(gradient)
+            for other in law.parameters[1:-2] if law is not None else ():
+                if isinstance(other, framework.tensor_type) and framework.differentiable(other):
+                    others.append((other, gradient))
         if not outputs:
-            return [], []
+            return []
+        wanted = [tensor for _, tensor in self.wanted]
         self._enter("backward")
-        found = framework.gradients(outputs, [tensor for _, tensor in self.wanted], upstream)
-        named = [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
-        return named, laws
+        found = framework.gradients(outputs, wanted, upstream)
+        if laws:
+            ends = self._of_others(others, wanted)
+            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
+        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+
+    def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
+        """Gradients through what stands in the place of values that were not kept."""
+        if not others:
+            return [None] * len(wanted)
+        values, upstream = zip(*others, strict=True)
+        return self.framework.gradients(list(values), wanted, list(upstream))
 
     # -- handing over --
 
@@ -371,10 +382,17 @@ def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any
         yield path, value
 
 
-def kept_gradient(law: Law, gradient: Any) -> Law:
-    """The gradient through an output that follows `kept`: the same law about the gradient of its values."""
-    _, share, independent = law.parameters
-    return Law("kept", (gradient, share, independent), tuple(gradient.shape), gradient.dtype)
+def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
+    """The gradient through an output that follows `kept` or `either`: drawn from that of its values and that
+    of what stands in their place; None is a gradient of nothing."""
+    share, groups = law.parameters[-2:]
+    some = other if kept is None else kept
+    if some is None:
+        return None
+    if other is None:
+        return Law("kept", (kept, share, groups), tuple(some.shape), some.dtype)
+    first = 0.0 if kept is None else kept
+    return Law("either", (first, other, share, groups), tuple(some.shape), some.dtype)
 
 
 def public_name(api: str) -> str:
