@@ -8,8 +8,8 @@ from assay.apis.creation import EXTENT
 from assay.arguments import as_dtype, as_ints
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import integers, positive, uniform
-from assay.shorthand import cycled
+from assay.rules import Literal, increasing, integers, positive, uniform
+from assay.shorthand import LITERAL_LIMIT
 
 SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
 
@@ -123,11 +123,13 @@ def standard_gamma(x, name=None):
 
 
 def _weights(this, num_samples=1, replacement=False):
-    """Some categories without weight, where enough are left to draw from."""
+    """Growing, so that it shows where they are not heeded; in small rows some without weight, if enough are
+    left to draw from."""
     categories = this.shape[-1] if this.shape else 1
-    if categories > 1 and (replacement or num_samples <= categories // 2):
-        return cycled((1, 2, 0, 3), integers(0, 4) if categories >= 64 else positive())
-    return positive()
+    if this.size > LITERAL_LIMIT or categories == 1 or not (replacement or num_samples <= categories // 2):
+        return increasing(0.05, 1.05)
+    row = [place + 1 if place % 4 != 2 else 0 for place in range(categories)]
+    return Literal(row * (this.size // categories))
 
 
 @api("paddle.multinomial", "paddle.Tensor.multinomial", x=_weights, grad=False)
