@@ -145,6 +145,7 @@ class Call:
         self.entry = REGISTRY.get(job.api)
         self.named: dict[str, Any] = {}
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.largest = 0  # elements of the largest of them
         self.phase = self.stage = "build"
         self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
         self.entered_at = CLOCK()
@@ -236,6 +237,7 @@ class Call:
         if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
+            self.largest = max(self.largest, spec.size)
         return tensor
 
     # -- the call --
@@ -285,9 +287,9 @@ class Call:
             shape = framework.shape(value)
             gradient = framework.empty(shape, dtype)
             count = count_of(shape)
-            self.native.fill_upstream(
-                position, framework.pointer(gradient) if count else 0, count, CODES[dtype]
-            )
+            reach = upstream_reach(dtype, count, self.largest)
+            pointer = framework.pointer(gradient) if count else 0
+            self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
             outputs.append(value)
             upstream.append(gradient)
             for other in law.parameters[1:-2] if law is not None else ():
@@ -380,6 +382,16 @@ def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any
             yield from flatten(part, f"{path}.{key}", tensor_type)
     else:
         yield path, value
+
+
+def upstream_reach(dtype: str, count: int, inputs: int) -> float:
+    """How far upstream gradients reach from 0: faults of a gradient shall stand above the absolute tolerance.
+
+    A mean of n elements has gradients of 1/n: the fewer elements an output has for those of the inputs, the
+    larger they are made, by a power of two. Half precision has neither the range nor the digits for that."""
+    if dtype in ("float16", "bfloat16"):
+        return 0.5
+    return 4.0 * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
 
 
 def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:

@@ -55,6 +55,22 @@ def test_gradients_of_drawn_outputs_are_drawn():
     assert drawn_gradient(law, None, other) == ("either", (0.0, other, 0.5, 6), (4,), "float16")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "count", "inputs", "reach"),
+    [
+        ("float32", 40, 40, 4),
+        ("float64", 80, 40, 4),
+        ("float32", 1, 1000, 4 * 512),  # a mean: gradients near 1, not 0.001
+        ("complex64", 10, 45, 16),
+        ("float32", 1, 2**40, 4 * 2**16),
+        ("float32", 0, 0, 4),
+        ("bfloat16", 1, 1000, 0.5),
+    ],
+)
+def test_upstream_gradients_suit_the_size_of_the_inputs(dtype, count, inputs, reach):
+    assert lane.upstream_reach(dtype, count, inputs) == reach
+
+
 def test_errors_are_told_in_one_text():
     assert describe_error(ValueError("bad axis")) == "ValueError: bad axis"
     assert describe_error(Stop(lane.REFUSED, "private")) == "private"
