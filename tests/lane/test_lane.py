@@ -65,6 +65,7 @@ def test_gradients_of_drawn_outputs_are_drawn():
         ("float32", 1, 2**40, 4 * 2**16),
         ("float32", 0, 0, 4),
         ("bfloat16", 1, 1000, 0.5),
+        ("float32", 100_000, 100_000, 0.5),
     ],
 )
 def test_upstream_gradients_suit_the_size_of_the_inputs(dtype, count, inputs, reach):
