@@ -152,7 +152,8 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
   std::fill(drawn.begin(), drawn.begin() + 1000, 0.0);
   const std::vector<double> values(4000, 1.0);
   std::vector<double> channels(4000);
-  for (std::size_t i = 0; i < channels.size(); ++i) channels[i] = static_cast<double>(i / 1000);
+  for (std::size_t i = 0; i < channels.size(); ++i)
+    channels[i] = std::floor(static_cast<double>(i) / 1000);
   EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, {}}}));
   EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, channels}}));
   // What belongs together stands or falls together.
