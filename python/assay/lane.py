@@ -145,6 +145,7 @@ class Call:
         self.entry = REGISTRY.get(job.api)
         self.named: dict[str, Any] = {}
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.largest = 0  # elements of the largest of them
         self.phase = self.stage = "build"
         self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
         self.entered_at = CLOCK()
@@ -172,15 +173,10 @@ class Call:
             for position, (path, value) in enumerate(leaves)
         ]
         self._enter("backward", stage="build")
-        gradients, laws = self._backward(leaves)
+        gradients = self._backward(leaves)
         self._enter("backward", stage="copy")
         self.differentiable = bool(gradients)
-        self.gradients = [
-            self._law_leaf(name, kept_gradient(laws[0], value))
-            if laws and value is not None
-            else self._leaf(name, value, "value")
-            for name, value in gradients
-        ]
+        self.gradients = [self._leaf(name, value, "value") for name, value in gradients]
 
     def durations(self) -> tuple[int, ...]:
         """Nanoseconds in each of STAGES so far."""
@@ -241,6 +237,7 @@ class Call:
         if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
+            self.largest = max(self.largest, spec.size)
         return tensor
 
     # -- the call --
@@ -269,16 +266,19 @@ class Call:
             return value
         return self.framework.writable(value)
 
-    def _backward(self, leaves: list[tuple[str, Any]]) -> tuple[list[tuple[str, Any]], list[Law]]:
-        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes."""
+    def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes.
+
+        Through an output that is drawn from two values they are drawn from the gradients of both."""
         if not self.wanted:
-            return [], []
+            return []
         framework = self.framework
-        outputs, upstream, laws = [], [], []
+        outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
-            if isinstance(value, Law) and value.kind == "kept":
-                laws.append(value)
-                value = value.parameters[0]
+            law = value if isinstance(value, Law) and value.kind in ("kept", "either") else None
+            if law is not None:
+                laws.append(law)
+                value = law.parameters[0]
             if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
                 continue
             dtype = framework.tensor_dtype(value)
@@ -287,17 +287,30 @@ class Call:
             shape = framework.shape(value)
             gradient = framework.empty(shape, dtype)
             count = count_of(shape)
-            self.native.fill_upstream(
-                position, framework.pointer(gradient) if count else 0, count, CODES[dtype]
-            )
+            reach = upstream_reach(dtype, count, self.largest)
+            pointer = framework.pointer(gradient) if count else 0
+            self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
             outputs.append(value)
             upstream.append(gradient)
+            for other in law.parameters[1:-2] if law is not None else ():
+                if isinstance(other, framework.tensor_type) and framework.differentiable(other):
+                    others.append((other, gradient))
         if not outputs:
-            return [], []
+            return []
+        wanted = [tensor for _, tensor in self.wanted]
         self._enter("backward")
-        found = framework.gradients(outputs, [tensor for _, tensor in self.wanted], upstream)
-        named = [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
-        return named, laws
+        found = framework.gradients(outputs, wanted, upstream)
+        if laws:
+            ends = self._of_others(others, wanted)
+            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
+        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+
+    def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
+        """Gradients through what stands in the place of values that were not kept."""
+        if not others:
+            return [None] * len(wanted)
+        values, upstream = zip(*others, strict=True)
+        return self.framework.gradients(list(values), wanted, list(upstream))
 
     # -- handing over --
 
@@ -371,10 +384,28 @@ def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any
         yield path, value
 
 
-def kept_gradient(law: Law, gradient: Any) -> Law:
-    """The gradient through an output that follows `kept`: the same law about the gradient of its values."""
-    _, share, independent = law.parameters
-    return Law("kept", (gradient, share, independent), tuple(gradient.shape), gradient.dtype)
+def upstream_reach(dtype: str, count: int, inputs: int) -> float:
+    """How far upstream gradients reach from 0: faults of a gradient shall stand above the absolute tolerance.
+
+    A mean of n elements has gradients of 1/n: the fewer elements an output has for those of the inputs, the
+    larger they are made, by a power of two. Half precision has neither the range nor the digits for that, and
+    in running sums of many elements rounding errors would stand out as well."""
+    if dtype in ("float16", "bfloat16") or count > 1 << 16:
+        return 0.5
+    return 4.0 * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
+
+
+def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
+    """The gradient through an output that follows `kept` or `either`: drawn from that of its values and that
+    of what stands in their place; None is a gradient of nothing."""
+    share, groups = law.parameters[-2:]
+    some = other if kept is None else kept
+    if some is None:
+        return None
+    if other is None:
+        return Law("kept", (kept, share, groups), tuple(some.shape), some.dtype)
+    first = 0.0 if kept is None else kept
+    return Law("either", (first, other, share, groups), tuple(some.shape), some.dtype)
 
 
 def public_name(api: str) -> str:

@@ -21,13 +21,19 @@ class Law(NamedTuple):
     dtype: Any
 
 
-def kept(values: Any, share: float, independent: int = 0) -> Law:
+def kept(values: Any, share: float, groups: Any = 0) -> Law:
     """Every element is either 0 or that of `values`; each is kept with probability `share`.
 
-    `independent` is the number of independent draws where whole rows or channels fall together;
-    0 means one for each element. The gradient through `values` obeys the same law.
+    Where whole rows or channels fall together, `groups` gives every element the number of its group,
+    from 0 on; 0 means that each falls by itself. The gradient through `values` obeys the same law.
     """
-    return Law("kept", (values, share, independent), tuple(values.shape), values.dtype)
+    return Law("kept", (values, share, groups), tuple(values.shape), values.dtype)
+
+
+def either(values: Any, others: Any, share: float, groups: Any = 0) -> Law:
+    """Every element is that of `values`, with probability `share`, or that of `others`; `kept` is the case in
+    which the others are 0."""
+    return Law("either", (values, others, share, groups), tuple(values.shape), values.dtype)
 
 
 def anything(shape: Any, dtype: Any) -> Law:
@@ -85,3 +91,9 @@ def binomial_draw(trials: Any, p: Any, shape: Any, dtype: Any) -> Law:
 def permutation(extent: int, dtype: Any) -> Law:
     """0 … extent - 1, each once, in any order."""
     return Law("permutation", (extent,), (extent,), dtype)
+
+
+def categorical_draw(weights: Any, shape: Any, dtype: Any, replacement: bool) -> Law:
+    """Rows of draws from 0, 1, …, as often as the last axis of `weights` says; without replacement each at
+    most once in a row."""
+    return Law("categorical", (weights, weights.shape[-1], replacement), tuple(shape), dtype)

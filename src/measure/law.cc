@@ -177,13 +177,15 @@ struct Choice {
   const LawParameter& values;
   const LawParameter& others;
   double share;
-  double independent;
+  const LawParameter& groups;
 };
+
+enum class Fate : std::uint8_t { unknown, kept, fallen };
 
 void measure_choice(std::span<const double> drawn, const Choice& choice, double resolution,
                     LawMeasurement& measured) {
   measured.share = choice.share;
-  measured.independent = static_cast<std::uint64_t>(std::max(0.0, choice.independent));
+  std::vector<Fate> fates;  // of the groups
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const double x = drawn[i];
     const double value = choice.values.at(i);
@@ -196,12 +198,19 @@ void measure_choice(std::span<const double> drawn, const Choice& choice, double 
                    : near(x, other, resolution) && std::abs(x - other) < std::abs(x - value);
     if (!is_other && !near(x, value, resolution)) {
       note_outside(measured, i, x);
-    } else if (std::abs(value - other) > (other == 0 ? 0 : 2 * slack(value, resolution))) {
-      ++measured.draws;
-      measured.kept += is_other ? 0 : 1;
+      continue;
     }
+    if (!(std::abs(value - other) > (other == 0 ? 0 : 2 * slack(value, resolution)))) continue;
+    ++measured.draws;
+    measured.kept += is_other ? 0 : 1;
+    if (choice.groups.values.empty()) continue;
+    const auto group = static_cast<std::size_t>(choice.groups.at(i));
+    if (group >= fates.size()) fates.resize(group + 1);
+    const Fate fate = is_other ? Fate::fallen : Fate::kept;
+    if (fates[group] == Fate::unknown) fates[group] = fate;
+    if (fates[group] != fate) note_outside(measured, i, x);
   }
-  measured.all_kept = measured.kept == measured.draws;
+  measured.independent = fates.size();
 }
 
 // Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,
@@ -341,12 +350,11 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
     case LawKind::anything:
       break;
     case LawKind::kept:
-      measure_choice(drawn, {parameters[0], zero, parameters[1].number, parameters[2].number},
-                     resolution, measured);
+      measure_choice(drawn, {parameters[0], zero, parameters[1].number, parameters[2]}, resolution,
+                     measured);
       break;
     case LawKind::either:
-      measure_choice(drawn,
-                     {parameters[0], parameters[1], parameters[2].number, parameters[3].number},
+      measure_choice(drawn, {parameters[0], parameters[1], parameters[2].number, parameters[3]},
                      resolution, measured);
       break;
     case LawKind::categorical:
@@ -367,8 +375,9 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
 
 double resolution_of(DType dtype) {
   return visit(dtype, []<typename T>(Type<T>) {
-    if constexpr (kIsFloat<T>) {
-      return std::ldexp(1, -Traits<T>::kMantissa);
+    using Part = PartOf<T>;
+    if constexpr (kIsFloat<Part>) {
+      return std::ldexp(1, -Traits<Part>::kMantissa);
     } else {
       return 0.0;
     }

@@ -24,7 +24,7 @@ namespace assay {
 // With the parameters in order.
 enum class LawKind : std::uint8_t {
   anything,     // uninitialised memory
-  kept,         // values, share, independent: 0 or values[i], which is kept with probability share
+  kept,         // values, share, groups: 0 or values[i], which is kept with probability share
   uniform,      // low, high
   normal,       // mean, standard deviation
   bernoulli,    // probability
@@ -38,13 +38,18 @@ enum class LawKind : std::uint8_t {
   binomial,     // trials, probability
   permutation,  // extent: 0 … extent − 1, each once
   shuffled,     // values, row: the rows of `row` elements are those of values, in another order
-  // values, others, share, independent: values[i], with probability share, or others[i]
+  // values, others, share, groups: values[i], with probability share, or others[i]. Groups are
+  // elements of one number, which stand or fall together; 0 alone means that each has its own.
   either,
   // weights, categories, replacement: rows of draws from 0 … categories − 1, as often as the row's
   // weights say; without replacement (0) each category at most once in a row
   categorical,
 };
 
+// Whether a law has a distribution function: its draws are judged one by one.
+constexpr bool has_distribution(LawKind kind) {
+  return kind >= LawKind::uniform && kind <= LawKind::binomial;
+}
 std::optional<LawKind> find_law(std::string_view name);
 std::string_view name(LawKind kind);
 // How many parameters a law has.
@@ -81,7 +86,6 @@ struct LawMeasurement {
   std::uint64_t kept = 0;
   std::uint64_t independent = 0;  // how many of them were independent; 0: all
   double share = 0;               // as promised
-  bool all_kept = false;          // nothing was dropped
 
   // permutation, shuffled: elements or rows that are all different and stayed in their place.
   std::uint64_t in_place = 0;
@@ -108,7 +112,8 @@ bool law_holds(const LawMeasurement& measured);
 // Why it does not hold, in one line.
 std::string describe(LawKind kind, const LawMeasurement& measured);
 
-// Relative spacing of the values of a dtype; 0 for whole numbers and bool.
+// Relative spacing of the values of a dtype, of either part of complex ones; 0 for whole numbers
+// and bool.
 double resolution_of(DType dtype);
 
 }  // namespace assay

@@ -167,17 +167,21 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// fill_upstream(output, pointer, count, dtype): the upstream gradient of an output.
+// fill_upstream(output, pointer, count, dtype, reach): the upstream gradient of an output, even
+// over
+// [-reach, reach).
 PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   Target target;
-  if (!PyArg_ParseTuple(arguments, "IKni", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype)) {
+  FillRule rule;
+  if (!PyArg_ParseTuple(arguments, "IKnid", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype, &rule.high)) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
   FillKey key = state_of(module).key;
   key.tensor = kUpstream + target.tensor;
-  fill(default_rule(target.type()), key, target.type(), target.memory());
+  rule.low = -rule.high;
+  fill(rule, key, target.type(), target.memory());
   return none();
 }
 

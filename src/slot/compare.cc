@@ -150,8 +150,7 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
     if (same_shape(*pair.left, *pair.right)) {
-      ASSAY_TRY(law,
-                measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena, role));
+      ASSAY_TRY(law, measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
     if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {

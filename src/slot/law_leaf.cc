@@ -1,6 +1,8 @@
 #include "slot/law_leaf.h"
 
+#include <complex>
 #include <string>
+#include <vector>
 
 #include "measure/law.h"
 #include "slot/values.h"
@@ -8,8 +10,20 @@
 namespace assay {
 namespace {
 
+// The numbers of a tensor: both parts of complex ones, one after the other, if `by_parts`.
+std::vector<double> numbers_of(const TensorBytes& tensor, bool by_parts) {
+  if (!by_parts) return real_values(tensor);
+  std::vector<double> parts;
+  for (const std::complex<double>& value : complex_values(tensor)) {
+    parts.push_back(value.real());
+    // A real parameter holds for both parts of a draw.
+    parts.push_back(is_complex(tensor.dtype) ? value.imag() : value.real());
+  }
+  return parts;
+}
+
 Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire::Arena& arena,
-                                    std::size_t count) {
+                                    bool by_parts) {
   LawParameter read;
   read.number = parameter.number();
   if (!parameter.is_array()) return read;
@@ -18,12 +32,10 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
   }
   const TensorBytes tensor{static_cast<DType>(parameter.dtype()),
                            {arena.data() + parameter.offset(), parameter.bytes()}};
-  read.values = real_values(tensor);
-  if (read.values.size() == 1) {
+  read.values = numbers_of(tensor, by_parts);
+  if (tensor.count() == 1 && !(by_parts && is_complex(tensor.dtype))) {
     read.number = read.values.front();
     read.values.clear();
-  } else if (read.values.size() != count) {
-    return fail("a lane sent a law with a parameter of another size than its result");
   }
   return read;
 }
@@ -32,8 +44,7 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
 
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
-    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena,
-    ResultRole role) {
+    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena) {
   const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
   const auto kind = find_law(law_name);
   const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
@@ -41,17 +52,23 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     return fail("a lane sent a law that is not known, or lacks parameters: " + law_name);
   }
   ASSAY_TRY(const TensorBytes tensor, tensor_bytes(drawn, drawn_arena));
+  // The parts of a complex draw are two draws; of what is kept or dropped whole the real part
+  // tells.
+  const bool by_parts = is_complex(tensor.dtype) && has_distribution(*kind);
+  const std::vector<double> drawn_values = numbers_of(tensor, by_parts);
   std::vector<LawParameter> parameters;
   for (std::size_t i = 0; i < given; ++i) {
     const wire::Parameter* parameter =
         law.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    ASSAY_TRY(LawParameter read, read_parameter(*parameter, law_arena, tensor.count()));
+    ASSAY_TRY(LawParameter read, read_parameter(*parameter, law_arena, by_parts));
+    if (!read.values.empty() && !array_fits(*kind, i, read.values.size(), drawn_values.size())) {
+      return fail("a lane sent a law with a parameter of another size than its result");
+    }
     parameters.push_back(std::move(read));
   }
   const LawMeasurement measured =
-      measure_law(*kind, real_values(tensor), parameters, resolution_of(tensor.dtype));
-  const bool all_kept = role == ResultRole::gradient && measured.all_kept && measured.outside == 0;
-  const bool holds = law_holds(measured) || all_kept;
+      measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype));
+  const bool holds = law_holds(measured);
   return wire::CreateLawMeasurement(builder, builder.CreateString(law_name), measured.count, holds,
                                     builder.CreateString(holds ? "" : describe(*kind, measured)));
 }

@@ -8,10 +8,9 @@
 namespace assay {
 
 // `drawn` is the test lane's tensor, `law` the reference lane's leaf of kind law; their shapes are
-// the same. A gradient obeys `kept` also when all of it is kept: not every input is dropped from.
+// the same.
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
-    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena,
-    ResultRole role);
+    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena);
 
 }  // namespace assay

@@ -62,7 +62,7 @@ TEST(Distinct, OfIntegersIsAPermutationSpreadOverTheRange) {
     EXPECT_FALSE(std::is_sorted(drawn.begin(), drawn.end()));
     std::sort(drawn.begin(), drawn.end());
     for (std::size_t p = 0; p < count; ++p) {
-      ASSERT_EQ(drawn[p], static_cast<double>(static_cast<long>(p) * (high + 5) / extent - 5));
+      ASSERT_EQ(drawn[p], std::floor(static_cast<double>(p) * (high + 5) / extent) - 5);
     }
     EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), count);
   }

@@ -8,8 +8,8 @@ import types
 import pytest
 from assay import lane
 from assay.frameworks import look_up
-from assay.lane import Stop, callable_name, describe_error, flatten, kept_gradient, public_name
-from assay.laws import kept
+from assay.lane import Stop, callable_name, describe_error, drawn_gradient, flatten, public_name
+from assay.laws import either, kept
 from assay.registry import DUNDERS
 
 
@@ -44,8 +44,32 @@ def test_an_empty_sequence_is_not_nothing():
 def test_a_law_is_a_leaf():
     law = kept(Tensor((2, 3)), 0.5, 6)
     assert paths([law]) == [("[0]", law)]
-    gradient = Tensor((4,), "float16")
-    assert kept_gradient(law, gradient) == ("kept", (gradient, 0.5, 6), (4,), "float16")
+
+
+def test_gradients_of_drawn_outputs_are_drawn():
+    gradient, other = Tensor((4,), "float16"), Tensor((4,), "float16")
+    for law in (kept(Tensor((2, 3)), 0.5, 6), either(Tensor((2, 3)), 1.0, 0.5, 6)):
+        assert drawn_gradient(law, gradient, None) == ("kept", (gradient, 0.5, 6), (4,), "float16")
+        assert drawn_gradient(law, None, None) is None
+    assert drawn_gradient(law, gradient, other) == ("either", (gradient, other, 0.5, 6), (4,), "float16")
+    assert drawn_gradient(law, None, other) == ("either", (0.0, other, 0.5, 6), (4,), "float16")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "count", "inputs", "reach"),
+    [
+        ("float32", 40, 40, 4),
+        ("float64", 80, 40, 4),
+        ("float32", 1, 1000, 4 * 512),  # a mean: gradients near 1, not 0.001
+        ("complex64", 10, 45, 16),
+        ("float32", 1, 2**40, 4 * 2**16),
+        ("float32", 0, 0, 4),
+        ("bfloat16", 1, 1000, 0.5),
+        ("float32", 100_000, 100_000, 0.5),
+    ],
+)
+def test_upstream_gradients_suit_the_size_of_the_inputs(dtype, count, inputs, reach):
+    assert lane.upstream_reach(dtype, count, inputs) == reach
 
 
 def test_errors_are_told_in_one_text():

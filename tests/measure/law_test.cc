@@ -151,8 +151,17 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
   std::vector<double> drawn(4000, 1.0);
   std::fill(drawn.begin(), drawn.begin() + 1000, 0.0);
   const std::vector<double> values(4000, 1.0);
+  std::vector<double> channels(4000);
+  for (std::size_t i = 0; i < channels.size(); ++i)
+    channels[i] = std::floor(static_cast<double>(i) / 1000);
   EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, {}}}));
-  EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {4, {}}}));
+  EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, channels}}));
+  // What belongs together stands or falls together.
+  drawn[3456] = 0;
+  const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, channels}};
+  const LawMeasurement torn = measure_law(LawKind::kept, drawn, parameters, kDouble);
+  EXPECT_EQ(torn.outside, 1U);
+  EXPECT_EQ(torn.first_outside, 3456U);
 }
 
 // What dropout with an addend does, or alpha dropout: one of two values.
@@ -364,6 +373,13 @@ TEST_P(Laws, HoldForDrawsThatWereRoundedToACoarseDtype) {
           << assay::name(dtype);
     }
   }
+}
+
+TEST(Rounding, OfAComplexNumberIsThatOfItsParts) {
+  EXPECT_EQ(resolution_of(DType::complex64), resolution_of(DType::float32));
+  EXPECT_EQ(resolution_of(DType::complex128), resolution_of(DType::float64));
+  EXPECT_EQ(resolution_of(DType::float32), 0x1p-23);
+  EXPECT_EQ(resolution_of(DType::int64), 0);
 }
 
 TEST(Rounding, ExplainsWhatItDoesAndNoMore) {

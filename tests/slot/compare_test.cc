@@ -206,5 +206,55 @@ TEST(Compare, ALeafOutsideTheArenaIsAnError) {
   EXPECT_THAT(Compared(left, right).error(), ::testing::HasSubstr("arena"));
 }
 
+// Whether `drawn` obeys a law, or the error.
+template <typename T>
+std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
+                     const std::vector<T>& drawn, const std::string& law,
+                     const std::vector<std::vector<double>>& arrays,
+                     const std::vector<double>& numbers) {
+  Lane left;
+  Lane right;
+  left.tensor("", dtype, shape, drawn);
+  right.law(law, dtype, shape, arrays, numbers);
+  const Compared compared(left, right);
+  if (!compared.error().empty()) return compared.error();
+  return compared[0].law()->holds() ? "holds" : "fails";
+}
+
+// Of a complex draw both parts are judged, each by its own part of the parameters.
+TEST(Laws, AComplexDrawIsTwo) {
+  constexpr std::int64_t kCount = 4000;
+  std::vector<float> uniform;  // in [2, 3) and [2, 5), one after the other
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const float u = (static_cast<float>(i) + 0.5F) / kCount;
+    uniform.push_back(2 + u);
+    uniform.push_back(2 + 3 * u);
+  }
+  const auto says = [&](const std::vector<double>& numbers) {
+    return law_says(DType::complex64, {kCount}, uniform, "uniform", {}, numbers);
+  };
+  EXPECT_EQ(says({2, 3}), "fails");  // the imaginary parts go beyond
+  EXPECT_EQ(says({2, 5}), "fails");  // the real parts do not come so far
+  std::vector<float> both = uniform;
+  for (std::size_t i = 1; i < both.size(); i += 2) both[i] = (both[i] - 2) / 3 + 2;
+  const std::vector<double> low(kCount, 2);
+  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "holds");
+  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {low}, {3}), "holds");
+  for (std::size_t i = 1; i < both.size(); i += 2) both[i] = 2;  // no spread
+  EXPECT_EQ(law_says(DType::complex64, {kCount}, both, "uniform", {}, {2, 3}), "fails");
+}
+
+TEST(Laws, OnlyWeightsHaveASizeOfTheirOwn) {
+  const std::vector<std::int64_t> drawn{0, 2, 2, 1, 1, 0};
+  const std::vector<double> weights{1, 0, 1, 1, 1, 0};  // two rows of three categories
+  EXPECT_EQ(law_says(DType::int64, {2, 3}, drawn, "categorical", {weights}, {3, 1}), "holds");
+  const std::vector<std::int64_t> other{1, 2, 2, 1, 1, 0};
+  EXPECT_EQ(law_says(DType::int64, {2, 3}, other, "categorical", {weights}, {3, 1}), "fails");
+  EXPECT_THAT(law_says(DType::int64, {6}, drawn, "bernoulli", {{0.5, 0.5}}, {}),
+              ::testing::HasSubstr("a parameter of another size"));
+  EXPECT_THAT(law_says(DType::int64, {6}, drawn, "unheard", {}, {}),
+              ::testing::HasSubstr("a law that is not known"));
+}
+
 }  // namespace
 }  // namespace assay

@@ -48,6 +48,26 @@ class Lane {
     return *this;
   }
 
+  // A law about a result of this dtype and shape; arrays of double stand for its parameters.
+  Lane& law(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
+            const std::vector<std::vector<double>>& arrays, const std::vector<double>& numbers) {
+    std::vector<flatbuffers::Offset<wire::Parameter>> parameters;
+    for (const std::vector<double>& array : arrays) {
+      const std::size_t bytes = array.size() * sizeof(double);
+      const std::uint64_t offset = *arena_.reserve(bytes);
+      std::memcpy(arena_.data() + offset, array.data(), bytes);
+      parameters.push_back(wire::CreateParameter(
+          builder_, 0, static_cast<std::uint8_t>(DType::float64), offset, bytes, true));
+    }
+    for (const double number : numbers) {
+      parameters.push_back(wire::CreateParameter(builder_, number));
+    }
+    leaves_.push_back(wire::CreateLeafDirect(builder_, "", wire::LeafKind::law,
+                                             static_cast<std::uint8_t>(dtype), &shape, 0, 0, 0, 0,
+                                             0, name.c_str(), &parameters));
+    return *this;
+  }
+
   const wire::Arena& arena() const { return arena_; }
 
   // Call once, after the last leaf.

@@ -29,7 +29,9 @@ def shares(this, axis=-1):
     if this.size <= 65536:
         return _shares
     extent = this.shape[axis]
-    return uniform(0, 2 / extent) if extent > 4096 else constant(1 / extent)
+    # In half precision 1 / extent is rounded, always to the same side; random shares are so to both.
+    rounded = extent > 4096 and this.dtype in ("float16", "bfloat16")
+    return uniform(0, 2 / extent) if rounded else constant(1 / extent)
 
 
 def labels(this, input, axis=-1):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from assay import laws
+from assay.reference import torch
 from assay.registry import api
 from assay.rules import uniform
 
@@ -21,9 +22,15 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
         return x if upscale else x * keep
     if keep in (0, 1):
         return x * keep
-    axes = range(x.ndim) if axis is None else axis if isinstance(axis, Sequence) else [axis]
-    draws = 0 if axis is None else prod(x.shape[each] for each in axes)
-    return laws.kept(x / keep if upscale else x, keep, draws)
+    groups = 0 if axis is None else together(x, axis if isinstance(axis, Sequence) else [axis])
+    return laws.kept(x / keep if upscale else x, keep, groups)
+
+
+def together(x, axes):
+    """The number of the draw that each element of x takes part in: one for each index along the axes."""
+    axes = {range(x.ndim)[axis] for axis in axes}
+    shape = [extent if axis in axes else 1 for axis, extent in enumerate(x.shape)]
+    return torch.arange(prod(shape), device=x.device).reshape(shape).expand(x.shape)
 
 
 @api("paddle.nn.functional.dropout2d", p=PROBABILITY)
@@ -42,9 +49,31 @@ def _channels(x, p, training, data_format):
     return dropout(x, p, [0, data_format.index("C")], training)
 
 
-@api("paddle.nn.functional.alpha_dropout", "paddle.nn.functional.feature_alpha_dropout")
+# What selu tends to for large negative numbers: what falls becomes it.
+_FALLEN = -1.6732632423543772848 * 1.0507009873554804934
+
+
+@api("paddle.nn.functional.alpha_dropout")
 def alpha_dropout(x, p=0.5, training=True, name=None):
-    """What falls becomes a constant, which no law says yet: only shape and dtype are compared."""
-    if training and p == 1:
+    return _alpha(x, p, training)
+
+
+@api("paddle.nn.functional.feature_alpha_dropout")
+def feature_alpha_dropout(x, p=0.5, training=True, name=None):
+    """Whole channels fall."""
+    if training and 0 < p < 1 and x.ndim < 2:
+        raise ValueError("feature_alpha_dropout: no channels")
+    return _alpha(x, p, training, together(x, (0, 1)) if x.ndim > 1 else 0)
+
+
+def _alpha(x, p, training, groups=0):
+    """Scaled and shifted so that mean 0 and variance 1 stay what they are."""
+    if not 0 <= p <= 1:
+        raise ValueError("alpha_dropout: p out of range")
+    if not training or p == 0:
+        return x
+    if p == 1:
         return x * 0
-    return laws.anything(x.shape, x.dtype) if training and p else x
+    scale = ((1 - p) * (1 + p * _FALLEN**2)) ** -0.5
+    shift = -scale * _FALLEN * p
+    return laws.either(scale * x + shift, scale * _FALLEN + shift, 1 - p, groups)

@@ -150,9 +150,12 @@ def fused_layer_norm(
 
 @api("paddle.incubate.nn.functional.fused_dropout_add")
 def fused_dropout_add(x, y, p=0.5, training=True, mode="upscale_in_train", name=None):
-    """What falls leaves y, which no law says yet: of a random draw only shape and dtype are compared."""
+    """What falls leaves y."""
     kept = dropout(x, p, training=training, mode=mode)
-    return laws.anything(x.shape, x.dtype) if isinstance(kept, laws.Law) else kept + y
+    if not isinstance(kept, laws.Law):
+        return kept + y
+    values, share, groups = kept.parameters
+    return laws.either(values + y, y, share, groups)
 
 
 def _draws(training, *rates):

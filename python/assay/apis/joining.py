@@ -6,19 +6,26 @@ from assay.registry import api
 from assay.rules import constant, literal
 
 
+def alike(tensors):
+    """Paddle documents that joined tensors have one dtype, and refuses others; torch promotes them."""
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise TypeError("tensors of unlike dtype")
+    return tensors
+
+
 @api("paddle.concat", "paddle.cat", "paddle.concatenate", axis=constant(0))
 def concat(x, axis=0, name=None, *, out=None):
-    return torch.concat(x, as_int(axis))
+    return torch.concat(alike(x), as_int(axis))
 
 
 @api("paddle.stack")
 def stack(x, axis=0, name=None, *, out=None):
-    return torch.stack(x, axis)
+    return torch.stack(alike(x), axis)
 
 
 def _stacking(function):
     def call(x, name=None):
-        return getattr(torch, function)(x)
+        return getattr(torch, function)(alike(x))
 
     return call
 

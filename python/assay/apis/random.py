@@ -8,7 +8,8 @@ from assay.apis.creation import EXTENT
 from assay.arguments import as_dtype, as_ints
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import Literal, integers, positive, uniform
+from assay.rules import Literal, increasing, integers, positive, uniform
+from assay.shorthand import LITERAL_LIMIT
 
 SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
 
@@ -28,9 +29,9 @@ def _normal_shape(mean, std, shape):
 
 
 def _normal(mean, std, shape, dtype):
-    """A complex draw is judged by its real part, which has half of the variance."""
+    """The parts of a complex draw are two draws, each with half of the variance."""
     if dtype.is_complex:
-        mean, std = mean.real, std * sqrt(0.5)
+        mean, std = torch.as_tensor(mean, dtype=dtype).expand(shape), std * sqrt(0.5)
     return laws.normal_draw(mean, std, shape, dtype)
 
 
@@ -121,25 +122,19 @@ def standard_gamma(x, name=None):
     return laws.gamma_draw(x, 1.0, x.shape, x.dtype)
 
 
-def _drawable(categories, samples, replacement):
-    """How many of the categories have a chance: half of them, if those are enough."""
-    half = max(1, categories // 2)
-    return half if replacement or samples <= half else categories
+def _weights(this, num_samples=1, replacement=False):
+    """Growing, so that it shows where they are not heeded; in small rows some without weight, if enough are
+    left to draw from."""
+    categories = this.shape[-1] if this.shape else 1
+    if this.size > LITERAL_LIMIT or categories == 1 or not (replacement or num_samples <= categories // 2):
+        return increasing(0.05, 1.05)
+    row = [place + 1 if place % 4 != 2 else 0 for place in range(categories)]
+    return Literal(row * (this.size // categories))
 
 
-@api(
-    "paddle.multinomial",
-    "paddle.Tensor.multinomial",
-    x=lambda x, num_samples=1, replacement=False: Literal(
-        [place < _drawable(x.shape[-1], num_samples, replacement) for place in range(x.shape[-1])]
-        * (x.size // max(1, x.shape[-1]))
-    ),
-    grad=False,
-)
+@api("paddle.multinomial", "paddle.Tensor.multinomial", x=_weights, grad=False)
 def multinomial(x, num_samples=1, replacement=False, name=None, *, out=None):
-    """The weights are 1 for the first categories and 0 for the rest: even draws from the first."""
-    chances = _drawable(x.shape[-1], num_samples, replacement)
-    return laws.integer_draw(0, chances, (*x.shape[:-1], num_samples), torch.int64)
+    return laws.categorical_draw(x, (*x.shape[:-1], num_samples), torch.int64, replacement)
 
 
 @api("paddle.Tensor.uniform_", grad=False)
