@@ -22,7 +22,9 @@ from torch import nn
 class Stage:
     def __init__(self, rank, stages, options):
         self.rank, self.stages, self.options = rank, stages, options
-        layers = [m for _ in range(options.layers) for m in (nn.Linear(options.width, options.width), nn.GELU())]
+        layers = [
+            m for _ in range(options.layers) for m in (nn.Linear(options.width, options.width), nn.GELU())
+        ]
         self.model = nn.Sequential(*layers).cuda().bfloat16()
         shape = (options.tokens, options.width)
         self.source = torch.randn(shape, device="cuda", dtype=torch.bfloat16)
@@ -44,7 +46,9 @@ class Stage:
 
     def take(self, source):
         tensor = torch.empty(self.shape, device="cuda", dtype=torch.bfloat16)
-        dist.irecv(tensor, source, group=self.edges[source, self.rank]).wait()  # the stream waits, not this thread
+        dist.irecv(
+            tensor, source, group=self.edges[source, self.rank]
+        ).wait()  # the stream waits, not this thread
         return tensor
 
     def give(self, tensor, to):
@@ -115,7 +119,9 @@ def main():
             with torch.profiler.record_function(f"ProfilerStep#{number}"):
                 stage.run(number)
     if options.kineto:
-        profiler.export_chrome_trace(os.path.join(options.kineto, f"kineto.{stages}.{options.micro_batches}.{rank}.json"))
+        profiler.export_chrome_trace(
+            os.path.join(options.kineto, f"kineto.{stages}.{options.micro_batches}.{rank}.json")
+        )
     if options.events:
         rows = [(rank, n, name, m, a.elapsed_time(b) * 1000) for n, name, m, (a, b) in stage.events]
         with open(f"{options.events}.{rank}.json", "w") as file:
