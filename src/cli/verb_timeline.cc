@@ -142,10 +142,10 @@ Result<int> run_open(const TimelineOptions& options) {
 }
 
 // The recording library stands beside the program, or where the build or an installation puts it.
-Result<std::filesystem::path> find_recorder(bool gpu) {
+Result<std::filesystem::path> find_recorder() {
   ASSAY_TRY(const std::string program, own_executable());
   const auto folder = std::filesystem::path(program).parent_path();
-  const char* const name = gpu ? "libassay_recorder_cuda.so" : "libassay_recorder.so";
+  constexpr const char* name = "libassay_recorder.so";
   for (const char* place : {".", "../src/record", "../lib", "../lib/assay", "src/record"}) {
     const auto path = folder / place / name;
     if (std::filesystem::exists(path)) return std::filesystem::weakly_canonical(path);
@@ -154,10 +154,9 @@ Result<std::filesystem::path> find_recorder(bool gpu) {
 }
 
 Result<int> run_record(const RecordOptions& options) {
-  const bool gpu = std::filesystem::exists("/proc/driver/nvidia/version");
   std::filesystem::path library = options.library;
   if (library.empty()) {
-    ASSAY_TRY(library, find_recorder(gpu));
+    ASSAY_TRY(library, find_recorder());
   }
   ASSAY_CHECK(prepare_outputs(options.out));
   const std::string path = std::filesystem::absolute(library).string();
@@ -166,8 +165,8 @@ Result<int> run_record(const RecordOptions& options) {
   spawn.fds = {{0, 0}};
   spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
   spawn.environment = {"ASSAY_RECORD_DIR=" + std::filesystem::absolute(options.out).string(),
-                       "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path};
-  if (gpu) spawn.environment.push_back("CUDA_INJECTION64_PATH=" + path);
+                       "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
+                       "CUDA_INJECTION64_PATH=" + path};
   if (!options.steps.empty()) spawn.environment.push_back("ASSAY_RECORD_STEPS=" + options.steps);
   if (!options.seconds.empty())
     spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + options.seconds);

@@ -1,10 +1,12 @@
 #include "record/recorder.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -22,6 +24,9 @@ struct OpenRange {
   std::int32_t micro_batch = timeline::kNone;
   Nanos begin = 0;
   bool recorded = false;
+  bool step = false;
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0;
 };
 
 std::vector<OpenRange>& open_ranges() {
@@ -72,48 +77,104 @@ std::optional<RecorderOptions> RecorderOptions::from_environment() {
   return options;
 }
 
+bool RecorderOptions::by_step() const {
+  return first_step != std::numeric_limits<std::int64_t>::min() ||
+         end_step != std::numeric_limits<std::int64_t>::max();
+}
+
+bool RecorderOptions::by_time() const {
+  return first_time != 0 || end_time != std::numeric_limits<Nanos>::max();
+}
+
 Recorder::Recorder(RecorderOptions options)
     : options_(std::move(options)), began_(now()), paused_(options_.waiting) {}
 
-Recorder::~Recorder() {
+Recorder::~Recorder() { finish(); }
+
+void Recorder::finish() {
   const std::lock_guard lock(mutex_);
   end_step_locked(now());
   write_block_locked();
 }
 
 Recorder* Recorder::instance() {
-  // Destroyed at exit, which writes the last block.
-  static const std::unique_ptr<Recorder> recorder = [] {
+  // Never destroyed: threads of CUPTI and of the program may record until the very end.
+  static Recorder* const recorder = [] {
     auto options = RecorderOptions::from_environment();
-    return options ? std::make_unique<Recorder>(std::move(*options)) : nullptr;
+    if (!options) return static_cast<Recorder*>(nullptr);
+    // A child must neither write what its parent had gathered nor find the mutex held.
+    ::pthread_atfork([] { instance()->mutex_.lock(); }, [] { instance()->mutex_.unlock(); },
+                     [] { instance()->after_fork_in_child(); });
+    std::atexit([] { instance()->finish(); });
+    return new Recorder(std::move(*options));  // NOLINT(cppcoreguidelines-owning-memory)
   }();
-  return recorder.get();
+  return recorder;
+}
+
+void Recorder::after_fork_in_child() {
+  encoder_ = {};
+  const std::uint64_t mine = innermost_[thread_id()];
+  innermost_.clear();
+  if (mine != 0) innermost_.emplace(thread_id(), mine);
+  only_range_ = mine;
+  mutex_.unlock();
 }
 
 bool Recorder::active() const {
   if (paused_) return false;
-  const bool by_step = options_.first_step != std::numeric_limits<std::int64_t>::min() ||
-                       options_.end_step != std::numeric_limits<std::int64_t>::max();
   const std::int64_t step = step_;
-  if (by_step && (step < options_.first_step || step >= options_.end_step)) return false;
-  if (options_.first_time == 0 && options_.end_time == std::numeric_limits<Nanos>::max())
-    return true;
-  const Nanos age = now() - began_;
-  return age >= options_.first_time && age < options_.end_time;
+  if (options_.by_step() && (step < options_.first_step || step >= options_.end_step)) return false;
+  if (!options_.by_time()) return true;
+  return age() >= options_.first_time && age() < options_.end_time;
+}
+
+void Recorder::on_change(std::function<void()> listener) {
+  listener_ = std::move(listener);
+  changed();
+}
+
+void Recorder::changed() const {
+  if (listener_) listener_();
+}
+
+void Recorder::set_paused(bool paused) {
+  paused_ = paused;
+  changed();
+}
+
+std::uint64_t Recorder::current_range() const {
+  const std::vector<OpenRange>& ranges = open_ranges();
+  const std::uint64_t own = ranges.empty() ? 0 : ranges.back().id;
+  // Ids grow with time: of a range and a step, the one that began later lies within the other.
+  return std::max(own != 0 ? own : only_range_.load(), step_id_.load());
+}
+
+void Recorder::innermost_is(std::uint64_t range) {
+  const std::lock_guard lock(mutex_);
+  if (range == 0) {
+    innermost_.erase(thread_id());
+  } else {
+    innermost_[thread_id()] = range;
+  }
+  only_range_ = innermost_.size() == 1 ? innermost_.begin()->second : 0;
 }
 
 void Recorder::begin_range(std::string_view name, std::int32_t micro_batch) {
   std::int64_t step = 0;
-  if (parse(name, step)) begin_step(step);
+  const bool is_step = parse(name, step);
+  if (is_step) begin_step(step);
   std::vector<OpenRange>& ranges = open_ranges();
-  if (ranges.size() >= kMaxDepth) {
-    // Too deep to keep: counted by its place so that its end is matched.
-    ranges.push_back({});
+  if (ranges.size() >= kMaxDepth || !active()) {
+    // Kept by its place alone, so that its end is matched.
+    OpenRange unrecorded;
+    unrecorded.step = is_step;
+    ranges.push_back(std::move(unrecorded));
     return;
   }
-  ranges.push_back({std::string(name), micro_batch, now(), active()});
-  RangeObserver* const observer = observer_;
-  if (observer != nullptr && ranges.back().recorded) observer->range_begun(name, micro_batch);
+  const std::uint64_t parent = current_range();
+  const std::uint64_t id = is_step ? step_id_.load() : next_id_++;
+  ranges.push_back({std::string(name), micro_batch, now(), true, is_step, id, parent});
+  innermost_is(id);
 }
 
 void Recorder::begin_job(std::string_view text) {
@@ -131,43 +192,74 @@ void Recorder::end_range() {
   if (ranges.empty()) return;
   const OpenRange range = std::move(ranges.back());
   ranges.pop_back();
-  if (!range.recorded) return;
-  if (RangeObserver* const observer = observer_) observer->range_ended();
-  add({.name = range.name,
-       .kind = timeline::Kind::host,
-       .gpu = false,
-       .job = range.micro_batch != timeline::kNone,
-       .device = timeline::kNone,
-       .lane = thread_id(),
-       .begin = range.begin,
-       .end = now(),
-       .micro_batch = range.micro_batch});
+  const Nanos time = now();
+  if (range.recorded) {
+    innermost_is(ranges.empty() ? 0 : ranges.back().id);
+    add({.name = range.name,
+         .kind = timeline::Kind::host,
+         .gpu = false,
+         .job = range.micro_batch != timeline::kNone,
+         .device = timeline::kNone,
+         .lane = thread_id(),
+         .begin = range.begin,
+         .end = time,
+         .micro_batch = range.micro_batch,
+         .id = range.step ? 0 : range.id,
+         .parent = range.parent});
+  }
+  if (!range.step) return;
+  {
+    const std::lock_guard lock(mutex_);
+    end_step_locked(time);
+  }
+  changed();
 }
 
 void Recorder::begin_step(std::int64_t number) {
-  const std::lock_guard lock(mutex_);
-  const Nanos time = now();
-  end_step_locked(time);
-  step_ = number;
-  step_begin_ = time;
+  {
+    const std::lock_guard lock(mutex_);
+    const Nanos time = now();
+    end_step_locked(time);
+    step_ = number;
+    step_id_ = next_id_++;
+    step_begin_ = time;
+    step_recorded_ = active();
+  }
+  changed();
 }
 
 void Recorder::end_step_locked(Nanos time) {
-  if (step_ != timeline::kNone && active()) {
-    encoder_.add_step({step_, step_begin_, time});
-  }
+  if (step_ == timeline::kNone) return;
+  if (step_recorded_) encoder_.add_step({step_, step_begin_, time}, step_id_);
+  step_ = timeline::kNone;
+  step_id_ = 0;
 }
 
 void Recorder::add(const timeline::RecordedSlice& slice) {
   const std::lock_guard lock(mutex_);
-  add_locked(slice);
+  encoder_.add(slice);
+  write_if_due_locked(slice.end);
 }
 
-void Recorder::add_locked(const timeline::RecordedSlice& slice) {
-  if (broken_) return;
-  encoder_.add(slice);
+void Recorder::add_launches(std::uint64_t range, std::span<const std::uint32_t> correlations) {
+  const std::lock_guard lock(mutex_);
+  encoder_.add_launches(range, correlations);
+  write_if_due_locked(last_flush_);
+}
+
+void Recorder::add_note(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  encoder_.add_note(text);
+}
+
+void Recorder::add_lost(std::uint64_t records) {
+  const std::lock_guard lock(mutex_);
+  encoder_.add_lost(records);
+}
+
+void Recorder::write_if_due_locked(Nanos time) {
   const Nanos flush_after = std::chrono::nanoseconds(kFlushEvery).count();
-  if (encoder_.full() || slice.end - last_flush_ > flush_after) write_block_locked();
+  if (encoder_.full() || time - last_flush_ > flush_after) write_block_locked();
 }
 
 void Recorder::flush() {
@@ -192,8 +284,9 @@ bool Recorder::open_file_locked() {
 
 void Recorder::write_block_locked() {
   last_flush_ = now();
-  if (encoder_.empty() || broken_) return;
+  if (encoder_.empty()) return;
   const std::string block = encoder_.take_block();
+  if (broken_) return;
   broken_ = !open_file_locked() || !write_all(file_.get(), std::as_bytes(std::span(block)));
 }
 

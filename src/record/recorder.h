@@ -1,21 +1,19 @@
 #pragma once
 
-// What runs inside a recorded process: takes ranges, steps and GPU work from any thread and writes
-// them to one file a process (timeline/importers/recording_format.h).
-//
-// Memory is bounded: one block waits for the file, and whoever fills it writes it. A process that
-// is killed loses what came within the last kFlushEvery. A forked child gets a file of its own.
+// Inside a recorded process: ranges, steps and GPU work go to the process's file.
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
 
 #include "base/fd.h"
 #include "timeline/importers/recording_format.h"
@@ -36,18 +34,12 @@ struct RecorderOptions {
 
   // Nothing when ASSAY_RECORD_DIR is not set.
   static std::optional<RecorderOptions> from_environment();
+  bool by_step() const;
+  bool by_time() const;
 };
 
 // Nanoseconds since 1970.
 Nanos now();
-
-// Told of recorded ranges, on the thread that runs them; the GPU's side hangs its work on them.
-class RangeObserver {
- public:
-  virtual ~RangeObserver() = default;
-  virtual void range_begun(std::string_view name, std::int32_t micro_batch) = 0;
-  virtual void range_ended() = 0;
-};
 
 class Recorder {
  public:
@@ -68,37 +60,57 @@ class Recorder {
 
   // A step begins; the one before it ends.
   void begin_step(std::int64_t number);
-  void start() { paused_ = false; }
-  void stop() { paused_ = true; }
+  void start() { set_paused(false); }
+  void stop() { set_paused(true); }
   bool active() const;
+  const RecorderOptions& options() const { return options_; }
+  // Time since the recorder began, by which first_time and end_time are meant.
+  Nanos age() const { return now() - began_; }
 
-  // The observer outlives the recorder.
-  void observe(RangeObserver* observer) { observer_ = observer; }
+  // The id of the range that a launch on this thread belongs to: the thread's innermost one; else
+  // the innermost of the only other thread that has any (PyTorch runs backward on a thread of its
+  // own while the caller waits in its range); else the step's. 0: none.
+  std::uint64_t current_range() const;
 
-  // Work of a GPU, from any thread.
+  // Called whenever active() may have changed, but for the passing of time.
+  void on_change(std::function<void()> listener);
+
+  // Work of a GPU and its launches, from any thread.
   void add(const timeline::RecordedSlice& slice);
+  void add_launches(std::uint64_t range, std::span<const std::uint32_t> correlations);
+  void add_note(std::string_view text);
+  void add_lost(std::uint64_t records);
   void flush();
 
  private:
   static constexpr std::chrono::milliseconds kFlushEvery{500};
 
-  void add_locked(const timeline::RecordedSlice& slice);
+  void finish();
+  void set_paused(bool paused);
+  void innermost_is(std::uint64_t range);  // of this thread; 0: none
+  void changed() const;
   void end_step_locked(Nanos time);
+  void write_if_due_locked(Nanos time);
   void write_block_locked();
   bool open_file_locked();
+  void after_fork_in_child();
 
   const RecorderOptions options_;
   const Nanos began_;
   std::atomic<bool> paused_;
-  std::atomic<RangeObserver*> observer_{nullptr};
   std::atomic<std::int64_t> step_{timeline::kNone};
+  std::atomic<std::uint64_t> step_id_{0};
+  std::atomic<std::uint64_t> next_id_{1};
+  std::atomic<std::uint64_t> only_range_{0};  // where one thread alone has ranges: its innermost
+  std::function<void()> listener_;
   std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::uint64_t> innermost_;  // thread to range
   timeline::RecordingEncoder encoder_;
   Fd file_;
   int pid_ = 0;
   bool broken_ = false;  // the disk refused: nothing more is written
-  std::uint64_t lost_ = 0;
   Nanos step_begin_ = 0;
+  bool step_recorded_ = false;
   Nanos last_flush_ = 0;
 };
 

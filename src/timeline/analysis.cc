@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -13,14 +14,35 @@ namespace {
 struct Device {
   std::string label;
   std::string machine;
-  std::vector<bool> is_track;
+  std::int32_t number = kNone;
+  bool has_work = false;  // tracks of kernels and copies, beside those of jobs
   Intervals compute, communication, memory;
   // Pipeline jobs, ordered by begin.
   StageJobs jobs;
 };
 
+// Several processes' devices come in the order of their files: they are ordered by number. Those of
+// logs stay in the order that they were asked for in, which is the pipeline's.
+void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
+  std::vector<std::size_t> at(devices.size());
+  std::iota(at.begin(), at.end(), 0U);
+  std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(devices[a].machine, devices[a].number) <
+           std::tie(devices[b].machine, devices[b].number);
+  });
+  std::vector<Device> ordered;
+  std::vector<std::size_t> place(devices.size());
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    place[at[i]] = i;
+    ordered.push_back(std::move(devices[at[i]]));
+  }
+  devices = std::move(ordered);
+  for (std::size_t& device : device_of) device = devices.empty() ? 0 : place[device];
+}
+
 std::vector<Device> devices_of(const Trace& trace) {
   std::vector<Device> devices;
+  bool of_processes = false;
   std::map<std::tuple<std::string, std::string, std::int32_t>, std::size_t> known;
   std::vector<std::size_t> device_of(trace.tracks.size(), 0);
   for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
@@ -31,20 +53,27 @@ std::vector<Device> devices_of(const Trace& trace) {
     const auto [entry, is_new] =
         known.try_emplace({track.machine, own, track.device}, devices.size());
     device_of[i] = entry->second;
-    if (!is_new) continue;
-    Device device;
-    const std::size_t stream = track.label.find(" stream");
-    device.label = track.label.substr(0, stream);
-    device.machine = track.machine;
-    devices.push_back(std::move(device));
+    of_processes |= !track.process.empty();
+    if (is_new) {
+      Device device;
+      device.label = track.label.substr(0, track.label.find(" stream"));
+      device.label = device.label.substr(0, device.label.find(" jobs"));
+      device.machine = track.machine;
+      device.number = track.device;
+      devices.push_back(std::move(device));
+    }
+    devices[entry->second].has_work |= !track.jobs;
   }
+  if (of_processes) order(devices, device_of);
   for (const Slice& slice : trace.slices) {
     if (!trace.tracks[slice.track].gpu) continue;
     Device& device = devices[device_of[slice.track]];
-    const Interval interval{slice.begin, slice.end};
-    if (slice.kind == Kind::compute) device.compute.push_back(interval);
-    if (slice.kind == Kind::communication) device.communication.push_back(interval);
-    if (slice.kind == Kind::memory) device.memory.push_back(interval);
+    if (!trace.tracks[slice.track].jobs || !device.has_work) {
+      const Interval interval{slice.begin, slice.end};
+      if (slice.kind == Kind::compute) device.compute.push_back(interval);
+      if (slice.kind == Kind::communication) device.communication.push_back(interval);
+      if (slice.kind == Kind::memory) device.memory.push_back(interval);
+    }
     PipelineJob job{.micro_batch = slice.micro_batch, .begin = slice.begin, .end = slice.end};
     if (slice.micro_batch != kNone && parse_job_type(trace.strings.text(slice.category), job)) {
       device.jobs.push_back(job);

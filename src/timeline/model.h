@@ -73,7 +73,8 @@ struct Track {
   std::string process;     // what Perfetto groups tracks by; empty: one group without a name
   std::string machine;     // empty where only one is known
   std::int32_t device = kNone;
-  bool gpu = false;  // slices are GPU time (or jobs, which stand for it)
+  bool gpu = false;   // slices are GPU time (or jobs, which stand for it)
+  bool jobs = false;  // slices are jobs, whose GPU time is that of the device's other tracks
 };
 
 struct Step {

@@ -174,6 +174,129 @@ TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
 #endif
 }
 
+TEST_F(Recording, WhatOneThreadLaunchesForAnotherIsTheOthers) {
+  Recorder recorder(options());
+  recorder.begin_step(1);
+  const std::uint64_t step = recorder.current_range();
+  recorder.begin_range("backward", 0);
+  const std::uint64_t backward = recorder.current_range();
+  EXPECT_GT(backward, step);
+  const auto seen_elsewhere = [&] {
+    std::uint64_t seen = 0;
+    std::thread([&] { seen = recorder.current_range(); }).join();
+    return seen;
+  };
+  EXPECT_EQ(seen_elsewhere(), backward);
+  std::thread([&] {
+    recorder.begin_range("other", 0);
+    // Two threads have ranges: a third one's launches may be either's, and are the step's.
+    EXPECT_EQ(seen_elsewhere(), step);
+    recorder.end_range();
+  }).join();
+  EXPECT_EQ(seen_elsewhere(), backward);
+  recorder.end_range();
+  EXPECT_EQ(recorder.current_range(), step);
+}
+
+TEST_F(Recording, AForkedChildDoesNotRepeatItsParent) {
+  // Recorder::instance() lives in a process of its own here.
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::setenv("ASSAY_RECORD_DIR", folder_.c_str(), 1);
+    Recorder& recorder = *Recorder::instance();
+    recorder.begin_range("parent", 1);
+    recorder.end_range();
+    if (::fork() == 0) {
+      recorder.begin_range("child", 2);
+      recorder.end_range();
+      std::exit(0);
+    }
+    ::wait(nullptr);
+    std::exit(0);
+  }
+  ::waitpid(parent, nullptr, 0);
+  EXPECT_THAT(recorded(), testing::UnorderedElementsAre("parent@1", "child@2"));
+}
+
+TEST_F(Recording, KeepsToItsWindowOfTime) {
+  RecorderOptions window = options();
+  window.first_time = 200'000'000;
+  window.end_time = 400'000'000;
+  {
+    Recorder recorder(window);
+    const auto at = [&](Nanos age, std::int32_t name) {
+      while (recorder.age() < age) std::this_thread::yield();
+      // A machine that stalls here would run the job in another part: it is left out then.
+      recorder.begin_range("job", name);
+      recorder.end_range();
+      return recorder.age();
+    };
+    if (at(0, 0) >= window.first_time) GTEST_SKIP() << "the machine stalled";
+    if (at(250'000'000, 1) >= window.end_time) GTEST_SKIP() << "the machine stalled";
+    at(400'000'000, 2);
+  }
+  EXPECT_THAT(recorded(), testing::ElementsAre("job@1"));
+}
+
+#ifdef CUDA_PROGRAM
+class CudaRecording : public Recording {
+ protected:
+  // Runs the program and gives "name begin-end" of what its GPU did, jobs and kernels.
+  std::vector<std::string> run(std::vector<std::string> environment, const std::string& label) {
+    SpawnOptions spawn;
+    spawn.argv = {CUDA_PROGRAM};
+    spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
+                         "CUDA_INJECTION64_PATH=" + std::string(ASSAY_RECORDER),
+                         "ASSAY_CUPTI_LIBRARY=" + std::string(FAKE_CUPTI)};
+    spawn.environment.insert(spawn.environment.end(), environment.begin(), environment.end());
+    auto process = Process::spawn(spawn);
+    EXPECT_TRUE(process) << process.error().message;
+    EXPECT_TRUE(process->wait()->ok());
+    std::vector<std::string> lines;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const auto trace = timeline::import_trace(entry.path());
+      if (!trace) continue;
+      notes_ = trace->files[0].notes;
+      steps_ = trace->steps;
+      for (const timeline::Slice& slice : trace->slices) {
+        if (trace->tracks[slice.track].label != label) continue;
+        lines.push_back(std::string(trace->strings.text(slice.name)) + " " +
+                        std::to_string(slice.begin) + "-" + std::to_string(slice.end));
+      }
+    }
+    return lines;
+  }
+  std::vector<std::string> notes_;
+};
+
+TEST_F(CudaRecording, AJobsTimeIsThatOfItsKernels) {
+  // forward goes from its own kernel to that of the range in it; backward's is another thread's.
+  EXPECT_THAT(run({"ASSAY_RECORD_STEPS=1:2"}, "GPU:0 jobs"),
+              testing::ElementsAre("forward 1001000-1001050", "attention 1001020-1001050",
+                                   "backward 1001060-1001160"));
+  ASSERT_EQ(steps_.size(), 1U);  // and the step holds what no job launched
+  EXPECT_EQ(steps_[0].begin, 1'001'000);
+  EXPECT_EQ(steps_[0].end, 1'001'230);
+  EXPECT_THAT(notes_, testing::Contains(testing::HasSubstr("no room for 5 records")));
+}
+
+TEST_F(CudaRecording, KernelsHaveReadableNamesAndKeepToTheWindow) {
+  EXPECT_THAT(
+      run({"ASSAY_RECORD_STEPS=2:3"}, "GPU:0 stream 7"),
+      testing::ElementsAre("at::native::gemm() 1002000-1002010", "flash 1002020-1002050",
+                           "flash_bwd 1002060-1002160", "ncclDevKernel_AllReduce 1002200-1002230"));
+}
+
+TEST_F(CudaRecording, DevicesAreTheMachines) {
+  EXPECT_EQ(run({"CUDA_VISIBLE_DEVICES=5,3"}, "GPU:5 stream 7").size(), 12U);
+}
+
+TEST_F(CudaRecording, AnotherProfilerIsToldOf) {
+  run({"FAKE_CUPTI_TAKEN=1"}, "");
+  EXPECT_THAT(notes_, testing::ElementsAre("no GPU work recorded: another profiler holds CUPTI"));
+}
+#endif
+
 TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "Python cannot load a library that is built with a sanitizer; runs without one";

@@ -161,13 +161,12 @@ class Recordings : public Importers {
       encoder.add({.name = "forward",
                    .kind = Kind::compute,
                    .gpu = true,
-                   .job = true,
                    .device = 1,
-                   .lane = 0,
+                   .lane = 4,
                    .begin = 100 + i,
                    .end = 200 + i,
                    .micro_batch = i});
-      if (i == 2) encoder.add_step({7, 100, 300});
+      if (i == 2) encoder.add_step({7, 100, 300}, 1);
       parts.push_back(encoder.take_block());
     }
     return parts;
@@ -181,7 +180,7 @@ TEST_F(Recordings, ComeBack) {
               testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
                                    "forward compute gpu 101-201", "forward compute gpu 102-202"));
   EXPECT_EQ(trace.slices[3].micro_batch, 2);
-  EXPECT_EQ(trace.tracks[0].label, "GPU:1 jobs");
+  EXPECT_EQ(trace.tracks[0].label, "GPU:1 stream 4");
   EXPECT_EQ(trace.tracks[0].machine, "node7");
   ASSERT_EQ(trace.steps.size(), 1U);
   EXPECT_EQ(trace.steps[0].number, 7);
@@ -195,6 +194,66 @@ TEST_F(Recordings, LoseOnlyADamagedBlock) {
               testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
                                    "forward compute gpu 102-202"));
   EXPECT_EQ(trace.files[0].malformed, 1U);
+}
+
+// Kernels may come before the launches that name their range, and these before the range.
+TEST_F(Recordings, JoinWhatComesInAnyOrder) {
+  const auto kernel = [](std::int32_t device, std::uint64_t id, Nanos begin, Nanos end) {
+    RecordingEncoder encoder;
+    encoder.add({.name = "k",
+                 .kind = Kind::compute,
+                 .gpu = true,
+                 .device = device,
+                 .lane = 4,
+                 .begin = begin,
+                 .end = end,
+                 .id = id});
+    return encoder.take_block();
+  };
+  const auto range = [](std::string_view name, std::uint64_t id, std::uint64_t parent) {
+    RecordingEncoder encoder;
+    encoder.add({.name = name,
+                 .job = true,
+                 .lane = 1,
+                 .begin = 1,
+                 .end = 2,
+                 .micro_batch = 3,
+                 .id = id,
+                 .parent = parent});
+    return encoder.take_block();
+  };
+  const auto launches = [](std::uint64_t id, std::vector<std::uint32_t> calls) {
+    RecordingEncoder encoder;
+    encoder.add_launches(id, calls);
+    return encoder.take_block();
+  };
+  RecordingEncoder step;
+  step.add_step({9, 1, 2}, 5);
+  // A range that names itself or a later one as its parent is damaged: it has none.
+  std::vector<std::string> blocks{
+      kernel(0, 100, 50, 60), kernel(1, 101, 55, 75),  kernel(0, 102, 80, 90),
+      kernel(0, 104, 95, 97), launches(7, {101, 102}), launches(6, {100}),
+      launches(5, {104}),     range("inner", 7, 6),    range("outer", 6, 5),
+      range("broken", 8, 8),  step.take_block()};
+  for (int turn = 0; turn < 2; ++turn) {
+    std::string file = RecordingEncoder::header(42, "node7");
+    for (const std::string& block : blocks) file += block;
+    const Trace trace = import(file);
+    std::vector<std::string> jobs;
+    for (const Slice& slice : trace.slices) {
+      const Track& track = trace.tracks[slice.track];
+      if (!track.jobs) continue;
+      jobs.push_back(track.label + " " + std::string(trace.strings.text(slice.name)) + " " +
+                     std::to_string(slice.begin) + "-" + std::to_string(slice.end));
+    }
+    EXPECT_THAT(jobs,
+                testing::UnorderedElementsAre("GPU:0 jobs outer 50-90", "GPU:0 jobs inner 80-90",
+                                              "GPU:1 jobs inner 55-75", "GPU:1 jobs outer 55-75"));
+    ASSERT_EQ(trace.steps.size(), 1U);
+    EXPECT_EQ(trace.steps[0].begin, 50);
+    EXPECT_EQ(trace.steps[0].end, 97);
+    std::reverse(blocks.begin(), blocks.end());
+  }
 }
 
 // A process that is killed leaves a file that ends anywhere.
@@ -213,10 +272,10 @@ TEST_F(Recordings, EndAnywhere) {
 
 TEST_F(Recordings, OfALaterVersionAreRefused) {
   auto file = parts();
-  file[0][8] = 2;
+  file[0][8] = 3;
   const Trace trace = import(file[0] + file[1]);
   EXPECT_TRUE(trace.slices.empty());
-  EXPECT_THAT(trace.files[0].notes, testing::ElementsAre("version 2 is not known"));
+  EXPECT_THAT(trace.files[0].notes, testing::ElementsAre("version 3 is not known"));
 }
 
 TEST_F(Importers, WhatNobodyKnowsIsAUsageError) {

@@ -1,39 +1,62 @@
 // CUDA calls this library when CUDA_INJECTION64_PATH names it: CUPTI's activity records become GPU
-// slices. A job's GPU interval goes from its first kernel's start to its last one's end; kernels
-// find their job by CUPTI's external correlation.
+// slices, and its callbacks tell which range launched what. We are CUPTI's subscriber, of which
+// there can be one: a profiler that the program starts itself (PyTorch's) is refused and says so,
+// instead of taking the records away from us unseen.
 
 #include <cupti.h>
+#include <cxxabi.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "record/cuda/cupti_library.h"
 #include "record/recorder.h"
 
 namespace assay::record {
 namespace {
 
-constexpr std::size_t kBufferBytes = 2U << 20U;
+constexpr std::size_t kBufferBytes = 4U << 20U;
 constexpr std::size_t kBufferAlignment = 8;
-constexpr std::size_t kMaxJobs = 1U << 14U;
-constexpr std::size_t kMaxCorrelations = 1U << 20U;
-constexpr auto kJobKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+constexpr std::size_t kMaxNames = 1U << 16U;
+constexpr std::array kKinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                            CUPTI_ACTIVITY_KIND_MEMSET};
 
-struct Job {
-  std::string name;
-  std::int32_t micro_batch = timeline::kNone;
-  std::int32_t device = timeline::kNone;
-  Nanos begin = 0;  // of its GPU work; 0: none seen yet
-  Nanos end = 0;
-};
+// The driver's calls that put work on a GPU.
+bool launches(std::string_view call) {
+  constexpr std::array<std::string_view, 4> kPrefixes{"cuLaunch", "cuGraphLaunch", "cuMemcpy",
+                                                      "cuMemset"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [call](std::string_view prefix) { return call.starts_with(prefix); });
+}
 
-class CuptiRecorder : public RangeObserver {
+// The numbers of the devices that CUDA shows: with CUDA_VISIBLE_DEVICES=2,3 its 0 is the
+// machine's 2.
+std::vector<std::int32_t> visible_devices() {
+  std::vector<std::int32_t> devices;
+  const char* const text = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error != std::errc()) return {};  // named by their UUIDs
+    devices.push_back(number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    if (rest.starts_with(',')) rest.remove_prefix(1);
+  }
+  return devices;
+}
+
+class CuptiRecorder {
  public:
   static CuptiRecorder& instance() {
     // CUPTI's threads call until the very end of the process: this object is never destroyed.
@@ -41,49 +64,96 @@ class CuptiRecorder : public RangeObserver {
     return *only;
   }
 
-  bool start(Recorder& recorder) {
+  // Empty, or why no GPU work will be recorded.
+  std::string start(Recorder& recorder) {
     recorder_ = &recorder;
+    if (std::string missing = cupti_.load(); !missing.empty()) return missing;
     const auto clock = [] { return static_cast<std::uint64_t>(now()); };
-    bool ok = cuptiActivityRegisterTimestampCallback(clock) == CUPTI_SUCCESS;
-    ok = ok && cuptiActivityRegisterCallbacks(request_buffer, take_buffer) == CUPTI_SUCCESS;
-    for (const CUpti_ActivityKind kind :
-         {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-          CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) {
-      ok = ok && cuptiActivityEnable(kind) == CUPTI_SUCCESS;
+    const CUptiResult subscribed = cupti_.subscribe(&subscriber_, launching, nullptr);
+    if (subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+      return "another profiler holds CUPTI";
+    }
+    if (subscribed != CUPTI_SUCCESS || cupti_.register_clock(clock) != CUPTI_SUCCESS ||
+        cupti_.register_buffers(request_buffer, take_buffer) != CUPTI_SUCCESS) {
+      return "CUPTI refused (error " + std::to_string(subscribed) + ")";
     }
     constexpr std::uint32_t kFlushMillis = 500;
-    static_cast<void>(cuptiActivityFlushPeriod(kFlushMillis));
-    if (ok) recorder.observe(this);
-    return ok;
+    static_cast<void>(cupti_.flush_period(kFlushMillis));
+    recorder.on_change([this] { switch_on_or_off(); });
+    if (recorder.options().by_time()) std::thread([this] { keep_time(); }).detach();
+    return "";
   }
 
   void finish() {
-    static_cast<void>(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-    const std::lock_guard lock(mutex_);
-    while (!jobs_.empty()) write_oldest_job();
-    recorder_->flush();
-  }
-
-  void range_begun(std::string_view name, std::int32_t micro_batch) override {
-    std::uint64_t id = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      id = next_id_++;
-      if (jobs_.size() == kMaxJobs) write_oldest_job();
-      Job& job = jobs_[id];
-      job.name = name;
-      job.micro_batch = micro_batch;
+    static_cast<void>(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+    std::size_t dropped = 0;
+    if (cupti_.dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS && dropped > 0) {
+      recorder_->add_lost(dropped);
     }
-    static_cast<void>(cuptiActivityPushExternalCorrelationId(kJobKind, id));
-  }
-
-  void range_ended() override {
-    std::uint64_t id = 0;
-    static_cast<void>(cuptiActivityPopExternalCorrelationId(kJobKind, &id));
+    write_launches();
+    recorder_->flush();
   }
 
  private:
   CuptiRecorder() = default;
+
+  // Outside the window nothing is asked of CUPTI, and so nothing is paid.
+  void switch_on_or_off() {
+    const std::lock_guard lock(switch_mutex_);
+    const bool wanted = recorder_->active();
+    if (wanted == on_) return;
+    on_ = wanted;
+    for (const CUpti_ActivityKind kind : kKinds) {
+      const CUptiResult result = wanted ? cupti_.enable(kind) : cupti_.disable(kind);
+      if (result != CUPTI_SUCCESS) {
+        recorder_->add_note("CUPTI refused activity " + std::to_string(kind) + " (error " +
+                            std::to_string(result) + ")");
+      }
+    }
+    for (int call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
+      const char* name = nullptr;
+      const auto id = static_cast<CUpti_CallbackId>(call);
+      if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
+      if (name == nullptr || !launches(name)) continue;
+      static_cast<void>(
+          cupti_.enable_callback(wanted ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id));
+    }
+  }
+
+  void keep_time() {
+    const RecorderOptions& options = recorder_->options();
+    for (const Nanos until : {options.first_time, options.end_time}) {
+      if (until == std::numeric_limits<Nanos>::max()) continue;
+      while (recorder_->age() < until) {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(until - recorder_->age()));
+      }
+      switch_on_or_off();
+    }
+  }
+
+  static void launching(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+    const auto* const call = static_cast<const CUpti_CallbackData*>(data);
+    if (call->callbackSite != CUPTI_API_ENTER) return;
+    CuptiRecorder& self = instance();
+    const std::uint64_t range = self.recorder_->current_range();
+    if (range == 0) return;
+    const std::lock_guard lock(self.launch_mutex_);
+    if (range != self.launching_range_ ||
+        self.launches_.size() == timeline::recording::kMaxLaunches) {
+      self.write_launches_locked();
+      self.launching_range_ = range;
+    }
+    self.launches_.push_back(call->correlationId);
+  }
+
+  void write_launches() {
+    const std::lock_guard lock(launch_mutex_);
+    write_launches_locked();
+  }
+  void write_launches_locked() {
+    if (!launches_.empty()) recorder_->add_launches(launching_range_, launches_);
+    launches_.clear();
+  }
 
   static void request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
     // CUPTI gives the buffer back to take_buffer, which frees it.
@@ -103,8 +173,9 @@ class CuptiRecorder : public RangeObserver {
     const std::unique_ptr<std::uint8_t, Free> owner(buffer);
     CUpti_Activity* record = nullptr;
     CuptiRecorder& self = instance();
-    const std::lock_guard lock(self.mutex_);
-    while (used > 0 && cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS) {
+    self.write_launches();
+    const std::lock_guard lock(self.take_mutex_);
+    while (used > 0 && self.cupti_.next_record(buffer, used, &record) == CUPTI_SUCCESS) {
       self.take(*record);
     }
   }
@@ -116,85 +187,71 @@ class CuptiRecorder : public RangeObserver {
 
   void take(const CUpti_Activity& record) {
     switch (record.kind) {
-      case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
-        const auto& correlation = as<CUpti_ActivityExternalCorrelation>(record);
-        if (correlations_.size() >= kMaxCorrelations) correlations_.clear();
-        // Of nested jobs the innermost was pushed last and has the highest id.
-        std::uint64_t& job = correlations_[correlation.correlationId];
-        job = std::max<std::uint64_t>(job, correlation.externalId);
-        break;
-      }
       case CUPTI_ACTIVITY_KIND_KERNEL:
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const auto& kernel = as<CUpti_ActivityKernel10>(record);
-        const char* const name = kernel.name == nullptr ? "kernel" : kernel.name;
-        add(name, timeline::kind_of_kernel(name), kernel.deviceId, kernel.streamId, kernel.start,
-            kernel.end, kernel.correlationId);
+        const std::string& name = readable(kernel.name == nullptr ? "kernel" : kernel.name);
+        add(name, timeline::kind_of_kernel(name), kernel);
         break;
       }
-      case CUPTI_ACTIVITY_KIND_MEMCPY: {
-        const auto& copy = as<CUpti_ActivityMemcpy6>(record);
-        add("Memcpy", timeline::Kind::memory, copy.deviceId, copy.streamId, copy.start, copy.end,
-            copy.correlationId);
+      case CUPTI_ACTIVITY_KIND_MEMCPY:
+        add("Memcpy", timeline::Kind::memory, as<CUpti_ActivityMemcpy6>(record));
         break;
-      }
-      case CUPTI_ACTIVITY_KIND_MEMSET: {
-        const auto& set = as<CUpti_ActivityMemset4>(record);
-        add("Memset", timeline::Kind::memory, set.deviceId, set.streamId, set.start, set.end,
-            set.correlationId);
+      case CUPTI_ACTIVITY_KIND_MEMSET:
+        add("Memset", timeline::Kind::memory, as<CUpti_ActivityMemset4>(record));
         break;
-      }
       default:
         break;
     }
   }
 
-  void add(const char* name, timeline::Kind kind, std::uint32_t device, std::uint32_t stream,
-           std::uint64_t start, std::uint64_t end, std::uint32_t correlation) {
-    const auto begin_time = static_cast<Nanos>(start);
-    const auto end_time = static_cast<Nanos>(end);
-    if (begin_time == 0 || end_time < begin_time) return;  // CUPTI says 0 where it does not know
+  template <typename T>
+  void add(std::string_view name, timeline::Kind kind, const T& work) {
+    const auto begin = static_cast<Nanos>(work.start);
+    const auto end = static_cast<Nanos>(work.end);
+    if (begin == 0 || end < begin) return;  // CUPTI says 0 where it does not know
+    auto device = static_cast<std::int32_t>(work.deviceId);
+    if (work.deviceId < visible_.size()) device = visible_[work.deviceId];
     recorder_->add({.name = name,
                     .kind = kind,
                     .gpu = true,
                     .job = false,
-                    .device = static_cast<std::int32_t>(device),
-                    .lane = stream,
-                    .begin = begin_time,
-                    .end = end_time});
-    const auto found = correlations_.find(correlation);
-    if (found == correlations_.end()) return;
-    const auto job = jobs_.find(found->second);
-    correlations_.erase(found);
-    if (job == jobs_.end()) return;
-    Job& entry = job->second;
-    entry.device = static_cast<std::int32_t>(device);
-    entry.begin = entry.begin == 0 ? begin_time : std::min(entry.begin, begin_time);
-    entry.end = std::max(entry.end, end_time);
+                    .device = device,
+                    .lane = work.streamId,
+                    .begin = begin,
+                    .end = end,
+                    .id = work.correlationId});
   }
 
-  void write_oldest_job() {
-    const auto oldest = jobs_.begin();
-    const Job& job = oldest->second;
-    if (job.begin != 0) {
-      recorder_->add({.name = job.name,
-                      .kind = timeline::kind_of_job(job.name),
-                      .gpu = true,
-                      .job = true,
-                      .device = job.device,
-                      .lane = 0,
-                      .begin = job.begin,
-                      .end = job.end,
-                      .micro_batch = job.micro_batch});
-    }
-    jobs_.erase(oldest);
+  // "_ZN2at6native…" as it was written. Each name once, because kernels come by the million.
+  const std::string& readable(const char* mangled) {
+    const auto known = names_.find(mangled);
+    if (known != names_.end()) return known->second;
+    if (names_.size() == kMaxNames) names_.clear();
+    int status = 0;
+    struct Free {
+      void operator()(char* text) const {
+        std::free(text);  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
+      }
+    };
+    const std::unique_ptr<char, Free> text(abi::__cxa_demangle(mangled, nullptr, nullptr, &status));
+    return names_.emplace(mangled, text == nullptr ? mangled : text.get()).first->second;
   }
 
-  std::mutex mutex_;
+  CuptiLibrary cupti_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
   Recorder* recorder_ = nullptr;
-  std::uint64_t next_id_ = 1;
-  std::map<std::uint64_t, Job> jobs_;  // by id, which is by time
-  std::unordered_map<std::uint32_t, std::uint64_t> correlations_;
+  const std::vector<std::int32_t> visible_ = visible_devices();
+
+  std::mutex switch_mutex_;
+  bool on_ = false;
+
+  std::mutex launch_mutex_;
+  std::uint64_t launching_range_ = 0;
+  std::vector<std::uint32_t> launches_;  // of that range
+
+  std::mutex take_mutex_;
+  std::unordered_map<std::string, std::string> names_;
 };
 
 }  // namespace
@@ -205,7 +262,11 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection();
 int InitializeInjection() {
   using namespace assay::record;
   Recorder* const recorder = Recorder::instance();
-  if (recorder == nullptr || !CuptiRecorder::instance().start(*recorder)) return 0;
+  if (recorder == nullptr) return 0;
+  if (const std::string problem = CuptiRecorder::instance().start(*recorder); !problem.empty()) {
+    recorder->add_note("no GPU work recorded: " + problem);
+    return 0;
+  }
   // Registered after the recorder was made, so it runs before the recorder goes.
   std::atexit([] { CuptiRecorder::instance().finish(); });
   return 1;

@@ -1,12 +1,12 @@
 // assay's own recording (recording_format.h). Damaged blocks are counted and passed over.
 
-#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -45,6 +45,31 @@ struct Bytes {
   }
 };
 
+struct Launch {
+  std::uint32_t correlation = 0;
+  std::uint64_t range = 0;
+  friend auto operator<=>(const Launch&, const Launch&) = default;
+};
+struct Range {
+  std::uint64_t parent = 0;
+  StringId name = 0;
+  std::int32_t micro_batch = kNone;
+};
+struct Span {
+  Nanos begin = std::numeric_limits<Nanos>::max();
+  Nanos end = std::numeric_limits<Nanos>::min();
+  void widen(const Span& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+struct GpuWork {
+  std::uint32_t correlation = 0;
+  std::int32_t device = kNone;
+  Span span;
+};
+
 class RecordingReader {
  public:
   void read(std::string_view file) {
@@ -62,11 +87,13 @@ class RecordingReader {
   }
 
   Trace finish(const std::string& path, std::size_t size) {
+    join_launches();
     report_.path = path;
     report_.format = "assay recording";
     report_.bytes = size;
     trace_.files.push_back(std::move(report_));
-    if (!trace_.steps.empty()) {
+    if (!steps_.empty()) {
+      for (const auto& [id, step] : steps_) trace_.steps.push_back(step);
       Track row;
       row.label = "STEP";
       row.process = fmt::format("{} pid {}", host_, pid_);
@@ -81,6 +108,7 @@ class RecordingReader {
   }
 
  private:
+  static constexpr std::size_t kMaxNotes = 16;
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 2;
 
   void read_block(Bytes& bytes) {
@@ -89,8 +117,7 @@ class RecordingReader {
     const auto size = head.get<std::uint32_t>();
     const auto sum = head.get<std::uint64_t>();
     const std::string_view payload = head.get_bytes(size);
-    if (head.ok && magic == recording::kBlockMagic &&
-        XXH64(payload.data(), payload.size(), 0) == sum) {
+    if (head.ok && magic == recording::kBlockMagic && recording::checksum(payload) == sum) {
       bytes = head;
       read_payload(payload);
       return;
@@ -125,6 +152,12 @@ class RecordingReader {
         case recording::What::step:
           read_step(record);
           break;
+        case recording::What::launches:
+          read_launches(record);
+          break;
+        case recording::What::note:
+          if (report_.notes.size() < kMaxNotes) report_.notes.emplace_back(record.rest);
+          break;
         case recording::What::lost:
           report_.notes.push_back(
               fmt::format("the recorder had no room for {} records", record.get<std::uint64_t>()));
@@ -145,6 +178,9 @@ class RecordingReader {
     slice.begin = record.get<Nanos>();
     slice.end = record.get<Nanos>();
     slice.micro_batch = record.get<std::int32_t>();
+    const auto id = record.get<std::uint64_t>();
+    const bool gpu = (flags & 1U) != 0;
+    const std::uint64_t parent = gpu ? 0 : record.get<std::uint64_t>();
     if (!record.ok || name == names.end() || kind > static_cast<std::uint8_t>(Kind::other) ||
         slice.begin < 0 || slice.end > kMaxTime) {
       ++report_.malformed;
@@ -162,19 +198,73 @@ class RecordingReader {
     slice.name = name->second;
     slice.category = job ? name->second : trace_.strings.intern(timeline::name(Kind{kind}));
     slice.kind = Kind{kind};
-    slice.track = track_of((flags & 1U) != 0, job, device, lane);
+    slice.track = track_of(gpu, false, device, lane);
+    if (gpu && id != 0) {
+      gpu_work_.push_back({static_cast<std::uint32_t>(id), device, {slice.begin, slice.end}});
+    }
+    if (!gpu && id != 0) ranges_[id] = {parent, slice.name, slice.micro_batch};
     trace_.slices.push_back(slice);
     ++report_.kept;
   }
 
   void read_step(Bytes& record) {
     const Step step{record.get<std::int64_t>(), record.get<Nanos>(), record.get<Nanos>()};
+    const auto id = record.get<std::uint64_t>();
     constexpr std::size_t kMaxSteps = 1U << 18U;
-    if (!record.ok || step.end < step.begin || trace_.steps.size() >= kMaxSteps) {
+    if (!record.ok || step.end < step.begin || steps_.size() >= kMaxSteps) {
       ++report_.malformed;
       return;
     }
-    trace_.steps.push_back(step);
+    steps_[id] = step;
+  }
+
+  void read_launches(Bytes& record) {
+    const auto range = record.get<std::uint64_t>();
+    while (record.ok && !record.rest.empty() && launches_.size() < kMaxImportedSlices) {
+      launches_.push_back({record.get<std::uint32_t>(), range});
+    }
+    if (!record.ok) ++report_.malformed;
+  }
+
+  // Each range's and step's time on each GPU, from the work that it and the ranges in it launched.
+  void join_launches() {
+    std::sort(launches_.begin(), launches_.end());
+    std::map<std::pair<std::uint64_t, std::int32_t>, Span, std::greater<>> spans;
+    for (const GpuWork& work : gpu_work_) {
+      const auto launch =
+          std::lower_bound(launches_.begin(), launches_.end(), Launch{work.correlation, 0});
+      if (launch == launches_.end() || launch->correlation != work.correlation) continue;
+      spans[{launch->range, work.device}].widen(work.span);
+    }
+    // A parent's id is lower than its children's: it comes after them all.
+    for (const auto& [key, span] : spans) {
+      const auto& [id, device] = key;
+      if (const auto step = steps_.find(id); step != steps_.end()) {
+        gpu_steps_[id].widen(span);
+        continue;
+      }
+      const auto range = ranges_.find(id);
+      if (range == ranges_.end()) continue;
+      add_job(range->second, device, span);
+      const std::uint64_t parent = range->second.parent;
+      if (parent != 0 && parent < id) spans[{parent, device}].widen(span);
+    }
+    for (const auto& [id, span] : gpu_steps_) {
+      steps_[id].begin = span.begin;
+      steps_[id].end = span.end;
+    }
+  }
+
+  void add_job(const Range& range, std::int32_t device, const Span& span) {
+    if (trace_.slices.size() == kMaxImportedSlices) return;
+    Slice job;
+    job.begin = span.begin;
+    job.end = span.end;
+    job.micro_batch = range.micro_batch;
+    job.name = job.category = range.name;
+    job.kind = kind_of_job(trace_.strings.text(range.name));
+    job.track = track_of(true, true, device, 0);
+    trace_.slices.push_back(job);
   }
 
   std::uint32_t track_of(bool gpu, bool job, std::int32_t device, std::uint64_t lane) {
@@ -185,6 +275,7 @@ class RecordingReader {
     if (trace_.tracks.size() >= kMaxTracks) return 0;
     Track track;
     track.gpu = gpu;
+    track.jobs = job;
     track.device = device;
     track.machine = host_;
     track.process = fmt::format("{} pid {}", host_, pid_);
@@ -197,6 +288,11 @@ class RecordingReader {
     return index;
   }
 
+  std::vector<Launch> launches_;
+  std::vector<GpuWork> gpu_work_;
+  std::map<std::uint64_t, Range> ranges_;  // by id, which is by time
+  std::map<std::uint64_t, Step> steps_;
+  std::map<std::uint64_t, Span> gpu_steps_;
   Trace trace_;
   FileReport report_;
   std::string host_;

@@ -24,6 +24,10 @@ void put_record(std::string& out, recording::What what, std::string_view rest) {
 
 }  // namespace
 
+std::uint64_t recording::checksum(std::string_view payload) {
+  return XXH64(payload.data(), payload.size(), 0);
+}
+
 std::string RecordingEncoder::header(std::uint32_t pid, std::string_view host) {
   std::string out(recording::kMagic);
   put(out, recording::kVersion);
@@ -36,19 +40,21 @@ std::string RecordingEncoder::header(std::uint32_t pid, std::string_view host) {
 std::uint32_t RecordingEncoder::name_id(std::string_view name) {
   constexpr std::size_t kMaxName = 4096;  // templates of kernels grow long
   name = name.substr(0, kMaxName);
-  const auto [entry, is_new] = names_.try_emplace(std::string(name), names_.size());
-  if (is_new) {
-    std::string rest;
-    put(rest, entry->second);
-    rest += name;
-    put_record(payload_, recording::What::name, rest);
-  }
-  return entry->second;
+  const auto known = names_.find(name);
+  if (known != names_.end()) return known->second;
+  const auto id = static_cast<std::uint32_t>(names_.size());
+  names_.emplace(name, id);
+  std::string rest;
+  put(rest, id);
+  rest += name;
+  put_record(payload_, recording::What::name, rest);
+  return id;
 }
 
 void RecordingEncoder::add(const RecordedSlice& slice) {
   const std::uint32_t name = name_id(slice.name);
-  std::string rest;
+  std::string& rest = scratch_;
+  rest.clear();
   put(rest, name);
   put(rest, static_cast<std::uint8_t>(slice.kind));
   put(rest, static_cast<std::uint8_t>((slice.gpu ? 1 : 0) | (slice.job ? 2 : 0)));
@@ -57,15 +63,30 @@ void RecordingEncoder::add(const RecordedSlice& slice) {
   put(rest, slice.begin);
   put(rest, slice.end);
   put(rest, slice.micro_batch);
+  put(rest, slice.id);
+  if (!slice.gpu) put(rest, slice.parent);
   put_record(payload_, recording::What::slice, rest);
 }
 
-void RecordingEncoder::add_step(const Step& step) {
+void RecordingEncoder::add_step(const Step& step, std::uint64_t id) {
   std::string rest;
   put(rest, step.number);
   put(rest, step.begin);
   put(rest, step.end);
+  put(rest, id);
   put_record(payload_, recording::What::step, rest);
+}
+
+void RecordingEncoder::add_launches(std::uint64_t id, std::span<const std::uint32_t> correlations) {
+  std::string rest;
+  put(rest, id);
+  for (const std::uint32_t correlation : correlations) put(rest, correlation);
+  put_record(payload_, recording::What::launches, rest);
+}
+
+void RecordingEncoder::add_note(std::string_view text) {
+  constexpr std::size_t kMaxNote = 1024;
+  put_record(payload_, recording::What::note, text.substr(0, kMaxNote));
 }
 
 void RecordingEncoder::add_lost(std::uint64_t records) {
@@ -78,7 +99,7 @@ std::string RecordingEncoder::take_block() {
   std::string block;
   put(block, recording::kBlockMagic);
   put(block, static_cast<std::uint32_t>(payload_.size()));
-  put(block, static_cast<std::uint64_t>(XXH64(payload_.data(), payload_.size(), 0)));
+  put(block, recording::checksum(payload_));
   block += payload_;
   payload_.clear();
   names_.clear();
