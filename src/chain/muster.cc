@@ -22,6 +22,7 @@ namespace {
 
 constexpr Seconds kBeatEvery{1};
 constexpr Seconds kTryEvery{0.3};
+constexpr Seconds kPartWithin{2};
 constexpr std::size_t kLongestLine = 4096;
 
 // The signal that ended the training, also where its launcher passed it on as an exit code: -9 as
@@ -249,6 +250,25 @@ void Muster::announce(const NodeEnd& end) {
 bool Muster::all_ended() const {
   return std::all_of(peers_.begin(), peers_.end(),
                      [](const Peer& peer) { return peer.end.has_value() || peer.lost; });
+}
+
+void Muster::part() {
+  for (const Peer& peer : peers_) {
+    if (peer.socket) ::shutdown(peer.socket.fd(), SHUT_WR);
+  }
+  const Clock::time_point until = in(kPartWithin);
+  const auto open = [](const Peer& peer) { return static_cast<bool>(peer.socket) && !peer.lost; };
+  while (std::any_of(peers_.begin(), peers_.end(), open) && Clock::now() < until) {
+    std::vector<pollfd> fds;
+    for (const Peer& peer : peers_) {
+      if (open(peer)) fds.push_back({peer.socket.fd(), POLLIN, 0});
+    }
+    ::poll(fds.data(), fds.size(), 100);
+    for (Peer& peer : peers_) {
+      std::vector<std::string> lines;
+      if (open(peer) && !peer.socket.receive(lines)) peer.socket.close();
+    }
+  }
 }
 
 std::string Muster::verdict(const NodeEnd& own) const {

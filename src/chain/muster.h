@@ -70,6 +70,10 @@ class Muster {
   void announce(const NodeEnd& end);
   // All others have said how they ended.
   bool all_ended() const;
+  // Says goodbye: nothing more is sent, and what others still send is read to its end, for a moment
+  // at most. A connection that is closed with something unread is reset, and the reset would take
+  // our last words with it before they are read over there.
+  void part();
   // Who is to blame, of the machines that have ended badly, with our own end among them: those that
   // were lost or killed before those that failed, and these before those whose training complained
   // of a lost peer.

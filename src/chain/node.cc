@@ -108,6 +108,7 @@ class NodeRun {
       const std::string later = muster_.watch();
       if (complaint.empty()) complaint = later;
     }
+    muster_.part();
     if (own.status.ok() && complaint.empty()) return 0;
     // A plain complaint names the lost machine best; the ends of all may know better who began.
     const std::string verdict = muster_.verdict(own);

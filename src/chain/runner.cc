@@ -79,6 +79,14 @@ struct Job {
   }
 };
 
+// "fp32" of "infer_gpu_usetrt_True_precision_fp32_batchsize_1".
+std::string named_value(std::string_view name, std::string_view what) {
+  const std::size_t at = name.rfind(what);
+  if (at == std::string_view::npos) return {};
+  name.remove_prefix(at + what.size());
+  return std::string(name.substr(0, name.find('_')));
+}
+
 bool shares_gpu(std::string_view a, std::string_view b) {
   constexpr std::string_view kGpu = "gpu ";
   if (!a.starts_with(kGpu) || !b.starts_with(kGpu)) return false;
@@ -320,8 +328,8 @@ class Runner {
     facts.total_seconds = outcome.seconds;
     facts.peak = outcome.peak;
     facts.printed = job.autolog;
-    const std::size_t batch = job.stage->name.rfind("batchsize_");
-    if (batch != std::string::npos) facts.batch_size = job.stage->name.substr(batch + 10);
+    facts.batch_size = named_value(job.stage->name, "batchsize_");
+    facts.precision = named_value(job.stage->name, "precision_");
     return facts;
   }
 

@@ -198,6 +198,18 @@ TEST_F(UnderSlurm, OneCommandPerNodeTrainsTogetherAndRankZeroGoesOn) {
   EXPECT_EQ(others->front().kind, "train");
 }
 
+TEST_F(UnderSlurm, AKilledTrainingIsNamedByTheFirstNode) {
+  const Project project({.gpu_list = "10.77.0.11,10.77.0.12;-1", .python = "./rank.sh"});
+  put(project.path() / "rank.sh",
+      "#!/bin/sh\nif [ \"$SLURM_PROCID\" = 1 ]; then sleep 0.5; kill -9 $$; fi\nsleep 60\n");
+  fs::permissions(project.path() / "rank.sh", fs::perms::owner_all);
+  const CliResult result =
+      srun(project.path(), {"run", "params.txt", "lite_train_lite_infer", "--per-node"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("node 10.77.0.12 (rank 1): killed by SIGKILL"));
+  EXPECT_LT(result.seconds, 60);  // it did not wait for the first node's training
+}
+
 TEST_F(UnderSlurm, PaddleTrainsOnBothNodes) {
   ASSAY_NEED_PADDLE(python);
   const Project project({.train = "train.py",

@@ -337,6 +337,20 @@ TEST(Run, ReadingsOfTheTrainingLogAreKept) {
   EXPECT_NEAR(nodes->front().ips, (4.10839 + 6) / 2, 1e-9);
 }
 
+// The report in AutoLog's form beside each inference's log, of what was measured from outside.
+TEST(Run, AnInferenceHasAnAutoLogReport) {
+  const Project project({.infer =
+                             "\"say=[2026/11/20 23:54:10] root INFO:  preprocess_time(ms): 2.5, "
+                             "inference_time(ms): 7.5, postprocess_time(ms): 0.5\" sleep=0.3"});
+  ASSERT_EQ(project.run().code, 0);
+  const std::string report =
+      project.log(std::string(kCell) + "_python_infer_cpu_batchsize_1.log.autolog");
+  EXPECT_THAT(report, HasSubstr("model_name: tiny"));
+  EXPECT_THAT(report, HasSubstr("batch_size: 1\n"));
+  EXPECT_THAT(report, HasSubstr("inference_time(ms): 7.5"));
+  EXPECT_THAT(report, Not(HasSubstr("cpu_rss(MB): None")));  // looked at more than once in 0.3 s
+}
+
 TEST(Run, PrepareIsAStageThatTheOthersNeed) {
   const Project project;
   put(project.path() / "prepare.sh", "echo preparing $2; exit 4\n");

@@ -78,14 +78,14 @@ def main():
             intervals = jobs[rows[0][0], wanted]
             if len(rows) != len(intervals):
                 sys.exit(f"{path}: {len(rows)} jobs by events, {len(intervals)} recorded")
-            rest += [row[4] - (end - begin) for row, (begin, end) in zip(rows, intervals)]
+            rest += [row[4] - (end - begin) for row, (begin, end) in zip(rows, intervals, strict=True)]
             lengths += [end - begin for begin, end in intervals]
         rest.sort()
         lengths.sort()
-        at = lambda values, share: values[int(share * (len(values) - 1))]
+        low, middle, high = (rest[int(share * (len(rest) - 1))] for share in (0.05, 0.5, 0.95))
         print(
-            f"{os.path.basename(folder):8} {wanted:8} {len(rest):4} jobs of {at(lengths, 0.5):8.1f} us; events say longer by "
-            f"{at(rest, 0.05):6.2f} (5%) {at(rest, 0.5):6.2f} (50%) {at(rest, 0.95):6.2f} (95%) us"
+            f"{os.path.basename(folder):8} {wanted:8} {len(rest):4} jobs of {lengths[len(lengths) // 2]:8.1f} us; "
+            f"events say longer by {low:6.2f} (5%) {middle:6.2f} (50%) {high:6.2f} (95%) us"
         )
 
 
