@@ -1,7 +1,5 @@
 #include "timeline/analysis.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -58,9 +56,8 @@ std::vector<Device> devices_of(const Trace& trace) {
     of_processes |= !track.process.empty();
     if (is_new) {
       Device device;
-      device.label = track.process.empty() || track.device == kNone
-                         ? track.label
-                         : fmt::format("GPU:{}", track.device);
+      device.label = track.label.substr(0, track.label.find(" stream"));
+      device.label = device.label.substr(0, device.label.find(" jobs"));
       device.machine = track.machine;
       device.number = track.device;
       devices.push_back(std::move(device));
