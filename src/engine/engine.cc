@@ -26,7 +26,21 @@ std::string_view mode_name(Mode mode) {
   return "";
 }
 
+// Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
+Status refuse_foreign_logs(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / RunStore::kFileName, error)) return {};
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (std::filesystem::exists(folder / outcome.log, error)) {
+      return usage_error(fmt::format("{} holds logs of another tool ({}); choose another --log_dir",
+                                     folder.string(), outcome.log));
+    }
+  }
+  return {};
+}
+
 Status make_folder(const std::filesystem::path& folder) {
+  ASSAY_CHECK(refuse_foreign_logs(folder));
   std::error_code error;
   std::filesystem::create_directories(folder / "lanes", error);
   if (error) {

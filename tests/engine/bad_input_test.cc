@@ -94,6 +94,16 @@ TEST(BadFolders, AForeignDatabaseIsLeftAlone) {
   EXPECT_THAT(result.output, HasSubstr("is not a run of assay"));
 }
 
+TEST(BadFolders, LogsOfAnotherToolAreLeftAlone) {
+  Cli cli;
+  std::filesystem::create_directories(cli.run());
+  ASSERT_TRUE(write_file(cli.run() / "api_config_pass.txt", "paddle.abs(1)\n"));
+  const CliResult result = cli.call_api({"--api_config=" + kEcho});
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("holds logs of another tool (api_config_pass.txt)"));
+  EXPECT_EQ(read_file(cli.run() / "api_config_pass.txt"), "paddle.abs(1)\n");
+}
+
 TEST(BadFolders, ANewerStoreIsRefused) {
   Cli cli;
   cli.call_api({"--api_config=" + kEcho});
