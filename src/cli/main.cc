@@ -20,6 +20,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app("Tests deep-learning frameworks the way they are used.", "assay");
+  app.set_version_flag("--version", "assay " ASSAY_VERSION);
   app.require_subcommand(1);
   const std::vector<assay::Verb> verbs{
       assay::add_api_verb(app),    assay::add_chain_verb(app),  assay::add_timeline_verb(app),
