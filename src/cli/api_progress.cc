@@ -33,11 +33,8 @@ ApiProgress::ApiProgress(const RunConfig& config, bool quiet)
     : config_(config),
       quiet_(quiet),
       terminal_(::isatty(STDOUT_FILENO) == 1),
-      started_ns_(monotonic_ns()) {
-  if (config.mode == Mode::alone) properties_["mode"] = "paddle_only";
-  if (config.mode == Mode::stable) properties_["mode"] = "accuracy_stable";
-  properties_["seed"] = std::to_string(config.seed);
-}
+      settings_(verdict_settings(config)),
+      started_ns_(monotonic_ns()) {}
 
 RunObserver ApiProgress::observer() {
   RunObserver observer;
@@ -78,7 +75,7 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
                            kinds.empty() ? "" : " (" + kinds + ")",
                            flags.empty() ? "" : " [" + flags + "]", finished.text));
     print_line("    " + verdict.message);
-    print_line("    again: " + rerun_command(finished.text, properties_));
+    print_line("    again: " + rerun_command(finished.text, settings_));
     if (shown_failures_ == kShownFailures) print_line("(more failures are in the report)");
   }
   status(totals);

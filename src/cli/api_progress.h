@@ -30,10 +30,10 @@ class ApiProgress {
   const RunConfig& config_;
   bool quiet_;
   bool terminal_;
+  std::map<std::string, std::string> settings_;
   std::int64_t started_ns_;
   std::int64_t status_ns_ = 0;
   std::uint64_t shown_failures_ = 0;
-  std::map<std::string, std::string> properties_;
 };
 
 }  // namespace assay

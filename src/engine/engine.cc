@@ -14,18 +14,6 @@ namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
 
-std::string_view mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::accuracy:
-      return "accuracy";
-    case Mode::stable:
-      return "accuracy_stable";
-    case Mode::alone:
-      return "paddle_only";
-  }
-  return "";
-}
-
 // Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
   std::error_code error;
@@ -76,13 +64,7 @@ Result<Policies> load_policies(const RunConfig& config) {
 // A run is resumed only as what it was begun as: verdicts of two kinds do not mix.
 Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& frameworks,
                         RunStore& store) {
-  std::map<std::string, std::string> wanted{
-      {"mode", std::string(mode_name(config.mode))},
-      {"seed", std::to_string(config.seed)},
-      {"atol", fmt::format("{}", config.atol)},
-      {"rtol", fmt::format("{}", config.rtol)},
-      {"device", config.device},
-  };
+  std::map<std::string, std::string> wanted = verdict_settings(config);
   for (const ServerInfo& info : frameworks) wanted[info.framework] = info.version;
   ASSAY_TRY(const auto found, store.properties());
   for (const auto& [key, value] : wanted) {

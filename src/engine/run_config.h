@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,9 @@ struct RunConfig {
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
 };
+
+// What verdicts depend on besides the cases; kept with the run, which is resumed only with the same.
+std::map<std::string, std::string> verdict_settings(const RunConfig& config);
 
 // Counted as verdicts come in.
 struct Totals {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/process.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 
@@ -27,6 +28,33 @@ double add_seconds(const wire::LaneRecord* lane, RunReport& report) {
     sum += static_cast<double>(spent) / 1e9;
   }
   return sum;
+}
+
+// What a verdict depends on besides the case: the flag, the run's property, the flag's default.
+struct CaseSetting {
+  const char* flag;
+  const char* property;
+  const char* usual;
+};
+constexpr std::array<CaseSetting, 3> kCaseSettings{
+    {{"random_seed", "seed", "0"}, {"atol", "atol", "0.01"}, {"rtol", "rtol", "0.01"}}};
+
+// The text as one word of a shell's command line.
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:=@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
 }
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
@@ -93,22 +121,16 @@ std::string_view api_of(std::string_view case_text) {
 
 std::string rerun_command(std::string_view case_text,
                           const std::map<std::string, std::string>& properties) {
-  std::string quoted;
-  for (const char c : case_text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
   const auto property = [&](const char* key, const char* otherwise) {
     const auto found = properties.find(key);
     return found == properties.end() ? std::string(otherwise) : found->second;
   };
-  std::string command =
-      fmt::format("assay api --api_config='{}' --{}=True", quoted, property("mode", "accuracy"));
-  if (const std::string seed = property("seed", "0"); seed != "0") {
-    command += " --random_seed=" + seed;
+  std::string command = fmt::format("{} api --api_config={} --{}=True",
+                                    shell_word(own_executable().value_or("assay")),
+                                    shell_word(case_text), property("mode", "accuracy"));
+  for (const CaseSetting& setting : kCaseSettings) {
+    const std::string value = property(setting.property, setting.usual);
+    if (value != setting.usual) command += fmt::format(" --{}={}", setting.flag, value);
   }
   return command;
 }

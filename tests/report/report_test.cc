@@ -86,7 +86,7 @@ print(json.dumps({**suite.attrib, "cases": [
   EXPECT_EQ(failed[1], kNasty);
   EXPECT_EQ(failed[2][0], "failure");
   EXPECT_EQ(failed[2][1], "3 < 4 & \"so\" ]]> ?");
-  EXPECT_THAT(failed[2][2].get<std::string>(), HasSubstr("assay api --api_config="));
+  EXPECT_THAT(failed[2][2].get<std::string>(), HasSubstr("report_test api --api_config="));
   EXPECT_EQ(suite["cases"][3][2][1], "skip: needs \"<more>\"");
   EXPECT_EQ(suite["cases"][4][1], "a&b.txt:7");
   EXPECT_EQ(suite["cases"][4][2][2], "paddle.(?<?");
@@ -125,15 +125,19 @@ TEST(Report, TextLogsHaveEngineV2sNames) {
 // A shell gives the program exactly the case, quotes and all.
 TEST(Report, TheRerunCommandSurvivesAShell) {
   const std::string text = R"(paddle.f("it's", '$HOME `x` \\', 'a''b'))";
-  const std::string command =
-      rerun_command(text, {{"mode", "accuracy"}, {"seed", "18446744073709551615"}});
+  const std::string program = own_executable().value();
+  std::string command =
+      rerun_command(text, {{"mode", "accuracy"}, {"seed", "18446744073709551615"}, {"atol", "0"}});
+  ASSERT_TRUE(command.starts_with(program + " api ")) << command;
+  command.replace(0, program.size(), "assay");
   const testing::Folder folder;
   const auto ran =
       run_program(folder, {"sh", "-c", "assay() { printf '%s\\n' \"$@\"; }\n" + command});
   EXPECT_EQ(ran.output, "api\n--api_config=" + text +
-                            "\n--accuracy=True\n--random_seed=18446744073709551615\n");
-  EXPECT_THAT(rerun_command("paddle.abs(1)", {{"mode", "paddle_only"}, {"seed", "0"}}),
-              "assay api --api_config='paddle.abs(1)' --paddle_only=True");
+                            "\n--accuracy=True\n--random_seed=18446744073709551615\n--atol=0\n");
+  EXPECT_THAT(
+      rerun_command("paddle.abs(1)", {{"mode", "paddle_only"}, {"seed", "0"}, {"rtol", "0.01"}}),
+      program + " api --api_config='paddle.abs(1)' --paddle_only=True");
 }
 
 TEST(Report, TheApiIsWhatStandsBeforeTheCall) {
