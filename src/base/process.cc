@@ -43,21 +43,6 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// execvp looks in the PATH of the *parent's* environment at the time of the call; resolve it here
-// so that the child needs nothing but async-signal-safe calls.
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return name;
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::size_t colon = rest.find(':');
-    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-  }
-  return name;
-}
-
 // Only async-signal-safe calls from here to exec: the parent may have threads.
 [[noreturn]] void become_child(const SpawnOptions& options, const std::string& program,
                                char* const* argv, char* const* environment, pid_t parent,
@@ -107,7 +92,9 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   std::vector<std::string> environment = merged_environment(options.environment);
   const std::vector<char*> argv = c_strings(arguments);
   const std::vector<char*> env = c_strings(environment);
-  const std::string program = find_program(options.argv.front());
+  // execvp looks in the PATH of the *parent's* environment at the time of the call; resolved here,
+  // so that the child needs nothing but async-signal-safe calls.
+  const std::string program = find_program(options.argv.front()).value_or(options.argv.front());
   ASSAY_TRY(FdPair errors, make_pipe());
 
   const pid_t parent = ::getpid();
@@ -201,6 +188,19 @@ std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   if (name == nullptr) return "signal " + std::to_string(number);
   return std::string("SIG") + name;
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::size_t colon = rest.find(':');
+    std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+  }
+  return std::nullopt;
 }
 
 Result<std::string> own_executable() {

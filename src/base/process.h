@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ class Process {
 
 // "SIGSEGV" for 11, "signal 99" for what has no name.
 std::string signal_name(int number);
+// Where PATH finds a program; a name with a slash is a path already, and is not looked at.
+std::optional<std::string> find_program(const std::string& name);
 // The path of the running program, for starting more of itself.
 Result<std::string> own_executable();
 

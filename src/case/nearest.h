@@ -12,12 +12,11 @@ namespace assay {
 // `a` into `b`: the optimal string alignment distance. Gives limit + 1 for anything above `limit`.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
-// The member of `known` (a range of strings) that is nearest to `word`; empty when none is near: at
-// most a third of the word may differ, but always one character. The first of equals wins.
+// The member of `known` (a range of strings) that is nearest to `word`, at most `limit` away; empty
+// when none is. The first of equals wins.
 template <typename Range>
-std::string_view nearest(std::string_view word, const Range& known) {
+std::string_view nearest_within(std::size_t limit, std::string_view word, const Range& known) {
   std::string_view best;
-  std::size_t limit = word.size() < 6 ? 1 : word.size() / 3;
   for (const auto& candidate : known) {
     const std::string_view name = candidate;
     const std::size_t distance = edit_distance(word, name, limit);
@@ -27,6 +26,12 @@ std::string_view nearest(std::string_view word, const Range& known) {
     limit = distance - 1;
   }
   return best;
+}
+
+// At most a third of the word may differ, but always one character.
+template <typename Range>
+std::string_view nearest(std::string_view word, const Range& known) {
+  return nearest_within(word.size() < 6 ? 1 : word.size() / 3, word, known);
 }
 
 // "; did you mean 'NAME'?" or nothing, to end an error message with.

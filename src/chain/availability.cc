@@ -3,25 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/fd.h"
 #include "base/process.h"
-#include "chain/words.h"
 
 namespace assay {
 namespace {
 
 bool has_program(const std::string& program, const std::string& directory) {
-  if (program.find('/') != std::string::npos) {
-    const bool relative = program.front() != '/' && !directory.empty();
-    return ::access((relative ? directory + "/" + program : program).c_str(), X_OK) == 0;
-  }
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split_list(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
+  const std::optional<std::string> found = find_program(program);
+  if (!found) return false;
+  const bool relative = found->front() != '/' && !directory.empty();
+  return ::access((relative ? directory + "/" + *found : *found).c_str(), X_OK) == 0;
 }
 
 }  // namespace

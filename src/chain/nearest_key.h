@@ -11,17 +11,7 @@ namespace assay {
 // The first of equals wins; empty only where nothing is known.
 template <typename Range>
 std::string_view nearest_word(std::string_view word, const Range& known) {
-  std::string_view best;
-  std::size_t limit = static_cast<std::size_t>(-2);
-  for (const auto& candidate : known) {
-    const std::string_view name = candidate;
-    const std::size_t distance = edit_distance(word, name, limit);
-    if (distance > limit) continue;
-    best = name;
-    if (distance == 0) break;
-    limit = distance - 1;
-  }
-  return best;
+  return nearest_within(static_cast<std::size_t>(-2), word, known);
 }
 
 }  // namespace assay

@@ -1,30 +1,19 @@
 #include "chain/node_record.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/process.h"
 #include "chain/nvml.h"
 #include "chain/train_log.h"
-#include "chain/words.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path found_on_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return program;
-  const char* path = std::getenv("PATH");
-  for (const std::string& folder : split_list(path != nullptr ? path : "", ':')) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return fs::path(folder) / program;
-  }
-  return {};
-}
 
 // "paddlepaddle_gpu-3.3.1.dist-info" in a folder of packages: "paddlepaddle_gpu 3.3.1".
 std::string framework_in(const fs::path& packages) {
@@ -55,11 +44,11 @@ std::string batch_of(const Stage& stage) {
 }  // namespace
 
 std::string framework_of(const std::string& interpreter) {
-  const fs::path program = found_on_path(interpreter);
-  if (program.empty()) return {};
+  const std::optional<std::string> program = find_program(interpreter);
+  if (!program) return {};
   std::error_code error;
   // Not resolved: an environment's own interpreter is a link, and its packages lie beside the link.
-  const fs::path library = fs::absolute(program, error).parent_path().parent_path() / "lib";
+  const fs::path library = fs::absolute(*program, error).parent_path().parent_path() / "lib";
   for (fs::directory_iterator entry(library, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (!entry->path().filename().string().starts_with("python3")) continue;

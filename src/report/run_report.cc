@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/process.h"
@@ -55,6 +56,17 @@ std::string shell_word(std::string_view text) {
     }
   }
   return quoted + "'";
+}
+
+// What a shell has to be told to run this program again.
+std::string own_command() {
+  const auto program = own_executable();
+  const auto installed = find_program("assay");
+  std::error_code error;
+  if (!program || (installed && std::filesystem::equivalent(*program, *installed, error))) {
+    return "assay";
+  }
+  return shell_word(*program);
 }
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
@@ -125,8 +137,7 @@ std::string rerun_command(std::string_view case_text,
     const auto found = properties.find(key);
     return found == properties.end() ? std::string(otherwise) : found->second;
   };
-  std::string command = fmt::format("{} api --api_config={} --{}=True",
-                                    shell_word(own_executable().value_or("assay")),
+  std::string command = fmt::format("{} api --api_config={} --{}=True", own_command(),
                                     shell_word(case_text), property("mode", "accuracy"));
   for (const CaseSetting& setting : kCaseSettings) {
     const std::string value = property(setting.property, setting.usual);
