@@ -80,6 +80,7 @@ template <typename T>
 class Measurer {
  public:
   using Real = MeasureReal<T>;
+  static constexpr std::size_t kFirst = kIsCoarse<T> ? kFirstCoarse : kFirstGrid;
 
   Measurer(const MeasureKernels& kernels, Tolerance under)
       : split_(split_for<T>(kernels)),
@@ -131,7 +132,8 @@ class Measurer {
   // Most blocks look like the one before. Where needed[p] of a block is no more than needed[last]
   // has been so far, no needed[g ≥ p] of the block changes the result, for needed[g] goes down with
   // g; and neither does the excess under an rtol from grid[p] to grid[last]. So a quick look stops
-  // at p, and looks at the excess too where rtol is not in there. Where it fails, or a pair
+  // at p, and looks at the excess too where rtol is not in there; an rtol of the grid has been
+  // looked at already. Where it fails, or a pair
   // disagrees or is the worst so far, the block is looked at in full, and the next ones at once so.
   bool add_quickly(const std::byte* left, const std::byte* right) {
     if (quick_ == nullptr) return false;
@@ -142,9 +144,10 @@ class Measurer {
     const auto last = static_cast<Real>(result_.atol_needed[kLastGrid]);
     const bool covered = limits_.grid[quick_until_] <= limits_.rtol &&
                          limits_.rtol <= limits_.grid[kLastGrid] && last <= limits_.atol;
-    const auto& loops = covered ? quick_->grid_alone : quick_->with_excess;
+    const std::size_t entry = covered ? 0 : rtol_entry();
+    const auto& loops = covered || entry > 0 ? quick_->grid_alone : quick_->with_excess;
     const auto worst = static_cast<Real>(result_.worst.excess);
-    const Accepted<Real> accepted{limits_, last, std::min(worst, limits_.atol)};
+    const Accepted<Real> accepted{limits_, last, std::min(worst, limits_.atol), entry};
     Profile<Real> profile{};
     if (!loops[quick_until_](left, right, accepted, pairs_, profile)) {
       next_pause_ = std::min(2 * next_pause_ + 1, 63);
@@ -156,6 +159,12 @@ class Measurer {
     shorten(profile);
     return true;
   }
+  // Of the entries that a quick look comes to, the one that is rtol; 0 where none is.
+  std::size_t rtol_entry() const {
+    std::size_t entry = quick_until_;
+    while (entry >= kFirst && limits_.grid[entry] != limits_.rtol) --entry;
+    return entry >= kFirst ? entry : 0;
+  }
   void add_maxima(const Profile<Real>& profile) {
     for (std::size_t g = 0; g < kRtolGrid.size(); ++g) {
       result_.atol_needed[g] = std::max(result_.atol_needed[g], double{profile.needed[g]});
@@ -164,7 +173,6 @@ class Measurer {
   }
   void shorten(const Profile<Real>& profile) {
     const double last = result_.atol_needed[kLastGrid];
-    constexpr std::size_t kFirst = kIsCoarse<T> ? kFirstCoarse : kFirstGrid;
     while (quick_until_ > kFirst && profile.needed[quick_until_ - 1] <= last) --quick_until_;
   }
 

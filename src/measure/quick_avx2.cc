@@ -41,7 +41,9 @@ struct QuickLanes {
     for (std::size_t g = kFirst; g <= kGrid; ++g) {
       profile.needed[g] = largest_of(needed[g - kFirst]);
     }
-    return profile.needed[kGrid] <= accepted.needed && largest_of(excess) <= accepted.excess;
+    const float worst =
+        accepted.rtol_entry > 0 ? profile.needed[accepted.rtol_entry] : largest_of(excess);
+    return profile.needed[kGrid] <= accepted.needed && worst <= accepted.excess;
   }
 };
 
