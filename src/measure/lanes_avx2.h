@@ -19,7 +19,7 @@ inline __m256i load_vector(const std::byte* bytes) {
 }
 // A hint for what will be read soon: the processor's own prefetching stops at the end of a page.
 inline void prefetch(const std::byte* bytes) {
-  _mm_prefetch(reinterpret_cast<const char*>(bytes) + 2048, _MM_HINT_T0);
+  _mm_prefetch(reinterpret_cast<const char*>(bytes) + 4096, _MM_HINT_T0);
 }
 inline void store_vector(void* bytes, __m256i value) {
   _mm256_store_si256(static_cast<__m256i*>(bytes), value);
