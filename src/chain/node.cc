@@ -101,9 +101,8 @@ class NodeRun {
     record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
     std::cout << node_line(record_) << '\n' << std::flush;
     // The others' ends, so that the first machine can say whose fault it was.
-    const Clock::time_point until =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(task_.options.muster.lost);
-    while (!muster_.all_ended() && Clock::now() < until && !ended()) {
+    const Seconds until = muster_.watched() + task_.options.muster.lost;
+    while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
       pause();
       const std::string later = muster_.watch();
       if (complaint.empty()) complaint = later;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
 constexpr Seconds kSampleEvery{0.5};
+constexpr std::chrono::seconds kLongestLook{2};  // who looks does so once a second at least
 constexpr std::size_t kMaxLine = 64 * 1024;  // a longer one is handed on in pieces
 constexpr int kReadsPerTick = 64;            // so that a flood does not starve the limits
 
@@ -73,7 +74,7 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
-  run.started_ = run.last_byte_ = Clock::now();
+  run.started_ = run.last_byte_ = run.ticked_ = Clock::now();
   run.sample_every_ = kFirstSample;
   run.next_sample_ = after(run.started_, kFirstSample);
   return run;
@@ -159,6 +160,10 @@ void StageRun::sample(Clock::time_point now) {
 std::optional<Outcome> StageRun::tick() {
   read_output();
   const Clock::time_point now = Clock::now();
+  // Whoever has not looked for long stood still (a paused virtual machine), and the stage with him:
+  // that is no silence of the stage.
+  if (now - ticked_ > kLongestLook) last_byte_ = std::min(now, last_byte_ + (now - ticked_));
+  ticked_ = now;
   if (!exited_) {
     pollfd end{process_.pidfd(), POLLIN, 0};
     if (::poll(&end, 1, 0) == 1) exited_ = now;

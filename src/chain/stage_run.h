@@ -100,6 +100,7 @@ class StageRun {
   std::string line_;
   Clock::time_point started_;
   Clock::time_point last_byte_;
+  Clock::time_point ticked_;
   Clock::time_point next_sample_;
   Seconds sample_every_{0};
   std::optional<Clock::time_point> exited_;

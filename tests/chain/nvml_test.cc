@@ -13,11 +13,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A project whose inference is told to use the GPU; while it runs it writes the GPU's state.
+// A project whose inference is told to use the GPU; while it runs it shows the GPU's state.
 Project gpu_project(const std::string& state) {
   return Project({.train = "make=last.w",
                   .eval = "null",
-                  .infer = "\"gpu=" + state + "\" sleep=1.2",
+                  .infer = "\"gpu=" + state + "\"",
                   .infer_use_gpu = "True"});
 }
 

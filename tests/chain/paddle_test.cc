@@ -39,8 +39,8 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   put(project / "dynamic.py", kDynamic);
   const CliResult result = run_cli(
       project,
-      {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(), "--stage-limit",
-       "240", "--idle-limit", "120", "--dynamic", "dynamic.py {weights} {images}"},
+      {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(), "--dynamic",
+       "dynamic.py {weights} {images}"},
       {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 
@@ -87,7 +87,7 @@ TEST(Paddle, AnInferenceThatFailsForRealIsAFailure) {
                  "infer_export:null");
   put(project / "params.txt", params);
   const CliResult result = run_cli(project, {"run", "params.txt", "whole_infer", "--python",
-                                             python.string(), "--stage-limit", "120"});
+                                             python.string()});
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("failed"));
 }
