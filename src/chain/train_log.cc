@@ -67,15 +67,11 @@ std::vector<Reading> read_train_line(std::string_view line) {
     const std::size_t start = at;
     while (at < line.size() && is_name(line[at])) ++at;
     const std::string_view written = line.substr(start, at - start);
+    const bool marked = at < line.size() && (line[at] == ':' || line[at] == '=');
+    if (!marked && written != "Acc@1") continue;
     const std::string_view name = known_name(written);
     if (name.empty()) continue;
-    std::size_t value = at;
-    const bool accuracy_mark = written == "Acc@1";
-    if (value < line.size() && (line[value] == ':' || line[value] == '=')) {
-      ++value;
-    } else if (!accuracy_mark) {
-      continue;
-    }
+    std::size_t value = at + (marked ? 1 : 0);
     while (value < line.size() && line[value] == ' ') ++value;
     if (const auto number = number_at(line.substr(value))) {
       readings.push_back({std::string(name), *number});

@@ -45,6 +45,16 @@ void flood(long megabytes) {
   std::printf("\nthe last line\n");
 }
 
+// Waits until the stand-in GPU was looked at so often from now on.
+void await_looks(std::uintmax_t number) {
+  const char* path = std::getenv("FAKE_NVML");
+  if (path == nullptr) return;
+  const std::string looks = std::string(path) + ".looks";
+  std::filesystem::remove(looks);
+  std::error_code error;
+  while (std::filesystem::file_size(looks, error) < number || error) ::usleep(10'000);
+}
+
 // The state of the stand-in GPU from here on, with SELF as our own process number; stays until
 // somebody has looked at it thrice, so that nobody has seen only half of it.
 void show_gpu_state(std::string state) {
@@ -53,10 +63,7 @@ void show_gpu_state(std::string state) {
   const std::size_t at = state.find("SELF");
   if (at != std::string::npos) state.replace(at, 4, std::to_string(::getpid()));
   std::ofstream(path) << state << '\n';
-  const std::string looks = std::string(path) + ".looks";
-  std::filesystem::remove(looks);
-  std::error_code error;
-  while (std::filesystem::file_size(looks, error) < 3 || error) ::usleep(10'000);
+  await_looks(3);
 }
 
 // Waits until so many of us are here at one time.
@@ -95,6 +102,7 @@ int main(int argc, char** argv) {
       std::printf("%s=%s\n", value.c_str(), found != nullptr ? found : "(unset)");
     }
     if (starts(word, "gpu=")) show_gpu_state(value);
+    if (starts(word, "looks=")) await_looks(static_cast<std::uintmax_t>(std::atol(value.c_str())));
     if (starts(word, "meet=")) meet(std::atol(value.c_str()));
     if (starts(word, "alone=") && !alone(std::atof(value.c_str()))) return 7;
     if (word == "crash") ::raise(SIGSEGV);

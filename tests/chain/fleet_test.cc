@@ -79,8 +79,8 @@ TEST_F(TwoMachines, APeerThatIsCutOffIsNamedWithinTheLimit) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     cut_the_cable();
   });
-  const CliResult result = fleet(scratch.path(), {"--lost-limit", "3"},
-                                 {"sh", "-c", "touch training; " + kLong});
+  const CliResult result =
+      fleet(scratch.path(), {"--lost-limit", "3"}, {"sh", "-c", "touch training; " + kLong});
   cutter.join();
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("assay-fleet: node 10.78.0.2 (rank 1) was cut off"));
@@ -96,9 +96,8 @@ TEST_F(TwoMachines, MobilenetTrainsOnBothAndGoesOnOnTheFirst) {
   const auto project = scratch.path() / "model";
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params("10.78.0.1,10.78.0.2;0", "fleet_train"));
-  std::vector<std::string> words{
-      "run",           "params.txt",     "lite_train_lite_infer", "--python",
-      python.string(), "--fleet-on-cpu"};
+  std::vector<std::string> words{"run",      "params.txt",    "lite_train_lite_infer",
+                                 "--python", python.string(), "--fleet-on-cpu"};
   for (const std::string& word : reach()) words.push_back(word);
   const CliResult result = run_cli(project, words, {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";

@@ -48,7 +48,8 @@ class OverSsh : public TwoMachines {
     server_ = std::move(*server);
     const std::string probe =
         "ip netns exec " + a_ + " ssh -F " + here + "/client.conf 10.78.0.2 true";
-    if (!comes_true([&] { return run_words(probe); })) GTEST_SKIP() << "the ssh server does not answer here";
+    if (!comes_true([&] { return run_words(probe); }))
+      GTEST_SKIP() << "the ssh server does not answer here";
   }
   void TearDown() override {
     if (server_.pid() > 0) {
@@ -185,7 +186,8 @@ TEST_F(UnderSlurm, OneCommandPerNodeTrainsTogetherAndRankZeroGoesOn) {
 TEST_F(UnderSlurm, AKilledTrainingIsNamedByTheFirstNode) {
   const Project project({.gpu_list = "10.77.0.11,10.77.0.12;-1", .python = "./rank.sh"});
   put(project.path() / "rank.sh",
-      "#!/bin/sh\nif [ \"$SLURM_PROCID\" = 1 ]; then sleep 0.5; kill -9 $$; fi\nsleep 600\ntouch finished\n");
+      "#!/bin/sh\nif [ \"$SLURM_PROCID\" = 1 ]; then sleep 0.5; kill -9 $$; fi\nsleep 600\ntouch "
+      "finished\n");
   fs::permissions(project.path() / "rank.sh", fs::perms::owner_all);
   const CliResult result =
       srun(project.path(), {"run", "params.txt", "lite_train_lite_infer", "--per-node"});

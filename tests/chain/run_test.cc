@@ -171,8 +171,7 @@ TEST(Run, InterruptingEndsEverythingAndResumesLater) {
   auto process = Process::spawn(options);
   ASSERT_TRUE(process);
   const std::string eval_log = std::string(kCell) + "_eval.log";
-  ASSERT_TRUE(
-      comes_true([&] { return project.log(eval_log).find("child") != std::string::npos; }));
+  ASSERT_TRUE(comes_true([&] { return project.log(eval_log).find("child") != std::string::npos; }));
   process->signal(SIGINT);
   const auto status = process->wait();
   ASSERT_TRUE(status);
@@ -197,6 +196,29 @@ TEST(Run, ResumeTrainsAgainWhenTheCheckpointHasChanged) {
   EXPECT_EQ(states(project).size(), 4U);
 }
 
+// Asked twice, it leaves a stage no time to tidy up.
+TEST(Run, InterruptingTwiceKills) {
+  const Project project({.train = "stubborn"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  const std::string log = std::string(kCell) + "_train.log";
+  ASSERT_TRUE(comes_true([&] { return project.log(log).find("child") != std::string::npos; }));
+  ExitStatus status;
+  ASSERT_TRUE(comes_true([&] {
+    process->signal(SIGINT);
+    return *process->try_wait(status);
+  }));
+  EXPECT_EQ(status.code, 130);
+  EXPECT_TRUE(child_is_gone(project, log));
+  auto store = ChainStore::open(project.results() / "chain.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->stages(1)->front().detail, "the run was ended at once");
+}
+
+// Also the second process of a stage, which nothing but the guard ends.
 TEST(Run, KillingTheChainKillsItsStages) {
   const Project project({.train = "hang"});
   SpawnOptions options;
@@ -204,17 +226,18 @@ TEST(Run, KillingTheChainKillsItsStages) {
   options.directory = project.path().string();
   auto process = Process::spawn(options);
   ASSERT_TRUE(process);
-  // The stage's own process, by its log file being open: wait for its first words.
   const std::string log = std::string(kCell) + "_train.log";
+  ASSERT_TRUE(comes_true([&] { return project.log(log).find("child") != std::string::npos; }));
+  const std::string child = project.log(log).substr(6);
+  std::ifstream stat("/proc/" + std::to_string(std::stoi(child)) + "/stat");
+  std::string skipped;
   pid_t stage = 0;
-  ASSERT_TRUE(comes_true([&] {
-    std::ifstream children("/proc/" + std::to_string(process->pid()) + "/task/" +
-                           std::to_string(process->pid()) + "/children");
-    return static_cast<bool>(children >> stage);
-  }));
+  stat >> skipped >> skipped >> skipped >> stage;  // the fourth is the parent
+  ASSERT_GT(stage, 1);
   process->signal(SIGKILL);
   ASSERT_TRUE(process->wait());
   EXPECT_TRUE(is_gone(stage));
+  EXPECT_TRUE(child_is_gone(project, log));
 }
 
 TEST(Run, AFloodOfOutputIsBoundedAndItsEndIsKept) {
@@ -282,10 +305,8 @@ TEST(Run, TheEnvironmentIsSetBeforeTraining) {
 
 TEST(Run, CellsOnDifferentDevicesRunAtOneTime) {
   // Each of two trainings waits for the other: one after the other they would never end.
-  const Project project({.train = "meet=2 make=last.w",
-                         .eval = "null",
-                         .export_model = "null",
-                         .gpu_list = "0|1"});
+  const Project project(
+      {.train = "meet=2 make=last.w", .eval = "null", .export_model = "null", .gpu_list = "0|1"});
   const CliResult together = project.run({"-j", "2"});
   EXPECT_EQ(together.code, 0) << together.out;
 }
