@@ -245,8 +245,10 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
                      std::vector<Finding>& out) {
   ASSAY_TRY(const std::vector<StoredReading> old_readings, base.readings(old.id));
   ASSAY_TRY(const std::vector<StoredReading> new_readings, current.readings(now.id));
-  compare_losses(now.name, values_of(old_readings, "loss"), values_of(new_readings, "loss"),
-                 thresholds.loss_rtol, out);
+  for (const char* loss : {"loss", "eval_loss"}) {
+    compare_losses(now.name, values_of(old_readings, loss), values_of(new_readings, loss),
+                   thresholds.loss_rtol, out);
+  }
   const double old_ips = mean_after_first(values_of(old_readings, "ips"));
   const double new_ips = mean_after_first(values_of(new_readings, "ips"));
   if (old_ips > 0) {

@@ -21,7 +21,8 @@ constexpr std::string_view kStyle =
     "body{font:15px/1.4 system-ui,sans-serif;color:#222;max-width:72em;margin:2em auto;padding:0 "
     "1em}h1{font-size:1.5em;margin-bottom:0}h2{font-size:1.05em;margin:2em 0 .3em;border-top:1px "
     "solid #ddd;padding-top:1em}table{border-collapse:collapse;margin:.6em 0}td,th{padding:.2em "
-    "1em .2em 0;text-align:left;vertical-align:top;border-bottom:1px solid #eee}.n{text-align:"
+    "1em .2em 0;text-align:left;vertical-align:top;border-bottom:1px solid "
+    "#eee}td:first-child{overflow-wrap:anywhere}.n{text-align:"
     "right;font-variant-numeric:tabular-nums}.passed{color:#070}.bad{color:#b00}.all{font-weight:"
     "600}figure{display:inline-block;margin:.4em 1.4em .4em 0}figcaption{font-size:.9em;"
     "font-weight:600}svg text{font-size:11px;fill:#555}details{margin:.4em 0}";
@@ -31,6 +32,7 @@ struct Series {
   std::string_view title;
 };
 constexpr std::array kSeries{Series{"loss", "loss"},
+                             Series{"eval_loss", "loss of the evaluation"},
                              Series{"ips", "ips"},
                              Series{"batch_cost", "batch cost (s)"},
                              Series{"reader_cost", "reader cost (s)"},
@@ -61,20 +63,20 @@ std::string plot(std::string_view title, const std::vector<double>& values) {
     last = fmt::format("cx=\"{:.1f}\" cy=\"{:.1f}\"", x, y);
   }
   const std::string bottom =
-      high > low ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.4g}</text>",
+      high > low ? fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.3g}</text>",
                                kLeft - 8, kHeight + 4, low)
                  : "";
   return fmt::format(
       "<figure><figcaption>{}</figcaption><svg viewBox=\"0 -8 {} {}\" width=\"{}\" role=\"img\" "
       "aria-label=\"{}: {:.5g} to {:.5g}, {} values\"><path d=\"M{} 0V{}H{}\" fill=\"none\" "
-      "stroke=\"#bbb\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.4g}</text>{}"
-      "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} values</text>"
+      "stroke=\"#bbb\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">{:.3g}</text>{}"
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} value{}</text>"
       "<polyline fill=\"none\" stroke=\"#27c\" stroke-width=\"1.5\" points=\"{}\"/>"
       "<circle {} r=\"2.5\" fill=\"#27c\"/></svg></figure>\n",
       escape_markup(title), kLeft + kWidth + 8, kHeight + 28, kLeft + kWidth + 8,
       escape_markup(title), low, high, values.size(), kLeft, kHeight, kLeft + kWidth, kLeft - 8,
       high > low ? 4 : kHeight + 4, high, bottom, kLeft + kWidth, kHeight + 15, values.size(),
-      points, last);
+      values.size() == 1 ? "" : "s", points, last);
 }
 
 std::string node_table(const std::vector<NodeRecord>& nodes) {
@@ -147,7 +149,8 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
       escape_markup(run.model), escape_markup(run.mode), escape_markup(run.file),
       escape_markup(run.started), run.exit_code, kStyle);
   std::vector<double> memory;
-  for (const StoredStage& stage : stages) memory.push_back(stage.peak_rss_mb);
+  for (const StoredStage& stage : stages)
+    memory.push_back(stage.peak_rss_mb > 0 ? stage.peak_rss_mb : NAN);
   html += stage_table(stages, std::max(budget_seconds, 1e-9));
   html += plot("peak memory (MB), stage by stage", memory);
   for (const StoredStage& stage : stages) {

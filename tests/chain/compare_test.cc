@@ -35,9 +35,14 @@ TEST(TrainLog, LinesOfTwoRepositoriesAreRead) {
   EXPECT_THAT(
       readings_of("ppocr INFO: epoch: [1/2], global_step: 10, loss: 5.5, avg_batch_cost: 0.5 s, "
                   "ips: 16.0 samples/s, max_mem_reserved: 1224 MB, max_mem_allocated: 1200 MB"),
-      ElementsAre(Pair("batch_cost", 0.5), Pair("gpu_memory_mb", 1200), Pair("ips", 16),
-                  Pair("loss", 5.5)));
+      ElementsAre(Pair("batch_cost", 0.5), Pair("gpu_allocated_mb", 1200),
+                  Pair("gpu_memory_mb", 1224), Pair("ips", 16), Pair("loss", 5.5)));
   EXPECT_THAT(readings_of(" * Acc@1 0.062 Acc@5 0.250"), ElementsAre(Pair("accuracy", 0.062)));
+  // What a training prints of its evaluations is no point of its own curves.
+  EXPECT_THAT(readings_of("Test:  [0/1]  eta: 0:00:00  loss: 6.9361 (6.9361)  acc1: 0.25 (0.25)"),
+              ElementsAre(Pair("accuracy", 0.25), Pair("eval_loss", 6.9361)));
+  EXPECT_THAT(readings_of("[Eval][Epoch 1][Iter: 0/9] loss: 3.5, ips: 12.5 images/sec"),
+              ElementsAre(Pair("eval_ips", 12.5), Pair("eval_loss", 3.5)));
   EXPECT_TRUE(readings_of("Creating model").empty());
   EXPECT_TRUE(std::isnan(readings_of("loss: nan")["loss"]));
 }

@@ -75,7 +75,7 @@ TEST(Nvml, InAContainerTheGpusMemoryTells) {
 // nothing.
 TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
   const Project project(
-      {.train = "make=last.w", .eval = "null", .infer = "looks=12", .infer_use_gpu = "True"});
+      {.train = "make=last.w", .eval = "null", .infer = "looks=20", .infer_use_gpu = "True"});
   put(project.path() / "gpu.state", "5000 90 0 0\n");
   const CliResult result = run_cli(project.path(), kRun, with_fake(project));
   EXPECT_EQ(result.code, 1);
