@@ -98,8 +98,8 @@ std::string device_complaint(const InferenceFacts& facts, std::size_t gpus) {
   }
   if (!asked_gpu || facts.peak.gpu_seen) return {};
   if (gpus == 0) return "asked for a GPU, and this machine has none";
-  constexpr double kSurelySeen = 3;  // seconds: several samples long
-  if (facts.total_seconds < kSurelySeen) return {};
+  constexpr std::size_t kSurelySeen = 8;  // looks; some three seconds
+  if (facts.looks < kSurelySeen) return {};
   return "asked for a GPU, and no process of it was seen on one";
 }
 

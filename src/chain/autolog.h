@@ -24,7 +24,8 @@ struct InferenceFacts {
   std::string asked_device;  // "cpu" or "gpu"
   double total_seconds = 0;
   Usage peak;
-  AutoLog printed;  // what the command itself said; empty where it said nothing
+  std::size_t looks = 0;  // how often it was looked at for the peak
+  AutoLog printed;        // what the command itself said; empty where it said nothing
 };
 
 // A report in AutoLog's format: sections Env, Paddle, Conf, Model, Data and Perf. A field that

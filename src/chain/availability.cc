@@ -1,7 +1,10 @@
 #include "chain/availability.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "base/fd.h"
 #include "base/process.h"
@@ -32,6 +35,9 @@ bool Availability::has_module(const std::string& python, const std::string& modu
   if (nowhere) options.fds = {{nowhere->get(), 1}, {nowhere->get(), 2}};
   auto process = Process::spawn(options);
   if (process) {
+    pollfd ended{process->pidfd(), POLLIN, 0};
+    constexpr int kLongest = 60'000;  // ms; a module that cannot be looked up is not there
+    if (::poll(&ended, 1, kLongest) != 1) process->signal_group(SIGKILL);
     const auto status = process->wait();
     entry->second = status && status->ok();
   }

@@ -27,6 +27,11 @@ void flatten(const nlohmann::json& value, std::vector<double>& out) {
   }
 }
 
+// `1.jpg` does not stand in `11.jpg`.
+bool is_name_part(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
 std::string_view precision_of(std::string_view name) {
   for (const std::string_view precision : {"fp32", "fp16", "bf16", "int8"}) {
     if (name.find(precision) != std::string_view::npos) return precision;
@@ -118,7 +123,7 @@ Predictions find_in_log(std::string_view log, const Predictions& wanted) {
   for (const auto& [name, ignored] : wanted) {
     for (const std::string& line : lines) {
       const std::size_t at = line.rfind(name);
-      if (at == std::string::npos) continue;
+      if (at == std::string::npos || (at > 0 && is_name_part(line[at - 1]))) continue;
       found[name] = numbers_of(std::string_view(line).substr(at + name.size()));
       break;
     }
@@ -210,6 +215,14 @@ Result<std::vector<Finding>> compare_files(const std::string& stored, const std:
 
 namespace {
 
+double milliseconds_of(const AutoLog& fields) {
+  const auto found = fields.find("inference_time(ms)");
+  if (found == fields.end()) return 0;
+  double value = 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+  return value;
+}
+
 void compare_losses(const std::string& stage, const std::vector<double>& base,
                     const std::vector<double>& current, double rtol, std::vector<Finding>& out) {
   if (base.empty() && current.empty()) return;
@@ -232,8 +245,10 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
                      std::vector<Finding>& out) {
   ASSAY_TRY(const std::vector<StoredReading> old_readings, base.readings(old.id));
   ASSAY_TRY(const std::vector<StoredReading> new_readings, current.readings(now.id));
-  compare_losses(now.name, values_of(old_readings, "loss"), values_of(new_readings, "loss"),
-                 thresholds.loss_rtol, out);
+  for (const char* loss : {"loss", "eval_loss"}) {
+    compare_losses(now.name, values_of(old_readings, loss), values_of(new_readings, loss),
+                   thresholds.loss_rtol, out);
+  }
   const double old_ips = mean_after_first(values_of(old_readings, "ips"));
   const double new_ips = mean_after_first(values_of(new_readings, "ips"));
   if (old_ips > 0) {
@@ -241,6 +256,19 @@ Status compare_stage(ChainStore& base, const StoredStage& old, ChainStore& curre
         finding(new_ips >= old_ips * (1 - thresholds.speed),
                 fmt::format("{}: {:.3g} ips, {:.3g} before", now.name, new_ips, old_ips)));
   }
+  const auto no_longer = [&](double now_takes, double took, std::string_view what) {
+    if (took <= 0) return;
+    out.push_back(
+        finding(now_takes > 0 && now_takes * (1 - thresholds.speed) <= took,
+                fmt::format("{}: {:.3g} {}, {:.3g} before", now.name, now_takes, what, took)));
+  };
+  if (old_ips <= 0) {
+    no_longer(mean_after_first(values_of(new_readings, "batch_cost")),
+              mean_after_first(values_of(old_readings, "batch_cost")), "s a batch");
+  }
+  ASSAY_TRY(const AutoLog old_fields, base.autolog(old.id));
+  ASSAY_TRY(const AutoLog new_fields, current.autolog(now.id));
+  no_longer(milliseconds_of(new_fields), milliseconds_of(old_fields), "ms an inference");
   if (old.peak_rss_mb > 0) {
     out.push_back(finding(
         now.peak_rss_mb <= old.peak_rss_mb * (1 + thresholds.memory),

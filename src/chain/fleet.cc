@@ -192,9 +192,13 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
     if (ended) give_up = Clock::now();
   }
   if (!failed) return 0;
-  for (const Node& node : nodes) {
-    if (!node.outcome->passed())
-      give_word(fmt::format("node {}: {}", node.host, node.outcome->detail));
+  // What was ended because of another is named only where nobody else can be.
+  for (const bool ended_by_us : {false, true}) {
+    for (const Node& node : nodes) {
+      if (node.outcome->passed()) continue;
+      if ((node.outcome->state == StageState::interrupted) == ended_by_us)
+        give_word(fmt::format("node {}: {}", node.host, node.outcome->detail));
+    }
   }
   return 1;
 }

@@ -129,10 +129,8 @@ std::string Muster::who(std::size_t rank) const {
 Result<bool> Muster::gather() {
   if (started_) return true;
   ASSAY_TRY(started_, options_.rank == 0 ? gather_as_first() : gather_as_peer());
-  if (started_) {
-    for (Peer& peer : peers_) peer.heard = Clock::now();
-    return true;
-  }
+  looked_ = Clock::now();
+  if (started_) return true;
   if (Clock::now() - opened_ < options_.join) return false;
   std::vector<std::string> absent;
   for (const Peer& peer : peers_) {
@@ -214,19 +212,21 @@ std::string Muster::watch() {
   const Clock::time_point now = Clock::now();
   const bool beat = now >= next_beat_;
   if (beat) next_beat_ = in(kBeatEvery);
+  watched_ += std::min<Seconds>(now - looked_, kBeatEvery);
+  looked_ = now;
   for (Peer& peer : peers_) {
     if (peer.end || peer.lost) continue;
     if (beat) peer.socket.send("beat");
     std::vector<std::string> lines;
     const bool open = peer.socket.receive(lines);
-    if (!lines.empty()) peer.heard = now;
+    if (!lines.empty()) peer.heard = watched_;
     for (const std::string& line : lines) hear(peer, line);
     if (peer.end) continue;
     if (!open) {
       peer.lost = true;
       return fmt::format("{} died: its connection closed", who(peer.rank));
     }
-    if (now - peer.heard >= options_.lost) {
+    if (watched_ - peer.heard >= options_.lost) {
       peer.lost = true;
       return fmt::format("{} was cut off: nothing heard of it for {:g} s", who(peer.rank),
                          options_.lost.count());

@@ -66,6 +66,9 @@ class Muster {
   // After the start: beats, listens, and tells of the first machine that is lost or has failed.
   // `complaint` stays empty while all is well.
   std::string watch();
+  // How long it has been watched. A machine that stood still meanwhile (a paused virtual machine)
+  // has not watched: the others may have stood still with it, and their silence says nothing.
+  Seconds watched() const { return watched_; }
   // Tells the others how this machine ended.
   void announce(const NodeEnd& end);
   // All others have said how they ended.
@@ -85,7 +88,7 @@ class Muster {
     LineSocket socket;
     bool here = false;
     bool lost = false;
-    Clock::time_point heard;
+    Seconds heard{0};  // when, on the clock of watched()
     std::optional<NodeEnd> end;
   };
 
@@ -103,6 +106,8 @@ class Muster {
   Clock::time_point opened_;
   Clock::time_point next_try_;
   Clock::time_point next_beat_;
+  Clock::time_point looked_;
+  Seconds watched_{0};
 };
 
 // The name of the network interface of this machine that has an address; empty when none has.

@@ -39,7 +39,8 @@ bool lifeline_cut() {
 
 class NodeRun {
  public:
-  NodeRun(const FleetTask& task, Muster muster) : task_(task), muster_(std::move(muster)) {}
+  NodeRun(const FleetTask& task, Muster muster, Guard guard)
+      : task_(task), muster_(std::move(muster)), guard_(std::move(guard)) {}
 
   Result<int> run(const std::string& interface) {
     while (true) {
@@ -63,6 +64,7 @@ class NodeRun {
         fmt::format("{}={}", task_.gloo ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME", interface));
     command.directory = task_.directory;
     command.log = "/dev/null";
+    command.guard = &guard_;
     auto started = StageRun::start(command, Limits{}, [this](std::string_view line) {
       symptom_ = symptom_ || is_symptom(line);
       std::cout << line << '\n' << std::flush;
@@ -101,9 +103,8 @@ class NodeRun {
     record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
     std::cout << node_line(record_) << '\n' << std::flush;
     // The others' ends, so that the first machine can say whose fault it was.
-    const Clock::time_point until =
-        Clock::now() + std::chrono::duration_cast<Clock::duration>(task_.options.muster.lost);
-    while (!muster_.all_ended() && Clock::now() < until && !ended()) {
+    const Seconds until = muster_.watched() + task_.options.muster.lost;
+    while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
       pause();
       const std::string later = muster_.watch();
       if (complaint.empty()) complaint = later;
@@ -136,6 +137,7 @@ class NodeRun {
   const FleetTask& task_;
   NodeRecord record_;
   Muster muster_;
+  Guard guard_;
   Interrupts interrupts_;
   std::unique_ptr<StageRun> training_;
   Clock::time_point stop_at_ = Clock::time_point::max();
@@ -157,8 +159,9 @@ Result<int> run_node(FleetTask task) {
     for (const std::string& word : task.argv) all += word + '\n';
     muster.token = fmt::format("{:x}", std::hash<std::string>()(all));
   }
+  ASSAY_TRY(Guard guard, Guard::start());
   ASSAY_TRY(Muster opened, Muster::open(muster));
-  return NodeRun(task, std::move(opened)).run(interface);
+  return NodeRun(task, std::move(opened), std::move(guard)).run(interface);
 }
 
 }  // namespace assay

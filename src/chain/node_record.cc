@@ -8,7 +8,6 @@
 
 #include "base/process.h"
 #include "chain/nvml.h"
-#include "chain/train_log.h"
 
 namespace assay {
 namespace {
@@ -121,8 +120,8 @@ NodeRecords::Node* NodeRecords::find(std::string_view host) {
   return nullptr;
 }
 
-std::string_view NodeRecords::take(std::string_view line) {
-  if (nodes_.empty()) return line;
+NodeRecords::Said NodeRecords::take(std::string_view line) {
+  if (nodes_.empty()) return {line, read_train_line(line)};
   Node* node = &nodes_.front();
   std::string_view rest = line;
   if (nodes_.size() > 1 && line.starts_with('[')) {
@@ -140,11 +139,12 @@ std::string_view NodeRecords::take(std::string_view line) {
     node->record.state = told->state;
     return {};
   }
-  for (const Reading& reading : read_train_line(rest)) {
+  Said said{rest, read_train_line(rest)};
+  for (const Reading& reading : said.readings) {
     if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
     node->record.ips += (reading.value - node->record.ips) / static_cast<double>(++node->readings);
   }
-  return node == &nodes_.front() ? rest : std::string_view();
+  return node == &nodes_.front() ? said : Said();
 }
 
 std::vector<NodeRecord> NodeRecords::finish(std::string_view state) const {

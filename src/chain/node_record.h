@@ -3,13 +3,14 @@
 // One normalised record a machine of a training stage: what it is, and how its share went. Every
 // machine tells it itself, on a line of its own output, and its readings are its own lines'.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "chain/chain_store.h"
 #include "chain/plan.h"
+#include "chain/train_log.h"
 
 namespace assay {
 
@@ -32,9 +33,14 @@ class NodeRecords {
   NodeRecords() = default;
   NodeRecords(const Stage& stage, const std::string& model);
 
-  // Takes one line of the stage's output in. What another machine than the first wrote (it comes as
-  // "[host] …") counts for that machine alone: then nothing is left for the stage's own readings.
-  std::string_view take(std::string_view line);
+  // What one line of the stage's output says of the stage.
+  struct Said {
+    std::string_view line;
+    std::vector<Reading> readings;
+  };
+  // Takes one line in. What another machine than the first wrote (it comes as "[host] …") counts
+  // for that machine alone: then it says nothing of the stage.
+  Said take(std::string_view line);
 
   // The records, once the stage has ended in `state`.
   std::vector<NodeRecord> finish(std::string_view state) const;

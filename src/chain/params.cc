@@ -257,6 +257,11 @@ bool may_fit(const Layout& layout, const ParamsText& text) {
 
 bool is_headless(const Layout& layout) { return layout.sections.front().name.empty(); }
 
+bool shows_a_key(const Fit& fit) {
+  return std::any_of(fit.placed.begin(), fit.placed.end(),
+                     [](const Placed& placed) { return placed.place->key == placed.line->key; });
+}
+
 // A wrong file may hold anything: what is shown of it stays on one line, and short.
 std::string printable(std::string_view message) {
   constexpr std::size_t kLongest = 400;
@@ -294,7 +299,8 @@ ParsedParams parse_params(std::string_view text) {
   const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
                                                       (!best || is_headless(*best->layout)));
   constexpr int kHopeless = 60;
-  if (best && !(headless && best->cost > kHopeless)) return finish(std::move(*best));
+  const bool hopeless = headless && best && (best->cost > kHopeless || !shows_a_key(*best));
+  if (best && !hopeless) return finish(std::move(*best));
   if (headless) {
     const int line = by_colon.sections.empty() ? 1 : place_of(by_colon.sections.front());
     return refused(line, "expected a heading first, one of " + known_headings());

@@ -47,8 +47,8 @@ struct Job {
   NodeRecords nodes;       // of a training
 
   void read(std::string_view whole) {
-    const std::string_view line = nodes.take(whole);
-    for (const Reading& reading : read_train_line(line)) {
+    const auto& [line, readings_of_line] = nodes.take(whole);
+    for (const Reading& reading : readings_of_line) {
       latest[reading.name] = reading.value;
       keep(reading.name, reading.value);
     }
@@ -113,9 +113,10 @@ bool excludes(const Stage& a, const Stage& b) {
 
 class Runner {
  public:
-  Runner(const Plan& plan, const RunOptions& options, ChainStore store, Fd results)
+  Runner(const Plan& plan, const RunOptions& options, Guard guard, ChainStore store, Fd results)
       : plan_(plan),
         options_(options),
+        guard_(std::move(guard)),
         store_(std::move(store)),
         results_(std::move(results)),
         progress_(options.progress, options.live, plan.stages.size()) {
@@ -209,6 +210,7 @@ class Runner {
     if (stage.kind == StageKind::train) job.nodes = NodeRecords(stage, plan_.model);
     StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
     if (!stage.hosts.empty()) command = fleet_command(stage, options_.self, options_.fleet);
+    command.guard = &guard_;
     auto run = StageRun::start(command, options_.limits,
                                [&job](std::string_view line) { job.read(line); });
     if (!run) return end(job, Outcome{StageState::not_started, run.error().message, {}, 0, 0, {}});
@@ -253,11 +255,13 @@ class Runner {
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
-    if (!interrupted_ && interrupts_.happened()) {
-      interrupted_ = true;
+    while (interrupts_.happened()) {
       for (Job& job : jobs_) {
-        if (job.run) job.run->stop(StageState::interrupted, "the run was ended");
+        if (!job.run) continue;
+        if (interrupted_) job.run->kill();  // asked twice
+        job.run->stop(StageState::interrupted, "the run was ended");
       }
+      interrupted_ = true;
     }
   }
 
@@ -326,6 +330,7 @@ class Runner {
     facts.model = plan_.model;
     facts.asked_device = job.stage->asks_for_gpu ? "gpu" : "cpu";
     facts.total_seconds = outcome.seconds;
+    facts.looks = outcome.looks;
     facts.peak = outcome.peak;
     facts.printed = job.autolog;
     facts.batch_size = named_value(job.stage->name, "batchsize_");
@@ -359,6 +364,7 @@ class Runner {
 
   const Plan& plan_;
   const RunOptions& options_;
+  Guard guard_;
   ChainStore store_;
   Fd results_;
   Progress progress_;
@@ -383,9 +389,10 @@ Result<RunResult> run_plan(const Plan& plan, const RunOptions& options) {
   std::error_code error;
   std::filesystem::create_directories(plan.folder, error);
   if (error) return fail(fmt::format("cannot make {}: {}", plan.folder, error.message()));
+  ASSAY_TRY(Guard guard, Guard::start());
   ASSAY_TRY(ChainStore opened, ChainStore::open(store, OpenMode::create));
   ASSAY_TRY(Fd results, open_for_append(plan.results_log));
-  return Runner(plan, options, std::move(opened), std::move(results)).run();
+  return Runner(plan, options, std::move(guard), std::move(opened), std::move(results)).run();
 }
 
 std::string time_table(const RunResult& result, Seconds budget) {

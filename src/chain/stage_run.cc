@@ -16,8 +16,9 @@ namespace {
 
 constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
 constexpr Seconds kSampleEvery{0.5};
-constexpr std::size_t kMaxLine = 64 * 1024;  // a longer one is handed on in pieces
-constexpr int kReadsPerTick = 64;            // so that a flood does not starve the limits
+constexpr std::chrono::seconds kLongestLook{2};  // who looks does so once a second at least
+constexpr std::size_t kMaxLine = 64 * 1024;      // a longer one is handed on in pieces
+constexpr int kReadsPerTick = 64;                // so that a flood does not starve the limits
 
 Clock::time_point after(Clock::time_point start, Seconds length) {
   return start + std::chrono::duration_cast<Clock::duration>(length);
@@ -70,10 +71,12 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   if (command.input >= 0) options.fds.emplace_back(command.input, 0);
   run.gpus_before_ = nvml_used_mb();
   ASSAY_TRY(run.process_, Process::spawn(options));
+  run.guard_ = command.guard;
+  if (run.guard_ != nullptr) run.guard_->watch(run.process_.pid());
   run.output_ = std::move(pipe.first);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
-  run.started_ = run.last_byte_ = Clock::now();
+  run.started_ = run.last_byte_ = run.ticked_ = Clock::now();
   run.sample_every_ = kFirstSample;
   run.next_sample_ = after(run.started_, kFirstSample);
   return run;
@@ -134,6 +137,12 @@ void StageRun::stop(StageState state, std::string detail) {
   kill_at_ = after(Clock::now(), limits_.grace);
 }
 
+void StageRun::kill() {
+  if (exited_ || !kill_at_ || *kill_at_ <= Clock::now()) return;
+  kill_at_ = Clock::now();
+  detail_ += " at once";
+}
+
 void StageRun::watch_limits(Clock::time_point now) {
   if (kill_at_ && now >= *kill_at_) {
     process_.signal_group(SIGKILL);
@@ -159,6 +168,10 @@ void StageRun::sample(Clock::time_point now) {
 std::optional<Outcome> StageRun::tick() {
   read_output();
   const Clock::time_point now = Clock::now();
+  // Whoever has not looked for long stood still (a paused virtual machine), and the stage with him:
+  // that is no silence of the stage.
+  if (now - ticked_ > kLongestLook) last_byte_ = std::min(now, last_byte_ + (now - ticked_));
+  ticked_ = now;
   if (!exited_) {
     pollfd end{process_.pidfd(), POLLIN, 0};
     if (::poll(&end, 1, 0) == 1) exited_ = now;
@@ -178,6 +191,7 @@ Outcome StageRun::finish() {
   // The leader is not reaped yet, so its group cannot be someone else's: end what it left behind.
   process_.signal_group(SIGKILL);
   read_output();
+  if (guard_ != nullptr) guard_->forget(process_.pid());
   const auto status = process_.wait();
   if (status) outcome.exit = *status;
   const Status closed = log_.close();
@@ -188,6 +202,7 @@ Outcome StageRun::finish() {
   outcome.seconds = Seconds(*exited_ - started_).count();
   outcome.log_bytes = log_.bytes();
   outcome.peak = peak_;
+  outcome.looks = looks_;
   if (stopped_) {
     outcome.state = *stopped_;
     outcome.detail = detail_;

@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/result.h"
 #include "chain/bounded_log.h"
+#include "chain/guard.h"
 #include "chain/usage.h"
 
 namespace assay {
@@ -51,6 +52,7 @@ struct Outcome {
   double seconds = 0;
   std::uint64_t log_bytes = 0;
   Usage peak;
+  std::size_t looks = 0;  // at its use, for the peak
   bool passed() const { return state == StageState::passed; }
 };
 
@@ -60,6 +62,7 @@ struct StageCommand {
   std::string directory;
   std::string log;              // path, from our own working directory
   int input = -1;               // a descriptor of ours to be its stdin; none: /dev/null
+  Guard* guard = nullptr;       // ends its group when we are killed
   bool die_with_parent = true;  // false for a child that sees our end by its stdin and tidies up
 };
 
@@ -78,6 +81,8 @@ class StageRun {
   std::optional<Outcome> tick();
   // Ends it early, with this as its state.
   void stop(StageState state, std::string detail);
+  // Ends what was stopped at once, without the grace that it has to tidy up.
+  void kill();
 
   double seconds() const { return Seconds(Clock::now() - started_).count(); }
   // What it used when it was last looked at, and how often that was.
@@ -93,6 +98,7 @@ class StageRun {
   Outcome finish();
 
   Process process_;
+  Guard* guard_ = nullptr;
   Fd output_;
   BoundedLog log_;
   Limits limits_;
@@ -100,6 +106,7 @@ class StageRun {
   std::string line_;
   Clock::time_point started_;
   Clock::time_point last_byte_;
+  Clock::time_point ticked_;
   Clock::time_point next_sample_;
   Seconds sample_every_{0};
   std::optional<Clock::time_point> exited_;

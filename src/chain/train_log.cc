@@ -24,7 +24,7 @@ constexpr std::array kSpellings{
     Spelling{"ips", "ips"},
     Spelling{"avg_ips", "ips"},
     Spelling{"max_mem_reserved", "gpu_memory_mb"},
-    Spelling{"max_mem_allocated", "gpu_memory_mb"},
+    Spelling{"max_mem_allocated", "gpu_allocated_mb"},
     Spelling{"acc", "accuracy"},
     Spelling{"acc1", "accuracy"},
     Spelling{"top1", "accuracy"},
@@ -51,6 +51,11 @@ std::string_view known_name(std::string_view written) {
   return {};
 }
 
+// What a training prints of its evaluations (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
+bool is_of_an_evaluation(std::string_view line) {
+  return line.find("Test:") != line.npos || line.find("[Eval]") != line.npos;
+}
+
 }  // namespace
 
 std::vector<Reading> read_train_line(std::string_view line) {
@@ -58,6 +63,7 @@ std::vector<Reading> read_train_line(std::string_view line) {
   constexpr std::size_t kLongest =
       4096;  // a training line is short; a flood's lines need no reading
   if (line.size() > kLongest) return readings;
+  const bool evaluates = is_of_an_evaluation(line);
   std::size_t at = 0;
   while (at < line.size()) {
     if (!is_name(line[at])) {
@@ -67,18 +73,15 @@ std::vector<Reading> read_train_line(std::string_view line) {
     const std::size_t start = at;
     while (at < line.size() && is_name(line[at])) ++at;
     const std::string_view written = line.substr(start, at - start);
+    const bool marked = at < line.size() && (line[at] == ':' || line[at] == '=');
+    if (!marked && written != "Acc@1") continue;
     const std::string_view name = known_name(written);
     if (name.empty()) continue;
-    std::size_t value = at;
-    const bool accuracy_mark = written == "Acc@1";
-    if (value < line.size() && (line[value] == ':' || line[value] == '=')) {
-      ++value;
-    } else if (!accuracy_mark) {
-      continue;
-    }
+    std::size_t value = at + (marked ? 1 : 0);
     while (value < line.size() && line[value] == ' ') ++value;
     if (const auto number = number_at(line.substr(value))) {
-      readings.push_back({std::string(name), *number});
+      const bool of_evaluation = evaluates && name != "accuracy" && !name.starts_with("gpu_");
+      readings.push_back({(of_evaluation ? "eval_" : "") + std::string(name), *number});
     }
   }
   return readings;

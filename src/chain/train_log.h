@@ -9,7 +9,8 @@
 namespace assay {
 
 struct Reading {
-  std::string name;  // batch_cost, reader_cost, ips, loss, gpu_memory_mb, accuracy
+  std::string name;  // batch_cost, reader_cost, ips, loss, or these with eval_ before; accuracy,
+                     // gpu_memory_mb, gpu_allocated_mb
   double value = 0;
 };
 

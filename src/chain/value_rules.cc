@@ -114,7 +114,10 @@ class ValueCheck {
   bool present(std::string_view what) {
     const bool named = place_.rule == Rule::program || place_.rule == Rule::text;
     const bool good = !line_.value.empty() && (!named || line_.value != "null");
-    if (!good) add(0, fmt::format("expected {}, found `{}`", what, line_.value));
+    if (!good) {
+      add(0, line_.value.empty() ? fmt::format("expected {}, found nothing", what)
+                                 : fmt::format("expected {}, found `{}`", what, line_.value));
+    }
     return good;
   }
 

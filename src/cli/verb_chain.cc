@@ -293,7 +293,7 @@ CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
   app->add_option("--loss-rtol", arguments.thresholds.loss_rtol,
                   "tolerance of each loss (default 0.001)");
   app->add_option("--slower", arguments.thresholds.speed,
-                  "share of ips that may be lost (default 0.1)");
+                  "share of speed that may be lost (default 0.1)");
   app->add_option("--larger", arguments.thresholds.memory,
                   "share of memory that may be added (default 0.1)");
   return app;

@@ -45,13 +45,40 @@ void flood(long megabytes) {
   std::printf("\nthe last line\n");
 }
 
-// The state of the stand-in GPU from here on, with SELF as our own process number.
-void write_gpu_state(std::string state) {
+// Waits until the stand-in GPU was looked at so often from now on.
+void await_looks(std::uintmax_t number) {
+  const char* path = std::getenv("FAKE_NVML");
+  if (path == nullptr) return;
+  const std::string looks = std::string(path) + ".looks";
+  std::filesystem::remove(looks);
+  std::error_code error;
+  while (std::filesystem::file_size(looks, error) < number || error) ::usleep(10'000);
+}
+
+// The state of the stand-in GPU from here on, with SELF as our own process number; stays until
+// somebody has looked at it thrice, so that nobody has seen only half of it.
+void show_gpu_state(std::string state) {
   const char* path = std::getenv("FAKE_NVML");
   if (path == nullptr) return;
   const std::size_t at = state.find("SELF");
   if (at != std::string::npos) state.replace(at, 4, std::to_string(::getpid()));
   std::ofstream(path) << state << '\n';
+  await_looks(3);
+}
+
+// Waits until so many of us are here at one time.
+void meet(std::ptrdiff_t number) {
+  std::filesystem::create_directories("meeting");
+  std::ofstream("meeting/" + std::to_string(::getpid()));
+  while (std::distance(std::filesystem::directory_iterator("meeting"), {}) < number)
+    ::usleep(10'000);
+}
+
+// Stays for a while; false when another of us is here.
+bool alone(double seconds) {
+  if (!std::filesystem::create_directory("occupied")) return false;
+  ::usleep(static_cast<useconds_t>(seconds * 1e6));
+  return std::filesystem::remove("occupied");
 }
 
 }  // namespace
@@ -74,7 +101,10 @@ int main(int argc, char** argv) {
       const char* found = std::getenv(value.c_str());
       std::printf("%s=%s\n", value.c_str(), found != nullptr ? found : "(unset)");
     }
-    if (starts(word, "gpu=")) write_gpu_state(value);
+    if (starts(word, "gpu=")) show_gpu_state(value);
+    if (starts(word, "looks=")) await_looks(static_cast<std::uintmax_t>(std::atol(value.c_str())));
+    if (starts(word, "meet=")) meet(std::atol(value.c_str()));
+    if (starts(word, "alone=") && !alone(std::atof(value.c_str()))) return 7;
     if (word == "crash") ::raise(SIGSEGV);
     if (starts(word, "sleep=")) ::usleep(static_cast<useconds_t>(std::atof(value.c_str()) * 1e6));
     if (word == "hang" || word == "stubborn" || word == "orphan") {

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/process.h"
@@ -16,8 +18,16 @@ namespace assay {
 struct CliResult {
   int code = -1;
   std::string out;  // stdout and stderr
-  double seconds = 0;
 };
+
+// True once it is so; false when it is not for two minutes (a machine may stand still for one).
+inline bool comes_true(const std::function<bool()>& is_so) {
+  for (int tries = 0; tries < 12'000; ++tries) {
+    if (is_so()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
 
 // A command in a folder.
 inline CliResult run_command(const std::filesystem::path& folder, std::vector<std::string> argv,
@@ -31,12 +41,10 @@ inline CliResult run_command(const std::filesystem::path& folder, std::vector<st
   options.environment = std::move(environment);
   options.directory = folder.string();
   options.fds = {{file->get(), 1}, {file->get(), 2}};
-  const auto start = std::chrono::steady_clock::now();
   auto process = Process::spawn(options);
   EXPECT_TRUE(process) << (process ? "" : process.error().message);
   if (!process) return result;
   const auto status = process->wait();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   EXPECT_TRUE(status && status->signal == 0);
   result.code = status ? status->code : -1;
   result.out = slurp(log);
@@ -49,6 +57,14 @@ inline CliResult run_cli(const std::filesystem::path& folder, const std::vector<
   std::vector<std::string> argv{CHAIN_CLI, "chain"};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_command(folder, std::move(argv), std::move(environment));
+}
+
+// A process has ended; a zombie that nobody has reaped yet is as good as gone.
+inline bool is_gone(pid_t process) {
+  return comes_true([&] {
+    const std::string stat = slurp("/proc/" + std::to_string(process) + "/stat");
+    return stat.empty() || stat.find(") Z") != std::string::npos;
+  });
 }
 
 // A params file whose four commands are given; `{}`-free text, the interpreter is the test child.

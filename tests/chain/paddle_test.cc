@@ -37,11 +37,10 @@ TEST(Paddle, MobilenetTrainsEvaluatesExportsAndInfers) {
   ASSERT_TRUE(make_mobilenet(tipc, python, project));
   put(project / "params.txt", mobilenet_params());
   put(project / "dynamic.py", kDynamic);
-  const CliResult result = run_cli(
-      project,
-      {"run", "params.txt", "lite_train_lite_infer", "--python", python.string(), "--stage-limit",
-       "240", "--idle-limit", "120", "--dynamic", "dynamic.py {weights} {images}"},
-      {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
+  const CliResult result = run_cli(project,
+                                   {"run", "params.txt", "lite_train_lite_infer", "--python",
+                                    python.string(), "--dynamic", "dynamic.py {weights} {images}"},
+                                   {"FLAGS_enable_pir_api=0", "OMP_NUM_THREADS=1"});
   ASSERT_EQ(result.code, 0) << result.out;
 
   const auto folder = project / "test_tipc/output/mobilenet_v3_small/lite_train_lite_infer";
@@ -86,8 +85,8 @@ TEST(Paddle, AnInferenceThatFailsForRealIsAFailure) {
   params.replace(params.find("infer_export:tools/export_model.py --model=mobilenet_v3_small"), 61,
                  "infer_export:null");
   put(project / "params.txt", params);
-  const CliResult result = run_cli(project, {"run", "params.txt", "whole_infer", "--python",
-                                             python.string(), "--stage-limit", "120"});
+  const CliResult result =
+      run_cli(project, {"run", "params.txt", "whole_infer", "--python", python.string()});
   EXPECT_EQ(result.code, 1) << result.out;
   EXPECT_THAT(result.out, HasSubstr("failed"));
 }

@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{6, "--epochs:lite_train_lite_infer=5|whole_train_whole_infer=0", "f:6:58: "},
         Broken{6, "--epochs:lite_train_lite_infer=5|", "f:6:34: `--epochs`: expected mode=value"},
         Broken{2, "model_name:null", "f:2:12: `model_name`: expected a value, found `null`"},
-        Broken{2, "model_name:", "f:2:12: `model_name`: expected a value, found ``"},
+        Broken{2, "model_name:", "f:2:12: `model_name`: expected a value, found nothing"},
         Broken{3, "python:null", "f:3:8: `python`: expected a command, found `null`"},
         Broken{4, "gpu_list:10.0.0.1,10.0.0.2", "f:4:10: `gpu_list`: expected -1 (CPU)"},
         Broken{4, "gpu_list:0|", "f:4:12: `gpu_list`"},
@@ -199,6 +199,13 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Params, AnEmptyFileIsRefused) {
   for (const char* text : {"", "\n\r\n  \n"}) {
     EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: the file is empty"));
+  }
+}
+
+// Two kinds have no heading; what shows none of their keys is not one of them cut short.
+TEST(Params, AFileOfSomethingElseLacksAHeading) {
+  for (const char* text : {"name: x\npython: y\n", "##\n##\n", "a b\nc d\n"}) {
+    EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: expected a heading first, one of ")) << text;
   }
 }
 
