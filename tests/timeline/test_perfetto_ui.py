@@ -183,8 +183,6 @@ def test_the_ui_counts_what_the_logs_hold(tmp_path, page, serve):
     keep_picture(page)
     # JSON tracks are threads, whose names are in another table.
     load(page, serve(tmp_path / "pipeline_profile_perfetto.json"))
-    threads = SLICES.replace("track.name", "thread.name").replace(
-        "track on slice.track_id = track.id",
-        "thread_track on track_id = thread_track.id join thread using (utid)",
-    )
-    assert page.evaluate(ASK, threads) == expected
+    tables = "thread_track on slice.track_id = thread_track.id join thread using (utid)"
+    query = SLICES.replace("track.name", "thread.name").replace("track on slice.track_id = track.id", tables)
+    assert page.evaluate(ASK, query) == expected
