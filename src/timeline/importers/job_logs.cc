@@ -79,14 +79,17 @@ void widen(Step& step, Nanos begin, Nanos end) {
 struct StepFold {
   std::vector<Step> by_jobs;  // the i-th step of each log
   std::map<std::int64_t, Step> by_marks;
-  std::int64_t first = 0;
+  // The first step of the schedule window, by machine: what its last log says, as Paddle's script
+  // has it.
+  std::map<std::string, std::int64_t> first;
   bool full = false;
 };
 
 // The steps of one log.
 class StepTracker {
  public:
-  StepTracker(StepFold& fold, Nanos offset) : fold_(fold), offset_(offset) {}
+  StepTracker(StepFold& fold, std::string machine, Nanos offset)
+      : fold_(fold), machine_(std::move(machine)), offset_(offset) {}
 
   void job(const JobLogRecord& job) {
     if (is_ignored(job.type)) return;
@@ -101,7 +104,7 @@ class StepTracker {
 
   void window(std::int64_t first_step) {
     // A log may tell several windows; the first one counts the steps that jobs show.
-    if (!window_seen_) fold_.first = std::max(fold_.first, first_step);
+    if (!window_seen_) fold_.first[machine_] = first_step;
     window_seen_ = true;
   }
 
@@ -158,6 +161,7 @@ class StepTracker {
   }
 
   StepFold& fold_;
+  std::string machine_;
   Nanos offset_;
   std::string first_type_;
   std::optional<Nanos> begin_;
@@ -172,7 +176,7 @@ class StepTracker {
 
 Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, StepFold& fold) {
   ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
-  StepTracker steps(fold, offset);
+  StepTracker steps(fold, log.machine, offset);
   JobLogRecord record;
   std::uint64_t jobs = 0;
   std::uint64_t ignored = 0;
@@ -211,8 +215,10 @@ std::vector<Step> resolve_steps(StepFold& fold) {
     for (const auto& [number, step] : fold.by_marks) steps.push_back(step);
   } else {
     steps = std::move(fold.by_jobs);
+    std::int64_t first = 0;
+    for (const auto& [machine, step] : fold.first) first = std::max(first, step);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      steps[i].number = fold.first + static_cast<std::int64_t>(i);
+      steps[i].number = first + static_cast<std::int64_t>(i);
     }
   }
   // Devices begin a step before others have ended the last one: the row shows them end to end.
