@@ -32,10 +32,10 @@ struct JobLogRecord {
   Nanos end = 0;                 // job
 };
 
-// Reads a log of any size through a buffer of 1 MiB. Counts in `report` what it could not take.
+// Reads a log of any size through a buffer of 256 KiB (which stays in a core's cache). Counts in `report` what it could not take.
 class JobLogReader {
  public:
-  static constexpr std::size_t kBufferBytes = 1U << 20U;
+  static constexpr std::size_t kBufferBytes = 256U << 10U;
   static constexpr std::size_t kMaxRecordBytes = 4096;
 
   static Result<JobLogReader> open(const std::filesystem::path& path);

@@ -59,7 +59,7 @@ ChromeJsonWriter::ChromeJsonWriter(OutputFile file, JsonFlavour flavour, const T
     const std::string tid = flavour == JsonFlavour::chrome
                                 ? fmt::format("\"{}\"", json_escaped(text))
                                 : std::to_string(static_cast<std::size_t>(kFirstTrackId) + i);
-    track_texts_.push_back(fmt::format(", \"pid\": {}, \"tid\": {}", pids[i], tid));
+    track_texts_.push_back(fmt::format(",\"pid\":{},\"tid\":{}", pids[i], tid));
     if (pids[i] == named_processes && !track.process.empty()) {
       put_metadata("process_name", pids[i], tid, track.process);
     }
@@ -98,7 +98,7 @@ void ChromeJsonWriter::put_counters() {
 
 const std::string& ChromeJsonWriter::name_text(StringId id) {
   std::string& text = grown(names_, id);
-  if (text.empty()) text = "{\"name\": \"" + json_escaped(header_.strings.text(id));
+  if (text.empty()) text = "{\"name\":\"" + json_escaped(header_.strings.text(id));
   return text;
 }
 
@@ -106,9 +106,9 @@ const std::string& ChromeJsonWriter::category_text(StringId id) {
   std::string& text = grown(categories_, id);
   if (text.empty()) {
     const std::string_view category = header_.strings.text(id);
-    text = "\", \"cat\": \"" + json_escaped(category) + "\", \"ph\": \"";
+    text = "\",\"cat\":\"" + json_escaped(category) + "\",\"ph\":\"";
     const std::string_view colour = colour_of(category);
-    grown(tails_, id) = colour.empty() ? "}" : fmt::format(", \"cname\": \"{}\"}}", colour);
+    grown(tails_, id) = colour.empty() ? "}" : fmt::format(",\"cname\":\"{}\"}}", colour);
   }
   return text;
 }
@@ -122,7 +122,7 @@ void ChromeJsonWriter::put_event(const Slice& slice, char phase, Nanos time) {
   }
   file_.put(category_text(slice.category));
   file_.put({&phase, 1});
-  file_.put("\", \"ts\": ");
+  file_.put("\",\"ts\":");
   file_.put_microseconds(time);
   file_.put(track_texts_[slice.track]);
   file_.put(tails_[slice.category]);
