@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -203,7 +204,8 @@ std::optional<Nanos> parse_milliseconds(const char*& cursor, const char* end) {
   return whole * kNanosPerMilli + fraction;
 }
 
-JobLogReader::JobLogReader(Fd fd, std::string path) : fd_(std::move(fd)), buffer_(kBufferBytes) {
+JobLogReader::JobLogReader(Fd fd, std::string path, bool sparse)
+    : fd_(std::move(fd)), sparse_(sparse), buffer_(kBufferBytes) {
   cursor_ = limit_ = buffer_.data();
   report_.path = std::move(path);
   report_.format = "job log";
@@ -214,7 +216,11 @@ Result<JobLogReader> JobLogReader::open(const std::filesystem::path& path) {
   if (!fd) return errno_error(fmt::format("cannot read {}", path.string()));
   // Advice only; a pipe or an odd file system may refuse it.
   static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
-  return JobLogReader(std::move(fd), path.string());
+  struct stat status {};
+  constexpr std::int64_t kBlockBytes = 512;  // of st_blocks, whatever the file system's are
+  const bool sparse =
+      ::fstat(fd.get(), &status) == 0 && status.st_blocks * kBlockBytes < status.st_size;
+  return JobLogReader(std::move(fd), path.string(), sparse);
 }
 
 // Moves what is not read yet to the front and fills the rest. False: nothing more came.
@@ -225,7 +231,9 @@ Result<bool> JobLogReader::refill() {
   cursor_ = buffer_.data();
   limit_ = cursor_ + left;
   while (static_cast<std::size_t>(limit_ - cursor_) < buffer_.size()) {
+    skip_hole();
     const std::size_t used = static_cast<std::size_t>(limit_ - cursor_);
+    if (used == buffer_.size()) break;
     const ssize_t got = ::read(fd_.get(), buffer_.data() + used, buffer_.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(fmt::format("cannot read {}", report_.path));
@@ -237,6 +245,19 @@ Result<bool> JobLogReader::refill() {
     report_.bytes += static_cast<std::uint64_t>(got);
   }
   return static_cast<std::size_t>(limit_ - cursor_) > left;
+}
+
+// What a crashed file system leaves of a log may be gigabytes of nothing: they need not be read.
+// One NUL stands for all of them; it ends a record as they do. There is room for it in the buffer.
+void JobLogReader::skip_hole() {
+  if (!sparse_) return;
+  const off_t here = ::lseek(fd_.get(), 0, SEEK_CUR);
+  off_t data = ::lseek(fd_.get(), here, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd_.get(), 0, SEEK_END);  // nothing but a hole
+  if (data <= here) return;
+  report_.bytes += static_cast<std::uint64_t>(data - here);
+  buffer_[static_cast<std::size_t>(limit_ - buffer_.data())] = '\0';
+  ++limit_;
 }
 
 Result<bool> JobLogReader::next(JobLogRecord& record) {
