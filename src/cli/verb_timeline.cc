@@ -4,6 +4,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <memory>
@@ -26,6 +27,7 @@ struct TimelineOptions {
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
   std::filesystem::path out;
+  std::vector<std::string> formats;  // of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
   std::uint16_t port = kPerfettoPort;
@@ -85,18 +87,34 @@ Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
   return OutputPaths::in(folder);
 }
 
+constexpr const char* kFormats[] = {"chrome", "perfetto-json", "perfetto"};
+
+// Keeps the outputs that were asked for; all of them where none was named.
+OutputPaths chosen(OutputPaths outputs, std::span<const std::string> formats) {
+  std::filesystem::path* const paths[] = {&outputs.chrome, &outputs.perfetto_json,
+                                          &outputs.perfetto_binary};
+  for (std::size_t i = 0; i < std::size(paths); ++i) {
+    if (!formats.empty() && std::find(formats.begin(), formats.end(), kFormats[i]) == formats.end())
+      paths[i]->clear();
+  }
+  return outputs;
+}
+
 void tell(const MergeResult& result, const OutputPaths& outputs) {
   fmt::print(stderr, "{}", describe(result.files, result.notes));
-  fmt::print("{} slices in {}, {} and {}\n", result.slices, outputs.chrome.string(),
-             outputs.perfetto_json.string(), outputs.perfetto_binary.string());
+  fmt::print("{} slices in", result.slices);
+  for (const auto& path : {outputs.chrome, outputs.perfetto_json, outputs.perfetto_binary}) {
+    if (!path.empty()) fmt::print(" {}", path.string());
+  }
+  fmt::print("\n");
 }
 
 Result<int> run_merge(const TimelineOptions& options) {
   const bool logs = !options.logs.log_dir.empty();
   if (logs != options.files.empty()) return usage_error("give either --log_dir or trace files");
   const std::filesystem::path fallback = logs ? options.logs.log_dir : ".";
-  ASSAY_TRY(const OutputPaths outputs,
-            prepare_outputs(options.out.empty() ? fallback : options.out));
+  ASSAY_TRY(OutputPaths outputs, prepare_outputs(options.out.empty() ? fallback : options.out));
+  outputs = chosen(std::move(outputs), options.formats);
   if (logs) {
     ASSAY_TRY(const MergeResult result, merge_job_logs(options.logs, options.clocks, outputs));
     tell(result, outputs);
@@ -203,6 +221,10 @@ Verb add_timeline_verb(CLI::App& parent) {
   CLI::App* merge = app->add_subcommand("merge", "Make one trace of a run's logs or traces");
   add_input_options(*merge, *options);
   merge->add_option("--out", options->out, "Where the traces go (default: the folder of the logs)");
+
+  merge->add_option("--formats", options->formats, "chrome, perfetto-json, perfetto (default: all)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFormats), std::end(kFormats))));
 
   CLI::App* analyze =
       app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");

@@ -67,12 +67,11 @@ struct JobLogRun {
 
 Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
   Trace trace;
-  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets));
+  std::error_code error;
+  const SurveyOptions options{JobFilter::all, std::filesystem::temp_directory_path(error)};
+  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets, options, trace.strings));
   trace.tracks = job_log_tracks(run.logs);
-  for (std::size_t i = 0; i < run.logs.size(); ++i) {
-    ASSAY_TRY(const auto source,
-              open_job_log(run.logs[i], survey.files[i], static_cast<std::uint32_t>(i + 1),
-                           run.offsets[i], JobFilter::all, trace.strings));
+  for (const auto& source : survey.slices) {
     for (;;) {
       Slice slice;
       ASSAY_TRY(const bool more, source->next(slice));
@@ -112,6 +111,15 @@ Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clo
   return run;
 }
 
+// What waits on disk is a fraction of what will be written: it goes to the same place.
+std::filesystem::path scratch_beside(const OutputPaths& outputs) {
+  for (const auto* path : {&outputs.chrome, &outputs.perfetto_json, &outputs.perfetto_binary}) {
+    if (!path->empty()) return path->has_parent_path() ? path->parent_path() : ".";
+  }
+  std::error_code error;
+  return std::filesystem::temp_directory_path(error);
+}
+
 constexpr std::size_t kMaxPairSlices = 20'000'000;
 
 Result<MergeResult> finish(Writers& writers, const MergeCounts& counts,
@@ -130,9 +138,9 @@ OutputPaths OutputPaths::in(const std::filesystem::path& folder) {
 Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
                                    const OutputPaths& outputs) {
   ASSAY_TRY(const JobLogRun run, find_run(options, clocks, kMaxPairSlices));
-  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets));
-
   Strings strings;
+  const SurveyOptions survey_options{JobFilter::as_paddle, scratch_beside(outputs)};
+  ASSAY_TRY(JobLogSurvey survey, survey_job_logs(run.logs, run.offsets, survey_options, strings));
   const std::vector<Track> tracks = job_log_tracks(run.logs);
   const std::vector<Track> grouped = grouped_by_clock(tracks, run.clocks);
   std::vector<std::string> notes = describe_clocks(run.clocks);
@@ -143,12 +151,7 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
   const std::vector<Slice> steps = step_slices(survey.steps, strings);
   std::vector<std::unique_ptr<SliceSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(steps));
-  for (std::size_t i = 0; i < run.logs.size(); ++i) {
-    ASSAY_TRY(auto source,
-              open_job_log(run.logs[i], survey.files[i], static_cast<std::uint32_t>(i + 1),
-                           run.offsets[i], JobFilter::as_paddle, strings));
-    sources.push_back(std::move(source));
-  }
+  for (auto& slices : survey.slices) sources.push_back(std::move(slices));
   ASSAY_TRY(MergeCounts counts, merge_slices(sources, writers.all, tracks.size()));
   for (std::size_t i = 0; i < survey.files.size(); ++i) {
     survey.files[i].overlapping = counts.overlapping[i + 1];

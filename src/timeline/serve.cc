@@ -110,7 +110,13 @@ void accept_clients(tcp::acceptor& acceptor, const std::filesystem::path& path) 
 }  // namespace
 
 std::string perfetto_address(std::uint16_t port) {
-  return fmt::format("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{}/trace", port);
+  // The UI shows groups of tracks closed; this command opens those of a pipeline:
+  // [{"id":"dev.perfetto.ExpandTracksByRegex","args":["^(pipeline|machine )"]}]
+  return fmt::format(
+      "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{}/trace&startupCommands="
+      "%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C"
+      "%22args%22%3A%5B%22%5E(pipeline%7Cmachine%20)%22%5D%7D%5D",
+      port);
 }
 
 Status serve_trace(const std::filesystem::path& path, std::uint16_t port,

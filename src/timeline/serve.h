@@ -12,8 +12,8 @@
 
 namespace assay::timeline {
 
-// The address that makes the Perfetto UI fetch the trace from `port`. The UI lets pages of
-// 127.0.0.1:9001 be fetched from, so that is the port to prefer.
+// The address that makes the Perfetto UI fetch the trace from `port` and open the pipeline's group
+// of tracks. The UI fetches from 127.0.0.1:9001 only, so that is the port to prefer.
 std::string perfetto_address(std::uint16_t port);
 inline constexpr std::uint16_t kPerfettoPort = 9001;
 

@@ -17,17 +17,13 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<Slice>, "slices are spilled as bytes");
 
-constexpr std::size_t kRunSlices = (16U << 20U) / sizeof(Slice);
 constexpr std::size_t kReadSlices = (32U << 10U) / sizeof(Slice);
 
 bool stands_before(const Slice& a, const Slice& b) {
   return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
 }
 
-Result<Fd> make_spill_file() {
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-  if (error) folder = ".";
+Result<Fd> make_spill_file(const std::filesystem::path& folder) {
   std::string name = (folder / "assay-sort-XXXXXX").string();
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd) return errno_error(fmt::format("cannot make a file to sort in, in {}", folder.string()));
@@ -35,8 +31,8 @@ Result<Fd> make_spill_file() {
   return fd;
 }
 
-// One sorted run in the spill file, or one stream of any other kind: the next slice is `head`.
-struct Run {
+// One sorted run: what of it is in memory, and what is left in the spill file.
+struct RunReader {
   std::uint64_t offset = 0;  // in slices
   std::uint64_t left = 0;
   std::vector<Slice> buffer;
@@ -78,11 +74,12 @@ struct LaterHead {
 };
 using Heads = std::priority_queue<Head, std::vector<Head>, LaterHead>;
 
-class SpilledSource : public SliceSource {
+class SortedSource : public SliceSource {
  public:
-  SpilledSource(Fd fd, std::vector<Run> runs) : fd_(std::move(fd)), runs_(std::move(runs)) {}
+  SortedSource(Fd fd, std::vector<RunReader> runs) : fd_(std::move(fd)), runs_(std::move(runs)) {}
 
   Result<bool> next(Slice& slice) override {
+    if (runs_.size() == 1) return runs_[0].next(fd_.get(), slice);
     if (!started_) {
       started_ = true;
       for (std::size_t i = 0; i < runs_.size(); ++i) ASSAY_CHECK(push(i));
@@ -104,7 +101,7 @@ class SpilledSource : public SliceSource {
   }
 
   Fd fd_;
-  std::vector<Run> runs_;
+  std::vector<RunReader> runs_;
   Heads heads_;
   bool started_ = false;
 };
@@ -169,23 +166,35 @@ Result<bool> MemorySource::next(Slice& slice) {
   return true;
 }
 
-Result<std::unique_ptr<SliceSource>> sort_source(SliceSource& source) {
-  ASSAY_TRY(Fd fd, make_spill_file());
-  std::vector<Run> runs;
-  std::vector<Slice> chunk;
-  std::uint64_t written = 0;
-  for (bool more = true; more;) {
-    Slice slice;
-    ASSAY_TRY(more, source.next(slice));
-    if (more) chunk.push_back(slice);
-    if (chunk.size() < kRunSlices && (more || chunk.empty())) continue;
-    std::stable_sort(chunk.begin(), chunk.end(), stands_before);
-    ASSAY_CHECK(write_all(fd.get(), std::as_bytes(std::span(chunk))));
-    runs.push_back({.offset = written, .left = chunk.size(), .buffer = {}});
-    written += chunk.size();
-    chunk.clear();
+Status SliceSorter::spill() {
+  if (!fd_) {
+    ASSAY_TRY(fd_, make_spill_file(folder_));
   }
-  return std::make_unique<SpilledSource>(std::move(fd), std::move(runs));
+  if (!std::is_sorted(chunk_.begin(), chunk_.end(), stands_before)) {
+    std::stable_sort(chunk_.begin(), chunk_.end(), stands_before);
+  }
+  ASSAY_CHECK(write_all(fd_.get(), std::as_bytes(std::span(chunk_))));
+  if (runs_.empty() || stands_before(chunk_.front(), last_)) {
+    runs_.push_back({runs_.empty() ? 0 : runs_.back().first + runs_.back().count, 0});
+  }
+  runs_.back().count += chunk_.size();
+  last_ = chunk_.back();
+  chunk_.clear();
+  return {};
+}
+
+Result<std::unique_ptr<SliceSource>> SliceSorter::finish() {
+  std::vector<RunReader> readers;
+  if (runs_.empty() && chunk_.size() <= kSmall) {
+    std::stable_sort(chunk_.begin(), chunk_.end(), stands_before);
+    chunk_.shrink_to_fit();
+    readers.push_back({.buffer = std::move(chunk_)});
+  } else if (!chunk_.empty()) {
+    ASSAY_CHECK(spill());
+  }
+  for (const Run& run : runs_)
+    readers.push_back({.offset = run.first, .left = run.count, .buffer = {}});
+  return std::make_unique<SortedSource>(std::move(fd_), std::move(readers));
 }
 
 Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,

@@ -4,6 +4,7 @@
 // in the order of time. Memory does not grow with the number of slices.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,9 +32,34 @@ class MemorySource : public SliceSource {
   std::span<const Slice> slices_;
 };
 
-// Sorts a source of any length: sorted runs go to an unlinked file in the temporary folder and are
-// read back in step. Holds 16 MiB and 32 KiB a run.
-Result<std::unique_ptr<SliceSource>> sort_source(SliceSource& source);
+// Takes slices in any order and any number, and gives them back sorted. Sorted runs go to an
+// unlinked file in `folder` (48 bytes a slice) and are read back in step; slices that come in order
+// make one run. Holds 4 MiB and 32 KiB a run.
+class SliceSorter {
+ public:
+  explicit SliceSorter(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Status add(const Slice& slice) {
+    chunk_.push_back(slice);
+    return chunk_.size() < kRunSlices ? Status() : spill();
+  }
+  Result<std::unique_ptr<SliceSource>> finish();
+
+ private:
+  static constexpr std::size_t kRunSlices = (4U << 20U) / sizeof(Slice);
+  static constexpr std::size_t kSmall = (512U << 10U) / sizeof(Slice);  // stays in memory
+
+  struct Run {
+    std::uint64_t first = 0;  // slice in the file
+    std::uint64_t count = 0;
+  };
+  Status spill();
+
+  std::filesystem::path folder_;
+  Fd fd_;
+  std::vector<Slice> chunk_;
+  std::vector<Run> runs_;
+  Slice last_;  // of the last run
+};
 
 // What a writer knows before the first event. All of it outlives the writer.
 struct TraceHeader {

@@ -282,6 +282,7 @@ class Shares : public testing::Test {
 TEST_F(Shares, OfOneStepWithTwoStreams) {
   add_track("GPU 0 stream 7", 0);
   add_track("GPU 0 stream 13", 0);
+  for (Track& track : trace_.tracks) track.process = "python 77";  // as importers of processes do
   trace_.steps = {{5, 0, 100}};
   add(0, Kind::compute, 10, 40);
   add(1, Kind::communication, 30, 60);  // 10 hidden, 20 exposed
@@ -291,7 +292,7 @@ TEST_F(Shares, OfOneStepWithTwoStreams) {
   trace_.sort();
   const Analysis analysis = analyse(trace_);
   ASSERT_EQ(analysis.devices.size(), 1U);
-  EXPECT_EQ(analysis.devices[0].label, "GPU 0");
+  EXPECT_EQ(analysis.devices[0].label, "GPU:0");
   const TimeShare& time = analysis.devices[0].steps[0];
   EXPECT_EQ(time.compute, 55);
   EXPECT_EQ(time.communication, 30);

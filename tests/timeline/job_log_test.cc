@@ -162,5 +162,40 @@ TEST(JobLog, MarksAreFoundAsByASimpleSearch) {
   }
 }
 
+// Holes are stepped over; what stands on their edges is read, and counted, as if they were not.
+TEST(JobLog, HolesReadAsNothing) {
+  const TempFolder folder;
+  const std::string line = job_line(3, "forward", 1, "10.000000", "11.500000");
+  const std::string cut = line.substr(0, 90);
+  std::mt19937 random(3);
+  for (int i = 0; i < 30; ++i) {
+    const auto path = folder / ("workerlog." + std::to_string(i));
+    std::uint64_t size = 0;
+    std::uint64_t lines = 0;
+    std::uint64_t cuts = 0;
+    {
+      std::ofstream file(path, std::ios::binary);
+      for (int part = 0; part < 6; ++part) {
+        const bool whole = random() % 2 == 0;
+        const std::string text = (whole ? line : cut);
+        const std::size_t times = whole ? 1 + random() % 2000 : 1;
+        size += (random() % 3) * 300'000 + random() % 5000 + 1;
+        file.seekp(static_cast<std::streamoff>(size));
+        for (std::size_t n = 0; n < times; ++n) file << text;
+        size += text.size() * times;
+        (whole ? lines : cuts) += times;
+      }
+    }
+    test::fs::resize_file(path, size + 700'000);
+    auto reader = JobLogReader::open(path);
+    ASSERT_TRUE(reader);
+    JobLogRecord record;
+    while (reader->next(record).value()) EXPECT_EQ(record.end, 11'500'000);
+    EXPECT_EQ(reader->report().records, lines);
+    EXPECT_EQ(reader->report().truncated, cuts);
+    EXPECT_EQ(reader->report().bytes, size + 700'000);
+  }
+}
+
 }  // namespace
 }  // namespace assay::timeline

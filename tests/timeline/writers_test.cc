@@ -18,13 +18,16 @@ TEST(OutputFile, WritesMicrosecondsExactly) {
   auto file = OutputFile::create(folder / "out");
   ASSERT_TRUE(file);
   for (const Nanos time :
-       {Nanos{0}, Nanos{1}, Nanos{999}, Nanos{1000}, Nanos{1700000000000771484}, Nanos{-1500}}) {
+       {Nanos{0}, Nanos{1}, Nanos{999}, Nanos{1000}, Nanos{999999999}, Nanos{1000000000},
+        Nanos{1009008007}, Nanos{1700000000000771484}, Nanos{1700000000999999999},
+        Nanos{1700000001000000000}, Nanos{-1500}, Nanos{-2000000001}}) {
     file->put_microseconds(time);
     file->put(" ");
   }
   ASSERT_TRUE(file->finish());
   EXPECT_EQ(read_file(folder / "out").value(),
-            "0.000 0.001 0.999 1.000 1700000000000771.484 -1.500 ");
+            "0.000 0.001 0.999 1.000 999999.999 1000000.000 1009008.007 1700000000000771.484 "
+            "1700000000999999.999 1700000001000000.000 -1.500 -2000000.001 ");
 }
 
 TEST(OutputFile, AnUnfinishedFileLeavesNothing) {

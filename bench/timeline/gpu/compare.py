@@ -83,9 +83,10 @@ def main():
         rest.sort()
         lengths.sort()
         low, middle, high = (rest[int(share * (len(rest) - 1))] for share in (0.05, 0.5, 0.95))
+        jobs_of = f"{os.path.basename(folder):8} {wanted:8} {len(rest):4} jobs of"
         print(
-            f"{os.path.basename(folder):8} {wanted:8} {len(rest):4} jobs of {lengths[len(lengths) // 2]:8.1f} us; "
-            f"events say longer by {low:6.2f} (5%) {middle:6.2f} (50%) {high:6.2f} (95%) us"
+            f"{jobs_of} {lengths[len(lengths) // 2]:8.1f} us; events say longer by "
+            f"{low:6.2f} (5%) {middle:6.2f} (50%) {high:6.2f} (95%) us"
         )
 
 

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -17,10 +19,10 @@
 namespace assay::timeline {
 namespace {
 
-constexpr std::string_view kJobMark = "Profiler Info: Job (";
-constexpr std::string_view kWindowMark = "Profiler start at step ";
-constexpr std::string_view kPushMark = "NVTX range push: ";
-constexpr std::string_view kPopMark = "NVTX range pop, time: ";
+constexpr char kJobMark[] = "Profiler Info: Job (";
+constexpr char kWindowMark[] = "Profiler start at step ";
+constexpr char kPushMark[] = "NVTX range push: ";
+constexpr char kPopMark[] = "NVTX range pop, time: ";
 
 bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
@@ -31,29 +33,66 @@ bool is_word(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-bool skip(const char*& cursor, const char* end, std::string_view text) {
-  if (static_cast<std::size_t>(end - cursor) < text.size() ||
-      std::memcmp(cursor, text.data(), text.size()) != 0) {
-    // Stop where they part, so that a record that breaks off is told from one that is wrong.
-    const auto* parted =
-        std::mismatch(cursor, std::min(end, cursor + text.size()), text.begin()).first;
-    cursor = parted;
-    return false;
+// A literal's length is known here, so that the comparison becomes a few loads.
+template <std::size_t kSize>
+bool skip(const char*& cursor, const char* end, const char (&literal)[kSize]) {
+  constexpr std::size_t kLength = kSize - 1;
+  if (static_cast<std::size_t>(end - cursor) >= kLength &&
+      std::memcmp(cursor, literal, kLength) == 0) {
+    cursor += kLength;
+    return true;
   }
-  cursor += text.size();
-  return true;
+  // Stop where they part, so that a record that breaks off is told from one that is wrong.
+  const auto* const limit = cursor + std::min<std::ptrdiff_t>(end - cursor, kLength);
+  cursor = std::mismatch(cursor, limit, literal).first;
+  return false;
 }
+
+// The digits at the front of 8 bytes: how many there are and what number they make. The arithmetic
+// is that of Lemire's parse_eight_digits, after the digits are moved to the end of the word.
+struct Digits {
+  unsigned count = 0;
+  std::uint64_t value = 0;
+};
+Digits leading_digits(const char* text) {
+  constexpr unsigned kBits = 8;
+  std::uint64_t word = 0;
+  std::memcpy(&word, text, sizeof word);
+  word ^= 0x3030303030303030;  // a digit becomes its value, anything else more than 9
+  // A carry out of a byte that is no digit touches only those behind it.
+  const std::uint64_t others = (word | (word + 0x7676767676767676)) & 0x8080808080808080;
+  const auto count = static_cast<unsigned>(std::countr_zero(others)) / kBits;
+  if (count == 0) return {};
+  word <<= (sizeof word - count) * kBits;
+  word = word * 10 + (word >> 8U);
+  constexpr std::uint64_t kPairs = 0x000000FF000000FF;
+  word =
+      ((word & kPairs) * 0x000F424000000064 + ((word >> 16U) & kPairs) * 0x0000271000000001) >> 32U;
+  return {count, word};
+}
+
+constexpr std::array<std::int64_t, 9> kPowersOfTen{1,      10,      100,      1000,     10000,
+                                                   100000, 1000000, 10000000, 100000000};
 
 bool parse_number(const char*& cursor, const char* end, std::int64_t& value) {
   const char* const begin = cursor;
   std::int64_t result = 0;
-  while (cursor < end && is_digit(*cursor) && cursor - begin < 19) {
+  while (end - cursor >= 8 && cursor - begin <= 8) {
+    const Digits digits = leading_digits(cursor);
+    result = result * kPowersOfTen[digits.count] + static_cast<std::int64_t>(digits.value);
+    cursor += digits.count;
+    if (digits.count < 8) {
+      value = result;
+      return cursor > begin;
+    }
+  }
+  // 18 digits always fit; the rare longer number is taken for garbage.
+  for (; cursor < end && is_digit(*cursor); ++cursor) {
+    if (cursor - begin == 18) return false;
     result = result * 10 + (*cursor - '0');
-    ++cursor;
   }
   value = result;
-  // 18 digits always fit; the rare longer number is taken for garbage.
-  return cursor > begin && cursor - begin < 19;
+  return cursor > begin;
 }
 
 bool parse_word(const char*& cursor, const char* end, std::string_view& word) {
@@ -97,8 +136,8 @@ bool parse_push(const char*& p, const char* end, JobLogRecord& push) {
   const auto* line_end =
       static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
   if (line_end == nullptr) line_end = end;
-  constexpr std::string_view kTime = ", time: ";
-  const char* const time = std::search(p, line_end, kTime.begin(), kTime.end());
+  constexpr char kTime[] = ", time: ";
+  const char* const time = std::search(p, line_end, std::begin(kTime), std::end(kTime) - 1);
   push.number = kNone;
   p = time;
   return time > name && skip(p, line_end, kTime) && parse_time(p, line_end, push.begin);
@@ -139,24 +178,34 @@ const char* find_record_mark(const char* begin, const char* end) {
 
 std::optional<Nanos> parse_milliseconds(const char*& cursor, const char* end) {
   constexpr std::int64_t kNanosPerMilli = 1'000'000;
-  constexpr int kFractionDigits = 6;
+  constexpr unsigned kFractionDigits = 6;
   std::int64_t whole = 0;
   if (!parse_number(cursor, end, whole)) return std::nullopt;
   if (whole > std::numeric_limits<Nanos>::max() / kNanosPerMilli - 1) return std::nullopt;
   std::int64_t fraction = 0;
-  int digits = 0;
+  unsigned digits = 0;
   if (end - cursor > 1 && *cursor == '.' && is_digit(cursor[1])) {
-    for (++cursor; cursor < end && is_digit(*cursor); ++cursor) {
+    ++cursor;
+    if (end - cursor >= 8) {
+      const Digits found = leading_digits(cursor);
+      if (found.count <= kFractionDigits) {
+        cursor += found.count;
+        digits = found.count;
+        fraction = static_cast<std::int64_t>(found.value);
+      }
+    }
+    for (; cursor < end && is_digit(*cursor); ++cursor) {
       if (digits == kFractionDigits) continue;
       fraction = fraction * 10 + (*cursor - '0');
       ++digits;
     }
   }
-  for (; digits < kFractionDigits; ++digits) fraction *= 10;
+  fraction *= kPowersOfTen[kFractionDigits - digits];
   return whole * kNanosPerMilli + fraction;
 }
 
-JobLogReader::JobLogReader(Fd fd, std::string path) : fd_(std::move(fd)), buffer_(kBufferBytes) {
+JobLogReader::JobLogReader(Fd fd, std::string path, bool sparse)
+    : fd_(std::move(fd)), sparse_(sparse), buffer_(kBufferBytes) {
   cursor_ = limit_ = buffer_.data();
   report_.path = std::move(path);
   report_.format = "job log";
@@ -167,7 +216,11 @@ Result<JobLogReader> JobLogReader::open(const std::filesystem::path& path) {
   if (!fd) return errno_error(fmt::format("cannot read {}", path.string()));
   // Advice only; a pipe or an odd file system may refuse it.
   static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
-  return JobLogReader(std::move(fd), path.string());
+  struct stat status {};
+  constexpr std::int64_t kBlockBytes = 512;  // of st_blocks, whatever the file system's are
+  const bool sparse =
+      ::fstat(fd.get(), &status) == 0 && status.st_blocks * kBlockBytes < status.st_size;
+  return JobLogReader(std::move(fd), path.string(), sparse);
 }
 
 // Moves what is not read yet to the front and fills the rest. False: nothing more came.
@@ -178,7 +231,9 @@ Result<bool> JobLogReader::refill() {
   cursor_ = buffer_.data();
   limit_ = cursor_ + left;
   while (static_cast<std::size_t>(limit_ - cursor_) < buffer_.size()) {
+    skip_hole();
     const std::size_t used = static_cast<std::size_t>(limit_ - cursor_);
+    if (used == buffer_.size()) break;
     const ssize_t got = ::read(fd_.get(), buffer_.data() + used, buffer_.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(fmt::format("cannot read {}", report_.path));
@@ -190,6 +245,19 @@ Result<bool> JobLogReader::refill() {
     report_.bytes += static_cast<std::uint64_t>(got);
   }
   return static_cast<std::size_t>(limit_ - cursor_) > left;
+}
+
+// What a crashed file system leaves of a log may be gigabytes of nothing: they need not be read.
+// One NUL stands for all of them; it ends a record as they do. There is room for it in the buffer.
+void JobLogReader::skip_hole() {
+  if (!sparse_) return;
+  const off_t here = ::lseek(fd_.get(), 0, SEEK_CUR);
+  off_t data = ::lseek(fd_.get(), here, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd_.get(), 0, SEEK_END);  // nothing but a hole
+  if (data <= here) return;
+  report_.bytes += static_cast<std::uint64_t>(data - here);
+  buffer_[static_cast<std::size_t>(limit_ - buffer_.data())] = '\0';
+  ++limit_;
 }
 
 Result<bool> JobLogReader::next(JobLogRecord& record) {

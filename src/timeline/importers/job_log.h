@@ -32,10 +32,11 @@ struct JobLogRecord {
   Nanos end = 0;                 // job
 };
 
-// Reads a log of any size through a buffer of 1 MiB. Counts in `report` what it could not take.
+// Reads a log of any size through a buffer of 256 KiB (which stays in a core's cache). Counts in
+// `report` what it could not take.
 class JobLogReader {
  public:
-  static constexpr std::size_t kBufferBytes = 1U << 20U;
+  static constexpr std::size_t kBufferBytes = 256U << 10U;
   static constexpr std::size_t kMaxRecordBytes = 4096;
 
   static Result<JobLogReader> open(const std::filesystem::path& path);
@@ -45,13 +46,15 @@ class JobLogReader {
   FileReport& report() { return report_; }
 
  private:
-  JobLogReader(Fd fd, std::string path);
+  JobLogReader(Fd fd, std::string path, bool sparse);
   Result<bool> refill();
+  void skip_hole();
   bool parse_here(JobLogRecord& record);
   void judge_failure(const char* stop);
   void judge_job(const JobLogRecord& job);
 
   Fd fd_;
+  bool sparse_;
   std::vector<char> buffer_;
   const char* cursor_;
   const char* limit_;

@@ -79,17 +79,19 @@ void widen(Step& step, Nanos begin, Nanos end) {
 struct StepFold {
   std::vector<Step> by_jobs;  // the i-th step of each log
   std::map<std::int64_t, Step> by_marks;
-  std::int64_t first = 0;
+  // The first step of the schedule window, by machine: what its last log says, as Paddle's script
+  // has it.
+  std::map<std::string, std::int64_t> first;
   bool full = false;
 };
 
 // The steps of one log.
 class StepTracker {
  public:
-  StepTracker(StepFold& fold, Nanos offset) : fold_(fold), offset_(offset) {}
+  StepTracker(StepFold& fold, std::string machine, Nanos offset)
+      : fold_(fold), machine_(std::move(machine)), offset_(offset) {}
 
   void job(const JobLogRecord& job) {
-    if (is_ignored(job.type)) return;
     if (first_type_.empty() && job.type != "default") first_type_ = job.type;
     if (job.type == first_type_ && job.micro_batch == 0) {
       close();
@@ -101,7 +103,7 @@ class StepTracker {
 
   void window(std::int64_t first_step) {
     // A log may tell several windows; the first one counts the steps that jobs show.
-    if (!window_seen_) fold_.first = std::max(fold_.first, first_step);
+    if (!window_seen_) fold_.first[machine_] = first_step;
     window_seen_ = true;
   }
 
@@ -158,6 +160,7 @@ class StepTracker {
   }
 
   StepFold& fold_;
+  std::string machine_;
   Nanos offset_;
   std::string first_type_;
   std::optional<Nanos> begin_;
@@ -170,9 +173,43 @@ class StepTracker {
   std::uint64_t unmatched_ = 0;
 };
 
-Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, StepFold& fold) {
+// Turns the jobs of one log into slices.
+class JobSlices {
+ public:
+  JobSlices(std::uint32_t track, Nanos offset, Strings& strings)
+      : track_(track), offset_(offset), strings_(strings) {}
+
+  Slice slice(const JobLogRecord& job) {
+    if (job.type != last_type_ || last_type_.empty()) {
+      last_type_ = job.type;
+      last_name_ = strings_.intern(job.type);
+      last_kind_ = kind_of_job(job.type);
+    }
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    return {.begin = job.begin + offset_,
+            .end = job.end + offset_,
+            .job = job.number,
+            .name = last_name_,
+            .category = last_name_,
+            .track = track_,
+            .micro_batch = static_cast<std::int32_t>(std::min(job.micro_batch, kMost)),
+            .kind = last_kind_};
+  }
+
+ private:
+  std::uint32_t track_;
+  Nanos offset_;
+  Strings& strings_;
+  std::string last_type_;
+  StringId last_name_ = 0;
+  Kind last_kind_ = Kind::compute;
+};
+
+// Reads a log once: `slices` gets its jobs, `fold` its steps.
+Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter filter,
+                              JobSlices convert, StepFold& fold, SliceSorter& slices) {
   ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
-  StepTracker steps(fold, offset);
+  StepTracker steps(fold, log.machine, offset);
   JobLogRecord record;
   std::uint64_t jobs = 0;
   std::uint64_t ignored = 0;
@@ -180,10 +217,13 @@ Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, StepFold& fol
     ASSAY_TRY(const bool more, reader.next(record));
     if (!more) break;
     switch (record.what) {
-      case JobLogRecord::What::job:
-        steps.job(record);
-        ++(is_ignored(record.type) ? ignored : jobs);
+      case JobLogRecord::What::job: {
+        const bool leave_out = is_ignored(record.type);
+        ++(leave_out ? ignored : jobs);
+        if (!leave_out) steps.job(record);
+        if (!leave_out || filter == JobFilter::all) ASSAY_CHECK(slices.add(convert.slice(record)));
         break;
+      }
       case JobLogRecord::What::window:
         steps.window(record.number);
         break;
@@ -211,8 +251,10 @@ std::vector<Step> resolve_steps(StepFold& fold) {
     for (const auto& [number, step] : fold.by_marks) steps.push_back(step);
   } else {
     steps = std::move(fold.by_jobs);
+    std::int64_t first = 0;
+    for (const auto& [machine, step] : fold.first) first = std::max(first, step);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      steps[i].number = fold.first + static_cast<std::int64_t>(i);
+      steps[i].number = first + static_cast<std::int64_t>(i);
     }
   }
   // Devices begin a step before others have ended the last one: the row shows them end to end.
@@ -221,51 +263,6 @@ std::vector<Step> resolve_steps(StepFold& fold) {
   }
   return steps;
 }
-
-class JobLogSource : public SliceSource {
- public:
-  JobLogSource(JobLogReader reader, std::uint32_t track, Nanos offset, JobFilter filter,
-               Strings& strings)
-      : reader_(std::move(reader)),
-        track_(track),
-        offset_(offset),
-        filter_(filter),
-        strings_(strings) {}
-
-  Result<bool> next(Slice& slice) override {
-    JobLogRecord job;
-    for (;;) {
-      ASSAY_TRY(const bool more, reader_.next(job));
-      if (!more) return false;
-      if (job.what != JobLogRecord::What::job) continue;
-      if (filter_ == JobFilter::all || !is_ignored(job.type)) break;
-    }
-    if (job.type != last_type_ || last_type_.empty()) {
-      last_type_ = job.type;
-      last_name_ = strings_.intern(job.type);
-      last_kind_ = kind_of_job(job.type);
-    }
-    slice.begin = job.begin + offset_;
-    slice.end = job.end + offset_;
-    slice.job = job.number;
-    slice.name = slice.category = last_name_;
-    slice.track = track_;
-    slice.micro_batch = static_cast<std::int32_t>(
-        std::min<std::int64_t>(job.micro_batch, std::numeric_limits<std::int32_t>::max()));
-    slice.kind = last_kind_;
-    return true;
-  }
-
- private:
-  JobLogReader reader_;
-  std::uint32_t track_;
-  Nanos offset_;
-  JobFilter filter_;
-  Strings& strings_;
-  std::string last_type_;
-  StringId last_name_ = 0;
-  Kind last_kind_ = Kind::compute;
-};
 
 }  // namespace
 
@@ -289,27 +286,24 @@ Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options) {
 }
 
 Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
-                                     std::span<const Nanos> offsets) {
+                                     std::span<const Nanos> offsets, const SurveyOptions& options,
+                                     Strings& strings) {
   JobLogSurvey survey;
   StepFold fold;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    ASSAY_TRY(FileReport report, survey_log(logs[i], offsets[i], fold));
+    SliceSorter sorter(options.scratch);
+    const JobSlices convert(static_cast<std::uint32_t>(i + 1), offsets[i], strings);
+    ASSAY_TRY(FileReport report,
+              survey_log(logs[i], offsets[i], options.filter, convert, fold, sorter));
     survey.files.push_back(std::move(report));
+    ASSAY_TRY(auto slices, sorter.finish());
+    survey.slices.push_back(std::move(slices));
   }
   if (fold.full) {
     survey.notes.push_back(fmt::format("more than {} steps: the Step row ends there", kMaxSteps));
   }
   survey.steps = resolve_steps(fold);
   return survey;
-}
-
-Result<std::unique_ptr<SliceSource>> open_job_log(const JobLogFile& log, const FileReport& survey,
-                                                  std::uint32_t track, Nanos offset,
-                                                  JobFilter filter, Strings& strings) {
-  ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
-  auto source = std::make_unique<JobLogSource>(std::move(reader), track, offset, filter, strings);
-  if (survey.non_monotonic == 0) return source;
-  return sort_source(*source);
 }
 
 std::vector<Track> job_log_tracks(std::span<const JobLogFile> logs) {

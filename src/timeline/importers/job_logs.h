@@ -1,7 +1,7 @@
 #pragma once
 
-// A folder of job logs as one trace: which logs there are, what one pass over them tells (reports,
-// steps, order), and the stream of slices that a second pass gives.
+// A folder of job logs as one trace: which logs there are, and what one pass over them tells:
+// reports, steps, and the slices in order.
 
 #include <filesystem>
 #include <memory>
@@ -31,27 +31,29 @@ struct JobLogOptions {
 // A usage error names a log that is missing.
 Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options);
 
+// Which jobs become slices: Paddle's script leaves out receives before a forward and sends after
+// a backward, since they overlap the jobs beside them; the analysis wants them.
+enum class JobFilter : std::uint8_t { as_paddle, all };
+
 // What one pass over the logs tells.
 struct JobLogSurvey {
-  std::vector<FileReport> files;  // of each log, in the order given
-  std::vector<Step> steps;        // with the clocks of the logs related by `offsets`
+  std::vector<FileReport> files;                     // of each log, in the order given
+  std::vector<std::unique_ptr<SliceSource>> slices;  // of log i on track i + 1
+  std::vector<Step> steps;                           // with the clocks related by `offsets`
   std::vector<std::string> notes;
+};
+
+struct SurveyOptions {
+  JobFilter filter = JobFilter::as_paddle;
+  std::filesystem::path scratch;  // slices of large logs wait here in an unlinked file
 };
 
 // Steps come from the lines of the NVTX hook where a log has them; otherwise one begins wherever
 // the log's first type of job runs micro batch 0, numbered from the schedule window's start. The
 // times of log i move by offsets[i].
 Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
-                                     std::span<const Nanos> offsets);
-
-// Which jobs become slices: Paddle's script leaves out receives before a forward and sends after
-// a backward, since they overlap the jobs beside them; the analysis wants them.
-enum class JobFilter : std::uint8_t { as_paddle, all };
-
-// The slices of a log on track `track`, ordered by begin. `survey` is the log's own report.
-Result<std::unique_ptr<SliceSource>> open_job_log(const JobLogFile& log, const FileReport& survey,
-                                                  std::uint32_t track, Nanos offset,
-                                                  JobFilter filter, Strings& strings);
+                                     std::span<const Nanos> offsets, const SurveyOptions& options,
+                                     Strings& strings);
 
 // Track 0 is the Step row; log i is track i + 1.
 std::vector<Track> job_log_tracks(std::span<const JobLogFile> logs);

@@ -23,11 +23,6 @@ std::string_view colour_of(std::string_view category) {
   return {};
 }
 
-std::string& grown(std::vector<std::string>& texts, std::size_t at) {
-  if (texts.size() <= at) texts.resize(at + 1);
-  return texts[at];
-}
-
 }  // namespace
 
 std::vector<std::size_t> process_ids(std::span<const Track> tracks) {
@@ -59,7 +54,7 @@ ChromeJsonWriter::ChromeJsonWriter(OutputFile file, JsonFlavour flavour, const T
     const std::string tid = flavour == JsonFlavour::chrome
                                 ? fmt::format("\"{}\"", json_escaped(text))
                                 : std::to_string(static_cast<std::size_t>(kFirstTrackId) + i);
-    track_texts_.push_back(fmt::format(", \"pid\": {}, \"tid\": {}", pids[i], tid));
+    track_texts_.push_back(fmt::format(",\"pid\":{},\"tid\":{}", pids[i], tid));
     if (pids[i] == named_processes && !track.process.empty()) {
       put_metadata("process_name", pids[i], tid, track.process);
     }
@@ -96,36 +91,51 @@ void ChromeJsonWriter::put_counters() {
   }
 }
 
-const std::string& ChromeJsonWriter::name_text(StringId id) {
-  std::string& text = grown(names_, id);
-  if (text.empty()) text = "{\"name\": \"" + json_escaped(header_.strings.text(id));
-  return text;
+std::string ChromeJsonWriter::name_text(StringId id) const {
+  return "{\"name\":\"" + json_escaped(header_.strings.text(id));
 }
 
-const std::string& ChromeJsonWriter::category_text(StringId id) {
-  std::string& text = grown(categories_, id);
-  if (text.empty()) {
-    const std::string_view category = header_.strings.text(id);
-    text = "\", \"cat\": \"" + json_escaped(category) + "\", \"ph\": \"";
-    const std::string_view colour = colour_of(category);
-    grown(tails_, id) = colour.empty() ? "}" : fmt::format(", \"cname\": \"{}\"}}", colour);
+ChromeJsonWriter::CategoryTexts ChromeJsonWriter::category_texts(StringId id) const {
+  const std::string_view category = header_.strings.text(id);
+  const std::string_view colour = colour_of(category);
+  return {"\",\"cat\":\"" + json_escaped(category) + "\",\"ph\":\"",
+          colour.empty() ? "}" : fmt::format(",\"cname\":\"{}\"}}", colour)};
+}
+
+void ChromeJsonWriter::put_name(StringId id) {
+  if (id >= kMaxCached) {
+    file_.put(name_text(id));
+    return;
   }
-  return text;
+  if (names_.size() <= id) names_.resize(id + 1);
+  if (names_[id].empty()) names_[id] = name_text(id);
+  file_.put(names_[id]);
+}
+
+const ChromeJsonWriter::CategoryTexts& ChromeJsonWriter::texts_of(StringId id) {
+  if (id >= kMaxCached) {
+    uncached_ = category_texts(id);
+    return uncached_;
+  }
+  if (categories_.size() <= id) categories_.resize(id + 1);
+  if (categories_[id].head.empty()) categories_[id] = category_texts(id);
+  return categories_[id];
 }
 
 void ChromeJsonWriter::put_event(const Slice& slice, char phase, Nanos time) {
   separate();
-  file_.put(name_text(slice.name));
+  put_name(slice.name);
   if (slice.job != kNone) {
     file_.put("_");
     file_.put_number(slice.job);
   }
-  file_.put(category_text(slice.category));
+  const CategoryTexts& category = texts_of(slice.category);
+  file_.put(category.head);
   file_.put({&phase, 1});
-  file_.put("\", \"ts\": ");
+  file_.put("\",\"ts\":");
   file_.put_microseconds(time);
   file_.put(track_texts_[slice.track]);
-  file_.put(tails_[slice.category]);
+  file_.put(category.tail);
 }
 
 Status ChromeJsonWriter::finish() {

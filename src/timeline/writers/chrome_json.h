@@ -34,15 +34,23 @@ class ChromeJsonWriter : public TraceWriter {
   void put_counters();
   void separate();
 
-  // Escaped once: the texts that every event of a name, category or track repeats.
-  const std::string& name_text(StringId id);
-  const std::string& category_text(StringId id);
+  // What every event of a name, category or track repeats is escaped once. A hostile file may have
+  // a million names: those with higher ids are escaped each time instead of kept.
+  static constexpr std::size_t kMaxCached = 1U << 16U;
+  struct CategoryTexts {
+    std::string head;  // from the name's end to the phase
+    std::string tail;  // colour and closing brace
+  };
+  std::string name_text(StringId id) const;
+  CategoryTexts category_texts(StringId id) const;
+  const CategoryTexts& texts_of(StringId id);
+  void put_name(StringId id);
 
   OutputFile file_;
   TraceHeader header_;
   std::vector<std::string> names_;
-  std::vector<std::string> categories_;
-  std::vector<std::string> tails_;  // of a category: colour and closing brace
+  std::vector<CategoryTexts> categories_;
+  CategoryTexts uncached_;
   std::vector<std::string> track_texts_;
   bool first_ = true;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace assay::timeline {
@@ -39,18 +40,46 @@ void OutputFile::flush() {
   used_ = 0;
 }
 
-void OutputFile::put_microseconds(std::int64_t nanos) {
-  constexpr std::int64_t kNanosPerMicro = 1000;
-  if (nanos < 0) {
-    put("-");
-    nanos = -nanos;
+namespace {
+
+// "000" to "999", one behind the other.
+constexpr std::array<char, 3000> kThreeDigits = [] {
+  std::array<char, 3000> digits{};
+  for (std::size_t i = 0; i < digits.size() / 3; ++i) {
+    digits[3 * i] = static_cast<char>('0' + i / 100);
+    digits[3 * i + 1] = static_cast<char>('0' + i / 10 % 10);
+    digits[3 * i + 2] = static_cast<char>('0' + i % 10);
   }
-  put_number(nanos / kNanosPerMicro);
-  const auto rest = static_cast<int>(nanos % kNanosPerMicro);
-  const char digits[4] = {'.', static_cast<char>('0' + rest / 100),
-                          static_cast<char>('0' + rest / 10 % 10),
-                          static_cast<char>('0' + rest % 10)};
-  put({digits, sizeof digits});
+  return digits;
+}();
+
+}  // namespace
+
+void OutputFile::put_microseconds(std::int64_t nanos) {
+  constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+  constexpr std::int64_t kNanosPerMicro = 1000;
+  if (nanos < kNanosPerSecond) {  // no leading zeros
+    if (nanos < 0) {
+      put("-");
+      nanos = -nanos;
+    }
+    put_number(nanos / kNanosPerMicro);
+    put(".");
+    put({kThreeDigits.data() + 3 * (nanos % kNanosPerMicro), 3});
+    return;
+  }
+  if (nanos / kNanosPerSecond != second_) {
+    second_ = nanos / kNanosPerSecond;
+    second_text_ = std::to_string(second_);
+  }
+  put(second_text_);
+  const auto rest = static_cast<std::uint32_t>(nanos % kNanosPerSecond);
+  std::array<char, 10> digits{};
+  std::memcpy(digits.data(), kThreeDigits.data() + 3 * (rest / 1'000'000), 3);
+  std::memcpy(digits.data() + 3, kThreeDigits.data() + 3 * (rest / 1000 % 1000), 3);
+  digits[6] = '.';
+  std::memcpy(digits.data() + 7, kThreeDigits.data() + 3 * (rest % 1000), 3);
+  put({digits.data(), digits.size()});
 }
 
 Status OutputFile::finish() {

@@ -44,7 +44,7 @@ class OutputFile {
   Status finish();
 
  private:
-  static constexpr std::size_t kBufferBytes = 1U << 20U;
+  static constexpr std::size_t kBufferBytes = 256U << 10U;  // stays in a core's cache
   static constexpr std::size_t kMaxDigits = 24;
 
   OutputFile(Fd fd, std::filesystem::path path, std::filesystem::path part);
@@ -56,6 +56,8 @@ class OutputFile {
   std::filesystem::path part_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
+  std::int64_t second_ = -1;  // the last one that put_microseconds wrote,
+  std::string second_text_;   // as text: events share it
   Status status_;
 };
 
