@@ -1,5 +1,7 @@
 #include "timeline/analysis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -56,8 +58,9 @@ std::vector<Device> devices_of(const Trace& trace) {
     of_processes |= !track.process.empty();
     if (is_new) {
       Device device;
-      device.label = track.label.substr(0, track.label.find(" stream"));
-      device.label = device.label.substr(0, device.label.find(" jobs"));
+      device.label = track.process.empty() || track.device == kNone
+                         ? track.label
+                         : fmt::format("GPU:{}", track.device);
       device.machine = track.machine;
       device.number = track.device;
       devices.push_back(std::move(device));
