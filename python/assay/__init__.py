@@ -1,1 +1,14 @@
-"""The part of assay that lives in a framework's own Python: lanes and the API tables."""
+"""The part of assay that lives in a framework's own Python: lanes and the API tables.
+
+A recorded program finds here the names of assay.timeline: ``with assay.job("forward", micro_batch=3):``.
+"""
+
+_OF_TIMELINE = ("job", "job_schedule_profiler_range", "start", "step", "steps", "stop")
+
+
+def __getattr__(name):
+    if name not in _OF_TIMELINE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import timeline
+
+    return getattr(timeline, name)

@@ -6,8 +6,11 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cstdio>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/process.h"
@@ -131,7 +134,12 @@ Result<int> run_analyze(const TimelineOptions& options) {
   fmt::print(stderr, "{}", describe(trace.files, {}));
   const Analysis analysis = analyse(trace);
   if (!options.baseline.empty()) {
-    ASSAY_TRY(const Trace baseline, import_trace(options.baseline));
+    TimelineOptions before = options;
+    const bool logs = std::filesystem::is_directory(options.baseline);
+    before.logs.log_dir = logs ? options.baseline : "";
+    before.files.clear();
+    if (!logs) before.files.push_back(options.baseline);
+    ASSAY_TRY(const Trace baseline, load(before));
     fmt::print("{}", comparison_table(analyse(baseline), analysis));
   } else if (options.format == "json") {
     fmt::print("{}", analysis_json(analysis));
@@ -171,6 +179,29 @@ Result<std::filesystem::path> find_recorder() {
   return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
 }
 
+// "A:B" (or "A,B") of whole numbers, where either may be left out: as the library reads it.
+Result<std::string> window(std::string text, std::string_view option) {
+  const std::size_t cut = text.find_first_of(":,");
+  const auto number = [](std::string_view part,
+                         std::int64_t fallback) -> std::optional<std::int64_t> {
+    if (part.empty()) return fallback;
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size() || value < 0) return std::nullopt;
+    return value;
+  };
+  if (cut != std::string::npos) {
+    const auto first = number(std::string_view(text).substr(0, cut), 0);
+    const auto last =
+        number(std::string_view(text).substr(cut + 1), std::numeric_limits<std::int64_t>::max());
+    text[cut] = ':';
+    if (first && last && *first < *last) return text;
+  }
+  return usage_error(fmt::format(
+      "--{} {}: give A:B, whole numbers with A below B; it records from A up to, not with, B",
+      option, text));
+}
+
 Result<int> run_record(const RecordOptions& options) {
   std::filesystem::path library = options.library;
   if (library.empty()) {
@@ -185,9 +216,14 @@ Result<int> run_record(const RecordOptions& options) {
   spawn.environment = {"ASSAY_RECORD_DIR=" + std::filesystem::absolute(options.out).string(),
                        "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
                        "CUDA_INJECTION64_PATH=" + path};
-  if (!options.steps.empty()) spawn.environment.push_back("ASSAY_RECORD_STEPS=" + options.steps);
-  if (!options.seconds.empty())
-    spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + options.seconds);
+  if (!options.steps.empty()) {
+    ASSAY_TRY(const std::string steps, window(options.steps, "steps"));
+    spawn.environment.push_back("ASSAY_RECORD_STEPS=" + steps);
+  }
+  if (!options.seconds.empty()) {
+    ASSAY_TRY(const std::string seconds, window(options.seconds, "seconds"));
+    spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + seconds);
+  }
   if (options.paused) spawn.environment.emplace_back("ASSAY_RECORD_PAUSED=1");
   if (options.paddle_steps) spawn.environment.emplace_back("FLAGS_auto_parallel_profiler=1");
   ASSAY_TRY(Process process, Process::spawn(spawn));
@@ -231,8 +267,8 @@ Verb add_timeline_verb(CLI::App& parent) {
   add_input_options(*analyze, *options);
   analyze->add_option("--format", options->format, "table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
-  analyze->add_option("--compare", options->baseline, "An earlier trace to compare with")
-      ->check(CLI::ExistingFile);
+  analyze->add_option("--compare", options->baseline, "An earlier trace, or folder of logs")
+      ->check(CLI::ExistingPath);
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counters");
 

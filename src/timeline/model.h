@@ -67,6 +67,18 @@ struct Slice {
   Kind kind = Kind::other;
 };
 
+// What a trace shows behind a slice's name: "_4" of a log's job, "@3" of a recorded micro batch, or
+// nothing.
+struct Suffix {
+  char mark = 0;
+  std::int64_t number = 0;
+};
+inline Suffix suffix_of(const Slice& slice) {
+  if (slice.job != kNone) return {'_', slice.job};
+  if (slice.micro_batch != kNone) return {'@', slice.micro_batch};
+  return {};
+}
+
 struct Track {
   std::string label;       // "GPU:0", "GPU:1(machine:2)", "stream 7"
   std::string chrome_tid;  // what Chrome's JSON calls it: "GPU0(machine:1)"; empty: the label

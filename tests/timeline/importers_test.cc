@@ -104,6 +104,25 @@ TEST_F(Importers, ReadsWhatMergeWrites) {
   EXPECT_EQ(chrome->steps.size(), 3U);
 }
 
+TEST_F(Importers, MicroBatchesOfARecordingSurviveAMerge) {
+  Trace trace;
+  trace.tracks = {{.label = "GPU:0 jobs", .chrome_tid = "", .process = "a pid 7", .machine = ""}};
+  const StringId name = trace.strings.intern("forward");
+  trace.slices = {{.begin = 1000, .end = 2000, .name = name, .category = name, .micro_batch = 12},
+                  {.begin = 3000, .end = 4000, .name = name, .category = name}};
+  ASSERT_TRUE(write_trace(trace, OutputPaths::in(folder_.path())));
+  const auto json = test::read_json(folder_ / "pipeline_profile.json");
+  EXPECT_THAT(json.dump(), testing::HasSubstr("\"forward@12\""));
+  for (const char* file : {"pipeline_profile.json", "pipeline_profile_perfetto.json"}) {
+    const auto back = import_trace(folder_ / file);
+    ASSERT_TRUE(back);
+    ASSERT_EQ(back->slices.size(), 2U);
+    EXPECT_EQ(back->slices[0].micro_batch, 12);
+    EXPECT_EQ(back->strings.text(back->slices[0].name), "forward");
+    EXPECT_EQ(back->slices[1].micro_batch, kNone);
+  }
+}
+
 TEST_F(Importers, ABrokenJsonKeepsWhatCameBefore) {
   const Trace trace = import(
       R"({"traceEvents": [{"ph":"X","name":"a","cat":"c","pid":1,"tid":1,"ts":1,"dur":1},{"ph":"X","na)");

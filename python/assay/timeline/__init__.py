@@ -10,8 +10,9 @@ Outside a recording both cost a few hundred nanoseconds and do nothing. Needs th
 import contextlib
 import ctypes
 import os
+import sys
 
-__all__ = ["job", "start", "step", "steps", "stop"]
+__all__ = ["job", "job_schedule_profiler_range", "start", "step", "steps", "stop"]
 
 
 def _load():
@@ -72,3 +73,23 @@ def stop():
     """Ends recording until ``start``."""
     if _recorder is not None:
         _recorder.assay_record_stop()
+
+
+@contextlib.contextmanager
+def job_schedule_profiler_range(iter_id, start, end, exit_after_prof=True):
+    """Stands in for Paddle's function of this name: step ``iter_id``, recorded if start <= iter_id < end.
+
+    Gives whether it is recorded. Outside of it recording rests; by default the program ends after the last
+    step of the range, as with Paddle.
+    """
+    inside = start <= iter_id < end
+    if _recorder is not None:
+        (_recorder.assay_record_start if inside else _recorder.assay_record_stop)()
+    step(iter_id)
+    try:
+        yield inside
+    finally:
+        if inside and iter_id == end - 1:
+            stop()
+            if exit_after_prof:
+                sys.exit()

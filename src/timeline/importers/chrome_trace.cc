@@ -198,6 +198,22 @@ class EventHandler : public nlohmann::json_sax<nlohmann::json> {
   bool broken_ = false;
 };
 
+// "forward@3" of category "forward" is how a recording's jobs are shown: the name alone stays, and
+// its micro batch is given.
+std::int32_t take_micro_batch(ChromeEvent& event) {
+  const std::size_t at = event.category.size();
+  if (at == 0 || event.name.size() < at + 2 || event.name[at] != '@' ||
+      !event.name.starts_with(event.category)) {
+    return kNone;
+  }
+  const char* const end = event.name.data() + event.name.size();
+  std::int32_t number = 0;
+  const auto [stop, error] = std::from_chars(event.name.data() + at + 1, end, number);
+  if (error != std::errc() || stop != end || number < 0) return kNone;
+  event.name.resize(at);
+  return number;
+}
+
 struct OpenEvent {
   Slice slice;
   StringId name = 0;
@@ -227,6 +243,7 @@ class TraceBuilder {
       return;
     }
     const std::uint32_t track = track_of(event, meaning);
+    const std::int32_t micro_batch = take_micro_batch(event);
     if (event.phase == 'E') {
       end(event, track, counts);
       return;
@@ -236,6 +253,7 @@ class TraceBuilder {
                 .name = trace_.strings.intern(event.name),
                 .category = trace_.strings.intern(event.category),
                 .track = track,
+                .micro_batch = micro_batch,
                 .kind = meaning.kind};
     if (meaning.step != kNone && event.phase == 'X') {
       trace_.steps.push_back({meaning.step, slice.begin, slice.end});

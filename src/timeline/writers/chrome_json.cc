@@ -125,9 +125,9 @@ const ChromeJsonWriter::CategoryTexts& ChromeJsonWriter::texts_of(StringId id) {
 void ChromeJsonWriter::put_event(const Slice& slice, char phase, Nanos time) {
   separate();
   put_name(slice.name);
-  if (slice.job != kNone) {
-    file_.put("_");
-    file_.put_number(slice.job);
+  if (const Suffix suffix = suffix_of(slice); suffix.mark != 0) {
+    file_.put({&suffix.mark, 1});
+    file_.put_number(suffix.number);
   }
   const CategoryTexts& category = texts_of(slice.category);
   file_.put(category.head);

@@ -41,7 +41,9 @@ constexpr std::size_t kMaxInterned = 1U << 16U;
 
 std::string shown_name(const Strings& strings, const Slice& slice) {
   const std::string_view text = strings.text(slice.name);
-  return slice.job == kNone ? std::string(text) : fmt::format("{}_{}", text, slice.job);
+  const Suffix suffix = suffix_of(slice);
+  return suffix.mark == 0 ? std::string(text)
+                          : fmt::format("{}{}{}", text, suffix.mark, suffix.number);
 }
 
 }  // namespace
@@ -184,9 +186,12 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
   Lane& lane = lane_for(slice);
   lane.ends.push_back(slice.end);
 
-  const std::uint64_t key =
-      (static_cast<std::uint64_t>(slice.name) << 40U) ^ static_cast<std::uint64_t>(slice.job + 1);
-  const bool internable = slice.job < (std::int64_t{1} << 39);
+  // The string's number, the suffix's mark, the suffix's number.
+  const Suffix suffix = suffix_of(slice);
+  const std::uint64_t key = (static_cast<std::uint64_t>(slice.name) << 40U) |
+                            (static_cast<std::uint64_t>(suffix.mark) << 32U) |
+                            static_cast<std::uint64_t>(suffix.number);
+  const bool internable = suffix.number < (std::int64_t{1} << 32);
   const auto known = name_ids_.find(key);
   const bool is_new = known == name_ids_.end() && internable && name_ids_.size() < kMaxInterned;
   const auto name_id = is_new ? static_cast<std::uint32_t>(name_ids_.size() + 1)
