@@ -149,6 +149,7 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
       escape_markup(run.model), escape_markup(run.mode), escape_markup(run.file),
       escape_markup(run.started), run.exit_code, kStyle);
   std::vector<double> memory;
+  memory.reserve(stages.size());
   for (const StoredStage& stage : stages)
     memory.push_back(stage.peak_rss_mb > 0 ? stage.peak_rss_mb : NAN);
   html += stage_table(stages, std::max(budget_seconds, 1e-9));

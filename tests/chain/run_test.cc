@@ -211,7 +211,8 @@ TEST(Run, InterruptingTwiceKills) {
     process->signal(SIGINT);
     return *process->try_wait(status);
   }));
-  EXPECT_EQ(status.code, 130);
+  // A third may come when all is over and nobody listens any more.
+  EXPECT_TRUE(status.code == 130 || status.signal == SIGINT) << status.describe();
   EXPECT_TRUE(child_is_gone(project, log));
   auto store = ChainStore::open(project.results() / "chain.db", OpenMode::existing);
   ASSERT_TRUE(store);
