@@ -44,8 +44,8 @@ Result<Guard> Guard::start() {
   const pid_t process = ::fork();
   if (process < 0) return errno_error("fork");
   if (process == 0) {
-    ::dup2(sockets.first.get(),
-           0);  // everything else closes: no pipe or terminal of anybody is held open
+    // Everything else closes: no pipe or terminal of anybody is held open.
+    ::dup2(sockets.first.get(), 0);
     ::close_range(1, ~0U, 0);
     keep_guard(0);
   }
