@@ -39,7 +39,8 @@ struct RunConfig {
   bool exit_on_error = false;
 };
 
-// What verdicts depend on besides the cases; kept with the run, which is resumed only with the same.
+// What verdicts depend on besides the cases; kept with the run, which is resumed only with the
+// same.
 std::map<std::string, std::string> verdict_settings(const RunConfig& config);
 
 // Counted as verdicts come in.
