@@ -24,10 +24,11 @@ constexpr int kImportKills = 20;
 constexpr std::chrono::seconds kStopGrace{2};
 
 // One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
-// The caches would otherwise grow with each distinct shape. glibc's malloc keeps up to a gibibyte
+// The caches would otherwise grow with each distinct shape. glibc's malloc keeps what is freed
 // for the next case, in huge pages, instead of fetching and clearing new pages for every tensor
-// (half of all CPU time otherwise), and fills fresh memory with 0x7f: a result that was read from
-// uninitialised memory is then wrong in every run (3.4e38 as float32) instead of now and then.
+// (half of all CPU time otherwise; MemoryWatch in src/native gives back what is too much), and
+// fills fresh memory with 0x7f: a result that was read from uninitialised memory is then wrong in
+// every run (3.4e38 as float32) instead of now and then.
 constexpr std::array kLaneEnvironment = {
     "GLIBC_TUNABLES=glibc.malloc.perturb=128:glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
     "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216",

@@ -70,8 +70,8 @@ struct Accepted {
   const Limits<Real>& limits;
   Real needed;  // the most that needed[p] may be
   Real excess;  // the most that difference - rtol · reference may be
-  std::size_t
-      rtol_entry;  // needed[rtol_entry] is that excess; 0: a look of its own is taken, or none
+  // needed[rtol_entry] is that excess; 0: the loop looks at it apart, or need not at all.
+  std::size_t rtol_entry;
 };
 
 // The quick look at a whole block. It accepts a block where every pair is finite and of one sign,

@@ -133,8 +133,8 @@ class Measurer {
   // has been so far, no needed[g ≥ p] of the block changes the result, for needed[g] goes down with
   // g; and neither does the excess under an rtol from grid[p] to grid[last]. So a quick look stops
   // at p, and looks at the excess too where rtol is not in there; an rtol of the grid has been
-  // looked at already. Where it fails, or a pair
-  // disagrees or is the worst so far, the block is looked at in full, and the next ones at once so.
+  // looked at already. Where it fails, or a pair disagrees or is the worst so far, the block is
+  // looked at in full, and the next ones at once so.
   bool add_quickly(const std::byte* left, const std::byte* right) {
     if (quick_ == nullptr) return false;
     if (pause_ > 0) {

@@ -167,9 +167,8 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// fill_upstream(output, pointer, count, dtype, reach): the upstream gradient of an output, even
-// over
-// [-reach, reach).
+// fill_upstream(output, pointer, count, dtype, reach): the upstream gradient of an output, evenly
+// spread over [-reach, reach).
 PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   Target target;
   FillRule rule;
