@@ -7,10 +7,11 @@ into the arena and replies. Comparison is not its business.
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from assay.frameworks import Framework
+from assay.frameworks import Dense, Framework
 from assay.laws import Law
 from assay.registry import DUNDERS, REGISTRY, Api
 from assay.rules import Literal, ask, resolve
@@ -65,6 +66,7 @@ class Leaf(NamedTuple):
     value: Any = None
     equality: int = 0
     parameters: tuple[Any, ...] = ()
+    lent: bool = False  # `offset` is an address in this process
 
 
 class Job(NamedTuple):
@@ -95,10 +97,12 @@ class Lane:
         self.framework = framework
         self.native = native
         self.functions: dict[str, Callable[..., Any]] = {}
+        self.lent: list[Dense] = []  # what the slot reads where it is
 
     def serve(self) -> None:
         """Runs cases until the slot closes the channel."""
         while (job := self.native.next()) is not None:
+            self.lent.clear()
             self._run(Job(*job))
 
     def _run(self, job: Job) -> None:
@@ -228,10 +232,10 @@ class Call:
         if fill is None:
             self.native.fill(spec.index, pointer, spec.size, code)
         elif isinstance(fill, Literal):
-            values = list(fill.values)
+            values = array("d", fill.values)
             if len(values) != spec.size:
                 refuse(f"{parameter}: {len(values)} values for a tensor of {spec.size}")
-            self.native.fill_literal(spec.index, pointer, spec.size, code, values)
+            self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
         if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
@@ -319,8 +323,13 @@ class Call:
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
             code = CODES[dense.dtype]
-            offset = self.native.hand_over(dense.pointer, dense.count, code)
-            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal)
+            lent = self.native.lend(dense.pointer, dense.count, code)
+            if lent:
+                self.lane.lent.append(dense)
+                offset = dense.pointer
+            else:
+                offset = self.native.hand_over(dense.pointer, dense.count, code)
+            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
         if value is None:

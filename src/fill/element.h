@@ -92,36 +92,58 @@ ASSAY_HD T linear_value(const FillPlan& plan, std::uint64_t draw, int width) {
   return whole_value<T>(plan, below(draw, width, plan.count));
 }
 
-// Position of element `index` in a permutation of 0 … extent-1: an alternating Feistel network over
-// the next power of two, walked until it falls inside (less than two steps on average). `keys` are
-// four random words. Black and Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
-ASSAY_HD std::uint64_t permuted(std::uint64_t index, std::uint64_t extent,
-                                const PhiloxBlock& keys) {
+// A permutation of 0 … extent-1 under four random words: an alternating Feistel network over the
+// next power of two, walked until it falls inside (less than two steps on average). Black and
+// Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
+struct Permutation {
+  static constexpr int kRounds = 6;
+  static constexpr std::uint64_t kMixFirst = 0x9E3779B97F4A7C15;
+  static constexpr std::uint64_t kMixSecond = 0xD6E8FEB86659FD93;
+
+  std::uint64_t extent;
+  PhiloxBlock keys;
   int bits = 0;
-  while (bits < 64 && (extent - 1) >> bits != 0) ++bits;
-  if (bits < 2) return bits == 0 ? 0 : index ^ (keys.word[0] & 1);
-  const int low_bits = bits / 2;
-  const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1;
-  const std::uint64_t high_mask = (std::uint64_t{1} << (bits - low_bits)) - 1;
-  std::uint64_t low = index & low_mask;
-  std::uint64_t high = index >> low_bits;
-  do {
-    for (int round = 0; round < 6; ++round) {
+
+  ASSAY_HD Permutation(std::uint64_t extent_of, const PhiloxBlock& keys_of)
+      : extent(extent_of), keys(keys_of) {
+    while (bits < 64 && (extent - 1) >> bits != 0) ++bits;
+  }
+  // Too few bits to cut in halves.
+  ASSAY_HD bool tiny() const { return bits < 2; }
+  ASSAY_HD int low_bits() const { return bits / 2; }
+  ASSAY_HD std::uint64_t low_mask() const { return (std::uint64_t{1} << low_bits()) - 1; }
+  ASSAY_HD std::uint64_t high_mask() const { return (std::uint64_t{1} << (bits - low_bits())) - 1; }
+  // A half is mixed with its round's key and number.
+  ASSAY_HD std::uint64_t key(int round) const {
+    return (keys.word[round % 4] + (static_cast<std::uint64_t>(round) << 32)) << 20;
+  }
+  // One step of the walk; not for a tiny one.
+  ASSAY_HD std::uint64_t step(std::uint64_t value) const {
+    std::uint64_t low = value & low_mask();
+    std::uint64_t high = value >> low_bits();
+    for (int round = 0; round < kRounds; ++round) {
       const bool into_high = round % 2 == 0;
-      // The half beside its round's key and number, mixed by multiply, fold, multiply, fold.
-      const std::uint64_t key = keys.word[round % 4] + (static_cast<std::uint64_t>(round) << 32);
-      std::uint64_t mix = ((into_high ? low : high) ^ key << 20) * 0x9E3779B97F4A7C15;
-      mix = (mix ^ mix >> 32) * 0xD6E8FEB86659FD93;
+      // Multiply, fold, multiply, fold.
+      std::uint64_t mix = ((into_high ? low : high) ^ key(round)) * kMixFirst;
+      mix = (mix ^ mix >> 32) * kMixSecond;
       mix ^= mix >> 32;
       if (into_high) {
-        high ^= mix & high_mask;
+        high ^= mix & high_mask();
       } else {
-        low ^= mix & low_mask;
+        low ^= mix & low_mask();
       }
     }
-  } while ((high << low_bits | low) >= extent);
-  return high << low_bits | low;
-}
+    return high << low_bits() | low;
+  }
+  // Where `index` comes to lie.
+  ASSAY_HD std::uint64_t of(std::uint64_t index) const {
+    if (tiny()) return bits == 0 ? 0 : index ^ (keys.word[0] & 1);
+    do {
+      index = step(index);
+    } while (index >= extent);
+    return index;
+  }
+};
 
 // distinct: the value at position p of `extent`.
 template <typename T>
@@ -243,7 +265,8 @@ ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t in
     case FillKind::distinct:
       if (part == 1) break;
       return distinct_value<T>(
-          plan, permuted(index % plan.extent, plan.extent, draws.keys.block(index / plan.extent)));
+          plan,
+          Permutation(plan.extent, draws.keys.block(index / plan.extent)).of(index % plan.extent));
     case FillKind::increasing: {
       if (part == 1) break;
       const double u = unit_of(draws.values.draw(plan.draw_width, place), plan.draw_width);

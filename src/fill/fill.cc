@@ -1,6 +1,8 @@
 #include "fill/fill.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "fill/element.h"
 #include "fill/kernels.h"
@@ -73,6 +75,66 @@ void fill_linear(const FillKernels& kernels, const FillPlan& plan, std::uint64_t
   }
 }
 
+void portable_permutation_step(const Permutation& permutation, std::size_t n,
+                               std::uint64_t* values) {
+  for (std::size_t i = 0; i < n; ++i) values[i] = permutation.step(values[i]);
+}
+
+constexpr std::size_t kPermuted = 256;  // places that are worked out at once
+
+// The places of `n` elements from `first` on: all take a step together, then those that have not
+// fallen inside take another.
+void permute(const FillKernels& kernels, const Permutation& permutation, std::uint64_t first,
+             std::size_t n, std::uint64_t* places) {
+  if (permutation.tiny()) {
+    for (std::size_t i = 0; i < n; ++i) places[i] = permutation.of(first + i);
+    return;
+  }
+  std::iota(places, places + n, first);
+  kernels.permutation_step(permutation, n, places);
+  std::array<std::uint64_t, kPermuted> walking;
+  std::array<std::uint16_t, kPermuted> index;
+  std::size_t outside = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    index[outside] = static_cast<std::uint16_t>(i);
+    outside += places[i] >= permutation.extent;
+  }
+  while (outside > 0) {
+    for (std::size_t k = 0; k < outside; ++k) walking[k] = places[index[k]];
+    kernels.permutation_step(permutation, outside, walking.data());
+    std::size_t still = 0;
+    for (std::size_t k = 0; k < outside; ++k) {
+      places[index[k]] = walking[k];
+      index[still] = index[k];
+      still += walking[k] >= permutation.extent;
+    }
+    outside = still;
+  }
+}
+
+// Elements first, first + 1, … of `distinct`; T is the part's type.
+template <typename T>
+void fill_distinct(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
+                   std::span<std::byte> out) {
+  TensorDraws draws(plan.stream);
+  std::array<std::uint64_t, kPermuted> places;
+  const std::size_t element = static_cast<std::size_t>(parts) * sizeof(T);
+  const std::size_t count = out.size() / element;
+  for (std::size_t done = 0; done < count;) {
+    const std::uint64_t index = first + done;
+    const std::uint64_t at = index % plan.extent;
+    const std::size_t n = std::min<std::uint64_t>({kPermuted, plan.extent - at, count - done});
+    permute(kernels, Permutation(plan.extent, draws.keys.block(index / plan.extent)), at, n,
+            places.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      std::byte* const to = out.data() + (done + i) * element;
+      store(to, distinct_value<T>(plan, places[i]));
+      if (parts == 2) store(to + sizeof(T), part_value<T>(plan, draws, index + i, parts, 1));
+    }
+    done += n;
+  }
+}
+
 template <typename T>
 void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<std::byte> out) {
   TensorDraws draws(plan.stream);
@@ -88,9 +150,9 @@ void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<s
 }  // namespace
 
 const FillKernels& portable_fill_kernels() {
-  static constexpr FillKernels kernels{portable_words, portable_uniform<Float16>,
-                                       portable_uniform<BFloat16>, portable_uniform<float>,
-                                       portable_uniform<double>};
+  static constexpr FillKernels kernels{
+      portable_words,          portable_uniform<Float16>, portable_uniform<BFloat16>,
+      portable_uniform<float>, portable_uniform<double>,  portable_permutation_step};
   return kernels;
 }
 
@@ -108,6 +170,8 @@ void fill_with(const FillKernels& kernels, const FillRule& rule, const FillKey& 
     constexpr int kParts = kIsComplex<T> ? 2 : 1;
     if (is_linear(plan)) {
       fill_linear<PartOf<T>>(kernels, plan, first_element * kParts, out);
+    } else if (plan.kind == FillKind::distinct) {
+      fill_distinct<PartOf<T>>(kernels, plan, first_element, kParts, out);
     } else {
       fill_each<PartOf<T>>(plan, first_element, kParts, out);
     }

@@ -74,6 +74,10 @@ FillRule default_rule(DType dtype);
 void fill(const FillRule& rule, const FillKey& key, DType dtype, std::span<std::byte> out,
           std::uint64_t first_element = 0);
 
+// Writes these values instead, each as `constant` would; of more values or more room only the
+// common part.
+void fill_values(std::span<const double> values, DType dtype, std::span<std::byte> out);
+
 // XXH3_64 of the bytes: what lanes compare to show that they had the same inputs.
 std::uint64_t checksum(std::span<const std::byte> bytes);
 

@@ -167,11 +167,60 @@ void uniform_float64(const FillPlan& plan, const std::byte* draws, std::size_t n
   }
 }
 
+// The low 64 bits of the products with one factor.
+inline __m256i multiply(__m256i value, std::uint64_t factor) {
+  const __m256i low = _mm256_set1_epi64x(static_cast<long long>(factor & 0xFFFFFFFF));
+  const __m256i high = _mm256_set1_epi64x(static_cast<long long>(factor >> 32));
+  const __m256i crossed = _mm256_add_epi64(_mm256_mul_epu32(_mm256_srli_epi64(value, 32), low),
+                                           _mm256_mul_epu32(value, high));
+  return _mm256_add_epi64(_mm256_mul_epu32(value, low), _mm256_slli_epi64(crossed, 32));
+}
+
+inline __m256i fold(__m256i value) { return _mm256_xor_si256(value, _mm256_srli_epi64(value, 32)); }
+
+inline __m256i all(std::uint64_t value) {
+  return _mm256_set1_epi64x(static_cast<long long>(value));
+}
+
+// See Permutation::step. A step is a chain of products, so four of them go side by side.
+void permutation_step(const Permutation& permutation, std::size_t n, std::uint64_t* values) {
+  constexpr std::size_t kChains = 4;
+  const __m128i low_bits = _mm_cvtsi32_si128(permutation.low_bits());
+  const __m256i masks[2] = {all(permutation.high_mask()), all(permutation.low_mask())};
+  std::size_t i = 0;
+  for (; i + 4 * kChains <= n; i += 4 * kChains) {
+    auto* const at = reinterpret_cast<std::byte*>(values + i);
+    __m256i halves[2][kChains];  // the one that is changed, and the one that is mixed
+    for (std::size_t c = 0; c < kChains; ++c) {
+      const __m256i value = load_vector(at + 32 * c);
+      halves[0][c] = _mm256_srl_epi64(value, low_bits);
+      halves[1][c] = _mm256_and_si256(value, masks[1]);
+    }
+#pragma GCC unroll 6
+    for (int round = 0; round < Permutation::kRounds; ++round) {
+      const int changed = round % 2;
+      const __m256i key = all(permutation.key(round));
+      for (std::size_t c = 0; c < kChains; ++c) {
+        const __m256i keyed = _mm256_xor_si256(halves[1 - changed][c], key);
+        const __m256i mixed =
+            fold(multiply(fold(multiply(keyed, Permutation::kMixFirst)), Permutation::kMixSecond));
+        halves[changed][c] =
+            _mm256_xor_si256(halves[changed][c], _mm256_and_si256(mixed, masks[changed]));
+      }
+    }
+    for (std::size_t c = 0; c < kChains; ++c) {
+      const __m256i high = _mm256_sll_epi64(halves[0][c], low_bits);
+      store_vector(at + 32 * c, _mm256_or_si256(high, halves[1][c]));
+    }
+  }
+  for (; i < n; ++i) values[i] = permutation.step(values[i]);
+}
+
 }  // namespace
 
 const FillKernels& avx2_fill_kernels() {
-  static constexpr FillKernels kernels{words, uniform_float16, uniform_bfloat16, uniform_float32,
-                                       uniform_float64};
+  static constexpr FillKernels kernels{words,           uniform_float16, uniform_bfloat16,
+                                       uniform_float32, uniform_float64, permutation_step};
   return kernels;
 }
 

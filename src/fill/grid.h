@@ -10,18 +10,20 @@
 
 namespace assay {
 
-// The value of a grid number; exact. The quantum is 2^exponent, exponent ≥ -1022.
+// The value of a grid number; exact. The quantum is 2^exponent, exponent ≥ -1022. Free of branches,
+// which would be mispredicted for every other number.
 ASSAY_HD double grid_value(std::int64_t number, int mantissa, int exponent) {
   const bool negative = number < 0;
   const std::uint64_t magnitude =
       negative ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
   const std::uint64_t octave = magnitude >> mantissa;
   const std::uint64_t hidden = std::uint64_t{1} << mantissa;
-  const std::uint64_t significand = octave == 0 ? magnitude : (magnitude & (hidden - 1)) | hidden;
-  const int shift = octave == 0 ? 0 : static_cast<int>(octave) - 1;
-  const double value =
-      ieee::mul(static_cast<double>(significand), ieee::power_of_two(exponent + shift));
-  return negative ? -value : value;
+  const std::uint64_t normal = octave == 0 ? 0 : 1;
+  const std::uint64_t significand = (magnitude & (hidden - 1)) | normal << mantissa;
+  const int shift = static_cast<int>(octave - normal);
+  const double value = ieee::mul(static_cast<double>(static_cast<std::int64_t>(significand)),
+                                 ieee::power_of_two(exponent + shift));
+  return ieee::mul(value, static_cast<double>(1 - 2 * static_cast<std::int64_t>(negative)));
 }
 
 }  // namespace assay

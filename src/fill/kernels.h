@@ -17,6 +17,12 @@ namespace assay {
 using UniformLoop = void (*)(const FillPlan& plan, const std::byte* draws, std::size_t n,
                              std::byte* out);
 
+struct Permutation;
+
+// One step of a permutation that is not tiny, for each of n values in place.
+using PermutationStep = void (*)(const Permutation& permutation, std::size_t n,
+                                 std::uint64_t* values);
+
 struct FillKernels {
   // Writes whole blocks of the stream, 16 bytes each; `out` is aligned to 32 bytes.
   void (*words)(const Stream& stream, std::uint64_t first_block, std::size_t blocks,
@@ -25,6 +31,7 @@ struct FillKernels {
   UniformLoop bfloat16;
   UniformLoop float32;
   UniformLoop float64;
+  PermutationStep permutation_step;
 };
 
 const FillKernels& portable_fill_kernels();

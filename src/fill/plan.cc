@@ -7,6 +7,7 @@
 
 #include "fill/element.h"
 #include "fill/grid.h"
+#include "fill/kernels.h"
 #include "fill/numbers.h"
 
 namespace assay {
@@ -135,23 +136,38 @@ bool plan_real(const FillRule& rule, FillPlan& plan) {
   return rule.kind != FillKind::distinct || plan_grid<T>(range, plan);
 }
 
+// What an integer type (or bool) holds, from the first up to before the second.
+template <typename T>
+Range range_of() {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    return {0, 2};
+  } else {
+    return {static_cast<double>(std::numeric_limits<T>::min()),
+            std::ldexp(1, std::numeric_limits<T>::digits)};
+  }
+}
+
+// The number of the type that `constant` writes for a value.
+template <typename T>
+double nearest_whole(double value) {
+  if (std::is_same_v<T, Boolean>) return value == 0 ? 0 : 1;
+  if (std::isnan(value)) return 0;
+  const Range range = range_of<T>();
+  const double last = range.high > 0x1p53 ? std::nextafter(range.high, 0.0) : range.high - 1;
+  return std::clamp(std::round(value), range.low, last);
+}
+
 template <typename T>
 bool plan_integer(const FillRule& rule, FillPlan& plan) {
-  double lowest = 0;
-  double end = 2;
-  if constexpr (!std::is_same_v<T, Boolean>) {
-    lowest = static_cast<double>(std::numeric_limits<T>::min());
-    end = std::ldexp(1, std::numeric_limits<T>::digits);
-  }
+  const Range range = range_of<T>();
   const bool constant = rule.kind == FillKind::constant;
-  if (!constant && plan_whole({std::max(rule.low, lowest), std::min(rule.high, end)}, plan)) {
+  if (!constant &&
+      plan_whole({std::max(rule.low, range.low), std::min(rule.high, range.high)}, plan)) {
     return true;
   }
-  double value = std::isnan(rule.low) ? 0 : std::round(rule.low);
-  if (std::is_same_v<T, Boolean>) value = rule.low == 0 ? 0 : 1;
-  const double last = end > 0x1p53 ? std::nextafter(end, 0.0) : end - 1;
-  plan_whole({std::clamp(value, lowest, last), std::clamp(value, lowest, last) + 0.5}, plan);
-  plan.first = two_complement(std::clamp(value, lowest, last));
+  const double value = nearest_whole<T>(rule.low);
+  plan_whole({value, value + 0.5}, plan);
+  plan.first = two_complement(value);
   plan.count = 1;
   return false;
 }
@@ -188,7 +204,29 @@ void plan_part(const FillRule& rule, bool complex, FillPlan& plan) {
   if (complex && plan.kind == FillKind::boxes) plan.kind = FillKind::uniform;
 }
 
+template <typename T>
+T constant_of(double value) {
+  FillPlan plan{};
+  if constexpr (kIsFloat<T>) {
+    plan.low = rounded_value<T>(value);
+  } else {
+    plan.first = two_complement(nearest_whole<T>(value));
+  }
+  return constant_value<T>(plan);
+}
+
 }  // namespace
+
+void fill_values(std::span<const double> values, DType dtype, std::span<std::byte> out) {
+  visit(dtype, [&]<typename T>(Type<T>) {
+    const std::size_t count = std::min(values.size(), out.size() / sizeof(T));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const to = out.data() + i * sizeof(T);
+      store(to, constant_of<PartOf<T>>(values[i]));
+      if constexpr (kIsComplex<T>) store(to + sizeof(PartOf<T>), constant_of<PartOf<T>>(0));
+    }
+  });
+}
 
 FillPlan make_plan(const FillRule& rule, const FillKey& key, DType dtype) {
   FillPlan plan{};

@@ -4,10 +4,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -33,6 +35,35 @@ constexpr std::chrono::seconds kSpawnLimit{120};
 
 void Lane::kill() const {
   if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+bool Lane::alive() const {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return pidfd_ && ::poll(&ended, 1, 0) == 0;
+}
+
+bool Lane::can_lend() const {
+  const std::uint64_t address = arena_->header().address.load(std::memory_order_acquire);
+  std::uint64_t seen = 0;
+  return address != 0 &&
+         read(address + offsetof(wire::ArenaHeader, address),
+              std::as_writable_bytes(std::span(&seen, 1))) &&
+         seen == address;
+}
+
+Status Lane::read(std::uint64_t address, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    const iovec local{to.data(), to.size()};
+    // Never followed here.
+    void* const there = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    const iovec remote{there, to.size()};
+    const ssize_t got = ::process_vm_readv(pid_, &local, 1, &remote, 1, 0);
+    if (got <= 0) return errno_error("reading a lane's memory");
+    address += static_cast<std::uint64_t>(got);
+    to = to.subspan(static_cast<std::size_t>(got));
+  }
+  // Its number may be another's by now.
+  return alive() ? Status() : fail("a lane has ended with results that it lent");
 }
 
 struct LaneSource::Message {
@@ -69,6 +100,7 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena) {
     arena = std::make_shared<wire::Arena>(std::move(made));
   }
   arena->header().running.store(wire::kIdle);
+  arena->header().address.store(0);
   const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (std::chrono::steady_clock::now() < give_up) {
     ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena));

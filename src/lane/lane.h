@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/fd.h"
@@ -38,6 +39,13 @@ class Lane {
     return wire::send_frame(socket_.get(), message);
   }
   void kill() const;
+  bool alive() const;
+
+  // Whether results may stay in the lane's memory: the kernel lets us read it (containers and
+  // hardened systems forbid that), and the lane has opened its channel.
+  bool can_lend() const;
+  // Copies what lies at `address` in the lane's memory. Fails when the lane has ended.
+  Status read(std::uint64_t address, std::span<std::byte> to) const;
 
  private:
   friend class LaneSource;

@@ -49,11 +49,12 @@ std::int64_t MemoryWatch::resident_kb() const {
   return (pages[1] - pages[2]) * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
-MemoryWatch::Growth MemoryWatch::after_case() {
+MemoryWatch::Growth MemoryWatch::after_case(std::uint64_t lent) {
   std::int64_t now = resident_kb();
   std::int64_t grown = now - resident_kb_;
   if (grown > kAskAboveKb) {
-    const std::uint64_t live = ::mallinfo2().uordblks;
+    const std::uint64_t used = ::mallinfo2().uordblks;
+    const std::uint64_t live = used - std::min(used, lent);
     const auto more = static_cast<std::int64_t>(live - std::min(live, live_bytes_));
     grown = std::min(grown, more / 1024);
     live_bytes_ = live;

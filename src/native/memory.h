@@ -20,8 +20,9 @@ class MemoryWatch {
     std::uint64_t resident_kb = 0;
     std::int64_t grown_kb = 0;  // what stays in use of what this case added
   };
-  // To be called when a case has ended. Gives memory back to the system where much of it is held.
-  Growth after_case();
+  // To be called when a case has ended; `lent` bytes of it are in use until the next one begins.
+  // Gives memory back to the system where much of it is held.
+  Growth after_case(std::uint64_t lent);
 
  private:
   Fd statm_;

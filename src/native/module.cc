@@ -5,7 +5,9 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "case/case.h"
@@ -22,6 +24,8 @@ namespace {
 
 // Upstream gradients take tensor numbers of their own, above those of any case.
 constexpr std::uint32_t kUpstream = 1U << 31;
+// Smaller results are copied into the arena, whose first pages are warm.
+constexpr std::size_t kLendFrom = 1 << 20;
 
 struct ModuleState {
   std::optional<Channel> channel;
@@ -30,6 +34,8 @@ struct ModuleState {
   Case parsed;
   PythonTypes types;
   std::vector<Filling> fillings;
+  std::vector<std::span<std::byte>> inputs;
+  std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
 };
@@ -80,6 +86,8 @@ PyObject* next_job(PyObject* module, PyObject*) {
   state.job = **job;
   state.key = {state.job.setting->seed(), state.job.id, 0};
   state.fillings.clear();
+  state.inputs.clear();
+  state.lent_bytes = 0;
   if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
@@ -115,6 +123,7 @@ void record_filling(ModuleState& state, const Target& target, const FillRule& ru
                     std::vector<double> literal = {}) {
   if (target.tensor < state.fillings.size()) {
     state.fillings[target.tensor] = {rule, std::move(literal), checksum(target.memory())};
+    state.inputs.push_back(target.memory());
   }
 }
 
@@ -142,28 +151,24 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// fill_literal(tensor, pointer, count, dtype, values): these values, one for each element.
+// fill_literal(tensor, pointer, count, dtype, values): these values, one for each element; the
+// bytes of an array of doubles.
 PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   Target target;
-  PyObject* values = nullptr;
-  if (!PyArg_ParseTuple(arguments, "IKniO", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype, &values)) {
+  const char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (!PyArg_ParseTuple(arguments, "IKniy#", &target.tensor, &target.pointer, &target.count,
+                        &target.dtype, &bytes, &size)) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill_literal: bad dtype or count"});
-  ModuleState& state = state_of(module);
-  const std::size_t size = size_of(target.type());
-  std::vector<double> literal;
-  for (Py_ssize_t i = 0; i < target.count; ++i) {
-    const Ref value(PySequence_GetItem(values, i));
-    if (!value) return nullptr;
-    const double number = PyFloat_AsDouble(value.get());
-    if (PyErr_Occurred() != nullptr) return nullptr;
-    fill({FillKind::constant, number, number, 0}, state.key, target.type(),
-         target.memory().subspan(static_cast<std::size_t>(i) * size, size));
-    literal.push_back(number);
+  std::vector<double> values(static_cast<std::size_t>(target.count));
+  if (static_cast<std::size_t>(size) != values.size() * sizeof(double)) {
+    return raise(Error{"fill_literal: another number of values than elements"});
   }
-  record_filling(state, target, {}, std::move(literal));
+  std::memcpy(values.data(), bytes, static_cast<std::size_t>(size));
+  fill_values(values, target.type(), target.memory());
+  record_filling(state_of(module), target, {}, std::move(values));
   return none();
 }
 
@@ -182,6 +187,26 @@ PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   rule.low = -rule.high;
   fill(rule, key, target.type(), target.memory());
   return none();
+}
+
+// lend(pointer, count, dtype) -> whether the slot reads this result where it is, until the next
+// batch. Not where it lies in an input, which would have to be kept as well.
+PyObject* lend(PyObject* module, PyObject* arguments) {
+  Target target;
+  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"lend: bad dtype or count"});
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  const std::span<std::byte> memory = target.memory();
+  const bool lent =
+      memory.size() >= kLendFrom && state.job.setting->lend() &&
+      std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
+        return memory.data() >= input.data() && memory.data() < input.data() + input.size();
+      });
+  if (lent) state.lent_bytes += memory.size();
+  return Py_NewRef(lent ? Py_True : Py_False);
 }
 
 // hand_over(pointer, count, dtype) -> offset in the arena
@@ -219,7 +244,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   parts.error = {error, static_cast<std::size_t>(error_size)};
   parts.differentiable = differentiable != 0;
   parts.inputs = state.fillings;
-  parts.growth = state.memory.after_case();
+  parts.growth = state.memory.after_case(state.lent_bytes);
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return nullptr;
   const Status sent = state.channel->reply(wire::bytes_of(state.builder));
@@ -243,13 +268,14 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 8> methods{{
+  static std::array<PyMethodDef, 9> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
+      {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},
   }};

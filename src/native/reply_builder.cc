@@ -12,7 +12,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Fields of assay.lane.Leaf, by position.
-enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters };
+enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent };
 
 Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }
 
@@ -96,10 +96,10 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
   const auto shape_offset = builder.CreateVector(extents);
   const auto text_offset = builder.CreateString(scalar.text);
   const auto parameter_offset = build_parameters(parameter_objects.get(), builder);
-  return wire::CreateLeaf(builder, path_offset, leaf_kind, code, shape_offset,
-                          number_at(leaf, offset), bytes, scalar.number, scalar.imaginary,
-                          scalar.integer, text_offset, parameter_offset,
-                          static_cast<wire::Equality>(number_at(leaf, equality)));
+  return wire::CreateLeaf(
+      builder, path_offset, leaf_kind, code, shape_offset, number_at(leaf, offset), bytes,
+      scalar.number, scalar.imaginary, scalar.integer, text_offset, parameter_offset,
+      static_cast<wire::Equality>(number_at(leaf, equality)), number_at(leaf, lent) != 0);
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,

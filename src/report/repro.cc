@@ -101,10 +101,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
   const std::size_t size = size_of(dtype);
   if (literal->size() * size != out.size())
     return fail("the record lists values for another shape");
-  for (flatbuffers::uoffset_t i = 0; i < literal->size(); ++i) {
-    const double value = literal->Get(i);
-    fill({FillKind::constant, value, value, 0}, key, dtype, out.subspan(i * size, size));
-  }
+  fill_values({literal->data(), literal->size()}, dtype, out);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 namespace assay {
 namespace {
@@ -65,6 +66,47 @@ std::uint64_t elements_of_product(const Case& parsed) {
   return elements;
 }
 
+// Elements of the first tensor when it is expanded to the list, where -1 keeps an extent.
+std::uint64_t elements_expanded(const Case& parsed) {
+  static constexpr std::array<std::string_view, 4> kExpansions = {
+      "paddle.expand", "paddle.Tensor.expand", "paddle.broadcast_to", "paddle.Tensor.broadcast_to"};
+  if (std::find(kExpansions.begin(), kExpansions.end(), parsed.api()) == kExpansions.end()) {
+    return 0;
+  }
+  if (parsed.tensor_count() == 0 || parsed.argument_count() < 2) return 0;
+  const Value list = parsed.argument(1).value;
+  if (!list.is(ValueKind::list) && !list.is(ValueKind::tuple)) return 0;
+  const auto shape = parsed.tensor(0).shape;
+  std::uint64_t elements = 1;
+  std::size_t from_end = list.size();
+  for (const Value extent : list.children()) {
+    std::int64_t expanded = extent.is(ValueKind::integer) ? extent.integer() : 1;
+    if (expanded < 0 && from_end <= shape.size()) expanded = shape[shape.size() - from_end];
+    elements = saturating_product(elements,
+                                  static_cast<std::uint64_t>(std::max<std::int64_t>(expanded, 1)));
+    --from_end;
+  }
+  return elements;
+}
+
+// Elements of what all tensors broadcast to, where that is more than they are themselves.
+std::uint64_t elements_broadcast(const Case& parsed) {
+  std::vector<std::int64_t> merged;  // from the last axis on
+  for (const TensorSpec tensor : parsed.tensors()) {
+    for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+      const std::int64_t extent = tensor.shape[tensor.shape.size() - 1 - axis];
+      if (axis == merged.size()) merged.push_back(1);
+      if (extent != 1 && merged[axis] != 1 && extent != merged[axis]) return 0;
+      if (extent != 1) merged[axis] = extent;
+    }
+  }
+  std::uint64_t elements = 1;
+  for (const std::int64_t extent : merged) {
+    elements = saturating_product(elements, static_cast<std::uint64_t>(extent));
+  }
+  return elements > parsed.total_elements() ? elements : 0;
+}
+
 }  // namespace
 
 std::uint64_t time_limit_ms(std::uint64_t elements) {
@@ -77,7 +119,8 @@ std::uint64_t time_limit_ms(std::uint64_t elements) {
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = parsed.total_elements();
-  std::uint64_t made = elements_of_product(parsed);
+  std::uint64_t made = std::max(
+      {elements_of_product(parsed), elements_expanded(parsed), elements_broadcast(parsed)});
   for (const Argument& argument : parsed.arguments()) {
     made = std::max(made, elements_as_shape(argument.value));
   }

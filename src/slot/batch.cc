@@ -72,8 +72,10 @@ Status BatchRun::start(std::size_t seat) {
     lane_jobs.push_back(
         wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
   }
+  // What is lent dies with its lane, so nothing may run there before it is compared.
+  state.lends = jobs_.size() == 1 && at.lane->can_lend();
   const auto setting = wire::CreateSetting(builder, config_.seed, config_.backward,
-                                           at.setup.reference, config_.known_only);
+                                           at.setup.reference, config_.known_only, state.lends);
   const auto vector = builder.CreateVector(lane_jobs);
   builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, vector));
   state.sent_ns = monotonic_ns();
@@ -106,6 +108,7 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   ending.bytes = std::move(bytes);
   ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
   ending.arena = seats_[seat].lane->arena();
+  if (state.lends) ending.lender = &*seats_[seat].lane;
   return finish_job(job);
 }
 
@@ -144,11 +147,27 @@ Status BatchRun::finish_job(std::size_t job) {
     if (!ending.done()) return {};
   }
   Status status = on_job_(job, endings);
+  if (!status && std::any_of(endings.begin(), endings.end(), [](const Ending& ending) {
+        return ending.lender != nullptr && !ending.lender->alive();
+      })) {
+    return run_again(job);
+  }
   for (Ending& ending : endings) {
     ending.bytes = {};
     ending.arena.reset();
   }
   return status;
+}
+
+// A lane was killed from outside while its results were read.
+Status BatchRun::run_again(std::size_t job) {
+  if (++unexplained_ > kUnexplainedLimit) return fail("lanes keep dying while they are idle");
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+    endings_[job][seat] = {};
+    seats_[seat].lane.reset();
+    ASSAY_CHECK(start(seat));
+  }
+  return {};
 }
 
 std::int64_t BatchRun::deadline_ns(std::size_t seat) const {

@@ -35,6 +35,7 @@ struct Ending {
   wire::Bytes bytes;
   const wire::Reply* reply = nullptr;
   std::shared_ptr<wire::Arena> arena;
+  const Lane* lender = nullptr;  // holds its large results in its own memory
   // Blamed: crashed or timed_out.
   std::optional<wire::Status> blame;
   LaneExit exit;
@@ -68,6 +69,7 @@ class BatchRun {
     std::vector<std::size_t> sent;
     std::size_t answered = 0;
     std::int64_t sent_ns = 0;
+    bool lends = false;  // large results stay with the lane
     bool busy() const { return answered < sent.size(); }
   };
 
@@ -76,6 +78,7 @@ class BatchRun {
   Status take(std::size_t seat, wire::Bytes bytes);
   Status lost(std::size_t seat, bool timed_out);
   Status finish_job(std::size_t job);
+  Status run_again(std::size_t job);
   std::int64_t deadline_ns(std::size_t seat) const;
   int poll_timeout_ms() const;
   Status end_overdue();

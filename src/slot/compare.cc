@@ -53,17 +53,36 @@ bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
+// Element by element, in their own dtype. What is lent is read in blocks that stay in the cache.
+Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolerance) {
+  constexpr std::uint64_t kLentBlock = 1 << 18;
+  const std::uint64_t step = left.lent() || right.lent() ? kLentBlock : left.size();
+  Measurement measured;
+  measured.under = tolerance;
+  std::uint64_t from = 0;
+  do {
+    const std::uint64_t size = std::min(step, left.size() - from);
+    ASSAY_TRY(const TensorBytes a, left.bytes(from, size));
+    ASSAY_TRY(const TensorBytes b, right.bytes(from, size));
+    append(measured, measure(a.dtype, a.bytes, b.bytes, tolerance));
+    from += size;
+  } while (from < left.size());
+  return measured;
+}
+
 // Measures two tensors of one shape as their equality wants them seen; in float64 where their
 // dtypes differ.
-Result<Measurement> measure_tensors(const wire::Leaf& left, const wire::Arena& left_arena,
-                                    const wire::Leaf& right, const wire::Arena& right_arena,
+Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& left_memory,
+                                    const wire::Leaf& right, const LaneMemory& right_memory,
                                     Tolerance tolerance) {
-  ASSAY_TRY(const TensorBytes a, tensor_bytes(left, left_arena));
-  ASSAY_TRY(const TensorBytes b, tensor_bytes(right, right_arena));
+  ASSAY_TRY(Tensor left_tensor, Tensor::of(left, left_memory));
+  ASSAY_TRY(Tensor right_tensor, Tensor::of(right, right_memory));
   const wire::Equality equality = right.equality();
-  if (a.dtype == b.dtype && equality == wire::Equality::value) {
-    return measure(a.dtype, a.bytes, b.bytes, tolerance);
+  if (left_tensor.dtype() == right_tensor.dtype() && equality == wire::Equality::value) {
+    return measure_values(left_tensor, right_tensor, tolerance);
   }
+  ASSAY_TRY(const TensorBytes a, left_tensor.bytes());
+  ASSAY_TRY(const TensorBytes b, right_tensor.bytes());
   if (equality == wire::Equality::value && !is_complex(a.dtype) && !is_complex(b.dtype)) {
     const std::vector<double> x = real_values(a);
     const std::vector<double> y = real_values(b);
@@ -85,11 +104,12 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const wire::Arena& l
 
 // Whether a tensor that has no partner says nothing: a gradient of zeros, which the other framework
 // left out.
-Result<bool> all_zero(const wire::Leaf& leaf, const wire::Arena& arena) {
+Result<bool> all_zero(const wire::Leaf& leaf, const LaneMemory& memory) {
   if (leaf.kind() == wire::LeafKind::none) return true;
   if (leaf.kind() != wire::LeafKind::tensor) return false;
-  ASSAY_TRY(const TensorBytes tensor, tensor_bytes(leaf, arena));
-  const ComplexValues values = complex_values(tensor);
+  ASSAY_TRY(Tensor tensor, Tensor::of(leaf, memory));
+  ASSAY_TRY(const TensorBytes bytes, tensor.bytes());
+  const ComplexValues values = complex_values(bytes);
   return std::all_of(values.begin(), values.end(),
                      [](const std::complex<double>& value) { return value == 0.0; });
 }
@@ -150,19 +170,20 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
     if (same_shape(*pair.left, *pair.right)) {
-      ASSAY_TRY(law, measure_law(builder, *pair.left, *left.arena, *pair.right, *right.arena));
+      ASSAY_TRY(law,
+                measure_law(builder, *pair.left, left.memory, *pair.right, *right.memory.arena));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
     if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {
       ASSAY_TRY(const Measurement measured,
-                measure_tensors(*pair.left, *left.arena, *pair.right, *right.arena, tolerance));
+                measure_tensors(*pair.left, left.memory, *pair.right, right.memory, tolerance));
       measurement = build_measurement(builder, measured);
     }
   } else if (role == ResultRole::gradient) {
-    for (const auto& [leaf, arena] :
-         {std::pair{pair.left, left.arena}, {pair.right, right.arena}}) {
+    for (const auto& [leaf, memory] :
+         {std::pair{pair.left, &left.memory}, {pair.right, &right.memory}}) {
       if (leaf == nullptr) continue;
-      ASSAY_TRY(const bool zero, all_zero(*leaf, *arena));
+      ASSAY_TRY(const bool zero, all_zero(*leaf, *memory));
       scalar_equal = scalar_equal && zero;
     }
   } else {

@@ -6,17 +6,17 @@
 
 #include "base/result.h"
 #include "measure/measure.h"
-#include "wire/arena.h"
+#include "slot/values.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
 
 using Comparisons = std::vector<flatbuffers::Offset<wire::Comparison>>;
 
-// The leaves of one lane's reply and the arena that they point into.
+// The leaves of one lane's reply, and where they lie.
 struct Results {
   const flatbuffers::Vector<flatbuffers::Offset<wire::Leaf>>* leaves = nullptr;
-  const wire::Arena* arena = nullptr;
+  LaneMemory memory;
 };
 
 // A gradient that one framework leaves out counts as zeros.

@@ -44,14 +44,15 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
 
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
-    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena) {
+    const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena) {
   const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
   const auto kind = find_law(law_name);
   const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
   if (!kind || parameter_count(*kind) != given) {
     return fail("a lane sent a law that is not known, or lacks parameters: " + law_name);
   }
-  ASSAY_TRY(const TensorBytes tensor, tensor_bytes(drawn, drawn_arena));
+  ASSAY_TRY(Tensor in_lane, Tensor::of(drawn, drawn_memory));
+  ASSAY_TRY(const TensorBytes tensor, in_lane.bytes());
   // The parts of a complex draw are two draws; of what is kept or dropped whole the real part
   // tells.
   const bool by_parts = is_complex(tensor.dtype) && has_distribution(*kind);

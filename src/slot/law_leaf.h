@@ -11,6 +11,6 @@ namespace assay {
 // the same.
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
-    const wire::Arena& drawn_arena, const wire::Leaf& law, const wire::Arena& law_arena);
+    const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena);
 
 }  // namespace assay

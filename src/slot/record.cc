@@ -19,12 +19,17 @@ Offset<flatbuffers::String> copy(FlatBufferBuilder& builder, const flatbuffers::
   return from == nullptr ? builder.CreateString("") : builder.CreateString(from);
 }
 
-Offset<flatbuffers::Vector<Offset<wire::Filling>>> copy_fillings(
-    FlatBufferBuilder& builder, const flatbuffers::Vector<Offset<wire::Filling>>* from) {
+using Fillings = flatbuffers::Vector<Offset<wire::Filling>>;
+
+// Listed values are not repeated where `said` has them already.
+Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
+                               const Fillings* said) {
   std::vector<Offset<wire::Filling>> copied;
-  for (std::size_t i = 0; from != nullptr && i < from->size(); ++i) {
-    const wire::Filling* filling = from->Get(static_cast<flatbuffers::uoffset_t>(i));
-    const auto literal = copy(builder, filling->literal());
+  for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
+    const wire::Filling* filling = from->Get(i);
+    const bool repeated =
+        said != nullptr && i < said->size() && said->Get(i)->checksum() == filling->checksum();
+    const auto literal = repeated ? 0 : copy(builder, filling->literal());
     copied.push_back(wire::CreateFilling(builder, filling->kind(), filling->low(), filling->high(),
                                          filling->extent(), literal, filling->checksum()));
   }
@@ -32,7 +37,7 @@ Offset<flatbuffers::Vector<Offset<wire::Filling>>> copy_fillings(
 }
 
 Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::string& name,
-                                     const Ending& ending) {
+                                     const Ending& ending, const Fillings* said) {
   const auto name_offset = builder.CreateString(name);
   if (ending.blame) {
     return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, 0, 0, 0,
@@ -42,7 +47,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::stri
   const wire::Reply& reply = *ending.reply;
   const auto phase = copy(builder, reply.phase());
   const auto error = copy(builder, reply.error());
-  const auto inputs = copy_fillings(builder, reply.inputs());
+  const auto inputs = copy_fillings(builder, reply.inputs(), said);
   const auto times = copy(builder, reply.nanoseconds());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb());
@@ -56,30 +61,41 @@ bool has_outputs(const Ending& ending) {
          (phase != nullptr && phase->string_view() == "backward");
 }
 
+LaneMemory memory_of(const Ending& ending) {
+  LaneMemory memory{ending.arena.get(), nullptr};
+  if (ending.lender != nullptr) {
+    memory.read_lent = [lane = ending.lender](std::uint64_t address, std::span<std::byte> to) {
+      return lane->read(address, to);
+    };
+  }
+  return memory;
+}
+
 }  // namespace
 
 Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
                                 const std::vector<Ending>& endings) {
   FlatBufferBuilder builder(4096);
   const Ending& test = endings.front();
-  const auto test_offset = lane_record(builder, config.test.framework, test);
+  const auto test_offset = lane_record(builder, config.test.framework, test, nullptr);
   Offset<wire::LaneRecord> reference_offset;
   Comparisons outputs;
   Comparisons gradients;
   bool gradients_compared = false;
   if (endings.size() > 1) {
     const Ending& reference = endings.back();
-    reference_offset = lane_record(builder, config.reference->framework, reference);
+    reference_offset = lane_record(builder, config.reference->framework, reference,
+                                   test.reply != nullptr ? test.reply->inputs() : nullptr);
     if (has_outputs(test) && has_outputs(reference)) {
       const Tolerance tolerance{config.atol, config.rtol};
-      const Results left{test.reply->outputs(), test.arena.get()};
-      const Results right{reference.reply->outputs(), reference.arena.get()};
+      const Results left{test.reply->outputs(), memory_of(test)};
+      const Results right{reference.reply->outputs(), memory_of(reference)};
       ASSAY_TRY(outputs, compare(builder, left, right, ResultRole::output, tolerance));
       // An API that one framework does not differentiate at all promises no gradient.
       gradients_compared = test.reply->differentiable() && reference.reply->differentiable();
       if (gradients_compared) {
-        const Results left_gradients{test.reply->gradients(), test.arena.get()};
-        const Results right_gradients{reference.reply->gradients(), reference.arena.get()};
+        const Results left_gradients{test.reply->gradients(), left.memory};
+        const Results right_gradients{reference.reply->gradients(), right.memory};
         ASSAY_TRY(gradients, compare(builder, left_gradients, right_gradients, ResultRole::gradient,
                                      tolerance));
       }

@@ -36,21 +36,37 @@ std::complex<double> widened(const std::byte* from) {
 
 }  // namespace
 
-Result<TensorBytes> tensor_bytes(const wire::Leaf& leaf, const wire::Arena& arena) {
+Result<Tensor> Tensor::of(const wire::Leaf& leaf, const LaneMemory& memory) {
   if (leaf.dtype() >= kDTypes.size() || leaf.shape() == nullptr) {
     return fail("a lane sent a tensor without dtype or shape");
   }
-  const auto dtype = static_cast<DType>(leaf.dtype());
-  std::uint64_t bytes = size_of(dtype);
+  Tensor tensor;
+  tensor.dtype_ = static_cast<DType>(leaf.dtype());
+  std::uint64_t bytes = size_of(tensor.dtype_);
   bool sound = true;
   for (const std::int64_t extent : *leaf.shape()) {
     sound = sound && extent >= 0 &&
             !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
   }
-  if (!sound || bytes != leaf.bytes() || !arena.holds(leaf.offset(), bytes)) {
+  const bool lent = leaf.lent() && memory.read_lent;
+  if (!sound || bytes != leaf.bytes() || (!lent && !memory.arena->holds(leaf.offset(), bytes))) {
     return fail("a lane sent a tensor that does not lie in its arena");
   }
-  return TensorBytes{dtype, {arena.data() + leaf.offset(), bytes}};
+  tensor.size_ = bytes;
+  if (lent) {
+    tensor.address_ = leaf.offset();
+    tensor.read_lent_ = &memory.read_lent;
+  } else {
+    tensor.in_arena_ = memory.arena->data() + leaf.offset();
+  }
+  return tensor;
+}
+
+Result<TensorBytes> Tensor::bytes(std::uint64_t from, std::uint64_t size) {
+  if (!lent()) return TensorBytes{dtype_, {in_arena_ + from, size}};
+  copy_.resize(size);
+  ASSAY_CHECK((*read_lent_)(address_ + from, copy_));
+  return TensorBytes{dtype_, copy_};
 }
 
 ComplexValues complex_values(const TensorBytes& tensor) {

@@ -4,6 +4,7 @@
 // element by element in their own dtype.
 
 #include <complex>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,36 @@ struct TensorBytes {
   std::size_t count() const { return bytes.size() / size_of(dtype); }
 };
 
-// Fails when the leaf points outside the arena or its shape and size disagree: a broken lane.
-Result<TensorBytes> tensor_bytes(const wire::Leaf& leaf, const wire::Arena& arena);
+// Copies what lies at `address` in a lane's own memory.
+using ReadLent = std::function<Status(std::uint64_t address, std::span<std::byte> to)>;
+
+// Where a lane's results lie.
+struct LaneMemory {
+  const wire::Arena* arena = nullptr;
+  ReadLent read_lent;
+};
+
+// A tensor of a lane's results. One that is lent is copied when its bytes are asked for.
+class Tensor {
+ public:
+  // Fails when the leaf points outside the arena or its shape and size disagree: a broken lane.
+  static Result<Tensor> of(const wire::Leaf& leaf, const LaneMemory& memory);
+
+  DType dtype() const { return dtype_; }
+  std::uint64_t size() const { return size_; }  // in bytes
+  bool lent() const { return read_lent_ != nullptr; }
+  // Bytes [from, from + size) of it, valid until the next call.
+  Result<TensorBytes> bytes(std::uint64_t from, std::uint64_t size);
+  Result<TensorBytes> bytes() { return bytes(0, size_); }
+
+ private:
+  DType dtype_ = DType::float32;
+  std::uint64_t size_ = 0;
+  std::uint64_t address_ = 0;
+  const std::byte* in_arena_ = nullptr;
+  const ReadLent* read_lent_ = nullptr;
+  std::vector<std::byte> copy_;
+};
 
 inline bool is_complex(DType dtype) { return info(dtype).kind == DTypeClass::complex; }
 

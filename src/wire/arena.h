@@ -24,6 +24,7 @@ inline constexpr std::uint64_t kArenaAlignment = 64;
 struct ArenaHeader {
   std::atomic<std::uint32_t> running;    // index of the job at hand in its batch, or kIdle
   std::atomic<std::int64_t> started_ns;  // monotonic clock, when that job began
+  std::atomic<std::uint64_t> address;    // of this header in the lane's memory; 0: not yet mapped
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 

@@ -45,9 +45,11 @@ TEST(Fill, AnElementDependsOnItsIndexAndNotOnWhereTheFillBegan) {
 
 TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
-  const FillRule rules[] = {{FillKind::uniform, -0.5, 0.5, 1},    {FillKind::uniform, 1, 1.03, 1},
-                            {FillKind::uniform, -1e30, 3e4, 1},   {FillKind::uniform, 0, 1e-40, 1},
-                            {FillKind::integers, -100, 70000, 1}, {FillKind::distinct, -1, 1, 500}};
+  const FillRule rules[] = {
+      {FillKind::uniform, -0.5, 0.5, 1},    {FillKind::uniform, 1, 1.03, 1},
+      {FillKind::uniform, -1e30, 3e4, 1},   {FillKind::uniform, 0, 1e-40, 1},
+      {FillKind::integers, -100, 70000, 1}, {FillKind::distinct, -1, 1, 500},
+      {FillKind::distinct, -1, 1, 2},       {FillKind::distinct, 0, 9, 70000}};
   for (const DTypeInfo& dtype : kDTypes) {
     for (const FillRule& rule : rules) {
       for (const std::size_t count : {0U, 1U, 7U, 8U, 31U, 1025U, 9001U}) {

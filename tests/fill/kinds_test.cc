@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -175,6 +176,23 @@ TEST(Constant, IsTheLowEndAsTheTypeHoldsIt) {
   EXPECT_THAT(values({FillKind::constant, -1e9, 0, 1}, DType::int8, 5), Each(-128.0));
   EXPECT_THAT(values(rule, DType::complex64, 2), testing::ElementsAre(2.5, 0, 2.5, 0));
   EXPECT_THAT(values({FillKind::constant, INFINITY, 0, 1}, DType::float16, 5), Each(INFINITY));
+}
+
+// In every dtype, what a list of values writes is what `constant` writes of each.
+TEST(Values, AreWhatConstantWrites) {
+  const std::vector<double> listed{0,     -0.0, 1,    2.5,   -2.5, 1e9,      -1e9,
+                                   1e300, 0.1,  1e-9, 65520, NAN,  INFINITY, -INFINITY};
+  for (const DTypeInfo& dtype : kDTypes) {
+    const std::size_t size = size_of(dtype.dtype);
+    std::vector<std::byte> written(listed.size() * size);
+    fill_values(listed, dtype.dtype, written);
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      std::vector<std::byte> constant(size);
+      fill({FillKind::constant, listed[i], listed[i], 1}, {}, dtype.dtype, constant);
+      EXPECT_EQ(std::memcmp(written.data() + i * size, constant.data(), size), 0)
+          << dtype.name << " " << listed[i];
+    }
+  }
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ ONES = {
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_in_every_dtype(dtype):
     assert filled(native.fill, dtype, 5, rules.CONSTANT, 1.0, 1.0, 0) == ONES[dtype] * 5
-    assert filled(native.fill_literal, dtype, 2, [1, 1.0]) == ONES[dtype] * 2
+    assert filled(native.fill_literal, dtype, 2, struct.pack("2d", 1, 1)) == ONES[dtype] * 2
     assert filled(native.fill, dtype, 0) == b""
 
 
@@ -44,7 +44,7 @@ def test_values_follow_their_rule():
     assert set(values) == set(range(-3, 4))
     values = struct.unpack("100d", filled(native.fill, "float64", 100, rules.DISTINCT, 0.0, 1.0, 100))
     assert len(set(values)) == 100 and 0 <= min(values) and max(values) < 1
-    assert struct.unpack("3f", filled(native.fill_literal, "float32", 3, (0.5, -2, float("inf")))) == (
+    assert struct.unpack("3f", filled(native.fill_literal, "float32", 3, struct.pack("3d", 0.5, -2, float("inf")))) == (
         0.5, -2.0, float("inf"),
     )  # fmt: skip
 
@@ -80,16 +80,18 @@ def test_unknown_kinds_raise():
 
 
 def test_bad_literals_raise():
-    with pytest.raises(IndexError):
-        filled(native.fill_literal, "float32", 3, [1.0, 2.0])
+    for values in (struct.pack("2d", 1, 2), struct.pack("4d", 1, 2, 3, 4), b"\0" * 23):
+        with pytest.raises(RuntimeError, match="another number of values"):
+            filled(native.fill_literal, "float32", 3, values)
     with pytest.raises(TypeError):
-        filled(native.fill_literal, "float32", 1, ["1"])
+        filled(native.fill_literal, "float32", 1, [1.0])
 
 
 def test_without_a_channel_there_is_nothing_to_serve():
     for call in (
         native.next,
         lambda: native.hand_over(0, 0, 0),
+        lambda: native.lend(0, 0, 0),
         lambda: native.reply(0, "", "", [], [], False, ()),
     ):
         with pytest.raises(RuntimeError, match="no channel is open"):

@@ -54,6 +54,17 @@ TEST(Cost, SomeResultsAreProducts) {
   EXPECT_EQ(cost_of(hot).elements, 3040U + 3040U * 33712U);
   EXPECT_GE(cost_of(hot).bytes, 3040U * 33712U * 4);
   EXPECT_EQ(cost_of(R"(paddle.tile(Tensor([3000], "int8"), [1000, 2]))").elements, 6'003'000U);
+  EXPECT_EQ(cost_of(R"(paddle.add(Tensor([3000, 1], "int8"), Tensor([1000], "int8")))").elements,
+            3'004'000U);
+  EXPECT_EQ(cost_of(R"(paddle.add(Tensor([3000, 1000], "int8"), Tensor([1000], "int8")))").elements,
+            3'001'000U);
+  EXPECT_EQ(cost_of(R"(paddle.matmul(Tensor([3000, 7], "int8"), Tensor([8, 1], "int8")))").elements,
+            21'008U);
+  // -1 keeps the extent that lies above it.
+  EXPECT_EQ(cost_of(R"(paddle.Tensor.expand(Tensor([30000, 1], "int8"), [2, -1, 50]))").elements,
+            3'030'000U);
+  EXPECT_EQ(cost_of(R"(paddle.expand(Tensor([30000, 1], "int8"), [30000, 50]))").elements,
+            1'530'000U);
   EXPECT_EQ(cost_of("paddle.eye(2000, 3000)").elements, 6'000'000U);
   EXPECT_EQ(cost_of(R"(paddle.roll(Tensor([3000], "int8"), 1000))").elements, 3000U);
 }

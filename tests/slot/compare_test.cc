@@ -85,6 +85,40 @@ TEST(Compare, DifferentDtypesAreComparedByValue) {
   EXPECT_EQ(Compared(real, complex)[0].measurement()->max_abs(), 4);
 }
 
+// Whichever side is lent, and however many blocks it is read in.
+TEST(Compare, LentResultsAreMeasuredLikeAnyOther) {
+  std::vector<float> one(300'001, 0.25F);
+  std::vector<float> other = one;
+  other[70'000] = 0.5F;
+  other[299'999] = 2.25F;
+  for (const bool both : {false, true}) {
+    Lane left;
+    Lane right;
+    left.lent("", DType::float32, one);
+    both ? right.lent("", DType::float32, other)
+         : right.tensor("", DType::float32, {300'001}, other);
+    const Compared compared(left, right);
+    const wire::Measurement* measured = compared[0].measurement();
+    ASSERT_NE(measured, nullptr);
+    EXPECT_EQ(measured->count(), 300'001U);
+    EXPECT_EQ(measured->bit_equal(), 299'999U);
+    EXPECT_EQ(measured->beyond(), 2U);
+    EXPECT_EQ(measured->max_abs(), 2);
+    EXPECT_EQ(measured->first()->index(), 70'000U);
+    EXPECT_EQ(measured->worst()->index(), 299'999U);
+  }
+}
+
+TEST(Compare, LentResultsOfADeadLaneAreAnError) {
+  const std::vector<float> values(300'000);
+  Lane left;
+  Lane right;
+  left.lent("", DType::float32, values);
+  right.lent("", DType::float32, values);
+  right.gone = true;
+  EXPECT_EQ(Compared(left, right).error(), "the lane is gone");
+}
+
 TEST(Compare, DifferentShapesAreNotMeasured) {
   Lane left;
   Lane right;

@@ -68,7 +68,22 @@ class Lane {
     return *this;
   }
 
-  const wire::Arena& arena() const { return arena_; }
+  // A tensor that stays in this process's own memory, which is read a piece at a time.
+  template <typename T>
+  Lane& lent(const std::string& path, DType dtype, const std::vector<T>& elements) {
+    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(elements.size())};
+    leaves_.push_back(wire::CreateLeafDirect(
+        builder_, path.c_str(), wire::LeafKind::tensor, static_cast<std::uint8_t>(dtype), &shape,
+        reinterpret_cast<std::uintptr_t>(elements.data()), elements.size() * sizeof(T), 0, 0, 0,
+        nullptr, nullptr, wire::Equality::value, /*lent=*/true));
+    read_lent_ = [this](std::uint64_t address, std::span<std::byte> to) {
+      if (gone) return Status(fail("the lane is gone"));
+      std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
+      return Status();
+    };
+    return *this;
+  }
+  bool gone = false;
 
   // Call once, after the last leaf.
   Results results() {
@@ -77,7 +92,7 @@ class Lane {
     reply.add_outputs(leaves);
     builder_.Finish(reply.Finish());
     bytes_ = {wire::bytes_of(builder_).begin(), wire::bytes_of(builder_).end()};
-    return {flatbuffers::GetRoot<wire::Reply>(bytes_.data())->outputs(), &arena_};
+    return {flatbuffers::GetRoot<wire::Reply>(bytes_.data())->outputs(), {&arena_, read_lent_}};
   }
 
  private:
@@ -85,6 +100,7 @@ class Lane {
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<flatbuffers::Offset<wire::Leaf>> leaves_;
   wire::Bytes bytes_;
+  ReadLent read_lent_;
 };
 
 }  // namespace assay::testing

@@ -91,7 +91,7 @@ bool accepted(DType dtype, const std::vector<std::int64_t>& shape, std::uint64_t
               std::uint64_t bytes) {
   Lane lane;
   const Results results = lane.tensor_at("x", dtype, shape, offset, bytes).results();
-  return tensor_bytes(*results.leaves->Get(0), lane.arena()).has_value();
+  return Tensor::of(*results.leaves->Get(0), results.memory).has_value();
 }
 
 // A broken lane may send any numbers: nothing outside its arena is ever read.

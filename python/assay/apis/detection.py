@@ -1,6 +1,8 @@
 """Detection: boxes, their proposal, coding and suppression."""
 
+from array import array
 from math import isqrt
+from operator import add
 
 from assay.apis.regions import lengths, whole_boxes
 from assay.reference import torch
@@ -36,7 +38,11 @@ def _overlaps(box, others, offset):
 
 
 def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
-    """Indices of the boxes that no box kept before them overlaps by more than the threshold."""
+    """Indices of the boxes that no box kept before them overlaps by more than the threshold.
+
+    As _overlaps has it, but a column of all boxes at a time, which is several times as fast."""
+    left, top, right, bottom = (column.contiguous() for column in candidates.unbind(1))
+    areas = (right - left + offset) * (bottom - top + offset)
     worst = torch.zeros(len(candidates), dtype=candidates.dtype)
     kept = []
     for i in range(len(candidates)):
@@ -45,7 +51,12 @@ def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
         kept.append(i)
         if len(kept) == most:
             break
-        worst[i + 1 :] = torch.maximum(worst[i + 1 :], _overlaps(candidates[i], candidates[i + 1 :], offset))
+        rest = slice(i + 1, None)
+        width = torch.minimum(right[i], right[rest]).sub_(torch.maximum(left[i], left[rest])).add_(offset)
+        height = torch.minimum(bottom[i], bottom[rest]).sub_(torch.maximum(top[i], top[rest])).add_(offset)
+        shared = width.clamp_(min=0).mul_(height.clamp_(min=0))
+        overlap = shared.div_((areas[i] + areas[rest]).sub_(shared))
+        torch.maximum(worst[rest], overlap, out=worst[rest])
         if eta < 1 and threshold > 0.5:
             threshold *= eta
     return torch.tensor(kept, dtype=torch.int64)
@@ -67,14 +78,20 @@ def _groups(this):
     more or clearly less than any usual threshold, whatever the last bit of an exponential is."""
     if not 4 <= this.size <= _MOST:
         return boxes(0, 1000)
-    values = []
     columns = isqrt(this.size // 16) + 1
-    for n in range(this.size // 4):
-        group, size = n // 4, (16, 24, 32, 0.5)[n // 4 % 4]
-        x = group % columns * _CELL + 4 + (0, 0, size / 4, size / 2)[n % 4]
-        y = group // columns * _CELL + 4
-        values += [x, y, x + size, y + size]
-    return Literal(values)
+    groups = range(-(-this.size // 16))
+    sides = [(16, 24, 32, 0.5)[group % 4] for group in groups]
+    left = [group % columns * _CELL + 4.0 for group in groups]
+    top = [group // columns * _CELL + 4.0 for group in groups]
+    bottom = array("d", map(add, top, sides))
+    values = array("d", bytes(128 * len(groups)))
+    for n, share in enumerate((0, 0, 0.25, 0.5)):
+        start = array("d", [x + side * share for x, side in zip(left, sides, strict=True)])
+        values[4 * n :: 16] = start
+        values[4 * n + 1 :: 16] = array("d", top)
+        values[4 * n + 2 :: 16] = array("d", map(add, start, sides))
+        values[4 * n + 3 :: 16] = bottom
+    return Literal(values[: this.size // 4 * 4])
 
 
 def _image(anchors, this):
