@@ -42,21 +42,24 @@ std::uint64_t elements_as_shape(const Value& value) {
 // Elements of the results that are far more than the arguments show: a product of the arguments'
 // own sizes, where every whole number (and those of a list) counts as an extent.
 std::uint64_t elements_of_product(const Case& parsed) {
-  static constexpr std::array<std::string_view, 9> kProducts = {"paddle.nn.functional.one_hot",
-                                                                "paddle.tile",
-                                                                "paddle.Tensor.tile",
-                                                                "paddle.kron",
-                                                                "paddle.Tensor.kron",
-                                                                "paddle.outer",
-                                                                "paddle.Tensor.outer",
-                                                                "paddle.eye",
-                                                                "paddle.meshgrid"};
+  static constexpr std::array<std::string_view, 11> kProducts = {"paddle.nn.functional.one_hot",
+                                                                 "paddle.repeat_interleave",
+                                                                 "paddle.Tensor.repeat_interleave",
+                                                                 "paddle.tile",
+                                                                 "paddle.Tensor.tile",
+                                                                 "paddle.kron",
+                                                                 "paddle.Tensor.kron",
+                                                                 "paddle.outer",
+                                                                 "paddle.Tensor.outer",
+                                                                 "paddle.eye",
+                                                                 "paddle.meshgrid"};
   if (std::find(kProducts.begin(), kProducts.end(), parsed.api()) == kProducts.end()) return 0;
   std::uint64_t elements = 1;
   for (const TensorSpec tensor : parsed.tensors()) {
     elements = saturating_product(elements, tensor.elements());
   }
   for (const Argument& argument : parsed.arguments()) {
+    if (argument.keyword == "axis") continue;
     if (argument.value.is(ValueKind::integer) && argument.value.integer() > 0) {
       elements = saturating_product(elements, static_cast<std::uint64_t>(argument.value.integer()));
     } else if (const std::uint64_t listed = elements_as_shape(argument.value); listed > 0) {
@@ -89,6 +92,22 @@ std::uint64_t elements_expanded(const Case& parsed) {
   return elements;
 }
 
+// Elements of a batch of images, [N, C, …], that is resized to the extents of a list.
+std::uint64_t elements_resized(const Case& parsed) {
+  if (parsed.api() != "paddle.nn.functional.interpolate" &&
+      parsed.api() != "paddle.nn.functional.upsample") {
+    return 0;
+  }
+  if (parsed.tensor_count() == 0 || parsed.tensor(0).shape.size() < 2) return 0;
+  const auto shape = parsed.tensor(0).shape;
+  std::uint64_t extents = 0;
+  for (const Argument& argument : parsed.arguments()) {
+    extents = std::max(extents, elements_as_shape(argument.value));
+  }
+  return saturating_product(extents, saturating_product(static_cast<std::uint64_t>(shape[0]),
+                                                        static_cast<std::uint64_t>(shape[1])));
+}
+
 // Elements of what all tensors broadcast to, where that is more than they are themselves.
 std::uint64_t elements_broadcast(const Case& parsed) {
   std::vector<std::int64_t> merged;  // from the last axis on
@@ -119,8 +138,8 @@ std::uint64_t time_limit_ms(std::uint64_t elements) {
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = parsed.total_elements();
-  std::uint64_t made = std::max(
-      {elements_of_product(parsed), elements_expanded(parsed), elements_broadcast(parsed)});
+  std::uint64_t made = std::max({elements_of_product(parsed), elements_expanded(parsed),
+                                 elements_resized(parsed), elements_broadcast(parsed)});
   for (const Argument& argument : parsed.arguments()) {
     made = std::max(made, elements_as_shape(argument.value));
   }

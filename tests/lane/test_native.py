@@ -44,9 +44,9 @@ def test_values_follow_their_rule():
     assert set(values) == set(range(-3, 4))
     values = struct.unpack("100d", filled(native.fill, "float64", 100, rules.DISTINCT, 0.0, 1.0, 100))
     assert len(set(values)) == 100 and 0 <= min(values) and max(values) < 1
-    assert struct.unpack("3f", filled(native.fill_literal, "float32", 3, struct.pack("3d", 0.5, -2, float("inf")))) == (
-        0.5, -2.0, float("inf"),
-    )  # fmt: skip
+    listed = (0.5, -2.0, float("inf"))
+    written = filled(native.fill_literal, "float32", 3, struct.pack("3d", *listed))
+    assert struct.unpack("3f", written) == listed
 
 
 def test_values_depend_on_the_tensor_and_nothing_else():

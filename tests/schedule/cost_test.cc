@@ -60,6 +60,11 @@ TEST(Cost, SomeResultsAreProducts) {
             3'001'000U);
   EXPECT_EQ(cost_of(R"(paddle.matmul(Tensor([3000, 7], "int8"), Tensor([8, 1], "int8")))").elements,
             21'008U);
+  EXPECT_EQ(cost_of(R"(paddle.repeat_interleave(Tensor([9, 20], "int8"), 15548, axis=0))").elements,
+            180U + 180U * 15548U);
+  EXPECT_EQ(cost_of(R"(paddle.nn.functional.interpolate(Tensor([4, 128, 6, 6], "int8"), [64, 64]))")
+                .elements,
+            4U * 128 * 36 + 4U * 128 * 64 * 64);
   // -1 keeps the extent that lies above it.
   EXPECT_EQ(cost_of(R"(paddle.Tensor.expand(Tensor([30000, 1], "int8"), [2, -1, 50]))").elements,
             3'030'000U);

@@ -4,7 +4,7 @@ from math import prod
 
 from assay.apis.indexing import mask_for, mask_with
 from assay.arguments import as_int
-from assay.reference import torch
+from assay.reference import common_shape, torch
 from assay.registry import api
 from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
 
@@ -121,7 +121,7 @@ def take_along_axis(arr, indices, axis, broadcast=True, *, out=None):
 def _broadcast_but(axis, *tensors):
     """Broadcasts tensors of one rank to one shape in all axes but this one."""
     moved = [tensor.movedim(axis, -1) for tensor in tensors]
-    common = torch.broadcast_shapes(*(tensor.shape[:-1] for tensor in moved))
+    common = common_shape(*(tensor.shape[:-1] for tensor in moved))
     return [tensor.expand(*common, tensor.shape[-1]).movedim(-1, axis) for tensor in moved]
 
 

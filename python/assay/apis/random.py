@@ -6,7 +6,7 @@ from math import sqrt
 from assay import laws
 from assay.apis.creation import EXTENT
 from assay.arguments import as_dtype, as_ints
-from assay.reference import torch
+from assay.reference import common_shape, torch
 from assay.registry import api
 from assay.rules import Literal, increasing, integers, positive, uniform
 from assay.shorthand import LITERAL_LIMIT
@@ -113,7 +113,7 @@ def poisson(x, name=None):
 
 @api("paddle.binomial", count=integers(1, 20), prob=SHARE, grad=False)
 def binomial(count, prob, name=None):
-    shape = torch.broadcast_shapes(count.shape, prob.shape)
+    shape = common_shape(count.shape, prob.shape)
     return laws.binomial_draw(count.expand(shape), prob.expand(shape), shape, torch.int64)
 
 

@@ -3,7 +3,7 @@
 from math import prod
 
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
-from assay.reference import torch
+from assay.reference import common_shape, torch
 from assay.registry import api, same
 from assay.rules import integers, literal
 from assay.spec import TensorSpec
@@ -157,7 +157,7 @@ def _common(shapes):
     """An extent of -1 is not known yet: it gives way to any other but 1."""
     known = [[1 if extent == -1 else extent for extent in shape] for shape in shapes]
     marks = [[2 if extent == -1 else 1 for extent in shape] for shape in shapes]
-    pairs = zip(torch.broadcast_shapes(*known), torch.broadcast_shapes(*marks), strict=True)
+    pairs = zip(common_shape(*known), common_shape(*marks), strict=True)
     return [-1 if pair == (1, 2) else pair[0] for pair in pairs]
 
 

@@ -1,6 +1,5 @@
 """PyTorch as a lane sees it."""
 
-import importlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,8 +19,6 @@ class TorchFramework:
     def __init__(self) -> None:
         import torch
 
-        # The first grad() with upstream gradients imports 487 modules (0.3 s): once, before the fork.
-        importlib.import_module("torch.fx.experimental.symbolic_shapes")
         self.torch = torch
         self.version: str = torch.__version__
         self.tensor_type = torch.Tensor
@@ -29,7 +26,9 @@ class TorchFramework:
 
         self.dtypes = {name: getattr(torch, name) for name in DTYPES if hasattr(torch, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
-        self._grad = torch.autograd.grad
+        # What grad() calls. Its own part is to compare shapes that we know to be right, and it imports
+        # 487 modules for that (0.4 s).
+        self._run_backward = getattr(torch.autograd.graph, "_engine_run_backward", None)
         self._empty = torch.empty
         self._device = "cpu"
 
@@ -61,7 +60,19 @@ class TorchFramework:
         return tensor.requires_grad
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
-        return list(self._grad(outputs, inputs, upstream, allow_unused=True))
+        if self._run_backward is None:
+            return list(self.torch.autograd.grad(outputs, inputs, upstream, allow_unused=True))
+        return list(
+            self._run_backward(
+                tuple(outputs),
+                tuple(upstream),
+                False,  # nobody goes backward a second time
+                False,
+                tuple(inputs),
+                allow_unreachable=True,
+                accumulate_grad=False,
+            )
+        )
 
     def dense(self, tensor: Any) -> Dense:
         tensor = tensor.detach()

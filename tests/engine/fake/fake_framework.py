@@ -141,7 +141,7 @@ class Fake:
 
 
 def kill_when_idle(lane, note):
-    """Never returns. What the lane says of itself stands at the start of its arena, which we have mapped, too."""
+    """Never returns. What the lane says of itself stands at the start of its arena, which we map too."""
     with open("/proc/self/maps") as maps:
         arena = next(int(line.split("-")[0], 16) for line in maps if "assay-arena" in line)
     running = ctypes.c_uint32.from_address(arena)
