@@ -1,4 +1,4 @@
-"""Fourier transforms, and windows over signals."""
+"""Fourier transforms, of whole signals and of a window that slides over them."""
 
 from assay.reference import torch
 from assay.registry import api
@@ -40,12 +40,12 @@ def ifftshift(x, axes=None, name=None):
 
 
 @api("paddle.fft.fftfreq")
-def fftfreq(n, d=1.0, dtype=None, name=None, *, out=None):
+def fftfreq(n, d=1.0, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     return torch.fft.fftfreq(n, d, dtype=dtype)
 
 
 @api("paddle.fft.rfftfreq")
-def rfftfreq(n, d=1.0, dtype=None, name=None, *, out=None):
+def rfftfreq(n, d=1.0, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     return torch.fft.rfftfreq(n, d, dtype=dtype)
 
 
