@@ -34,7 +34,11 @@ ApiProgress::ApiProgress(const RunConfig& config, bool quiet)
       quiet_(quiet),
       terminal_(::isatty(STDOUT_FILENO) == 1),
       settings_(verdict_settings(config)),
-      started_ns_(monotonic_ns()) {}
+      started_ns_(monotonic_ns()) {
+  for (const auto& [flag, value] : config.rerun_flags) {
+    settings_[std::string(kRerunFlag) + flag] = value;
+  }
+}
 
 RunObserver ApiProgress::observer() {
   RunObserver observer;

@@ -78,6 +78,9 @@ Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& 
                       config.folder.string(), key, stored->second, value));
     }
   }
+  for (const auto& [flag, value] : config.rerun_flags) {
+    ASSAY_CHECK(store.set_property(std::string(kRerunFlag) + flag, value));
+  }
   return store.commit();
 }
 

@@ -37,6 +37,9 @@ struct RunConfig {
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
+  // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
+  // their values: interpreters, a time limit.
+  std::map<std::string, std::string> rerun_flags;
 };
 
 // What verdicts depend on besides the cases; kept with the run, which is resumed only with the

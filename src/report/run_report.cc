@@ -143,6 +143,10 @@ std::string rerun_command(std::string_view case_text,
     const std::string value = property(setting.property, setting.usual);
     if (value != setting.usual) command += fmt::format(" --{}={}", setting.flag, value);
   }
+  for (const auto& [key, value] : properties) {
+    if (!key.starts_with(kRerunFlag)) continue;
+    command += fmt::format(" --{}={}", key.substr(kRerunFlag.size()), shell_word(value));
+  }
   return command;
 }
 

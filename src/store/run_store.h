@@ -21,6 +21,9 @@
 
 namespace assay {
 
+// Properties of this beginning are flags of the command line that a rerun of a case repeats.
+inline constexpr std::string_view kRerunFlag = "flag.";
+
 struct StoredCase {
   std::uint64_t id = 0;
   std::string_view text;  // canonical

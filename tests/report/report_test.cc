@@ -126,15 +126,19 @@ TEST(Report, TextLogsHaveEngineV2sNames) {
 TEST(Report, TheRerunCommandSurvivesAShell) {
   const std::string text = R"(paddle.f("it's", '$HOME `x` \\', 'a''b'))";
   const std::string program = own_executable().value();
-  std::string command =
-      rerun_command(text, {{"mode", "accuracy"}, {"seed", "18446744073709551615"}, {"atol", "0"}});
+  std::string command = rerun_command(text, {{"mode", "accuracy"},
+                                             {"seed", "18446744073709551615"},
+                                             {"atol", "0"},
+                                             {"flag.timeout", "2.5"},
+                                             {"flag.torch_python", "/a b/python"}});
   ASSERT_TRUE(command.starts_with(program + " api ")) << command;
   command.replace(0, program.size(), "assay");
   const testing::Folder folder;
   const auto ran =
       run_program(folder, {"sh", "-c", "assay() { printf '%s\\n' \"$@\"; }\n" + command});
   EXPECT_EQ(ran.output, "api\n--api_config=" + text +
-                            "\n--accuracy=True\n--random_seed=18446744073709551615\n--atol=0\n");
+                            "\n--accuracy=True\n--random_seed=18446744073709551615\n--atol=0\n--"
+                            "timeout=2.5\n--torch_python=/a b/python\n");
   EXPECT_THAT(
       rerun_command("paddle.abs(1)", {{"mode", "paddle_only"}, {"seed", "0"}, {"rtol", "0.01"}}),
       program + " api --api_config='paddle.abs(1)' --paddle_only=True");
