@@ -299,6 +299,7 @@ Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
   ASSAY_TRY(const std::vector<StoredStage> old_stages, base.stages(old->id));
   ASSAY_TRY(const std::vector<StoredStage> new_stages, current.stages(now.id));
   std::vector<Finding> findings;
+  std::size_t passed_in_both = 0;
   for (const StoredStage& stage : new_stages) {
     const auto before =
         std::find_if(old_stages.begin(), old_stages.end(),
@@ -310,7 +311,21 @@ Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
                   fmt::format("{}: {}, {} before", stage.name, stage.state, before->state)));
     }
     if (stage.state != "passed" || before->state != "passed") continue;
+    ++passed_in_both;
     ASSAY_CHECK(compare_stage(base, *before, current, stage, thresholds, findings));
+  }
+  for (const StoredStage& before : old_stages) {
+    const bool there =
+        std::any_of(new_stages.begin(), new_stages.end(),
+                    [&](const StoredStage& stage) { return stage.name == before.name; });
+    if (before.state == "passed" && !there) {
+      findings.push_back(finding(false, before.name + ": not in this run, passed before"));
+    }
+  }
+  if (passed_in_both == 0) {
+    findings.push_back({Finding::Grade::vacuous, "no stage passed in both runs"});
+  } else if (findings.empty()) {
+    findings.push_back(finding(true, fmt::format("{} stages passed in both runs", passed_in_both)));
   }
   return findings;
 }

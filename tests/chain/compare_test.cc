@@ -264,6 +264,24 @@ TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   EXPECT_THAT(slow.out, HasSubstr("9 ms an inference, 7 before"));
 }
 
+// What is tested no longer is a loss; what is new has nothing to be compared with.
+TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
+  Project project({.batches = "1"});
+  ASSERT_EQ(project.run({"--store", "one.db"}).code, 0);
+  project.write({.batches = "1|2"});
+  ASSERT_EQ(project.run({"--store", "two.db"}).code, 0);
+  const auto against = [&](const std::string& base, const std::string& current) {
+    return run_cli(project.path(), {"compare", "--base", base, "--larger", "1000", "--slower",
+                                    "1000", "--current", current});
+  };
+  const CliResult less = against("two.db", "one.db");
+  EXPECT_EQ(less.code, 1);
+  EXPECT_THAT(less.out, HasSubstr(": not in this run, passed before"));
+  const CliResult more = against("one.db", "two.db");
+  EXPECT_EQ(more.code, 0) << more.out;
+  EXPECT_THAT(more.out, HasSubstr("stages passed in both runs"));
+}
+
 // 1.jpg is not 11.jpg.
 TEST(CompareVerb, AnImagesNameIsAWholeName) {
   const Predictions found = find_in_log("./d/11.jpg 5 6\n./d/1.jpg 1 2\n", {{"1.jpg", {}}});
