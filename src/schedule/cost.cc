@@ -108,10 +108,12 @@ std::uint64_t elements_resized(const Case& parsed) {
                                                         static_cast<std::uint64_t>(shape[1])));
 }
 
-// Elements of what all tensors broadcast to, where that is more than they are themselves.
+// Elements of what all tensors broadcast to, where that is more than they are themselves. Tensors
+// of several dtypes are rather values and indices.
 std::uint64_t elements_broadcast(const Case& parsed) {
   std::vector<std::int64_t> merged;  // from the last axis on
   for (const TensorSpec tensor : parsed.tensors()) {
+    if (tensor.dtype != parsed.tensor(0).dtype) return 0;
     for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
       const std::int64_t extent = tensor.shape[tensor.shape.size() - 1 - axis];
       if (axis == merged.size()) merged.push_back(1);

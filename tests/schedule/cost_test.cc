@@ -56,6 +56,9 @@ TEST(Cost, SomeResultsAreProducts) {
   EXPECT_EQ(cost_of(R"(paddle.tile(Tensor([3000], "int8"), [1000, 2]))").elements, 6'003'000U);
   EXPECT_EQ(cost_of(R"(paddle.add(Tensor([3000, 1], "int8"), Tensor([1000], "int8")))").elements,
             3'004'000U);
+  EXPECT_EQ(
+      cost_of(R"(paddle.gather(Tensor([3000, 1], "int8"), Tensor([1000], "int64")))").elements,
+      4000U);
   EXPECT_EQ(cost_of(R"(paddle.add(Tensor([3000, 1000], "int8"), Tensor([1000], "int8")))").elements,
             3'001'000U);
   EXPECT_EQ(cost_of(R"(paddle.matmul(Tensor([3000, 7], "int8"), Tensor([8, 1], "int8")))").elements,
