@@ -14,9 +14,9 @@ namespace assay {
 namespace {
 
 // Small cases share a batch, so that the switches between slot and lanes are paid once; large ones
-// run alone, so that no more memory is in use than their own.
+// run alone, so that no more memory is in use than their own and their results can be lent.
 constexpr std::size_t kBatchJobs = 32;
-constexpr std::uint64_t kBatchBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 // More than this stays with an arena only until its batch is over.
