@@ -250,13 +250,14 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.exit_on_error = options.exit_on_error;
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
-    config.rerun_flags["timeout"] = fmt::format("{}", options.timeout);
   }
-  for (const auto& [flag, value] : {std::pair{"paddle_python", &options.paddle_python},
-                                    {"torch_python", &options.torch_python},
-                                    {"settings", &options.settings_file}}) {
-    if (!value->empty()) config.rerun_flags[flag] = *value;
-  }
+  const auto repeat = [&](const char* flag, std::string value) {
+    if (!value.empty()) config.rerun_flags[std::string(kRerunFlag) + flag] = std::move(value);
+  };
+  repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
+  repeat("paddle_python", options.paddle_python);
+  repeat("torch_python", options.torch_python);
+  repeat("settings", options.settings_file);
   if (options.use_cached_numpy || options.use_gpu_cache_mode) {
     notes.emplace_back(
         "--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "

@@ -35,9 +35,7 @@ ApiProgress::ApiProgress(const RunConfig& config, bool quiet)
       terminal_(::isatty(STDOUT_FILENO) == 1),
       settings_(verdict_settings(config)),
       started_ns_(monotonic_ns()) {
-  for (const auto& [flag, value] : config.rerun_flags) {
-    settings_[std::string(kRerunFlag) + flag] = value;
-  }
+  settings_.insert(config.rerun_flags.begin(), config.rerun_flags.end());
 }
 
 RunObserver ApiProgress::observer() {

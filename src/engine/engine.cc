@@ -78,8 +78,8 @@ Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& 
                       config.folder.string(), key, stored->second, value));
     }
   }
-  for (const auto& [flag, value] : config.rerun_flags) {
-    ASSAY_CHECK(store.set_property(std::string(kRerunFlag) + flag, value));
+  for (const auto& [key, value] : config.rerun_flags) {
+    ASSAY_CHECK(store.set_property(key, value));
   }
   return store.commit();
 }

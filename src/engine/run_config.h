@@ -38,7 +38,7 @@ struct RunConfig {
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
-  // their values: interpreters, a time limit.
+  // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;
 };
 

@@ -189,16 +189,28 @@ PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   return none();
 }
 
+// The arguments (pointer, count, dtype) of `function` for a lane that serves; false once a Python
+// error is set.
+bool read_result(PyObject* module, PyObject* arguments, const char* function, Target& target) {
+  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
+    return false;
+  }
+  if (!target.valid()) {
+    raise(Error{std::string(function) + ": bad dtype or count"});
+  } else if (!state_of(module).channel) {
+    raise(Error{"no channel is open"});
+  } else {
+    return true;
+  }
+  return false;
+}
+
 // lend(pointer, count, dtype) -> whether the slot reads this result where it is, until the next
 // batch. Not where it lies in an input, which would have to be kept as well.
 PyObject* lend(PyObject* module, PyObject* arguments) {
   Target target;
-  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
-    return nullptr;
-  }
-  if (!target.valid()) return raise(Error{"lend: bad dtype or count"});
+  if (!read_result(module, arguments, "lend", target)) return nullptr;
   ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
   const std::span<std::byte> memory = target.memory();
   const bool lent =
       memory.size() >= kLendFrom && state.job.setting->lend() &&
@@ -212,13 +224,8 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
 // hand_over(pointer, count, dtype) -> offset in the arena
 PyObject* hand_over(PyObject* module, PyObject* arguments) {
   Target target;
-  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
-    return nullptr;
-  }
-  if (!target.valid()) return raise(Error{"hand_over: bad dtype or count"});
-  ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
-  const auto offset = state.channel->hand_over(target.memory());
+  if (!read_result(module, arguments, "hand_over", target)) return nullptr;
+  const auto offset = state_of(module).channel->hand_over(target.memory());
   if (!offset) return raise(offset.error());
   return PyLong_FromUnsignedLongLong(*offset);
 }

@@ -1,7 +1,7 @@
 """Fourier transforms, of whole signals and of a window that slides over them."""
 
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import positive
 
 
@@ -29,14 +29,7 @@ for _stem in "fft ifft rfft irfft hfft ihfft".split():
     _over_many_axes(f"{_stem}n")
 
 
-@api("paddle.fft.fftshift")
-def fftshift(x, axes=None, name=None):
-    return torch.fft.fftshift(x, axes)
-
-
-@api("paddle.fft.ifftshift")
-def ifftshift(x, axes=None, name=None):
-    return torch.fft.ifftshift(x, axes)
+same("x, axes=None, name=None", "paddle.fft.fftshift paddle.fft.ifftshift", home="torch.fft")
 
 
 @api("paddle.fft.fftfreq")
