@@ -2,7 +2,7 @@
 
 from assay import laws
 from assay.arguments import widened
-from assay.reference import torch
+from assay.reference import common_shape, torch
 from assay.registry import api
 
 
@@ -23,14 +23,19 @@ def scaled_dot_product_attention(
     """Paddle's layout is batch, sequence, head, width; with is_causal any other mask is ignored."""
     if query.ndim == 3:
         batch = (each.unsqueeze(0) for each in (query, key, value))
-        return scaled_dot_product_attention(*batch, attn_mask, dropout_p, is_causal, training).squeeze(0)
+        options = attn_mask, dropout_p, is_causal, training, backend, scale, enable_gqa
+        return scaled_dot_product_attention(*batch, *options).squeeze(0)
     heads = query.shape[2], key.shape[2], value.shape[2]
     groups = heads[0] // max(1, heads[1])
     if heads[1] != heads[2] or heads[0] != groups * heads[1] or not (enable_gqa or groups == 1):
         raise ValueError(f"heads of query, key and value: {heads}")
     q, k, v = (widened(each).transpose(1, 2) for each in (query, key, value))
     k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    if attn_mask is None and not v.shape[3] and k.shape[2] == v.shape[2]:
+    if is_causal:
+        attn_mask = None
+    if attn_mask is not None:
+        common_shape(attn_mask.shape, (*q.shape[:3], k.shape[2]))  # before the scores, which may be large
+    elif not v.shape[3] and k.shape[2] == v.shape[2]:
         k, v = k[:, :, :0], v[:, :, :0]  # no weight is for anything; of long sequences they take seconds
     scores = q @ k.transpose(2, 3) * (scale or max(1, query.shape[-1]) ** -0.5)
     if is_causal:

@@ -1,0 +1,38 @@
+"""Runs of `assay api` with the real frameworks."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+
+
+def run(folder, corpus, *flags):
+    """Outcome of each case of a corpus, by its canonical text, as the logs in folder/run have them."""
+    for needed in (ASSAY, ROOT / ".venv" / "paddle", ROOT / ".venv" / "torch"):
+        if not needed.exists():
+            pytest.skip(f"{needed.name} is not there: make build")
+    logs = folder / "run"
+    command = [ASSAY, "api", f"--api_config_file={corpus}", "--accuracy=True", "--num_workers_per_gpu=2"]
+    done = subprocess.run(
+        [*command, f"--log_dir={logs}", *flags], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    names = ("pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
+    found = {}
+    for outcome in (*names, "paddle_error", "torch_error"):
+        listed = subprocess.check_output([ASSAY, "report", logs, "--list", outcome], text=True)
+        found.update(dict.fromkeys(listed.splitlines(), outcome))
+    return found
+
+
+def failures(found):
+    """How many cases of each API have each outcome that is a failure."""
+    counts = {}
+    for case, outcome in found.items():
+        if outcome not in ("pass", "no_kernel", "rejected", "unsupported"):
+            key = case.split("(")[0], outcome
+            counts[key] = counts.get(key, 0) + 1
+    return counts
