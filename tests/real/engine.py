@@ -20,11 +20,11 @@ def run(folder, corpus, *flags):
         [*command, f"--log_dir={logs}", *flags], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    names = ("pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
+    names = ("invalid", "pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
     found = {}
     for outcome in (*names, "paddle_error", "torch_error"):
         listed = subprocess.check_output([ASSAY, "report", logs, "--list", outcome], text=True)
-        found.update(dict.fromkeys(listed.splitlines(), outcome))
+        found |= dict.fromkeys(listed.splitlines(), outcome)
     return found
 
 

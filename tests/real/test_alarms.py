@@ -21,11 +21,12 @@ PADDLES_FAULTS = {
 }
 
 
-def test_of_the_examples_two_fail(tmp_path):
+def test_of_the_examples_three_fail(tmp_path):
     found = run(tmp_path, ROOT / "examples" / "api_configs.txt")
     assert failures(found) == {
         ("paddle.pdist", "crash"): 1,  # PyTorch's SIGFPE
         ("paddle.nn.functional.group_norm", "mismatch"): 1,  # Paddle's gradient without a weight
+        ("paddle.abs", "invalid"): 1,  # of float33
     }
     assert [case for case, outcome in found.items() if outcome == "unsupported"] == [
         'paddle.audio.functional.get_window("hann", 512)'
@@ -43,3 +44,20 @@ def test_the_sample_has_the_same_verdicts_under_two_seeds(tmp_path):
     assert failures(found[0]) == PADDLES_FAULTS
     definite = sum(outcome != "unsupported" for outcome in found[0].values())
     assert len(found[0]) == 2000 and definite >= 0.96 * 2000
+
+
+def test_what_was_once_a_false_alarm_is_none(tmp_path):
+    expected = {
+        # The second result is never set without a residual: its memory does not exist.
+        'paddle.incubate.nn.functional.fused_layer_norm(Tensor([16, 256], "float32"), '
+        'Tensor([256], "float32"), Tensor([256], "float32"), 1e-05, begin_norm_axis=1)': "pass",
+        'paddle.nn.functional.pad(Tensor([1, 1, 1, 2, 3], "float64"), list[0, 0, 0, 0, 0, 0, 1, 1, 0, 0], '
+        'value=Tensor([1], "float64"))': "pass",
+        'paddle.squeeze(Tensor([], "float32"), axis=Tensor([1], "int32"))': "pass",
+        # Paddle gives it the shape [2, 0, -2, 2], PyTorch refuses; the lane has to survive it.
+        'paddle.nn.functional.conv2d_transpose(Tensor([2, 3, 0, 2], "float64"), '
+        'Tensor([2, 2, 0, 1], "float64"), groups=1, padding=list[1, 1], data_format="NHWC")': "rejected",
+    }
+    corpus = tmp_path / "cases.txt"
+    corpus.write_text("\n".join(expected) + "\n")
+    assert run(tmp_path, corpus) == expected

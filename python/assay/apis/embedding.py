@@ -3,11 +3,19 @@
 from assay.apis.loss import functional
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import integers
+from assay.rules import Literal, integers
 from assay.shorthand import FACTORS, short_factors
 
 
-@api("paddle.nn.functional.embedding", x=integers(0, lambda weight: weight.shape[0]))
+def _rows(weight, this, padding_idx=None):
+    """Every third row is the one that stands for nothing."""
+    rows = weight.shape[0]
+    if padding_idx is None or not rows or this.size > 1 << 16:
+        return integers(0, rows)
+    return Literal([(padding_idx + n % 3 * n) % rows for n in range(this.size)])
+
+
+@api("paddle.nn.functional.embedding", x=_rows)
 def embedding(
     x,
     weight,

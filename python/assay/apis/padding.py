@@ -31,6 +31,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     has sides or where they are a tensor, else of any axes; or, one for every side, from the first axis on.
     """
     amounts = as_ints(pad)
+    value = value.item() if isinstance(value, torch.Tensor) else value
     everywhere = mode == "constant" and isinstance(pad, Sequence) and len(amounts) != 2 * (x.ndim - 2)
     if not amounts:
         return x.clone()

@@ -106,12 +106,18 @@ same("input, dims", "paddle.permute paddle.Tensor.permute")
 same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxis")
 
 
+def _axes_of_one(x, count):
+    """As many axes, those with one element first; then axis 0, which a single value has, too."""
+    axes = sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)
+    return (axes + [0] * count)[:count]
+
+
 @api(
     "paddle.squeeze",
     "paddle.squeeze_",
     "paddle.Tensor.squeeze",
     "paddle.Tensor.squeeze_",
-    axis=literal(lambda x, this: sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)[: this.size]),
+    axis=literal(lambda x, this: _axes_of_one(x, this.size)),
 )
 def squeeze(x, axis=None, name=None):
     axes = as_axes(axis)

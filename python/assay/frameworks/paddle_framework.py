@@ -79,7 +79,13 @@ class PaddleFramework:
         count = 1
         for extent in shape:
             count *= extent
-        return Dense(tensor, tensor.data_ptr() if count else 0, count, dtype, shape)
+            if extent < 0:
+                raise ValueError(f"Paddle gives a tensor of shape {list(shape)}")
+        pointer = tensor.data_ptr() if count else 0
+        if pointer is None:  # a result that Paddle never set: memory that nobody wrote, with its shape
+            tensor = self._empty(shape, tensor.dtype)
+            pointer = tensor.data_ptr()
+        return Dense(tensor, pointer, count, dtype, shape)
 
     def _selected_rows(self, tensor: Any) -> Any:
         """The dense form of a gradient that holds only some rows, which may repeat."""
