@@ -113,9 +113,11 @@ class Lane:
         except Exception as error:
             status, phase, message = self._status(error), call.phase, describe_error(error)
             error.__traceback__ = None
-        self.native.reply(
-            status, phase, message, call.outputs, call.gradients, call.differentiable, call.durations()
-        )
+        results = call.outputs, call.gradients, call.differentiable
+        try:
+            self.native.reply(status, phase, message, *results, call.durations())
+        except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
+            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, call.durations())
 
     def _status(self, error: Exception) -> int:
         if isinstance(error, Stop):
@@ -459,4 +461,5 @@ def describe_error(error: Exception) -> str:
     message = message.rsplit("Error Message Summary:", 1)[-1].strip("- \n")
     if error.__cause__ is not None:
         message += f" (from {type(error.__cause__).__name__}: {error.__cause__})"
+    message = message.encode(errors="replace").decode()  # bytes that are no UTF-8 may stand in it
     return f"{type(error).__name__}: {message}"[:MAX_MESSAGE]

@@ -107,6 +107,17 @@ class Fake:
     def do_raises(self, x):
         raise ValueError("the fake framework does not like this")
 
+    def do_raises_no_text(self, x):
+        raise ValueError("bytes that are no text: \udcff")
+
+    def do_gives_no_text(self, x):
+        return "bytes that are no text: \udcff"
+
+    def do_gives_no_shape(self, x):
+        other = x.copy()
+        other.shape = (2, -1)
+        return other
+
     def do_both_raise(self, x):
         raise ValueError("nor does it like this")
 
@@ -153,7 +164,8 @@ def kill_when_idle(lane, note):
 
 
 @api(*(f"paddle.fake.{name}" for name in
-       "echo crash exit hang wrong raises no_kernel out_of_memory contaminated child".split()))
+       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape no_kernel "
+       "out_of_memory contaminated child".split()))
 def unchanged(x, tag=None):
     return x
 
