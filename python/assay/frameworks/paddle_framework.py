@@ -12,7 +12,7 @@ _NO_KERNEL = re.compile(
     r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
     r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
     r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
-    r"|There are no kernels which are registered"
+    r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
 )
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
