@@ -8,12 +8,13 @@ into the arena and replies. Comparison is not its business.
 import os
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from assay.frameworks import Dense, Framework
 from assay.laws import Law
 from assay.registry import DUNDERS, REGISTRY, Api
+from assay.results import Numbers, flatten
 from assay.rules import Literal, ask, resolve
 from assay.spec import COMPLEX, FLOATING, DtypeName, TensorSpec
 
@@ -37,6 +38,7 @@ STAGES = ("build", "forward", "copy", "backward")
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MAX_MESSAGE = 4000
+MOST_LEAVES = 1 << 16
 
 # Where functions of tensors live, below the framework's root; see callable_name().
 NAMESPACES = frozenset(
@@ -173,6 +175,8 @@ class Call:
         results = self._forward(function, args, kwargs)
         self._enter("copy")
         leaves = list(flatten(results, "", self.framework.tensor_type))
+        if len(leaves) > MOST_LEAVES:
+            raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = entry.equal if entry is not None else ()
         self.outputs = [
             self._leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
@@ -334,6 +338,10 @@ class Call:
             return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
+        if isinstance(value, Numbers):
+            code, count = CODES[value.dtype], count_of(value.shape)
+            offset = self.native.hand_over(value.values.buffer_info()[0], count, code)
+            return Leaf(path, TENSOR, code, value.shape, offset, None, equal)
         if value is None:
             return Leaf(path, NONE)
         if isinstance(value, bool):
@@ -377,22 +385,6 @@ class Call:
         name = self.framework.dtype_name(law.dtype) or refuse(f"a law of dtype {law.dtype}")
         shape = tuple(int(extent) for extent in law.shape)
         return Leaf(path, LAW, CODES[name], shape, 0, law.kind, 0, tuple(parameters))
-
-
-def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any]]:
-    """The leaves of a result; lists and tuples are one kind of sequence."""
-    if isinstance(value, tensor_type | Law):
-        yield path, value
-    elif isinstance(value, list | tuple):
-        if not value:
-            yield path, "empty sequence"
-        for i, part in enumerate(value):
-            yield from flatten(part, f"{path}[{i}]", tensor_type)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from flatten(part, f"{path}.{key}", tensor_type)
-    else:
-        yield path, value
 
 
 def upstream_reach(dtype: str, count: int, inputs: int) -> float:

@@ -42,7 +42,10 @@ class FrameReader {
 // The root of a message, or an error when the bytes are not a valid message of our version.
 template <typename Root>
 Result<const Root*> open(std::span<const std::uint8_t> bytes) {
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, 10'000'000);
+  flatbuffers::Verifier::Options options;
+  options.max_tables = 10'000'000;
+  options.check_nested_flatbuffers = false;  // whoever opens the inner message verifies it
+  flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
   if (root->version() != kVersion) {

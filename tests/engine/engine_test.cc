@@ -207,6 +207,19 @@ TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
   EXPECT_EQ(cli.report()["cases"], 3);
 }
 
+TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
+  Cli cli;
+  const std::string cases = cli.write_cases(
+      {fake("many_numbers"), fake("many_numbers_one_wrong"), fake("many_parts"), fake("echo")});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("many_numbers"), "pass"),
+                                                   Pair(fake("many_numbers_one_wrong"), "mismatch"),
+                                                   Pair(fake("many_parts"), "unsupported"),
+                                                   Pair(fake("echo"), "pass")));
+  EXPECT_THAT(result.output, HasSubstr("result: 1 of 600000 elements differ, by up to 1 "));
+}
+
 TEST(Engine, WhatACaseLeavesBehindEndsWithTheRun) {
   Cli cli;
   cli.call_api({"--api_config=" + fake("child")});

@@ -8,7 +8,7 @@ import types
 import pytest
 from assay import lane
 from assay.frameworks import look_up
-from assay.lane import Stop, callable_name, describe_error, drawn_gradient, flatten, public_name
+from assay.lane import Stop, callable_name, describe_error, drawn_gradient, public_name
 from assay.laws import either, kept
 from assay.registry import DUNDERS
 
@@ -16,34 +16,6 @@ from assay.registry import DUNDERS
 class Tensor:
     def __init__(self, shape=(2,), dtype="float32"):
         self.shape, self.dtype = shape, dtype
-
-
-def paths(value):
-    return list(flatten(value, "", Tensor))
-
-
-def test_flatten_gives_every_leaf_its_path():
-    a, b, c = Tensor(), Tensor(), Tensor()
-    assert paths(a) == [("", a)]
-    assert paths((a, [b, None], 5)) == [("[0]", a), ("[1][0]", b), ("[1][1]", None), ("[2]", 5)]
-    assert paths({"x": a, "y": (b, c)}) == [(".x", a), (".y[0]", b), (".y[1]", c)]
-    assert paths("text") == [("", "text")]
-
-
-def test_lists_and_tuples_are_one_kind():
-    a = Tensor()
-    assert paths([a, 1]) == paths((a, 1))
-
-
-def test_an_empty_sequence_is_not_nothing():
-    assert paths([]) == [("", "empty sequence")]
-    assert paths(([], 1)) == [("[0]", "empty sequence"), ("[1]", 1)]
-    assert paths(()) != paths(None)
-
-
-def test_a_law_is_a_leaf():
-    law = kept(Tensor((2, 3)), 0.5, 6)
-    assert paths([law]) == [("[0]", law)]
 
 
 def test_gradients_of_drawn_outputs_are_drawn():

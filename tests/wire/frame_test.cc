@@ -220,5 +220,23 @@ TEST(Messages, AnOldMessageReadsDefaults) {
   EXPECT_EQ(record.outputs()->Get(0)->measurement(), nullptr);
 }
 
+// A record of a result in a great many parts, on its way to the supervisor.
+TEST(Message, MayHoldAMessageOfAMillionTables) {
+  flatbuffers::FlatBufferBuilder inner;
+  std::vector<flatbuffers::Offset<Comparison>> parts(1'200'000);
+  for (auto& part : parts) part = CreateComparison(inner);
+  inner.Finish(CreateRecord(inner, kVersion, 7, 1, false, 0, 0, inner.CreateVector(parts)));
+  const Bytes record = as_bytes(inner);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceVectorAlignment(record.size(), 1, 16);
+  const auto data = CreateRecordBytes(builder, builder.CreateVector(record));
+  const auto results = CreateResults(builder, builder.CreateVector(&data, 1));
+  builder.Finish(CreateFromSlot(builder, kVersion, FromSlotBody::Results, results.Union()));
+  const auto opened = open<FromSlot>(bytes_of(builder));
+  ASSERT_TRUE(opened.has_value());
+  const auto* bytes = (*opened)->body_as_Results()->records()->Get(0)->data();
+  EXPECT_TRUE(open<Record>({bytes->data(), bytes->size()}).has_value());
+}
+
 }  // namespace
 }  // namespace assay::wire

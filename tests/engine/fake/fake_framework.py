@@ -118,6 +118,17 @@ class Fake:
         other.shape = (2, -1)
         return other
 
+    def do_many_numbers(self, x):
+        return many_numbers(x)
+
+    def do_many_numbers_one_wrong(self, x):
+        rows = many_numbers(x)
+        rows[500][700] += 1
+        return rows
+
+    def do_many_parts(self, x):
+        return many_parts(x)
+
     def do_both_raise(self, x):
         raise ValueError("nor does it like this")
 
@@ -168,6 +179,16 @@ def kill_when_idle(lane, note):
        "out_of_memory contaminated child".split()))
 def unchanged(x, tag=None):
     return x
+
+
+@api("paddle.fake.many_numbers", "paddle.fake.many_numbers_one_wrong")
+def many_numbers(x):
+    return [list(range(1000 * i, 1000 * i + 1000)) for i in range(600)]
+
+
+@api("paddle.fake.many_parts")
+def many_parts(x):
+    return [str(i) for i in range(100_000)]
 
 
 @api("paddle.fake.slow")

@@ -1,0 +1,66 @@
+"""A result taken apart: its leaves, and long lists of numbers as what they are, arrays."""
+
+from array import array
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from assay.laws import Law
+
+# From so many numbers on a (nested) list is one leaf: each leaf of its own costs 200 bytes of record.
+LONG = 256
+
+
+class Numbers(NamedTuple):
+    """The numbers of a nested list, row by row."""
+
+    values: array
+    dtype: str
+    shape: tuple[int, ...]
+
+
+TYPECODES = {bool: ("b", "bool"), int: ("q", "int64"), float: ("d", "float64"), complex: ("d", "complex128")}
+
+
+def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any]]:
+    """The leaves of a result; lists and tuples are one kind of sequence."""
+    if isinstance(value, tensor_type | Law):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        if not value:
+            yield path, "empty sequence"
+        elif (numbers := packed(value)) is not None:
+            yield path, numbers
+        else:
+            for i, part in enumerate(value):
+                yield from flatten(part, f"{path}[{i}]", tensor_type)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from flatten(part, f"{path}.{key}", tensor_type)
+    else:
+        yield path, value
+
+
+def packed(value: Any) -> Numbers | None:
+    """A list as Numbers if it is long, regular, and all of its numbers are of one type."""
+    first = value
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    if type(first) not in TYPECODES:
+        return None
+    shape, row = [len(value)], value
+    while isinstance(row[0], list | tuple):
+        length = len(row[0])
+        if not all(isinstance(part, list | tuple) and len(part) == length for part in row):
+            return None
+        shape.append(length)
+        row = list(chain.from_iterable(row))
+    if len(row) < LONG or any(type(number) is not type(first) for number in row):
+        return None
+    if isinstance(first, complex):
+        row = chain.from_iterable((number.real, number.imag) for number in row)
+    code, dtype = TYPECODES[type(first)]
+    try:
+        return Numbers(array(code, row), dtype, tuple(shape))
+    except OverflowError:  # beyond int64
+        return None
