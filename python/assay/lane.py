@@ -38,7 +38,7 @@ STAGES = ("build", "forward", "copy", "backward")
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MAX_MESSAGE = 4000
-MOST_LEAVES = 1 << 16
+MOST_LEAVES = 1 << 14
 
 # Where functions of tensors live, below the framework's root; see callable_name().
 NAMESPACES = frozenset(

@@ -129,6 +129,8 @@ class Server:
             os.setpgid(0, 0)
             self.native.die_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
+            for key in list(self.selector.get_map().values()):
+                os.close(key.fd)  # what a case does to its descriptors shall reach the lane's own only
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(log, 1)

@@ -14,17 +14,16 @@ std::string_view api_of(std::string_view case_text) {
 
 }  // namespace
 
-Result<Recorder::Decision> Recorder::take(const QueuedCase& queued,
-                                          std::span<const std::uint8_t> record_bytes) {
-  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(record_bytes));
-  Verdict verdict = judge(*record, policies_.find(api_of(queued.text)), config_.mode);
+Result<Recorder::Decision> Recorder::take(const QueuedCase& queued, const OpenRecord& record) {
+  Verdict verdict = judge(*record.root, policies_.find(api_of(queued.text)), config_.mode);
   const bool failed = info(verdict.outcome).failed;
   const auto first = firsts_.find(queued.id);
   if (first == firsts_.end() && failed) {
-    firsts_.emplace(queued.id, First{verdict, record->fresh(), 0});
+    firsts_.emplace(queued.id, First{verdict, record.root->fresh(), 0});
     return Decision::again;
   }
-  if (first != firsts_.end() && killed_from_outside(*record) && ++first->second.kills < kKills) {
+  if (first != firsts_.end() && killed_from_outside(*record.root) &&
+      ++first->second.kills < kKills) {
     return Decision::again;
   }
   if (first != firsts_.end()) {
@@ -37,7 +36,7 @@ Result<Recorder::Decision> Recorder::take(const QueuedCase& queued,
     }
     firsts_.erase(first);
   }
-  ASSAY_CHECK(finish(queued, verdict, record_bytes));
+  ASSAY_CHECK(finish(queued, verdict, record.bytes));
   return failed ? Decision::failed : Decision::finished;
 }
 

@@ -3,6 +3,7 @@
 // From record to verdict to store; decides what is tried a second time.
 
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "engine/run_config.h"
@@ -12,6 +13,12 @@
 #include "wire/frame.h"
 
 namespace assay {
+
+// A record as it came: verified.
+struct OpenRecord {
+  const wire::Record* root = nullptr;
+  std::span<const std::uint8_t> bytes;
+};
 
 class Recorder {
  public:
@@ -27,7 +34,7 @@ class Recorder {
 
   // Judges. A first failure is not yet recorded: `again` asks for a second attempt in fresh lanes.
   // `failed` is a failure that stands.
-  Result<Decision> take(const QueuedCase& queued, std::span<const std::uint8_t> record_bytes);
+  Result<Decision> take(const QueuedCase& queued, const OpenRecord& record);
 
   // A case that no record came of, because its slots keep dying.
   Status give_up(const QueuedCase& queued, std::string message);

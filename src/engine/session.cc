@@ -19,6 +19,21 @@ constexpr int kServerDeaths = 10;
 constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
 
+// The records of a slot's message; they point into it.
+Result<std::vector<OpenRecord>> records_in(const wire::Bytes& bytes) {
+  ASSAY_TRY(const wire::FromSlot* message, wire::open<wire::FromSlot>(bytes));
+  std::vector<OpenRecord> records;
+  const wire::Results* results = message->body_as_Results();
+  if (results == nullptr || results->records() == nullptr) return records;
+  for (const wire::RecordBytes* record : *results->records()) {
+    if (record->data() == nullptr) return fail("a message without its record");
+    const std::span<const std::uint8_t> inner{record->data()->data(), record->data()->size()};
+    ASSAY_TRY(const wire::Record* root, wire::open<wire::Record>(inner));
+    records.push_back({root, inner});
+  }
+  return records;
+}
+
 }  // namespace
 
 Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
@@ -95,34 +110,31 @@ void Session::on_readable(std::size_t seat) {
   const auto open = slot.feed();
   while (!trouble_) {
     auto message = slot.next_message();
-    if (!message) return trouble(message.error());
+    if (!message) return on_slot_broken(seat, message.error());
     if (!*message) break;
-    if (const Status taken = on_message(seat, **message); !taken) return trouble(taken.error());
+    const auto records = records_in(**message);
+    if (!records) return on_slot_broken(seat, records.error());
+    if (const Status taken = on_records(seat, *records); !taken) return trouble(taken.error());
   }
   if (trouble_) return;
-  if (!open || !*open) return on_slot_gone(seat);
+  if (!open || !*open) return on_slot_gone(seat, /*broken=*/false);
   give_work(seat);
   watch_slot(seat);
 }
 
-Status Session::on_message(std::size_t seat, const wire::Bytes& bytes) {
-  ASSAY_TRY(const wire::FromSlot* message, wire::open<wire::FromSlot>(bytes));
-  const wire::Results* results = message->body_as_Results();
-  if (results == nullptr || results->records() == nullptr) return {};
+Status Session::on_records(std::size_t seat, const std::vector<OpenRecord>& records) {
+  if (records.empty()) return {};
   seats_[seat].deaths = 0;
   for (ServerSeat& server : servers_) server.deaths = 0;
-  for (const wire::RecordBytes* record : *results->records()) {
-    ASSAY_CHECK(on_record(seat, {record->data()->data(), record->data()->size()}));
-  }
+  for (const OpenRecord& record : records) ASSAY_CHECK(on_record(seat, record));
   return {};
 }
 
-Status Session::on_record(std::size_t seat, std::span<const std::uint8_t> bytes) {
-  const std::uint64_t id = flatbuffers::GetRoot<wire::Record>(bytes.data())->id();
-  std::optional<QueuedCase> queued = seats_[seat].slot->settle(id);
+Status Session::on_record(std::size_t seat, const OpenRecord& record) {
+  std::optional<QueuedCase> queued = seats_[seat].slot->settle(record.root->id());
   if (!queued) return {};
   plan_.queue.release(queued->cost.bytes);
-  ASSAY_TRY(const Recorder::Decision decision, recorder_.take(*queued, bytes));
+  ASSAY_TRY(const Recorder::Decision decision, recorder_.take(*queued, record));
   if (decision == Recorder::Decision::again) {
     ++queued->attempt;
     queued->fresh = true;
@@ -133,13 +145,20 @@ Status Session::on_record(std::size_t seat, std::span<const std::uint8_t> bytes)
   return {};
 }
 
+// What a slot says makes no sense: it is ended, as one that has died by itself.
+void Session::on_slot_broken(std::size_t seat, const Error& error) {
+  if (observer_.note) observer_.note(fmt::format("slot {}: {}", seat, error.message));
+  seats_[seat].slot->kill();
+  on_slot_gone(seat, /*broken=*/true);
+}
+
 // A slot that was not told to leave has died: what it held runs again, each case alone now.
-void Session::on_slot_gone(std::size_t seat) {
+void Session::on_slot_gone(std::size_t seat, bool broken) {
   Seat& at = seats_[seat];
   (void)at.watch->release();
   at.watch.reset();
   const auto status = at.slot->wait();
-  const bool killed = status && status->signal == SIGKILL;
+  const bool killed = !broken && status && status->signal == SIGKILL;
   const std::uint32_t most = killed ? kCaseKills : kCaseLosses;
   const bool alone = at.slot->held().size() == 1 && at.slot->held().front().losses > 0;
   for (const QueuedCase& held : at.slot->held()) {

@@ -42,9 +42,10 @@ class Session {
   void start_slot(std::size_t seat);
   void watch_slot(std::size_t seat);
   void on_readable(std::size_t seat);
-  Status on_message(std::size_t seat, const wire::Bytes& bytes);
-  Status on_record(std::size_t seat, std::span<const std::uint8_t> bytes);
-  void on_slot_gone(std::size_t seat);
+  Status on_records(std::size_t seat, const std::vector<OpenRecord>& records);
+  Status on_record(std::size_t seat, const OpenRecord& record);
+  void on_slot_broken(std::size_t seat, const Error& error);
+  void on_slot_gone(std::size_t seat, bool broken);
   void give_work(std::size_t seat);
   void give_work_to_all();
   void watch_server(std::size_t index);

@@ -21,6 +21,12 @@ constexpr int kUnexplainedLimit = 20;
 // Between receiving a batch and starting its first job nothing of the user's runs.
 constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
 
+// Whether that is the reply to the job at this place in the batch.
+bool is_answer(const wire::Bytes& bytes, std::size_t place) {
+  const auto reply = wire::open<wire::Reply>(bytes);
+  return reply && (*reply)->index() == place;
+}
+
 }  // namespace
 
 BatchRun::BatchRun(const SlotConfig& config, std::vector<LaneSeat>& seats,
@@ -89,20 +95,20 @@ Status BatchRun::collect(std::size_t seat) {
   Lane& lane = *seats_[seat].lane;
   auto open = lane.reader().feed(lane.socket());
   while (true) {
-    ASSAY_TRY(auto frame, lane.reader().next());
-    if (!frame) break;
-    ASSAY_CHECK(take(seat, std::move(*frame)));
+    auto frame = lane.reader().next();
+    if (!frame) return lost(seat, Loss::talks_nonsense);
+    if (!*frame) break;
+    if (!is_answer(**frame, states_[seat].answered) || !states_[seat].busy()) {
+      return lost(seat, Loss::talks_nonsense);
+    }
+    ASSAY_CHECK(take(seat, std::move(**frame)));
   }
   if (open && *open) return {};
-  return states_[seat].busy() ? lost(seat, /*timed_out=*/false) : Status();
+  return states_[seat].busy() ? lost(seat, Loss::ended) : Status();
 }
 
 Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   SeatState& state = states_[seat];
-  ASSAY_TRY(const wire::Reply* checked, wire::open<wire::Reply>(bytes));
-  if (checked->index() != state.answered || !state.busy()) {
-    return fail(fmt::format("the {} lane answered out of turn", seats_[seat].setup.framework));
-  }
   const std::size_t job = state.sent[state.answered++];
   Ending& ending = endings_[job][seat];
   ending.bytes = std::move(bytes);
@@ -112,18 +118,22 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   return finish_job(job);
 }
 
-// The seat's lane has died, or is killed now because its time is up. The job that it was running is
-// blamed on it; its successor gets what it had not answered.
-Status BatchRun::lost(std::size_t seat, bool timed_out) {
+// The seat's lane has died, or is killed now because its time is up or because a case has written
+// over what it says. The job that it was running is blamed on it; its successor gets what it had
+// not answered.
+Status BatchRun::lost(std::size_t seat, Loss how) {
   SeatState& state = states_[seat];
   LaneSeat& at = seats_[seat];
-  if (timed_out) at.lane->kill();
+  if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
   const std::uint32_t running = at.lane->arena()->header().running.load(std::memory_order_acquire);
   // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
   // run again without blame, as everything does when the fork server took the lane with it.
   std::optional<std::size_t> blamed;
-  if ((exit || timed_out) && running < state.sent.size() && running >= state.answered) {
+  if (how == Loss::talks_nonsense) {
+    if (state.busy()) blamed = state.sent[state.answered];
+  } else if ((exit || how == Loss::timed_out) && running < state.sent.size() &&
+             running >= state.answered) {
     blamed = state.sent[running];
   }
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
@@ -134,8 +144,12 @@ Status BatchRun::lost(std::size_t seat, bool timed_out) {
   at.arena.reset();  // earlier answers still lie in it
   if (blamed) {
     Ending& ending = endings_[*blamed][seat];
-    ending.blame = timed_out ? wire::Status::timed_out : wire::Status::crashed;
-    if (exit) ending.exit = *exit;
+    ending.blame = how == Loss::timed_out ? wire::Status::timed_out : wire::Status::crashed;
+    if (how == Loss::talks_nonsense) {
+      ending.reason = "its answer is damaged";
+    } else if (exit) {
+      ending.exit = *exit;
+    }
     ASSAY_CHECK(finish_job(*blamed));
   }
   return start(seat);
@@ -192,7 +206,7 @@ Status BatchRun::end_overdue() {
     if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
       ASSAY_CHECK(collect(seat));  // an answer may have come while we looked elsewhere
       if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
-        ASSAY_CHECK(lost(seat, /*timed_out=*/true));
+        ASSAY_CHECK(lost(seat, Loss::timed_out));
       }
     }
   }

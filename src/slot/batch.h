@@ -39,6 +39,7 @@ struct Ending {
   // Blamed: crashed or timed_out.
   std::optional<wire::Status> blame;
   LaneExit exit;
+  std::string reason;  // where `exit` does not say it
 
   bool done() const { return reply != nullptr || blame.has_value(); }
 };
@@ -76,7 +77,8 @@ class BatchRun {
   Status start(std::size_t seat);
   Status collect(std::size_t seat);
   Status take(std::size_t seat, wire::Bytes bytes);
-  Status lost(std::size_t seat, bool timed_out);
+  enum class Loss { ended, timed_out, talks_nonsense };
+  Status lost(std::size_t seat, Loss how);
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
   std::int64_t deadline_ns(std::size_t seat) const;

@@ -40,7 +40,8 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::stri
                                      const Ending& ending, const Fillings* said) {
   const auto name_offset = builder.CreateString(name);
   if (ending.blame) {
-    return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, 0, 0, 0,
+    const auto reason = builder.CreateString(ending.reason);
+    return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, reason, 0, 0,
                                   ending.exit.signal, ending.exit.max_rss_kb, 0,
                                   ending.exit.oom_killed);
   }

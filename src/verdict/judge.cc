@@ -53,10 +53,10 @@ Verdict dead(const wire::LaneRecord& lane) {
     return of_lane(Outcome::oom, lane,
                    fmt::format("the kernel ran out of memory and killed the {} lane", who));
   }
-  return of_lane(Outcome::crash, lane,
-                 lane.exit_signal() != 0
-                     ? fmt::format("the {} lane died of {}", who, signal_text(lane.exit_signal()))
-                     : fmt::format("the {} lane ended by itself", who));
+  std::string how = lane.exit_signal() != 0 ? "died of " + signal_text(lane.exit_signal())
+                                            : std::string("ended by itself");
+  if (const std::string reason = text(lane.error()); !reason.empty()) how = "was ended: " + reason;
+  return of_lane(Outcome::crash, lane, fmt::format("the {} lane {}", who, how));
 }
 
 // The outcome that lane states alone decide, in the order of Outcome.

@@ -23,6 +23,9 @@ Result<std::size_t> checked_length(const std::uint8_t* bytes) {
 }  // namespace
 
 Status send_frame(int socket, std::span<const std::uint8_t> message) {
+  if (message.size() > kMaxFrame) {
+    return fail("a message of " + std::to_string(message.size()) + " bytes is too long");
+  }
   const auto length = static_cast<std::uint32_t>(message.size());
   // One write for both, so that the peer wakes once.
   Bytes frame(kLengthBytes + message.size());

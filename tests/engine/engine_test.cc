@@ -36,6 +36,7 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
       fake("raises_no_text"),
       fake("gives_no_text"),
       fake("gives_no_shape"),
+      fake("nonsense"),
       fake("both_raise"),
       fake("no_kernel"),
       fake("out_of_memory"),
@@ -52,14 +53,15 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
           Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"), Pair(fake("exit"), "crash"),
           Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "paddle_error"),
           Pair(fake("raises_no_text"), "paddle_error"), Pair(fake("gives_no_text"), "paddle_error"),
-          Pair(fake("gives_no_shape"), "paddle_error"), Pair(fake("both_raise"), "rejected"),
-          Pair(fake("no_kernel"), "no_kernel"), Pair(fake("out_of_memory"), "oom"),
-          Pair(fake("reference_crash"), "crash"), Pair(fake("unknown"), "unsupported"),
-          Pair(fake("_private"), "unsupported")));
+          Pair(fake("gives_no_shape"), "paddle_error"), Pair(fake("nonsense"), "crash"),
+          Pair(fake("both_raise"), "rejected"), Pair(fake("no_kernel"), "no_kernel"),
+          Pair(fake("out_of_memory"), "oom"), Pair(fake("reference_crash"), "crash"),
+          Pair(fake("unknown"), "unsupported"), Pair(fake("_private"), "unsupported")));
   EXPECT_EQ(cli.report()["outcomes"]["invalid"], 1);
-  EXPECT_THAT(result.output, HasSubstr("cases.txt:15: column 1: "));
+  EXPECT_THAT(result.output, HasSubstr("cases.txt:16: column 1: "));
   EXPECT_THAT(result.output, HasSubstr("the paddle lane died of SIGSEGV"));
   EXPECT_THAT(result.output, HasSubstr("the torch lane died of SIGABRT"));
+  EXPECT_THAT(result.output, HasSubstr("the paddle lane was ended: its answer is damaged"));
   EXPECT_TRUE(all_gone(cli.folder().string()));
 }
 

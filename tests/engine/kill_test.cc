@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <random>
@@ -105,6 +108,43 @@ INSTANTIATE_TEST_SUITE_P(EachKind, Kills,
                                            std::pair{Kind::server, "server"},
                                            std::pair{Kind::lane, "lane"}),
                          [](const auto& of) { return of.param.second; });
+
+// Sends bytes that are no message to the supervisor in a slot's name; false where the kernel
+// forbids to borrow its socket.
+bool talk_nonsense_for(pid_t slot) {
+  constexpr int kSlotSocket = 3;
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, slot, 0)));
+  const Fd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), kSlotSocket, 0)));
+  // A length of four bytes, and as many that are none of ours.
+  constexpr std::array<std::uint8_t, 8> kNonsense{4, 0, 0, 0, 255, 255, 255, 255};
+  return socket && write_all(socket.get(), std::as_bytes(std::span(kNonsense))).has_value();
+}
+
+TEST(Slot, ThatTalksNonsenseIsReplacedAndNothingIsLost) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int i = 1; i <= 60; ++i) {
+    lines.push_back(fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), 0.1)", i));
+  }
+  const std::string cases = cli.write_cases(lines);
+  Process process = cli.start(cli.api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"}));
+  std::vector<pid_t> slots;
+  for (int tries = 0; tries < 100 && slots.empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    slots = find_processes(cli, Kind::slot);
+  }
+  ASSERT_EQ(slots.size(), 1U);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (!talk_nonsense_for(slots.front())) {
+    process.signal(SIGKILL);
+    GTEST_SKIP() << "this kernel lets nobody borrow another process's socket";
+  }
+  EXPECT_EQ(process.wait()->code, 0);
+  const auto output = read_file(cli.folder() / "output.txt");  // before the next call writes there
+  EXPECT_NE(output->find("slot 0: a message is damaged"), std::string::npos) << *output;
+  EXPECT_EQ(cli.report()["outcomes"]["pass"], 60);
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+}
 
 }  // namespace
 }  // namespace assay::testing

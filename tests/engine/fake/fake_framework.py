@@ -6,6 +6,7 @@ Tensors are plain memory. Its APIs are `paddle.fake.*`; the reference of each is
 import ctypes
 import os
 import signal
+import socket
 import time
 
 from assay.frameworks import Dense
@@ -144,6 +145,15 @@ class Fake:
             os.kill(os.getpid(), signal.SIGSEGV)
         return x
 
+    def do_nonsense(self, x):
+        """Writes over what the lane says."""
+        for fd in range(3, 64):
+            try:
+                socket.socket(fileno=os.dup(fd)).send(b"nonsense" * 100)
+            except OSError:
+                pass
+        return x
+
     def do_child(self, x):
         """Leaves a process behind that outlives the call."""
         if os.fork() == 0:
@@ -175,7 +185,7 @@ def kill_when_idle(lane, note):
 
 
 @api(*(f"paddle.fake.{name}" for name in
-       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape no_kernel "
+       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
        "out_of_memory contaminated child".split()))
 def unchanged(x, tag=None):
     return x
