@@ -9,9 +9,9 @@ from assay.reference import torch
 def as_dtype(dtype: Any) -> Any:
     """torch's dtype for "float32", Dtype(float32) or torch.float32; None stays None.
 
-    "int" is Paddle's int64, as Python's own, where torch.int is int32; "uint16" its old name
-    of bfloat16."""
-    names = {"int": "int64", "uint16": "bfloat16"}
+    "int" and "float" are Paddle's int64 and float64, as Python's own, where torch's have half of
+    that; "uint16" is its old name of bfloat16."""
+    names = {"int": "int64", "float": "float64", "uint16": "bfloat16"}
     return getattr(torch, names.get(dtype, str(dtype))) if isinstance(dtype, str) else dtype
 
 

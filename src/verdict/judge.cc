@@ -172,7 +172,10 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
     if (measured->bit_equal() == measured->count()) return;
   } else {
     if (is_exact(comparison.right()->dtype(), policy)) strict.atol = strict.rtol = 0;
-    if (within(*measured, strict.atol, strict.rtol, record.atol(), record.rtol())) return;
+    if (within(*measured, strict.atol, strict.rtol, record.atol(), record.rtol(),
+               policy.outliers)) {
+      return;
+    }
   }
   const wire::Offender* worst =
       measured->first() != nullptr ? measured->first() : measured->worst();

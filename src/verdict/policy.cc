@@ -30,6 +30,7 @@ Result<Policies> Policies::parse(std::string_view toml, std::string_view where,
     policy.atol = (*entry)["atol"].value_or(run_default.atol);
     policy.rtol = (*entry)["rtol"].value_or(run_default.rtol);
     policy.exact_integers = (*entry)["exact_integers"].value_or(true);
+    policy.outliers = (*entry)["outliers"].value_or(0.0);
     policy.reason = (*entry)["reason"].value_or(std::string());
     if (policy.reason.empty()) {
       return usage_error(fmt::format("{}: {} has no reason; say why it needs its own tolerance",

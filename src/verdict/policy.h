@@ -16,7 +16,8 @@ struct Policy {
   double atol = 0.01;
   double rtol = 0.01;
   bool exact_integers = true;
-  std::string reason;  // of an entry
+  std::string reason;   // of an entry
+  double outliers = 0;  // the share of elements that may be off all the same, NaN and infinity not
 };
 
 class Policies {

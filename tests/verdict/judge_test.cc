@@ -206,6 +206,21 @@ TEST(Judge, WholeNumbersMustBeEqual) {
   EXPECT_EQ(judged(with_output(truth), {2, 2, true, ""}).mismatch, kValue);
 }
 
+TEST(Judge, APolicyMayAllowAShareOfOutliers) {
+  std::vector<float> left(1000, 1.0F);
+  const std::vector<float> right = left;
+  left[7] = 5;
+  Policy lenient;
+  lenient.outliers = 0.001;
+  EXPECT_EQ(judged(with_output(floats(left, right))).mismatch, kValue);
+  EXPECT_EQ(judged(with_output(floats(left, right)), lenient).outcome, Outcome::pass);
+  left[8] = 5;
+  EXPECT_EQ(judged(with_output(floats(left, right)), lenient).mismatch, kValue);
+  left[8] = 1;
+  left[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(judged(with_output(floats(left, right)), lenient).mismatch, kValue);
+}
+
 TEST(Judge, ShapeEqualityAsksForNoValues) {
   LeafParts leaf = floats({1}, {9});
   leaf.equality = wire::Equality::shape;

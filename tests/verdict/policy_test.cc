@@ -18,13 +18,16 @@ Result<Policies> parsed(std::string_view text) {
 TEST(Policies, AnEntryChangesWhatItNames) {
   const auto policies = parsed(
       "version = 1\n[\"paddle.exp\"]\natol = 0.5\nreason = \"large results\"\n"
-      "[\"paddle.sum\"]\nexact_integers = false\nreason = \"overflow is not promised\"\n");
+      "[\"paddle.sum\"]\nexact_integers = false\noutliers = 0.5\nreason = \"overflow is not "
+      "promised\"\n");
   ASSERT_TRUE(policies.has_value()) << policies.error().message;
   EXPECT_EQ(policies->find("paddle.exp").atol, 0.5);
   EXPECT_EQ(policies->find("paddle.exp").rtol, 0.03);  // the run's
   EXPECT_TRUE(policies->find("paddle.exp").exact_integers);
   EXPECT_EQ(policies->find("paddle.exp").reason, "large results");
   EXPECT_FALSE(policies->find("paddle.sum").exact_integers);
+  EXPECT_EQ(policies->find("paddle.sum").outliers, 0.5);
+  EXPECT_EQ(policies->find("paddle.exp").outliers, 0);
   EXPECT_EQ(policies->find("paddle.abs").atol, 0.02);
 }
 

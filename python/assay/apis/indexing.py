@@ -1,5 +1,7 @@
 """Subscripts: x[…], x[…] = value, and the functions that cut slices out of a tensor or put them in."""
 
+import math
+
 from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -62,7 +64,22 @@ def _put(x, index, value, this):
     rule = _taken(x, index, this)
     if rule is None:
         return mask_for(x, this, value)
-    return distinct(0, rule.high) if this.size <= rule.high else rule
+    if this.size <= rule.high:
+        return distinct(0, rule.high)
+    return _side_by_side(x, index, this) or rule
+
+
+def _side_by_side(x, index, this):
+    """For one of several tensors that make places together: no place twice, as far as they reach."""
+    extents = []
+    for item, axis in subscripts(index, x.ndim):
+        if item == this:
+            done, extent = max(1, math.prod(extents)), x.shape[axis]
+            listed = 0 < extent and this.size <= 1 << 16
+            return Literal([n // done % extent for n in range(this.size)]) if listed else None
+        if isinstance(item, TensorSpec) and item.shape == this.shape and not _is_mask(item):
+            extents.append(x.shape[axis])
+    return None
 
 
 def _as_index(item):
