@@ -26,6 +26,8 @@ namespace {
 constexpr std::uint32_t kUpstream = 1U << 31;
 // Smaller results are copied into the arena, whose first pages are warm.
 constexpr std::size_t kLendFrom = 1 << 20;
+// More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
+constexpr std::size_t kMostListed = std::size_t{1} << 21;
 
 struct ModuleState {
   std::optional<Channel> channel;
@@ -168,6 +170,7 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   }
   std::memcpy(values.data(), bytes, static_cast<std::size_t>(size));
   fill_values(values, target.type(), target.memory());
+  if (values.size() > kMostListed) values.clear();
   record_filling(state_of(module), target, {}, std::move(values));
   return none();
 }

@@ -211,15 +211,20 @@ TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
 
 TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
   Cli cli;
-  const std::string cases = cli.write_cases(
-      {fake("many_numbers"), fake("many_numbers_one_wrong"), fake("many_parts"), fake("echo")});
+  constexpr int kListed = 3'000'000;
+  const std::string cases =
+      cli.write_cases({fake("many_numbers"), fake("many_numbers_one_wrong"), fake("many_parts"),
+                       fake("many_listed", kListed), fake("echo")});
   const CliResult result = cli.call_api({"--api_config_file=" + cases});
   EXPECT_EQ(result.status.code, 1) << result.output;
   EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("many_numbers"), "pass"),
                                                    Pair(fake("many_numbers_one_wrong"), "mismatch"),
                                                    Pair(fake("many_parts"), "unsupported"),
+                                                   Pair(fake("many_listed", kListed), "pass"),
                                                    Pair(fake("echo"), "pass")));
   EXPECT_THAT(result.output, HasSubstr("result: 1 of 600000 elements differ, by up to 1 "));
+  // Nor are inputs repeated in the store, however many of their values were listed one by one.
+  EXPECT_LT(std::filesystem::file_size(cli.run() / "run.db"), 10'000'000U);
 }
 
 TEST(Engine, WhatACaseLeavesBehindEndsWithTheRun) {

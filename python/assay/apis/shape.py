@@ -109,7 +109,7 @@ same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxi
 def _axes_of_one(x, count):
     """As many axes, those with one element first; then axis 0, which a single value has, too."""
     axes = sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)
-    return (axes + [0] * count)[:count]
+    return (axes + [0] * min(count, 64))[:count]
 
 
 @api(

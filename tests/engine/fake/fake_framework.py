@@ -8,10 +8,12 @@ import os
 import signal
 import socket
 import time
+from array import array
 
 from assay.frameworks import Dense
 from assay.lane import DTYPES, count_of
 from assay.registry import api
+from assay.rules import Literal
 
 SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
 
@@ -130,6 +132,9 @@ class Fake:
     def do_many_parts(self, x):
         return many_parts(x)
 
+    def do_many_listed(self, x):
+        return "seen"
+
     def do_both_raise(self, x):
         raise ValueError("nor does it like this")
 
@@ -199,6 +204,11 @@ def many_numbers(x):
 @api("paddle.fake.many_parts")
 def many_parts(x):
     return [str(i) for i in range(100_000)]
+
+
+@api("paddle.fake.many_listed", x=lambda this: Literal(array("d", bytes(8 * this.size))))
+def many_listed(x):
+    return "seen"
 
 
 @api("paddle.fake.slow")
