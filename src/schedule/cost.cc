@@ -92,10 +92,11 @@ std::uint64_t elements_expanded(const Case& parsed) {
   return elements;
 }
 
-// Elements of a batch of images, [N, C, …], that is resized to the extents of a list.
+// Elements of a batch of images, [N, C, …], that is resized or pooled to the extents of a list.
 std::uint64_t elements_resized(const Case& parsed) {
   if (parsed.api() != "paddle.nn.functional.interpolate" &&
-      parsed.api() != "paddle.nn.functional.upsample") {
+      parsed.api() != "paddle.nn.functional.upsample" &&
+      !parsed.api().starts_with("paddle.nn.functional.adaptive_")) {
     return 0;
   }
   if (parsed.tensor_count() == 0 || parsed.tensor(0).shape.size() < 2) return 0;

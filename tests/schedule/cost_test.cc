@@ -68,6 +68,11 @@ TEST(Cost, SomeResultsAreProducts) {
   EXPECT_EQ(cost_of(R"(paddle.nn.functional.interpolate(Tensor([4, 128, 6, 6], "int8"), [64, 64]))")
                 .elements,
             4U * 128 * 36 + 4U * 128 * 64 * 64);
+  // An empty image is pooled to a full one.
+  EXPECT_EQ(cost_of("paddle.nn.functional.adaptive_avg_pool2d(Tensor([128, 1024, 0, 80], "
+                    "\"float32\"), [1, 40])")
+                .elements,
+            128U * 1024 * 40);
   // -1 keeps the extent that lies above it.
   EXPECT_EQ(cost_of(R"(paddle.Tensor.expand(Tensor([30000, 1], "int8"), [2, -1, 50]))").elements,
             3'030'000U);
