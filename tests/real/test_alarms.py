@@ -61,6 +61,8 @@ def test_what_was_once_a_false_alarm_is_none(tmp_path):
         # More indices than an axis has places: a place written twice has no gradient that both agree on.
         'paddle.Tensor.__setitem__(Tensor([12, 12, 3], "float32"), tuple(Tensor([80], "int64"), '
         'Tensor([80], "int64")), Tensor([80, 3], "float32"))': "pass",
+        # Overlaps of 2/5 in float32 are above 0.4 as a double, and equal to it as a float32.
+        'paddle.vision.ops.nms(Tensor([200, 4], "float32"), 0.4, Tensor([200], "float32"))': "pass",
         # A build without CUDA knows no flags of cuDNN, which this asks for first.
         'paddle.nn.functional.flashmask_attention(Tensor([1, 8, 2, 4], "float16"), '
         'Tensor([1, 8, 2, 4], "float16"), Tensor([1, 8, 2, 4], "float16"), '
