@@ -94,11 +94,11 @@ Status BatchRun::start(std::size_t seat) {
 Status BatchRun::collect(std::size_t seat) {
   Lane& lane = *seats_[seat].lane;
   auto open = lane.reader().feed(lane.socket());
-  while (true) {
+  // What comes behind the last answer waits for the next batch: results may still be lent.
+  while (states_[seat].busy()) {
     auto frame = lane.reader().next();
-    if (!frame) return lost(seat, Loss::talks_nonsense);
-    if (!*frame) break;
-    if (!is_answer(**frame, states_[seat].answered) || !states_[seat].busy()) {
+    if (frame && !*frame) break;
+    if (!frame || !is_answer(**frame, states_[seat].answered)) {
       return lost(seat, Loss::talks_nonsense);
     }
     ASSAY_CHECK(take(seat, std::move(**frame)));
@@ -131,7 +131,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   // run again without blame, as everything does when the fork server took the lane with it.
   std::optional<std::size_t> blamed;
   if (how == Loss::talks_nonsense) {
-    if (state.busy()) blamed = state.sent[state.answered];
+    blamed = state.sent[state.answered];
   } else if ((exit || how == Loss::timed_out) && running < state.sent.size() &&
              running >= state.answered) {
     blamed = state.sent[running];
