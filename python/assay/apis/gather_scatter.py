@@ -2,7 +2,7 @@
 
 from math import prod
 
-from assay.apis.indexing import mask_for, mask_with
+from assay.apis.indexing import mask_for, mask_with, no_place_twice
 from assay.arguments import as_int
 from assay.reference import common_shape, torch
 from assay.registry import api
@@ -185,18 +185,13 @@ def take(x, index, mode="raise", name=None):
 
 
 def _put_at(x, indices, value, accumulate=False, *, this):
-    """No place twice if possible: the first index runs fastest, the next one counts its rounds."""
+    """No place twice if possible."""
     if this.dtype == "bool":
         counts = [other.shape[-1] for other in indices if other.dtype != "bool" and other.shape]
         return mask_with(max(counts), this.size) if counts else mask_for(x, this, value)
     before = indices[: indices.index(this)]
     extent = x.shape[sum(other.ndim if other.dtype == "bool" else 1 for other in before)]
-    done = prod(x.shape[: len(before)])
-    if accumulate or before and this.size <= done:
-        return integers(0, extent)
-    if this.size <= extent:
-        return distinct(0, extent)
-    return Literal([at // done % extent for at in range(this.size)])
+    return integers(0, extent) if accumulate else no_place_twice(this, x.shape[: len(before)], extent)
 
 
 @api(

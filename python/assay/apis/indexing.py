@@ -64,22 +64,24 @@ def _put(x, index, value, this):
     rule = _taken(x, index, this)
     if rule is None:
         return mask_for(x, this, value)
-    if this.size <= rule.high:
-        return distinct(0, rule.high)
-    return _side_by_side(x, index, this) or rule
-
-
-def _side_by_side(x, index, this):
-    """For one of several tensors that make places together: no place twice, as far as they reach."""
-    extents = []
+    before = []
     for item, axis in subscripts(index, x.ndim):
         if item == this:
-            done, extent = max(1, math.prod(extents)), x.shape[axis]
-            listed = 0 < extent and this.size <= 1 << 16
-            return Literal([n // done % extent for n in range(this.size)]) if listed else None
+            break
         if isinstance(item, TensorSpec) and item.shape == this.shape and not _is_mask(item):
-            extents.append(x.shape[axis])
-    return None
+            before.append(x.shape[axis])
+    return no_place_twice(this, before, int(rule.high))
+
+
+def no_place_twice(this, before, extent):
+    """For one of several tensors that make places together, after those that index axes of these extents:
+    the first runs fastest, the next one counts its rounds."""
+    done = math.prod(before)
+    if not extent or before and this.size <= done:
+        return integers(0, extent)
+    if this.size <= extent:
+        return distinct(0, extent)
+    return Literal([n // max(1, done) % extent for n in range(this.size)])
 
 
 def _as_index(item):
