@@ -178,7 +178,7 @@ void sample_core_once() {
 }
 
 void sample_core() {
-  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see CLOCK in python/assay/lane.py
+  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see CLOCK in python/assay/call.py
   for (int round = 0; round < 3; ++round) sample_core_once();
   ::unsetenv("ASSAY_STAGE_CLOCK");
 }

@@ -78,7 +78,7 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// -> the fields of assay.lane.Job, or None when the slot has closed the channel.
+// -> the fields of assay.wire.Job, or None when the slot has closed the channel.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});

@@ -11,7 +11,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Fields of assay.lane.Leaf, by position.
+// Fields of assay.wire.Leaf, by position.
 enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent };
 
 Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }

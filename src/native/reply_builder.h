@@ -26,7 +26,7 @@ struct ReplyParts {
   wire::Status status = wire::Status::ok;
   std::string_view phase;
   std::string_view error;
-  PyObject* outputs = nullptr;    // sequence of assay.lane.Leaf
+  PyObject* outputs = nullptr;    // sequence of assay.wire.Leaf
   PyObject* gradients = nullptr;  // likewise
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int

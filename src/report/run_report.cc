@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kJsonVersion = 1;
 
-// STAGES of python/assay/lane.py, in the order in which lanes report their nanoseconds.
+// STAGES of python/assay/call.py, in the order in which lanes report their nanoseconds.
 constexpr std::array<const char*, 4> kStages = {"build", "forward", "copy", "backward"};
 
 double add_seconds(const wire::LaneRecord* lane, RunReport& report) {

@@ -2,7 +2,7 @@
 
 import inspect
 
-from assay.lane import public_name
+from assay.names import public_name
 from assay.registry import EQUALITIES
 from assay.rules import Rule
 

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from assay.wire import refuse
+
 
 class Dense(NamedTuple):
     """A tensor as elements in memory: dense, row by row. `keep` keeps them alive."""
@@ -52,8 +54,6 @@ def look_up(root: Any, api: str) -> Any:
     Frameworks also show what they import for themselves (paddle.os, torch.sys); that is none of
     theirs, and no case may reach it.
     """
-    from assay.lane import refuse
-
     home = root.__name__
     found = root
     for part in api.split(".")[1:]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.wire import DTYPES
 
 # Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
 _NO_KERNEL = re.compile(
@@ -29,8 +30,6 @@ class PaddleFramework:
         self.paddle = paddle
         self.version: str = paddle.__version__
         self.tensor_type = paddle.Tensor
-        from assay.lane import DTYPES
-
         self.dtypes = {name: getattr(paddle, name) for name in DTYPES if hasattr(paddle, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
         self._grad = paddle.grad

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.wire import DTYPES
 
 _NO_KERNEL = re.compile(
     r"not implemented for '|Could not run '.*' with arguments from|not supported for (?:Half|BFloat16|dtype)"
@@ -22,8 +23,6 @@ class TorchFramework:
         self.torch = torch
         self.version: str = torch.__version__
         self.tensor_type = torch.Tensor
-        from assay.lane import DTYPES
-
         self.dtypes = {name: getattr(torch, name) for name in DTYPES if hasattr(torch, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
         # What grad() calls. Its own part is to compare shapes that we know to be right, and it imports

@@ -11,9 +11,9 @@ import time
 from array import array
 
 from assay.frameworks import Dense
-from assay.lane import DTYPES, count_of
 from assay.registry import api
 from assay.rules import Literal
+from assay.wire import DTYPES, count_of
 
 SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
 
