@@ -43,7 +43,7 @@ class Functions:
         self.known: dict[str, Callable[..., Any]] = {}
 
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
-        if job.reference:
+        if job.lane.reference_functions:
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
@@ -80,7 +80,7 @@ class Call:
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
         job, entry = self.job, self.entry
-        if entry is None and job.known_only:
+        if entry is None and job.lane.known_only:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)
@@ -160,7 +160,7 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
-        if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
+        if self.job.settings.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)
@@ -170,7 +170,7 @@ class Call:
 
     def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
         changes = self.entry.changes if self.entry is not None else ""
-        if self.job.reference or not changes:
+        if self.job.lane.reference_functions or not changes:
             return function(*args, **kwargs)
         # In place: the result is what that argument holds afterwards.
         if changes in kwargs:

@@ -69,15 +69,15 @@ Status check_features(const ApiOptions& options) {
   return {};
 }
 
-Result<Mode> chosen_mode(const ApiOptions& options) {
+Result<std::string> chosen_mode(const ApiOptions& options) {
   const int chosen =
       int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
   if (chosen > 1) {
     return usage_error("choose one of --accuracy, --paddle_only and --accuracy_stable");
   }
-  if (options.paddle_only) return Mode::alone;
-  if (options.accuracy_stable) return Mode::stable;
-  return Mode::accuracy;
+  if (options.paddle_only) return "paddle_only";
+  if (options.accuracy_stable) return "accuracy_stable";
+  return "accuracy";
 }
 
 Result<Sources> chosen_sources(const ApiOptions& options) {
@@ -107,7 +107,7 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     return outcomes;
   }
   for (const std::string& text : split(options.retest, ',')) {
-    const auto outcome = find_outcome(text == "accuracy_error" ? "mismatch" : text);
+    const auto outcome = find_outcome(text);
     if (!outcome) {
       std::string known;
       for (const OutcomeInfo& entry : kOutcomes) known += fmt::format(" {}", entry.name);
@@ -136,7 +136,6 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   config.slots = options.num_workers_per_gpu > 0
                      ? static_cast<std::uint32_t>(options.num_workers_per_gpu)
                      : cores;
-  config.device = "cpu";
   if (!options.test_cpu) {
     notes.push_back(
         fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
@@ -162,8 +161,8 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
 
 Status check_numbers(const ApiOptions& options) {
   const auto bad = [](double value) { return !std::isfinite(value) || value < 0; };
-  if (bad(options.atol)) return usage_error("--atol takes a finite number of at least 0");
-  if (bad(options.rtol)) return usage_error("--rtol takes a finite number of at least 0");
+  if (bad(options.settings.atol)) return usage_error("--atol takes a finite number of at least 0");
+  if (bad(options.settings.rtol)) return usage_error("--rtol takes a finite number of at least 0");
   if (bad(options.timeout)) return usage_error("--timeout takes seconds, at least 0");
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
@@ -201,10 +200,11 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
            "Paddle against itself: the same bits twice");
   add_bool(app, "--paddle_cinn", options.paddle_cinn, "(later) compiled against eager mode");
   add_bool(app, "--test_amp", options.test_amp, "(later) automatic mixed precision");
-  app.add_option("--atol", options.atol, "Absolute tolerance")->capture_default_str();
-  app.add_option("--rtol", options.rtol, "Relative tolerance")->capture_default_str();
+  app.add_option("--atol", options.settings.atol, "Absolute tolerance")->capture_default_str();
+  app.add_option("--rtol", options.settings.rtol, "Relative tolerance")->capture_default_str();
   add_bool(app, "--test_tol", options.test_tol, "(later) statistics of tolerances");
-  app.add_option("--random_seed", options.random_seed, "Seed of all values")->capture_default_str();
+  app.add_option("--random_seed", options.settings.seed, "Seed of all values")
+      ->capture_default_str();
 
   app.option_defaults()->group("Where it runs");
   add_bool(app, "--test_cpu", options.test_cpu, "On the CPU, also where there is a GPU");
@@ -237,16 +237,14 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   ASSAY_CHECK(check_features(options));
   ASSAY_CHECK(check_numbers(options));
   RunConfig config;
-  ASSAY_TRY(config.mode, chosen_mode(options));
+  config.settings = options.settings;
+  ASSAY_TRY(config.settings.mode, chosen_mode(options));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  config.test = settings.framework("paddle", options.paddle_python);
-  config.reference = settings.framework("torch", options.torch_python);
+  config.test.framework = settings.framework("paddle", options.paddle_python);
+  config.reference.framework = settings.framework("torch", options.torch_python);
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
-  config.atol = options.atol;
-  config.rtol = options.rtol;
-  config.seed = options.random_seed;
   config.exit_on_error = options.exit_on_error;
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));

@@ -32,10 +32,8 @@ struct ApiOptions {
   std::string gpu_ids;
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
-  double atol = 0.01;
-  double rtol = 0.01;
-  std::uint64_t random_seed = 0;
-  double timeout = 0;  // seconds
+  wire::CaseSettingsT settings;  // defaults and all
+  double timeout = 0;            // seconds
   std::string retest;
   std::string paddle_python;
   std::string torch_python;

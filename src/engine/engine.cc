@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -38,44 +39,79 @@ Status make_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-// The servers of the test lane and, unless it is the same framework's or there is none, of the
-// reference lane. They import in the background.
-Result<std::vector<ForkServer>> start_servers(const RunConfig& config) {
-  ASSAY_TRY(const LanePackage package, LanePackage::find());
+// The lanes of each slot and the servers that fork them; a framework that two lanes share has one.
+struct Lanes {
   std::vector<ForkServer> servers;
-  const auto start = [&](const FrameworkConfig& framework) -> Status {
-    const auto log = config.folder / "lanes" / fmt::format("server-{}.log", framework.name);
-    ASSAY_TRY(ForkServer server, ForkServer::start(framework, package, log));
-    servers.push_back(std::move(server));
-    return {};
-  };
-  ASSAY_CHECK(start(config.test));
-  if (config.mode == Mode::accuracy) ASSAY_CHECK(start(config.reference));
-  return servers;
+  std::vector<std::string> labels;  // of the servers
+  std::vector<wire::LaneSpecT> specs;
+};
+
+// In a run of a framework against another build of itself, the second is told apart by its role.
+std::string label_of(const RunConfig& config, const ModeLane& lane) {
+  const std::string& name = lane_config(config, lane).framework.name;
+  const bool same = lane.role != wire::Role::test && name == config.test.framework.name;
+  return same ? name + "-reference" : name;
+}
+
+Result<std::size_t> server_of(const RunConfig& config, const ModeLane& lane,
+                              const LanePackage& package, Lanes& lanes) {
+  const FrameworkConfig& wanted = lane_config(config, lane).framework;
+  for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
+    if (lanes.servers[i].config() == wanted) return i;
+  }
+  lanes.labels.push_back(label_of(config, lane));
+  const auto log = config.folder / "lanes" / fmt::format("server-{}.log", lanes.labels.back());
+  ASSAY_TRY(ForkServer server, ForkServer::start(wanted, package, log));
+  lanes.servers.push_back(std::move(server));
+  return lanes.servers.size() - 1;
+}
+
+// The servers import in the background.
+Result<Lanes> start_lanes(const RunConfig& config) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  Lanes lanes;
+  const std::span<const ModeLane> wanted = mode_of(config).lanes;
+  const bool known_only = std::any_of(
+      wanted.begin(), wanted.end(), [](const ModeLane& lane) { return lane.reference_functions; });
+  for (const ModeLane& lane : wanted) {
+    ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
+    const std::string& address = lanes.servers[server].address();
+    wire::LaneSpecT spec;
+    spec.role = lane.role;
+    spec.label = label_of(config, lane);
+    spec.framework = lanes.servers[server].config().name;
+    spec.address.assign(address.begin(), address.end());
+    spec.device = lane_config(config, lane).device;
+    spec.reference_functions = lane.reference_functions;
+    spec.execution = lane.execution;
+    spec.known_only = known_only;
+    lanes.specs.push_back(std::move(spec));
+  }
+  return lanes;
 }
 
 Result<Policies> load_policies(const RunConfig& config) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
   ASSAY_TRY(const std::string text, read_file(file));
-  return Policies::parse(text, file.string(), {config.atol, config.rtol, true, {}});
+  return Policies::parse(text, file.string(),
+                         {config.settings.atol, config.settings.rtol, true, {}});
 }
 
-// A run is resumed only as what it was begun as: verdicts of two kinds do not mix.
-Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& frameworks,
+// A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
+Status check_properties(const RunConfig& config, const std::map<std::string, std::string>& wanted,
                         RunStore& store) {
-  std::map<std::string, std::string> wanted = verdict_settings(config);
-  for (const ServerInfo& info : frameworks) wanted[info.framework] = info.version;
   ASSAY_TRY(const auto found, store.properties());
   for (const auto& [key, value] : wanted) {
     const auto stored = found.find(key);
-    if (stored == found.end()) {
+    if (found.empty()) {
       ASSAY_CHECK(store.set_property(key, value));
-    } else if (stored->second != value) {
-      return usage_error(
-          fmt::format("{} was begun with {} = {}, this run has {}; resume it with "
-                      "the same, or choose another --log_dir",
-                      config.folder.string(), key, stored->second, value));
+    } else if (stored == found.end() || stored->second != value) {
+      return usage_error(fmt::format(
+          "{} was begun with {} = {}, this run has {}; resume it with "
+          "the same, or choose another --log_dir",
+          config.folder.string(), key,
+          stored == found.end() ? "(an assay that did not keep it)" : stored->second, value));
     }
   }
   for (const auto& [key, value] : config.rerun_flags) {
@@ -90,25 +126,29 @@ Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observ
   ASSAY_CHECK(make_folder(config.folder));
   ASSAY_TRY(RunStore store, RunStore::open(config.folder, OpenMode::create));
   ASSAY_TRY(Policies policies, load_policies(config));
-  ASSAY_TRY(std::vector<ForkServer> servers, start_servers(config));
+  ASSAY_TRY(Lanes lanes, start_lanes(config));
   if (!config.retest.empty()) {
     ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten, store.forget_finished(config.retest));
   }
   ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
 
   RunSummary summary;
-  for (ForkServer& server : servers) {
-    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
+  std::map<std::string, std::string> properties = verdict_settings(config);
+  properties["version.policies"] = policies.version();
+  for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
+    ASSAY_TRY(ServerInfo info, lanes.servers[i].wait_ready(kImportLimit));
+    properties[lanes.labels[i]] = info.version;
     summary.frameworks.push_back(std::move(info));
   }
-  ASSAY_CHECK(check_properties(config, summary.frameworks, store));
+  ASSAY_CHECK(check_properties(config, properties, store));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {
     if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));
   }
   if (!plan.queue.empty()) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
-    Session session(config, plan, recorder, store, observer, std::move(servers));
+    Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
+                    std::move(lanes.specs));
     ASSAY_TRY(summary.ending, session.run());
   }
   summary.totals = plan.totals;

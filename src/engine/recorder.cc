@@ -15,7 +15,8 @@ std::string_view api_of(std::string_view case_text) {
 }  // namespace
 
 Result<Recorder::Decision> Recorder::take(const QueuedCase& queued, const OpenRecord& record) {
-  Verdict verdict = judge(*record.root, policies_.find(api_of(queued.text)), config_.mode);
+  Verdict verdict =
+      judge(*record.root, policies_.find(api_of(queued.text)), mode_of(config_).agreement);
   const bool failed = info(verdict.outcome).failed;
   const auto first = firsts_.find(queued.id);
   if (first == firsts_.end() && failed) {

@@ -2,31 +2,38 @@
 
 #include <fmt/format.h>
 
-namespace assay {
-namespace {
+#include "case/canonical.h"
+#include "fill/fill.h"
+#include "measure/measure.h"
+#include "wire/frame.h"
+#include "wire/settings.h"
 
-std::string_view mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::accuracy:
-      return "accuracy";
-    case Mode::stable:
-      return "accuracy_stable";
-    case Mode::alone:
-      return "paddle_only";
-  }
-  return "";
+namespace assay {
+
+const ModeInfo& mode_of(const RunConfig& config) {
+  const ModeInfo* mode = find_mode(config.settings.mode);
+  return mode != nullptr ? *mode : modes().front();
 }
 
-}  // namespace
+const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane) {
+  return lane.framework == wire::Role::test ? config.test : config.reference;
+}
 
 std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
-  return {
-      {"mode", std::string(mode_name(config.mode))},
-      {"seed", std::to_string(config.seed)},
-      {"atol", fmt::format("{}", config.atol)},
-      {"rtol", fmt::format("{}", config.rtol)},
-      {"device", config.device},
-  };
+  std::map<std::string, std::string> found;
+  for (const wire::Setting& setting : wire::fields_of(config.settings)) {
+    found.emplace(setting.name, wire::text_of(setting.value));
+  }
+  for (const ModeLane& lane : mode_of(config).lanes) {
+    found.emplace(fmt::format("{}.device", wire::EnumNameRole(lane.role)),
+                  lane_config(config, lane).device);
+  }
+  found.emplace("version.assay", ASSAY_VERSION);
+  found.emplace("version.canonical", std::to_string(kCanonicalVersion));
+  found.emplace("version.fill", std::to_string(kFillVersion));
+  found.emplace("version.measurement", std::to_string(kMeasurementVersion));
+  found.emplace("version.record", std::to_string(wire::kVersion));
+  return found;
 }
 
 }  // namespace assay

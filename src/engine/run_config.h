@@ -14,6 +14,7 @@
 #include "lane/fork_server.h"
 #include "store/run_store.h"
 #include "verdict/judge.h"
+#include "wire/settings_generated.h"
 
 namespace assay {
 
@@ -22,17 +23,19 @@ struct Sources {
   std::vector<std::string> patterns;  // corpus files, or glob patterns of them
 };
 
+// What stands behind a role: which framework, where.
+struct LaneConfig {
+  FrameworkConfig framework;
+  std::string device = "cpu";
+};
+
 struct RunConfig {
   Sources sources;
-  Mode mode = Mode::accuracy;
-  FrameworkConfig test;
-  FrameworkConfig reference;  // unused in Mode::alone
+  wire::CaseSettingsT settings;
+  LaneConfig test;
+  LaneConfig reference;  // for modes that have such a lane
   std::filesystem::path folder;
   std::uint32_t slots = 1;
-  std::string device = "cpu";
-  double atol = 0.01;
-  double rtol = 0.01;
-  std::uint64_t seed = 0;
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
@@ -42,8 +45,13 @@ struct RunConfig {
   std::map<std::string, std::string> rerun_flags;
 };
 
-// What verdicts depend on besides the cases; kept with the run, which is resumed only with the
-// same.
+const ModeInfo& mode_of(const RunConfig& config);
+// Where a lane of the mode sits, and in which framework.
+const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane);
+
+// What ids, inputs and verdicts depend on besides the cases: every field of the settings, the
+// lanes, the versions of what makes and judges them. Kept with the run, which is resumed only with
+// the same.
 std::map<std::string, std::string> verdict_settings(const RunConfig& config);
 
 // Counted as verdicts come in.

@@ -37,7 +37,8 @@ Result<std::vector<OpenRecord>> records_in(const wire::Bytes& bytes) {
 }  // namespace
 
 Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
-                 const RunObserver& observer, std::vector<ForkServer> servers)
+                 const RunObserver& observer, std::vector<ForkServer> servers,
+                 std::vector<wire::LaneSpecT> lanes)
     : config_(config),
       plan_(plan),
       recorder_(recorder),
@@ -46,6 +47,7 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunSto
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
       grace_(context_),
+      lanes_(std::move(lanes)),
       seats_(config.slots) {
   for (ForkServer& server : servers) servers_.push_back({std::move(server), std::nullopt, 0});
 }
@@ -71,19 +73,8 @@ Result<RunEnding> Session::run() {
 }
 
 SlotConfig Session::slot_config(std::size_t seat) const {
-  SlotConfig slot;
-  slot.index = static_cast<std::uint32_t>(seat);
-  slot.test = {config_.test.name, servers_.front().server.address(), config_.device, false};
-  if (config_.mode != Mode::alone) {
-    slot.reference = {config_.reference.name, servers_.back().server.address(), config_.device,
-                      config_.mode == Mode::accuracy};
-  }
-  slot.seed = config_.seed;
-  slot.known_only = config_.mode == Mode::accuracy;
-  slot.atol = config_.atol;
-  slot.rtol = config_.rtol;
-  slot.log_dir = (config_.folder / "lanes").string();
-  return slot;
+  return {static_cast<std::uint32_t>(seat), lanes_, config_.settings,
+          (config_.folder / "lanes").string()};
 }
 
 // ---- slots ----

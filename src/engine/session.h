@@ -20,7 +20,8 @@ namespace assay {
 class Session {
  public:
   Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
-          const RunObserver& observer, std::vector<ForkServer> servers);
+          const RunObserver& observer, std::vector<ForkServer> servers,
+          std::vector<wire::LaneSpecT> lanes);
 
   // Blocks until the queue has run dry and every slot has left, or until told to stop. An error
   // means that the engine itself cannot go on; what was recorded is committed all the same.
@@ -68,6 +69,7 @@ class Session {
   asio::steady_timer ticker_;
   asio::steady_timer grace_;
   std::vector<ServerSeat> servers_;
+  std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Seat> seats_;
   RunEnding ending_ = RunEnding::complete;
   bool stopping_ = false;

@@ -22,6 +22,8 @@ struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
   std::string python;                    // the interpreter of its environment
   std::vector<std::string> environment;  // more "NAME=value" for it
+
+  friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };
 
 // Where the lane package and its native module lie.

@@ -11,6 +11,7 @@ namespace assay::native {
 struct PythonTypes {
   Ref tensor_spec;
   Ref dtype_name;
+  Ref fields;  // of a settings table
 };
 
 struct PythonCall {

@@ -18,6 +18,7 @@
 #include "native/memory.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
+#include "wire/settings.h"
 
 namespace assay::native {
 namespace {
@@ -40,6 +41,8 @@ struct ModuleState {
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
+  Ref settings;  // of the batch
+  Ref lane;      // its LaneSpec
 };
 
 ModuleState& state_of(PyObject* module) {
@@ -66,16 +69,33 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   int arena = -1;
   PyObject* tensor_spec = nullptr;
   PyObject* dtype_name = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOO", &socket, &arena, &tensor_spec, &dtype_name)) {
+  PyObject* fields = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iiOOO", &socket, &arena, &tensor_spec, &dtype_name, &fields)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
   if (!channel) return raise(channel.error());
   ModuleState& state = state_of(module);
   state.channel.emplace(std::move(*channel));
-  state.types = {borrowed(tensor_spec), borrowed(dtype_name)};
+  state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(fields)};
   state.memory.open();
   return none();
+}
+
+// A settings table as an object of `type`, assay.wire.Fields.
+template <typename Table>
+Ref fields_to_python(const Table& table, PyObject* type) {
+  typename Table::NativeTableType unpacked;
+  table.UnPackTo(&unpacked);
+  Ref fields(PyDict_New());
+  for (const wire::Setting& setting : wire::fields_of(unpacked)) {
+    const Ref value = std::visit([](const auto& known) { return to_python(known); }, setting.value);
+    if (!fields || !value ||
+        PyDict_SetItem(fields.get(), to_python(setting.name).get(), value.get()) != 0) {
+      return nullptr;
+    }
+  }
+  return Ref(PyObject_CallFunctionObjArgs(type, fields.get(), nullptr));
 }
 
 // -> the fields of assay.wire.Job, or None when the slot has closed the channel.
@@ -86,7 +106,8 @@ PyObject* next_job(PyObject* module, PyObject*) {
   if (!job) return raise(job.error());
   if (!*job) return none();
   state.job = **job;
-  state.key = {state.job.setting->seed(), state.job.id, 0};
+  const wire::Batch& batch = *state.job.batch;
+  state.key = {batch.settings()->seed(), state.job.id, 0};
   state.fillings.clear();
   state.inputs.clear();
   state.lent_bytes = 0;
@@ -97,13 +118,18 @@ PyObject* next_job(PyObject* module, PyObject*) {
   PythonCall call = to_python(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
   if (!call.args || !call.kwargs || !api) return nullptr;
-  const wire::Setting& setting = *state.job.setting;
+  // They are the same for a whole batch.
+  if (!state.settings || state.job.index == 0) {
+    state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
+    state.lane = fields_to_python(*batch.lane(), state.types.fields.get());
+  }
+  if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
-      static_cast<Py_ssize_t>(state.parsed.tensor_count()), setting.backward() ? Py_True : Py_False,
-      setting.reference() ? Py_True : Py_False, setting.known_only() ? Py_True : Py_False,
+      "OOOnKOO", api.get(), call.args.get(), call.kwargs.get(),
+      static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
+      static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
+      state.settings.get(), state.lane.get());
 }
 
 struct Target {
@@ -216,7 +242,7 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   const std::span<std::byte> memory = target.memory();
   const bool lent =
-      memory.size() >= kLendFrom && state.job.setting->lend() &&
+      memory.size() >= kLendFrom && state.job.batch->lend() &&
       std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
         return memory.data() >= input.data() && memory.data() < input.data() + input.size();
       });

@@ -68,13 +68,19 @@ class Chooser {
   std::vector<std::string> shown_;
 };
 
+bool has_lanes(const wire::Record& record) {
+  return record.trials() != nullptr && record.trials()->size() > 0 &&
+         record.trials()->Get(0)->lanes() != nullptr &&
+         record.trials()->Get(0)->lanes()->size() > 0;
+}
+
+const wire::Trial& trial_of(const wire::Record& record) { return *record.trials()->Get(0); }
+
 // What the test lane reported of its inputs, or else the reference lane, which had the same.
 const flatbuffers::Vector<flatbuffers::Offset<wire::Filling>>* fillings(
     const wire::Record& record) {
-  for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
-    if (lane != nullptr && lane->inputs() != nullptr && lane->inputs()->size() > 0) {
-      return lane->inputs();
-    }
+  for (const wire::LaneRecord* lane : *trial_of(record).lanes()) {
+    if (lane->inputs() != nullptr && lane->inputs()->size() > 0) return lane->inputs();
   }
   return nullptr;
 }
@@ -173,9 +179,14 @@ Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& propert
 
 // Whether there is something to differentiate: not where both lanes found that there is nothing.
 bool wants_backward(const wire::Record& record) {
-  const wire::LaneRecord* reference = record.reference();
-  return record.gradients_compared() || reference == nullptr ||
-         record.test()->status() != wire::Status::ok || reference->status() != wire::Status::ok;
+  const wire::Trial& trial = trial_of(record);
+  const auto* pairs = trial.pairs();
+  if (pairs == nullptr || pairs->size() == 0) return true;
+  return std::any_of(pairs->begin(), pairs->end(),
+                     [](const wire::Pair* pair) { return pair->gradients_compared(); }) ||
+         std::any_of(
+             trial.lanes()->begin(), trial.lanes()->end(),
+             [](const wire::LaneRecord* lane) { return lane->status() != wire::Status::ok; });
 }
 
 std::string one_line(std::string text) {
@@ -225,7 +236,7 @@ Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
 Result<Repro> write_repro(RunStore& store, const FoundCase& found,
                           const std::filesystem::path& folder) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
-  if (record->test() == nullptr) return fail("the record of this case has no test lane");
+  if (!has_lanes(*record)) return fail("the record of this case has no test lane");
   ASSAY_TRY(const auto properties, store.properties());
   ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
   Case parsed;

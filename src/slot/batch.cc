@@ -80,10 +80,10 @@ Status BatchRun::start(std::size_t seat) {
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
   state.lends = jobs_.size() == 1 && at.lane->can_lend();
-  const auto setting = wire::CreateSetting(builder, config_.seed, config_.backward,
-                                           at.setup.reference, config_.known_only, state.lends);
+  const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
+  const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
-  builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, vector));
+  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector));
   state.sent_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   // A lane that is dead already shows as end-of-file where it is read.
@@ -138,7 +138,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   }
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
-                            at.setup.framework));
+                            at.spec.label));
   }
   at.lane.reset();
   at.arena.reset();  // earlier answers still lie in it

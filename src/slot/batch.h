@@ -46,7 +46,7 @@ struct Ending {
 
 // One seat of a slot: a lane, and what it takes to get another.
 struct LaneSeat {
-  LaneSetup setup;
+  wire::LaneSpecT spec;
   LaneSource source;
   std::optional<Lane> lane;
   std::shared_ptr<wire::Arena> arena;  // kept from lane to lane, for its warm pages

@@ -36,14 +36,14 @@ Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
   return builder.CreateVector(copied);
 }
 
-Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::string& name,
+Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const wire::LaneSpecT& spec,
                                      const Ending& ending, const Fillings* said) {
-  const auto name_offset = builder.CreateString(name);
+  const auto name_offset = builder.CreateString(spec.label);
   if (ending.blame) {
     const auto reason = builder.CreateString(ending.reason);
     return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, reason, 0, 0,
                                   ending.exit.signal, ending.exit.max_rss_kb, 0,
-                                  ending.exit.oom_killed);
+                                  ending.exit.oom_killed, spec.role);
   }
   const wire::Reply& reply = *ending.reply;
   const auto phase = copy(builder, reply.phase());
@@ -51,7 +51,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const std::stri
   const auto inputs = copy_fillings(builder, reply.inputs(), said);
   const auto times = copy(builder, reply.nanoseconds());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
-                                0, reply.resident_kb(), reply.grown_kb());
+                                0, reply.resident_kb(), reply.grown_kb(), false, spec.role);
 }
 
 // Whether results came: also from a case that only could not be differentiated.
@@ -72,41 +72,66 @@ LaneMemory memory_of(const Ending& ending) {
   return memory;
 }
 
+// Compares two lanes' results, those of gradients only where both could differentiate.
+Result<Offset<wire::Pair>> compare_lanes(FlatBufferBuilder& builder,
+                                         const wire::CaseSettingsT& settings,
+                                         const std::vector<Ending>& endings, std::uint8_t left,
+                                         std::uint8_t right) {
+  const Tolerance tolerance{settings.atol, settings.rtol};
+  const wire::Reply& left_reply = *endings[left].reply;
+  const wire::Reply& right_reply = *endings[right].reply;
+  const LaneMemory left_memory = memory_of(endings[left]);
+  const LaneMemory right_memory = memory_of(endings[right]);
+  ASSAY_TRY(const Comparisons outputs,
+            compare(builder, {left_reply.outputs(), left_memory},
+                    {right_reply.outputs(), right_memory}, ResultRole::output, tolerance));
+  // An API that one framework does not differentiate at all promises no gradient.
+  const bool both = left_reply.differentiable() && right_reply.differentiable();
+  Comparisons gradients;
+  if (both) {
+    ASSAY_TRY(gradients,
+              compare(builder, {left_reply.gradients(), left_memory},
+                      {right_reply.gradients(), right_memory}, ResultRole::gradient, tolerance));
+  }
+  const auto output_vector = builder.CreateVector(outputs);
+  const auto gradient_vector = builder.CreateVector(gradients);
+  return wire::CreatePair(builder, left, right, output_vector, gradient_vector, both);
+}
+
+// Every lane against every later one, where both came to results.
+Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, const SlotConfig& config,
+                                       const std::vector<Ending>& endings) {
+  std::vector<Offset<wire::LaneRecord>> lanes;
+  std::vector<Offset<wire::Pair>> pairs;
+  const wire::Reply* first = endings.front().reply;
+  for (std::size_t lane = 0; lane < endings.size(); ++lane) {
+    lanes.push_back(lane_record(builder, config.lanes[lane], endings[lane],
+                                lane > 0 && first != nullptr ? first->inputs() : nullptr));
+  }
+  for (std::size_t left = 0; left < endings.size(); ++left) {
+    for (std::size_t right = left + 1; right < endings.size(); ++right) {
+      if (!has_outputs(endings[left]) || !has_outputs(endings[right])) continue;
+      ASSAY_TRY(const Offset<wire::Pair> pair,
+                compare_lanes(builder, config.settings, endings, static_cast<std::uint8_t>(left),
+                              static_cast<std::uint8_t>(right)));
+      pairs.push_back(pair);
+    }
+  }
+  const auto lane_vector = builder.CreateVector(lanes);
+  const auto pair_vector = builder.CreateVector(pairs);
+  return wire::CreateTrial(builder, builder.CreateString("usual"), lane_vector, pair_vector);
+}
+
 }  // namespace
 
 Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
                                 const std::vector<Ending>& endings) {
   FlatBufferBuilder builder(4096);
-  const Ending& test = endings.front();
-  const auto test_offset = lane_record(builder, config.test.framework, test, nullptr);
-  Offset<wire::LaneRecord> reference_offset;
-  Comparisons outputs;
-  Comparisons gradients;
-  bool gradients_compared = false;
-  if (endings.size() > 1) {
-    const Ending& reference = endings.back();
-    reference_offset = lane_record(builder, config.reference->framework, reference,
-                                   test.reply != nullptr ? test.reply->inputs() : nullptr);
-    if (has_outputs(test) && has_outputs(reference)) {
-      const Tolerance tolerance{config.atol, config.rtol};
-      const Results left{test.reply->outputs(), memory_of(test)};
-      const Results right{reference.reply->outputs(), memory_of(reference)};
-      ASSAY_TRY(outputs, compare(builder, left, right, ResultRole::output, tolerance));
-      // An API that one framework does not differentiate at all promises no gradient.
-      gradients_compared = test.reply->differentiable() && reference.reply->differentiable();
-      if (gradients_compared) {
-        const Results left_gradients{test.reply->gradients(), left.memory};
-        const Results right_gradients{reference.reply->gradients(), right.memory};
-        ASSAY_TRY(gradients, compare(builder, left_gradients, right_gradients, ResultRole::gradient,
-                                     tolerance));
-      }
-    }
-  }
-  const auto output_vector = builder.CreateVector(outputs);
-  const auto gradient_vector = builder.CreateVector(gradients);
+  ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder, config, endings));
+  const auto trials = builder.CreateVector(std::vector<Offset<wire::Trial>>{trial});
   builder.Finish(wire::CreateRecord(builder, wire::kVersion, job.id, job.attempt, fresh,
-                                    test_offset, reference_offset, output_vector, gradient_vector,
-                                    gradients_compared, config.atol, config.rtol, config.index));
+                                    config.index, trials, config.settings.atol,
+                                    config.settings.rtol));
   const auto bytes = wire::bytes_of(builder);
   return wire::Bytes(bytes.begin(), bytes.end());
 }

@@ -99,24 +99,14 @@ bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* refe
     return true;
   }
   if (raised(test)) {
-    verdict = of_lane(Outcome::paddle_error, test, lane_message(test));
+    verdict = of_lane(Outcome::test_error, test, lane_message(test));
     return true;
   }
   if (reference != nullptr && raised(*reference)) {
-    verdict = of_lane(Outcome::torch_error, *reference, lane_message(*reference));
+    verdict = of_lane(Outcome::reference_error, *reference, lane_message(*reference));
     return true;
   }
   return false;
-}
-
-// A lane that computed the result and then could not differentiate: its outputs are there.
-bool only_backward(const wire::LaneRecord& lane) {
-  const flatbuffers::String* phase = lane.phase();
-  return phase != nullptr && phase->string_view() == "backward";
-}
-
-bool has_outputs(const wire::LaneRecord& lane) {
-  return lane.status() == wire::Status::ok || only_backward(lane);
 }
 
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
@@ -164,11 +154,11 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
 }
 
 void judge_values(const wire::Comparison& comparison, const Policy& policy,
-                  const wire::Record& record, Mode mode, Finding& finding) {
+                  const wire::Record& record, Agreement agreement, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
-  if (mode == Mode::stable) {
+  if (agreement == Agreement::bits) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
     if (is_exact(comparison.right()->dtype(), policy)) strict.atol = strict.rtol = 0;
@@ -184,7 +174,7 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
     where = fmt::format("; first at element {}: {:.9g} against {:.9g}", worst->index(),
                         worst->left(), worst->right());
   }
-  const bool same_wanted = mode == Mode::stable || (strict.atol == 0 && strict.rtol == 0);
+  const bool same_wanted = agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
   finding.add(
       kValue,
       fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
@@ -193,7 +183,7 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
 }
 
 Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
-                   const wire::Record& record, Mode mode) {
+                   const wire::Record& record, Agreement agreement) {
   Finding finding;
   const wire::Side& left = *comparison.left();
   const wire::Side& right = *comparison.right();
@@ -225,16 +215,16 @@ Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
   if (const wire::LawMeasurement* law = comparison.law(); law != nullptr && !law->holds()) {
     finding.add(kValue, text(law->statement()));
   }
-  judge_values(comparison, policy, record, mode, finding);
+  judge_values(comparison, policy, record, agreement, finding);
   return finding;
 }
 
 void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* comparisons,
-                   bool gradients, const Policy& policy, const wire::Record& record, Mode mode,
-                   Verdict& verdict) {
+                   bool gradients, const Policy& policy, const wire::Record& record,
+                   Agreement agreement, Verdict& verdict) {
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
-    const Finding finding = judge_leaf(*comparison, policy, record, mode);
+    const Finding finding = judge_leaf(*comparison, policy, record, agreement);
     if (finding.kinds == 0) continue;
     verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
     if (!verdict.message.empty()) continue;
@@ -249,49 +239,96 @@ bool killed(const wire::LaneRecord* lane) {
          lane->exit_signal() == SIGKILL && !lane->oom_killed();
 }
 
-void flag_leaks(const wire::Record& record, Verdict& verdict) {
-  for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
-    if (lane != nullptr && lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
+void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
   }
 }
 
-Verdict judge_lanes_and_results(const wire::Record& record, const Policy& policy, Mode mode) {
-  const wire::LaneRecord& test = *record.test();
-  const wire::LaneRecord* reference = record.reference();
-  Verdict verdict;
-  const bool comparable =
-      mode != Mode::alone && reference != nullptr && has_outputs(test) && has_outputs(*reference);
-  if (!comparable) {
-    (void)decided_by_lanes(test, reference, verdict);
-    return verdict;
-  }
-  if (!same_inputs(test, *reference)) {
+void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
+                const wire::Record& record, Agreement agreement, Verdict& verdict) {
+  const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
+  const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
+  if (!same_inputs(*left, *right)) {
     verdict.outcome = Outcome::invalid;
     verdict.message =
         "the lanes did not have the same inputs; its value rule is not a pure function";
+    return;
+  }
+  judge_results(pair.outputs(), false, policy, record, agreement, verdict);
+  judge_results(pair.gradients(), true, policy, record, agreement, verdict);
+}
+
+Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
+                    Agreement agreement) {
+  const wire::LaneRecord& test = *trial.lanes()->Get(0);
+  const wire::LaneRecord* reference = trial.lanes()->size() > 1 ? trial.lanes()->Get(1) : nullptr;
+  Verdict verdict;
+  flag_leaks(trial, verdict);
+  const std::uint8_t flags = verdict.flags;
+  if (trial.pairs() == nullptr || trial.pairs()->size() == 0) {
+    (void)decided_by_lanes(test, reference, verdict);
+    verdict.flags = flags;
     return verdict;
   }
-  judge_results(record.outputs(), false, policy, record, mode, verdict);
-  judge_results(record.gradients(), true, policy, record, mode, verdict);
+  for (const wire::Pair* pair : *trial.pairs()) {
+    judge_pair(trial, *pair, policy, record, agreement, verdict);
+    if (verdict.outcome == Outcome::invalid) return verdict;
+  }
   if (verdict.mismatch != 0) {
-    verdict.outcome = mode == Mode::stable ? Outcome::unstable : Outcome::mismatch;
+    verdict.outcome = agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   } else if (decided_by_lanes(test, reference, verdict) && verdict.outcome == Outcome::rejected) {
     // The results agree, and so do the lanes that they cannot be differentiated.
-    verdict.outcome = Outcome::pass;
+    verdict = {};
   }
+  verdict.flags = flags;
   return verdict;
+}
+
+// A record says enough to be judged: its lanes are there, and pairs name two of them.
+bool is_whole(const wire::Record& record) {
+  if (record.trials() == nullptr || record.trials()->size() == 0) return false;
+  return std::all_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
+                       if (trial->pairs() == nullptr) return true;
+                       return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
+                                          [&](const wire::Pair* pair) {
+                                            return pair->left() < trial->lanes()->size() &&
+                                                   pair->right() < trial->lanes()->size();
+                                          });
+                     });
 }
 
 }  // namespace
 
-Verdict judge(const wire::Record& record, const Policy& policy, Mode mode) {
-  Verdict verdict = judge_lanes_and_results(record, policy, mode);
-  flag_leaks(record, verdict);
+Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement) {
+  Verdict verdict;
+  if (!is_whole(record)) {
+    verdict.outcome = Outcome::crash;
+    verdict.lane = "slot";
+    verdict.message = "the slot sent a record without lanes";
+    return verdict;
+  }
+  for (const wire::Trial* trial : *record.trials()) {
+    Verdict of_trial = judge_trial(*trial, policy, record, agreement);
+    of_trial.flags |= verdict.flags;
+    if (verdict.outcome == Outcome::pass) {
+      verdict = std::move(of_trial);
+    } else {
+      verdict.mismatch |= of_trial.mismatch;
+      verdict.flags = of_trial.flags;
+    }
+  }
   return verdict;
 }
 
 bool killed_from_outside(const wire::Record& record) {
-  return killed(record.test()) || killed(record.reference());
+  if (!is_whole(record)) return false;
+  return std::any_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
+                     });
 }
 
 std::string describe_mismatch(std::uint8_t kinds) {

@@ -5,6 +5,8 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include "case/canonical.h"
+
 namespace assay {
 namespace {
 constexpr std::int64_t kVersion = 1;
@@ -13,6 +15,7 @@ constexpr std::int64_t kVersion = 1;
 Result<Policies> Policies::parse(std::string_view toml, std::string_view where,
                                  Policy run_default) {
   Policies policies;
+  policies.version_ = fmt::format("{}-{:016x}", kVersion, case_id(toml));  // a hash of any text
   policies.default_ = run_default;
   const toml::parse_result parsed = toml::parse(toml, where);
   if (!parsed) {

@@ -132,6 +132,27 @@ TEST(BadFolders, OtherSettingsThanTheRunWasBegunWithAreRefused) {
   EXPECT_THAT(result.output, HasSubstr("was begun with seed"));
 }
 
+// Ids, inputs and verdicts that another build made are not mixed with ours; an assay that did not
+// keep its versions is another build, too.
+TEST(BadFolders, OtherVersionsThanTheRunWasBegunWithAreRefused) {
+  for (const char* change : {"UPDATE property SET value = '1' WHERE key = 'version.fill'",
+                             "UPDATE property SET value = '0.0.9' WHERE key = 'version.assay'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.canonical'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.measurement'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.policies'",
+                             "DELETE FROM property WHERE key = 'version.record'"}) {
+    Cli cli;
+    cli.call_api({"--api_config=" + kEcho});
+    {
+      auto database = Database::open(cli.run() / "run.db", OpenMode::existing);
+      ASSERT_TRUE(database->execute(change));
+    }
+    const CliResult result = cli.call_api({"--api_config=" + kEcho});
+    EXPECT_EQ(result.status.code, 2) << change << result.output;
+    EXPECT_THAT(result.output, HasSubstr("was begun with version.")) << change;
+  }
+}
+
 // A small file system that fills up in the middle of a run.
 TEST(BadFolders, AFullDiskEndsTheRunAndKeepsWhatIsThere) {
   Cli cli;

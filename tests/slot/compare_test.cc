@@ -26,7 +26,7 @@ class Compared {
       return;
     }
     const auto outputs = builder.CreateVector(*comparisons);
-    wire::RecordBuilder record(builder);
+    wire::PairBuilder record(builder);
     record.add_outputs(outputs);
     builder.Finish(record.Finish());
     bytes_ = {wire::bytes_of(builder).begin(), wire::bytes_of(builder).end()};
@@ -38,7 +38,7 @@ class Compared {
 
  private:
   const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* all() const {
-    return flatbuffers::GetRoot<wire::Record>(bytes_.data())->outputs();
+    return flatbuffers::GetRoot<wire::Pair>(bytes_.data())->outputs();
   }
   std::string error_;
   wire::Bytes bytes_;

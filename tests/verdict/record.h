@@ -124,6 +124,11 @@ inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBui
                                 leaf.scalar_equal);
 }
 
+// As a slot decides whether there is something to compare.
+inline bool has_results(const LaneParts& lane) {
+  return lane.status == wire::Status::ok || lane.phase == "backward";
+}
+
 inline wire::Bytes make_record(const RecordParts& parts) {
   flatbuffers::FlatBufferBuilder builder;
   const auto test = add_lane(builder, parts.test, "paddle");
@@ -135,8 +140,19 @@ inline wire::Bytes make_record(const RecordParts& parts) {
   for (const LeafParts& leaf : parts.gradients) gradients.push_back(add_leaf(builder, leaf));
   const auto output_vector = builder.CreateVector(outputs);
   const auto gradient_vector = builder.CreateVector(gradients);
-  builder.Finish(wire::CreateRecord(builder, wire::kVersion, parts.id, 1, false, test, reference,
-                                    output_vector, gradient_vector, !gradients.empty(),
+  std::vector<flatbuffers::Offset<wire::Pair>> pairs;
+  if (parts.two_lanes && has_results(parts.test) && has_results(parts.reference)) {
+    pairs.push_back(
+        wire::CreatePair(builder, 0, 1, output_vector, gradient_vector, !gradients.empty()));
+  }
+  std::vector<flatbuffers::Offset<wire::LaneRecord>> lanes{test};
+  if (parts.two_lanes) lanes.push_back(reference);
+  const auto lane_vector = builder.CreateVector(lanes);
+  const auto pair_vector = builder.CreateVector(pairs);
+  const auto values = builder.CreateString("usual");
+  const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
+      wire::CreateTrial(builder, values, lane_vector, pair_vector)});
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, parts.id, 1, false, 0, trials,
                                     parts.tolerance.atol, parts.tolerance.rtol));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};
