@@ -27,10 +27,10 @@ Exit code: 0 all passed or agreed, 1 some verdict failed, 2 usage, 3 the engine 
 
 // What the run came to, from its store, after everything else; also after an interruption.
 Result<RunReport> close_run(const std::filesystem::path& folder) {
-  ASSAY_TRY(RunStore store, RunStore::open(folder, OpenMode::existing));
-  ASSAY_CHECK(export_text_logs(store, folder));
-  ASSAY_CHECK(write_html_report(store, folder / "report.html"));
-  return load_report(store);
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
+  ASSAY_CHECK(export_text_logs(*store, folder));
+  ASSAY_CHECK(write_html_report(*store, folder / "report.html"));
+  return load_report(*store);
 }
 
 int exit_code(const RunSummary& summary, const RunReport& report) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 
 #include "engine/plan.h"
 #include "engine/recorder.h"
@@ -14,11 +15,12 @@ namespace assay {
 namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
+constexpr std::size_t kEveryCase = std::numeric_limits<std::size_t>::max();
 
 // Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
+  if (has_store(folder)) return {};
   std::error_code error;
-  if (std::filesystem::exists(folder / RunStore::kFileName, error)) return {};
   for (const OutcomeInfo& outcome : kOutcomes) {
     if (std::filesystem::exists(folder / outcome.log, error)) {
       return usage_error(fmt::format("{} holds logs of another tool ({}); choose another --log_dir",
@@ -98,15 +100,16 @@ Result<Policies> load_policies(const RunConfig& config) {
                          {config.settings.atol, config.settings.rtol, true, {}});
 }
 
+using Properties = std::map<std::string, std::string>;
+
 // A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
-Status check_properties(const RunConfig& config, const std::map<std::string, std::string>& wanted,
-                        RunStore& store) {
-  ASSAY_TRY(const auto found, store.properties());
+// Reads only.
+Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
+  ASSAY_TRY(const Properties found, store.properties());
+  if (found.empty()) return {};  // a new run
   for (const auto& [key, value] : wanted) {
     const auto stored = found.find(key);
-    if (found.empty()) {
-      ASSAY_CHECK(store.set_property(key, value));
-    } else if (stored == found.end() || stored->second != value) {
+    if (stored == found.end() || stored->second != value) {
       return usage_error(fmt::format(
           "{} was begun with {} = {}, this run has {}; resume it with "
           "the same, or choose another --log_dir",
@@ -114,6 +117,13 @@ Status check_properties(const RunConfig& config, const std::map<std::string, std
           stored == found.end() ? "(an assay that did not keep it)" : stored->second, value));
     }
   }
+  return {};
+}
+
+// Now it is known that the run can start: the plan, and what a retest makes undone, become durable
+// together with what the run was begun with.
+Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
+  for (const auto& [key, value] : properties) ASSAY_CHECK(store.set_property(key, value));
   for (const auto& [key, value] : config.rerun_flags) {
     ASSAY_CHECK(store.set_property(key, value));
   }
@@ -124,23 +134,24 @@ Status check_properties(const RunConfig& config, const std::map<std::string, std
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(RunStore store, RunStore::open(config.folder, OpenMode::create));
+  ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(config.folder, StoreMode::create));
+  Store& store = *opened;
+  Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config));
+  properties["version.policies"] = policies.version();
+  ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_TRY(Lanes lanes, start_lanes(config));
-  if (!config.retest.empty()) {
-    ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten, store.forget_finished(config.retest));
-  }
   ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
 
   RunSummary summary;
-  std::map<std::string, std::string> properties = verdict_settings(config);
-  properties["version.policies"] = policies.version();
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
     ASSAY_TRY(ServerInfo info, lanes.servers[i].wait_ready(kImportLimit));
     properties[lanes.labels[i]] = info.version;
     summary.frameworks.push_back(std::move(info));
   }
   ASSAY_CHECK(check_properties(config, properties, store));
+  ASSAY_CHECK(begin_run(config, properties, store));
+  ASSAY_TRY([[maybe_unused]] const Supply supply, claim_cases(config, kEveryCase, store, plan));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {
     if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));

@@ -59,7 +59,8 @@ Status Recorder::finish(const QueuedCase& queued, const Verdict& verdict,
   finished.attempts = queued.attempt;
   finished.finished_ms = wall_ms();
   finished.record = record_bytes;
-  ASSAY_CHECK(store_.record_finished(finished));
+  ASSAY_TRY(const bool ours, store_.finish({queued.id, queued.epoch}, finished));
+  if (!ours) return {};
   ++totals_.finished;
   ++totals_.outcomes[static_cast<std::size_t>(verdict.outcome)];
   if (observer_.finished) observer_.finished(finished, totals_);

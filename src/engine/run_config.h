@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lane/fork_server.h"
-#include "store/run_store.h"
+#include "store/store.h"
 #include "verdict/judge.h"
 #include "wire/settings_generated.h"
 

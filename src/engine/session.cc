@@ -36,7 +36,7 @@ Result<std::vector<OpenRecord>> records_in(const wire::Bytes& bytes) {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
+Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
                  const RunObserver& observer, std::vector<ForkServer> servers,
                  std::vector<wire::LaneSpecT> lanes)
     : config_(config),
@@ -199,12 +199,6 @@ void Session::give_work(std::size_t seat) {
     if (!slot.held().empty() && plan_.queue.next_is_suspect()) break;
     const std::vector<QueuedCase> leased = plan_.queue.lease(slot.index());
     if (leased.empty()) break;
-    for (const QueuedCase& queued : leased) {
-      if (const Status started = store_.record_started(queued.id, queued.attempt, slot.index());
-          !started) {
-        return trouble(started.error());
-      }
-    }
     // A slot that has died shows as end-of-file where it is read.
     (void)slot.send(leased);
   }

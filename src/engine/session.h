@@ -19,7 +19,7 @@ namespace assay {
 
 class Session {
  public:
-  Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
+  Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
           const RunObserver& observer, std::vector<ForkServer> servers,
           std::vector<wire::LaneSpecT> lanes);
 
@@ -62,7 +62,7 @@ class Session {
   const RunConfig& config_;
   Plan& plan_;
   Recorder& recorder_;
-  RunStore& store_;
+  Store& store_;
   const RunObserver& observer_;
   asio::io_context context_{1};
   asio::signal_set signals_;

@@ -91,7 +91,7 @@ std::string case_article(const FinishedCase& finished,
 
 }  // namespace
 
-Status write_html_report(RunStore& store, const std::filesystem::path& file) {
+Status write_html_report(Store& store, const std::filesystem::path& file) {
   ASSAY_TRY(const RunReport report, load_report(store));
   std::string facts;
   for (const auto& [key, value] : report.properties) {

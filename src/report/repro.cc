@@ -197,7 +197,7 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
+Result<FoundCase> find_case(Store& store, std::string_view wanted) {
   if (wanted.empty()) return usage_error("name a case by its id or its text");
   Chooser chooser(wanted);
   std::optional<FoundCase> found;
@@ -233,7 +233,7 @@ Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
   return std::move(*found);
 }
 
-Result<Repro> write_repro(RunStore& store, const FoundCase& found,
+Result<Repro> write_repro(Store& store, const FoundCase& found,
                           const std::filesystem::path& folder) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
   if (!has_lanes(*record)) return fail("the record of this case has no test lane");

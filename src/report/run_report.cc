@@ -102,7 +102,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
 
 }  // namespace
 
-Result<RunReport> load_report(RunStore& store) {
+Result<RunReport> load_report(Store& store) {
   RunReport report;
   ASSAY_TRY(report.properties, store.properties());
   ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {

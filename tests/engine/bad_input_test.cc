@@ -153,6 +153,18 @@ TEST(BadFolders, OtherVersionsThanTheRunWasBegunWithAreRefused) {
   }
 }
 
+// What a retest would run again is forgotten only once it is known that the run can start.
+TEST(BadFolders, ARetestThatCannotStartLosesNoVerdict) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho});
+  const auto before = cli.outcomes();
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(cli.call_api({"--retest=pass", "--random_seed=7"}).status.code, 2);
+  EXPECT_EQ(cli.outcomes(), before);
+  EXPECT_EQ(cli.call_api({"--retest=pass", "--paddle_python=/nowhere/python"}).status.code, 3);
+  EXPECT_EQ(cli.outcomes(), before);
+}
+
 // A small file system that fills up in the middle of a run.
 TEST(BadFolders, AFullDiskEndsTheRunAndKeepsWhatIsThere) {
   Cli cli;
