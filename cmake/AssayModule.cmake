@@ -1,7 +1,7 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base case fill measure wire verdict native lane slot schedule store engine report chain timeline record
+    base case fill measure wire verdict native lane slot schedule store engine report chain timeline inject
     cli)
 
 # assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])

@@ -1,6 +1,6 @@
 // The recorder, in this process and in ones that end badly.
 
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/process.h"
 #include "timeline/importers/importer.h"
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,7 +162,7 @@ TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
   SpawnOptions spawn;
   spawn.argv = {NVTX_PROGRAM};
   spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                       "NVTX_INJECTION64_PATH=" + std::string(ASSAY_RECORDER)};
+                       "NVTX_INJECTION64_PATH=" + std::string(ASSAY_INJECTION)};
   auto process = Process::spawn(spawn);
   ASSERT_TRUE(process) << process.error().message;
   ASSERT_TRUE(process->wait()->ok());
@@ -246,7 +246,7 @@ class CudaRecording : public Recording {
     SpawnOptions spawn;
     spawn.argv = {CUDA_PROGRAM};
     spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                         "CUDA_INJECTION64_PATH=" + std::string(ASSAY_RECORDER),
+                         "CUDA_INJECTION64_PATH=" + std::string(ASSAY_INJECTION),
                          "ASSAY_CUPTI_LIBRARY=" + std::string(FAKE_CUPTI)};
     spawn.environment.insert(spawn.environment.end(), environment.begin(), environment.end());
     auto process = Process::spawn(spawn);
@@ -315,7 +315,7 @@ TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
                     "def backward(): return 1\n"
                     "assert backward() == 1\n"};
   spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                       "ASSAY_RECORD_LIBRARY=" + std::string(ASSAY_RECORDER)};
+                       "ASSAY_RECORD_LIBRARY=" + std::string(ASSAY_INJECTION)};
   auto process = Process::spawn(spawn);
   ASSERT_TRUE(process) << process.error().message;
   ASSERT_TRUE(process->wait()->ok());
@@ -325,4 +325,4 @@ TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
 }
 
 }  // namespace
-}  // namespace assay::record
+}  // namespace assay::inject

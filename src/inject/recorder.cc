@@ -1,4 +1,4 @@
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <memory>
 #include <span>
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 constexpr Nanos kNanosPerSecond = 1'000'000'000;
@@ -290,4 +290,4 @@ void Recorder::write_block_locked() {
   broken_ = !open_file_locked() || !write_all(file_.get(), std::as_bytes(std::span(block)));
 }
 
-}  // namespace assay::record
+}  // namespace assay::inject

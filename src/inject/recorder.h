@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "timeline/importers/recording_format.h"
 
-namespace assay::record {
+namespace assay::inject {
 
 using timeline::Nanos;
 
@@ -114,4 +114,4 @@ class Recorder {
   Nanos last_flush_ = 0;
 };
 
-}  // namespace assay::record
+}  // namespace assay::inject
