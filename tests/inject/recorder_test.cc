@@ -75,6 +75,35 @@ TEST_F(Recording, RangesNestAndStepsAreNumbers) {
   EXPECT_EQ(steps_[0].number, 7);
 }
 
+// As a container's process 1 does at every start: its file is there already.
+TEST_F(Recording, OfAReusedProcessNumberHasAFileOfItsOwn) {
+  for (const char* name : {"first", "second", "third"}) {
+    Recorder recorder(options());
+    recorder.begin_range(name);
+    recorder.end_range();
+  }
+  EXPECT_THAT(recorded(), testing::UnorderedElementsAre("first@-1", "second@-1", "third@-1"));
+  EXPECT_EQ(files_, 3);
+}
+
+TEST_F(Recording, ThatCannotBeWrittenSaysSoOnce) {
+  testing::internal::CaptureStderr();
+  {
+    RecorderOptions nowhere = options();
+    nowhere.folder = folder_ / "missing";
+    Recorder recorder(nowhere);
+    for (int i = 0; i < 2; ++i) {
+      recorder.begin_range("job", i);
+      recorder.end_range();
+      recorder.flush();
+    }
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::HasSubstr("is not recorded any further: cannot write " +
+                                       (folder_ / "missing").string()));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+}
+
 TEST_F(Recording, KeepsToItsWindowOfSteps) {
   {
     RecorderOptions window = options();
