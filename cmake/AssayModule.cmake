@@ -2,7 +2,7 @@
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
     base case fill measure wire verdict native lane slot schedule store engine report chain/params
-    chain/plan chain/stage chain/results chain/fleet chain/run timeline record cli)
+    chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cli)
 
 # assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #

@@ -6,19 +6,20 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <thread>
 
 #include "base/system_memory.h"
+#include "base/text.h"
 #include "cli/settings.h"
 
 namespace assay {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
 // engineV2 writes --flag=True, --flag True and --flag.
@@ -26,7 +27,7 @@ void add_bool(CLI::App& app, const std::string& name, bool& target, const std::s
   app.add_option_function<std::string>(
          name,
          [name, &target](const std::string& text) {
-           const std::optional<bool> value = parse_bool(text);
+           const std::optional<bool> value = text.empty() ? true : parse_bool(text);
            if (!value) throw CLI::ValidationError(name, "takes True or False, not " + text);
            target = *value;
          },
@@ -35,18 +36,13 @@ void add_bool(CLI::App& app, const std::string& name, bool& target, const std::s
       ->type_name("BOOL");
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    std::string part = text.substr(begin, end - begin);
-    part.erase(0, part.find_first_not_of(" \t"));
-    part.erase(part.find_last_not_of(" \t") + 1);
-    if (!part.empty()) parts.push_back(std::move(part));
-    begin = end + 1;
+// The entries of a list with commas, as a person writes it.
+std::vector<std::string> entries_of(const std::string& text) {
+  std::vector<std::string> entries;
+  for (const std::string& part : split_at(text, ',')) {
+    if (!trimmed(part).empty()) entries.emplace_back(trimmed(part));
   }
-  return parts;
+  return entries;
 }
 
 Status check_features(const ApiOptions& options) {
@@ -84,7 +80,7 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   Sources sources;
   if (!options.api_config.empty()) sources.configs.push_back(options.api_config);
   if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
-  for (const std::string& pattern : split(options.api_config_file_pattern, ',')) {
+  for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
     sources.patterns.push_back(pattern);
   }
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty()) {
@@ -106,7 +102,7 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     }
     return outcomes;
   }
-  for (const std::string& text : split(options.retest, ',')) {
+  for (const std::string& text : entries_of(options.retest)) {
     const auto outcome = find_outcome(text);
     if (!outcome) {
       std::string known;
@@ -146,8 +142,8 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   config.memory_budget =
       static_cast<std::uint64_t>(static_cast<double>(memory.total) * kMemoryShare);
   if (options.required_memory > 0) {
-    const auto wanted = static_cast<std::uint64_t>(options.required_memory * kGiB);
-    const std::uint64_t seats = std::max<std::uint64_t>(1, config.memory_budget / wanted);
+    const double fit = static_cast<double>(config.memory_budget) / (options.required_memory * kGiB);
+    const double seats = std::max(1.0, std::floor(fit));
     if (seats < config.slots) {
       notes.push_back(
           fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
@@ -163,7 +159,9 @@ Status check_numbers(const ApiOptions& options) {
   const auto bad = [](double value) { return !std::isfinite(value) || value < 0; };
   if (bad(options.settings.atol)) return usage_error("--atol takes a finite number of at least 0");
   if (bad(options.settings.rtol)) return usage_error("--rtol takes a finite number of at least 0");
-  if (bad(options.timeout)) return usage_error("--timeout takes seconds, at least 0");
+  if (bad(options.timeout) || options.timeout > kMostSeconds) {
+    return usage_error("--timeout takes seconds, at least 0 and at most a year");
+  }
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
 }
@@ -171,8 +169,7 @@ Status check_numbers(const ApiOptions& options) {
 }  // namespace
 
 std::optional<bool> parse_bool(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text = lowered(text);
   if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
   if (text == "false" || text == "0" || text == "no" || text == "n") return false;
   return std::nullopt;
@@ -187,8 +184,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--api_config_file_pattern", options.api_config_file_pattern,
                  "Files by pattern: 'a/*.txt,b/*.txt'")
       ->group(cases);
-  app.add_option(
-         "--retest", options.retest,
+  app.add_option_function<std::string>(
+         "--retest",
+         [&options](const std::string& text) { options.retest = text.empty() ? "True" : text; },
          "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
       ->expected(0, 1)
       ->group(cases);

@@ -31,7 +31,7 @@ Status send_frame(int socket, std::span<const std::uint8_t> message) {
   Bytes frame(kLengthBytes + message.size());
   std::memcpy(frame.data(), &length, kLengthBytes);
   std::copy(message.begin(), message.end(), frame.begin() + kLengthBytes);
-  return write_all(socket, std::as_bytes(std::span(frame)));
+  return send_all(socket, std::as_bytes(std::span(frame)));
 }
 
 Result<std::optional<Bytes>> receive_frame(int socket) {

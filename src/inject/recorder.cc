@@ -1,4 +1,4 @@
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -8,16 +8,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <span>
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 constexpr Nanos kNanosPerSecond = 1'000'000'000;
 constexpr std::size_t kMaxDepth = 256;
+constexpr const char* kSuffix = ".assayrec";
 
 struct OpenRange {
   std::string name;
@@ -267,19 +269,30 @@ void Recorder::flush() {
   write_block_locked();
 }
 
-bool Recorder::open_file_locked() {
+// Numbers of processes come again, in containers after every start: a file that is there belongs to
+// an earlier process and stays.
+Fd Recorder::create_file(const std::string& name, std::filesystem::path& path) const {
+  constexpr int kTries = 10'000;
+  for (int number = 1; number <= kTries; ++number) {
+    path = options_.folder / (name + (number == 1 ? "" : "." + std::to_string(number)) + kSuffix);
+    Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644));
+    if (file || errno != EEXIST) return file;
+  }
+  return {};
+}
+
+Status Recorder::open_file_locked() {
   const int pid = ::getpid();
-  if (file_ && pid == pid_) return true;
+  if (file_ && pid == pid_) return {};
   std::array<char, timeline::recording::kHostBytes> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  const auto path =
-      options_.folder / (std::string(host.data()) + "." + std::to_string(pid) + ".assayrec");
-  file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644));
+  std::filesystem::path path;
+  file_ = create_file(std::string(host.data()) + "." + std::to_string(pid), path);
   pid_ = pid;
-  if (!file_) return false;
+  if (!file_) return errno_error("cannot write " + path.string());
   const std::string header =
       timeline::RecordingEncoder::header(static_cast<std::uint32_t>(pid), host.data());
-  return write_all(file_.get(), std::as_bytes(std::span(header))).has_value();
+  return write_all(file_.get(), std::as_bytes(std::span(header)));
 }
 
 void Recorder::write_block_locked() {
@@ -287,7 +300,14 @@ void Recorder::write_block_locked() {
   if (encoder_.empty()) return;
   const std::string block = encoder_.take_block();
   if (broken_) return;
-  broken_ = !open_file_locked() || !write_all(file_.get(), std::as_bytes(std::span(block)));
+  Status written = open_file_locked();
+  if (written) written = write_all(file_.get(), std::as_bytes(std::span(block)));
+  if (written) return;
+  broken_ = true;
+  const std::string line = "assay: process " + std::to_string(pid_) +
+                           " is not recorded any further: " + written.error().message + "\n";
+  // The program's own error output; nothing can be done where it is closed.
+  static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line))));
 }
 
-}  // namespace assay::record
+}  // namespace assay::inject

@@ -1,11 +1,11 @@
-#include "record/cuda/cupti_library.h"
+#include "inject/cuda/cupti_library.h"
 
 #include <dlfcn.h>
 
 #include <array>
 #include <cstdlib>
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 constexpr std::array<const char*, 3> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
@@ -54,4 +54,4 @@ std::string CuptiLibrary::load() {
   return missing;
 }
 
-}  // namespace assay::record
+}  // namespace assay::inject

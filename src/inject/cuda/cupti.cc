@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "record/cuda/cupti_library.h"
-#include "record/recorder.h"
+#include "inject/cuda/cupti_library.h"
+#include "inject/recorder.h"
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 constexpr std::size_t kBufferBytes = 4U << 20U;
@@ -255,12 +255,12 @@ class CuptiRecorder {
 };
 
 }  // namespace
-}  // namespace assay::record
+}  // namespace assay::inject
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection();
 
 int InitializeInjection() {
-  using namespace assay::record;
+  using namespace assay::inject;
   Recorder* const recorder = Recorder::instance();
   if (recorder == nullptr) return 0;
   if (const std::string problem = CuptiRecorder::instance().start(*recorder); !problem.empty()) {

@@ -1,6 +1,6 @@
 // The recorder, in this process and in ones that end badly.
 
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/process.h"
 #include "timeline/importers/importer.h"
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,6 +73,35 @@ TEST_F(Recording, RangesNestAndStepsAreNumbers) {
   EXPECT_THAT(recorded(), testing::UnorderedElementsAre("7@-1", "forward@3", "gemm@-1"));
   ASSERT_EQ(steps_.size(), 1U);
   EXPECT_EQ(steps_[0].number, 7);
+}
+
+// As a container's process 1 does at every start: its file is there already.
+TEST_F(Recording, OfAReusedProcessNumberHasAFileOfItsOwn) {
+  for (const char* name : {"first", "second", "third"}) {
+    Recorder recorder(options());
+    recorder.begin_range(name);
+    recorder.end_range();
+  }
+  EXPECT_THAT(recorded(), testing::UnorderedElementsAre("first@-1", "second@-1", "third@-1"));
+  EXPECT_EQ(files_, 3);
+}
+
+TEST_F(Recording, ThatCannotBeWrittenSaysSoOnce) {
+  testing::internal::CaptureStderr();
+  {
+    RecorderOptions nowhere = options();
+    nowhere.folder = folder_ / "missing";
+    Recorder recorder(nowhere);
+    for (int i = 0; i < 2; ++i) {
+      recorder.begin_range("job", i);
+      recorder.end_range();
+      recorder.flush();
+    }
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::HasSubstr("is not recorded any further: cannot write " +
+                                       (folder_ / "missing").string()));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
 
 TEST_F(Recording, KeepsToItsWindowOfSteps) {
@@ -162,7 +191,7 @@ TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
   SpawnOptions spawn;
   spawn.argv = {NVTX_PROGRAM};
   spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                       "NVTX_INJECTION64_PATH=" + std::string(ASSAY_RECORDER)};
+                       "NVTX_INJECTION64_PATH=" + std::string(ASSAY_INJECTION)};
   auto process = Process::spawn(spawn);
   ASSERT_TRUE(process) << process.error().message;
   ASSERT_TRUE(process->wait()->ok());
@@ -246,7 +275,7 @@ class CudaRecording : public Recording {
     SpawnOptions spawn;
     spawn.argv = {CUDA_PROGRAM};
     spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                         "CUDA_INJECTION64_PATH=" + std::string(ASSAY_RECORDER),
+                         "CUDA_INJECTION64_PATH=" + std::string(ASSAY_INJECTION),
                          "ASSAY_CUPTI_LIBRARY=" + std::string(FAKE_CUPTI)};
     spawn.environment.insert(spawn.environment.end(), environment.begin(), environment.end());
     auto process = Process::spawn(spawn);
@@ -315,7 +344,7 @@ TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
                     "def backward(): return 1\n"
                     "assert backward() == 1\n"};
   spawn.environment = {"ASSAY_RECORD_DIR=" + folder_.string(),
-                       "ASSAY_RECORD_LIBRARY=" + std::string(ASSAY_RECORDER)};
+                       "ASSAY_RECORD_LIBRARY=" + std::string(ASSAY_INJECTION)};
   auto process = Process::spawn(spawn);
   ASSERT_TRUE(process) << process.error().message;
   ASSERT_TRUE(process->wait()->ok());
@@ -325,4 +354,4 @@ TEST_F(Recording, PythonsHelperRecordsJobsAndSteps) {
 }
 
 }  // namespace
-}  // namespace assay::record
+}  // namespace assay::inject

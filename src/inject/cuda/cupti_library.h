@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace assay::record {
+namespace assay::inject {
 
 struct CuptiLibrary {
   decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
@@ -27,4 +27,4 @@ struct CuptiLibrary {
   std::string load();
 };
 
-}  // namespace assay::record
+}  // namespace assay::inject

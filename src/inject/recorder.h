@@ -16,9 +16,10 @@
 #include <unordered_map>
 
 #include "base/fd.h"
+#include "base/result.h"
 #include "timeline/importers/recording_format.h"
 
-namespace assay::record {
+namespace assay::inject {
 
 using timeline::Nanos;
 
@@ -92,7 +93,8 @@ class Recorder {
   void end_step_locked(Nanos time);
   void write_if_due_locked(Nanos time);
   void write_block_locked();
-  bool open_file_locked();
+  Fd create_file(const std::string& name, std::filesystem::path& path) const;
+  Status open_file_locked();
   void after_fork_in_child();
 
   const RecorderOptions options_;
@@ -108,10 +110,10 @@ class Recorder {
   timeline::RecordingEncoder encoder_;
   Fd file_;
   int pid_ = 0;
-  bool broken_ = false;  // the disk refused: nothing more is written
+  bool broken_ = false;  // the disk refused, and it was said: nothing more is written
   Nanos step_begin_ = 0;
   bool step_recorded_ = false;
   Nanos last_flush_ = 0;
 };
 
-}  // namespace assay::record
+}  // namespace assay::inject

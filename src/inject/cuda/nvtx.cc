@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <string>
 
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
-namespace assay::record {
+namespace assay::inject {
 namespace {
 
 void push(const char* message) {
@@ -41,13 +41,13 @@ void set_slot(NvtxFunctionTable table, unsigned size, NvtxCallbackIdCore id, Fun
 }
 
 }  // namespace
-}  // namespace assay::record
+}  // namespace assay::inject
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     NvtxGetExportTableFunc_t get_export_table);
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
-  using namespace assay::record;
+  using namespace assay::inject;
   const auto* callbacks =
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;

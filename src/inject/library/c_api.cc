@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include "record/recorder.h"
+#include "inject/recorder.h"
 
 #define ASSAY_EXPORT extern "C" __attribute__((visibility("default")))
 
-using assay::record::Recorder;
+using assay::inject::Recorder;
 
 ASSAY_EXPORT void assay_job_begin(const char* name, std::int32_t micro_batch);
 ASSAY_EXPORT void assay_job_end();
