@@ -21,6 +21,7 @@ from typing import Any
 
 from assay import reference
 from assay.rules import AnyRule
+from assay.sparse import is_layout
 
 # What makes two results equal where the element itself is not promised.
 #   value  the elements agree within the tolerance (the default)
@@ -55,6 +56,7 @@ class Api:
     equal: tuple[str, ...] = ()
     changes: str = ""  # works in place: this parameter afterwards is the result
     skip: str = ""
+    layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
 
 
 class Registry(dict[str, Api]):
@@ -67,6 +69,7 @@ class Registry(dict[str, Api]):
         equal: str | tuple[str, ...] = (),
         skip: str = "",
         changes: str = "",
+        layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -78,6 +81,9 @@ class Registry(dict[str, Api]):
         skip: a reason why cases of this API are not run at all.
         changes: the parameter that the API changes in place; by default the first one of an API
         whose name says that it works in place.
+        layouts: the parameters that are sparse tensors, with one of assay.sparse.LAYOUTS, or a
+        pair of one and the number of the case's tensor whose places it takes, or a function of the
+        call's arguments that gives either, or None for a dense tensor.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
@@ -92,11 +98,16 @@ class Registry(dict[str, Api]):
             for rule in all_rules:
                 if rule not in parameters:
                     raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
+            for parameter, layout in (layouts or {}).items():
+                if parameter not in parameters or not is_layout(layout):
+                    raise ValueError(f"{names[0]}: {parameter!r} cannot be {layout!r}")
             for name in names:
                 if name in self:
                     raise ValueError(f"{name} is registered twice")
                 changed = changes or (parameters[0] if changes_input(name) else "")
-                self[name] = Api(name, function, parameters, all_rules, grad, equal, changed, skip)
+                self[name] = Api(
+                    name, function, parameters, all_rules, grad, equal, changed, skip, layouts or {}
+                )
             return function
 
         return register
