@@ -89,6 +89,8 @@ class Call:
         args, kwargs = self._arguments()
         self._enter("forward")
         results = self._forward(function, args, kwargs)
+        if entry is not None and entry.shown is not None and not job.reference:
+            results = entry.shown(results)
         self._enter("copy")
         leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
         if len(leaves) > MOST_LEAVES:
