@@ -139,10 +139,10 @@ class Server:
                 file.write(OOM_SCORE)
             gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
             from assay.lane import Lane
-            from assay.spec import DtypeName, TensorSpec
+            from assay.spec import DtypeName, PlaceName, TensorSpec
 
             self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName)
             Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:

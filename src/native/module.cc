@@ -66,16 +66,26 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   int arena = -1;
   PyObject* tensor_spec = nullptr;
   PyObject* dtype_name = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOO", &socket, &arena, &tensor_spec, &dtype_name)) {
+  PyObject* place_name = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iiOOO", &socket, &arena, &tensor_spec, &dtype_name,
+                        &place_name)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
   if (!channel) return raise(channel.error());
   ModuleState& state = state_of(module);
   state.channel.emplace(std::move(*channel));
-  state.types = {borrowed(tensor_spec), borrowed(dtype_name)};
+  state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(place_name)};
   state.memory.open();
   return none();
+}
+
+// The arguments that make the case's layer, (args, kwargs), or None where it calls a function.
+Ref construction_or_none(const ModuleState& state) {
+  if (!state.parsed.constructs()) return borrowed(Py_None);
+  const PythonCall made = construction_of(state.parsed, state.types);
+  if (!made.args || !made.kwargs) return nullptr;
+  return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
 // -> the fields of assay.wire.Job, or None when the slot has closed the channel.
@@ -94,16 +104,17 @@ PyObject* next_job(PyObject* module, PyObject*) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
   state.fillings.resize(state.parsed.tensor_count());
-  PythonCall call = to_python(state.parsed, state.types);
+  const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
-  if (!call.args || !call.kwargs || !api) return nullptr;
+  const Ref construction = construction_or_none(state);
+  if (!call.args || !call.kwargs || !api || !construction) return nullptr;
   const wire::Setting& setting = *state.job.setting;
   return Py_BuildValue(
-      "OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnOOOKO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()), setting.backward() ? Py_True : Py_False,
       setting.reference() ? Py_True : Py_False, setting.known_only() ? Py_True : Py_False,
       // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
+      static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1), construction.get());
 }
 
 struct Target {
