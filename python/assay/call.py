@@ -89,8 +89,10 @@ class Call:
         args, kwargs = self._arguments()
         self._enter("forward")
         results = self._forward(function, args, kwargs)
+        if entry is not None and entry.shown is not None and not job.lane.reference_functions:
+            results = entry.shown(results)
         self._enter("copy")
-        leaves = list(flatten(results, "", self.framework.tensor_type))
+        leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = entry.equal if entry is not None else ()
@@ -164,7 +166,18 @@ class Call:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)
-        return tensor
+        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
+        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
+        """The sparse tensor that holds some places of this one, which it is differentiated by."""
+        layout = ask(layout, self.named, spec) if callable(layout) else layout
+        if layout is None:
+            return tensor
+        if isinstance(layout, tuple):  # with the places of another of the case's tensors
+            layout, index = layout
+            spec = spec._replace(index=index)
+        return self.framework.sparse(tensor, spec, layout)
 
     # -- the call --
 

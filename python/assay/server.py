@@ -139,11 +139,11 @@ class Server:
                 file.write(OOM_SCORE)
             gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
             from assay.lane import Lane
-            from assay.spec import DtypeName, TensorSpec
+            from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
 
             self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName, Fields)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields)
             Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:

@@ -51,6 +51,7 @@ class Job(NamedTuple):
     seed: int  # of the framework's own generator
     settings: Fields  # CaseSettings of src/wire/settings.fbs
     lane: Fields  # LaneSpec, likewise
+    construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
 
 
 class Stop(Exception):

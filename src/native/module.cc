@@ -69,15 +69,18 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   int arena = -1;
   PyObject* tensor_spec = nullptr;
   PyObject* dtype_name = nullptr;
+  PyObject* place_name = nullptr;
   PyObject* fields = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOOO", &socket, &arena, &tensor_spec, &dtype_name, &fields)) {
+  if (!PyArg_ParseTuple(arguments, "iiOOOO", &socket, &arena, &tensor_spec, &dtype_name,
+                        &place_name, &fields)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
   if (!channel) return raise(channel.error());
   ModuleState& state = state_of(module);
   state.channel.emplace(std::move(*channel));
-  state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(fields)};
+  state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(place_name),
+                 borrowed(fields)};
   state.memory.open();
   return none();
 }
@@ -98,6 +101,14 @@ Ref fields_to_python(const Table& table, PyObject* type) {
   return Ref(PyObject_CallFunctionObjArgs(type, fields.get(), nullptr));
 }
 
+// The arguments that make the case's layer, (args, kwargs), or None where it calls a function.
+Ref construction_or_none(const ModuleState& state) {
+  if (!state.parsed.constructs()) return borrowed(Py_None);
+  const PythonCall made = construction_of(state.parsed, state.types);
+  if (!made.args || !made.kwargs) return nullptr;
+  return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
+}
+
 // -> the fields of assay.wire.Job, or None when the slot has closed the channel.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
@@ -115,9 +126,10 @@ PyObject* next_job(PyObject* module, PyObject*) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
   state.fillings.resize(state.parsed.tensor_count());
-  PythonCall call = to_python(state.parsed, state.types);
+  const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
-  if (!call.args || !call.kwargs || !api) return nullptr;
+  const Ref construction = construction_or_none(state);
+  if (!call.args || !call.kwargs || !api || !construction) return nullptr;
   // They are the same for a whole batch.
   if (!state.settings || state.job.index == 0) {
     state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
@@ -125,11 +137,11 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOO", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
-      state.settings.get(), state.lane.get());
+      state.settings.get(), state.lane.get(), construction.get());
 }
 
 struct Target {

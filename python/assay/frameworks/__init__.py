@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from assay.spec import TensorSpec
 from assay.wire import refuse
 
 
@@ -24,7 +25,9 @@ class Dense(NamedTuple):
 
 
 class Framework(Protocol):
-    """What a lane asks of a framework. `dtypes` lacks those that this version lacks."""
+    """What a lane asks of a framework. `dtypes` lacks those that this version lacks. `sparse` makes the
+    sparse form of a dense tensor, differentiable if that is; `sparse_parts` takes one apart, as Sparse.parts
+    does, and gives None for a dense tensor."""
 
     name: str
     version: str
@@ -41,6 +44,8 @@ class Framework(Protocol):
     def differentiable(self, tensor: Any) -> bool: ...
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]: ...
     def dense(self, tensor: Any) -> Dense: ...
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any: ...
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None: ...
     def dtype_name(self, dtype: Any) -> str | None: ...
     def shape(self, tensor: Any) -> Sequence[int]: ...
     def tensor_dtype(self, tensor: Any) -> str: ...

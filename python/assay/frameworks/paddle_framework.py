@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.sparse import compressed, places
+from assay.spec import TensorSpec
 from assay.wire import DTYPES
 
 # Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
@@ -13,6 +15,7 @@ _NO_KERNEL = re.compile(
     r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
     r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
     r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
+    r"|[Nn]ot support CPU kernel|only supports? CUDA"
     r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
 )
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
@@ -85,6 +88,42 @@ class PaddleFramework:
             tensor = self._empty(shape, tensor.dtype)
             pointer = tensor.data_ptr()
         return Dense(tensor, pointer, count, dtype, shape)
+
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        paddle = self.paddle
+        held = places(spec.shape, spec.index, layout)
+        count = len(held.taken)
+        taken = paddle.to_tensor(held.taken, dtype="int64").reshape([count])
+        values = paddle.index_select(tensor.reshape([held.rows, *held.row]), taken)
+        if layout == "csr":  # no gradient flows through Paddle's conversions to csr
+            crows, cols = (
+                paddle.to_tensor(each, dtype="int64") for each in compressed(held.indices, spec.shape)
+            )
+            return paddle.sparse.sparse_csr_tensor(crows, cols, values, spec.shape)
+        indices = paddle.to_tensor(held.indices, dtype="int64").reshape([len(held.indices), count])
+        constant = tensor.stop_gradient
+        return paddle.sparse.sparse_coo_tensor(indices, values, spec.shape, stop_gradient=constant)
+
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None:
+        if tensor.is_dense() or tensor.is_selected_rows():
+            return None
+        shape = list(tensor.shape)
+        if tensor.is_sparse_csr():
+            crows, cols = tensor.crows(), tensor.cols()
+            return {
+                "layout": "csr", "crows": crows, "cols": cols, "values": tensor.values(), "shape": shape
+            }  # fmt: skip
+        indices, values = tensor.indices(), tensor.values()
+        if indices.ndim != 2:  # what should not be is compared as it is
+            return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
+        # In no promised order.
+        place = self.paddle.zeros([indices.shape[1]], "int64")
+        for axis in range(indices.shape[0]):
+            place = place * shape[axis] + indices[axis].astype("int64")
+        order = self.paddle.argsort(place, stable=True)
+        indices = self.paddle.index_select(indices, order, 1)
+        values = self.paddle.index_select(values, order)
+        return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
 
     def _selected_rows(self, tensor: Any) -> Any:
         """The dense form of a gradient that holds only some rows, which may repeat."""

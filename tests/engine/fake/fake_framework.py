@@ -69,6 +69,9 @@ class Fake:
     def dense(self, tensor):
         return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape)
 
+    def sparse_parts(self, tensor):
+        return None
+
     def dtype_name(self, dtype):
         return None
 
