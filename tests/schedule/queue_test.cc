@@ -41,7 +41,7 @@ Queue of_sizes(std::uint64_t count) {
   return filled(kPlenty, cases);
 }
 
-TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreDear) {
+TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreExpensive) {
   Queue queue = of_sizes(100);
   const auto first = ids(queue.lease(0));
   EXPECT_EQ(first.front(), 1U);
