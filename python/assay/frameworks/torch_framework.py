@@ -75,6 +75,9 @@ class TorchFramework:
             )
         )
 
+    def autocast(self) -> Any:
+        return self.torch.autocast(self._device.split(":")[0])
+
     def dense(self, tensor: Any) -> Dense:
         tensor = tensor.detach()
         if tensor.layout is not self.torch.strided:
