@@ -1,9 +1,9 @@
 """A case on disk: what went into it and what came out, for looking at one case by hand.
 
-In the folder that the run names, for each lane and run of the case: `tensors/LABEL_input.npz`, `…_output.npz`,
-`…_grad.npz`, which numpy.load() reads, and `LABEL.yaml` (in the part of YAML that is JSON) with the case, its
-environment, and what each array is. An array of a dtype that NumPy lacks (bfloat16, float8) holds its bits as
-whole numbers.
+In the folder that the run names, for each lane and run of the case: `tensors/LABEL_input.npz`,
+`…_output.npz`, `…_grad.npz`, which numpy.load() reads, and `LABEL.yaml` (in the part of YAML that is JSON)
+with the case, its environment, and what each array is. An array of a dtype that NumPy lacks (bfloat16,
+float8) holds its bits as whole numbers.
 """
 
 import ctypes

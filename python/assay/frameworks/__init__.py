@@ -31,7 +31,9 @@ class Framework(Protocol):
 
     Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
     context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
-    graph.
+    graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
+    device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
+    fork server; without them there is a CPU and nothing to know.
     """
 
     name: str

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.spec import TensorSpec
 from assay.wire import CODES, DTYPES, UNSUPPORTED, Stop, count_of
 
 
@@ -71,6 +72,12 @@ class NumpyFramework:
         shape = tensor.shape  # ascontiguousarray() makes [1] of []
         tensor = self.numpy.ascontiguousarray(tensor)
         return Dense(tensor, tensor.ctypes.data, count_of(shape), str(tensor.dtype), shape)
+
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        raise Stop(UNSUPPORTED, "NumPy has no sparse tensors")
+
+    def sparse_parts(self, tensor: Any) -> None:
+        return None
 
     def dtype_name(self, dtype: Any) -> str | None:
         return str(dtype) if isinstance(dtype, self.numpy.dtype) and str(dtype) in CODES else None

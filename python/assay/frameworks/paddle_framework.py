@@ -42,6 +42,17 @@ class PaddleFramework:
         self._graph: Any = None
         self._graphs = 0
 
+    def devices(self) -> list[str]:
+        device = self.paddle.device
+        kinds = ["xpu"] if device.is_compiled_with_xpu() else []
+        kinds += device.get_all_custom_device_type() or []
+        return [*kinds, *(["gpu"] if device.is_compiled_with_cuda() else []), "cpu"]
+
+    def notes(self) -> dict[str, str]:
+        if self.paddle.is_compiled_with_cinn():
+            return {"to_static": f"Paddle {self.version}: graphs are compiled by CINN"}
+        return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
+
     def start(self, device: str) -> None:
         self.paddle.set_device(device)
 

@@ -33,6 +33,9 @@ class TorchFramework:
         self._empty = torch.empty
         self._device = "cpu"
 
+    def devices(self) -> list[str]:
+        return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]
+
     def start(self, device: str) -> None:
         self._device = device.replace("gpu", "cuda")
         if self._device != "cpu":
