@@ -73,8 +73,23 @@ ordered_json to_json(const TimeShare& time) {
           {"communication_ns", time.communication},
           {"hidden_communication_ns", time.hidden_communication},
           {"memory_ns", time.memory},
+          {"exposed_memory_ns", time.memory},
           {"idle_ns", time.idle},
+          {"other_steps_ns", time.other_steps},
           {"idle_by_cause_ns", idle_by}};
+}
+
+ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
+  ordered_json json{{"kernels", counts.kernels},
+                    {"communication_kernels", counts.communication_kernels},
+                    {"copies", counts.copies}};
+  json.update(to_json(time));
+  return json;
+}
+
+// null, where it is not known.
+ordered_json known(std::int64_t number) {
+  return number == kNone ? ordered_json() : ordered_json(number);
 }
 
 std::string_view fill_of(const Trace& trace, const Slice& slice) {
@@ -154,27 +169,51 @@ std::string drawing(const Analysis& analysis, const Trace& trace) {
 
 }  // namespace
 
+namespace {
+
+// What no step launched, a line for each device that has such work.
+std::string outside_lines(const Analysis& analysis) {
+  std::string text;
+  for (const DeviceReport& device : analysis.devices) {
+    const WorkCounts& counts = device.outside_counts;
+    if (counts.kernels + counts.copies == 0) continue;
+    const TimeShare& time = device.outside;
+    text += fmt::format(
+        "{}: no step launched {} kernels and {} copies: compute {:.3f} ms, communication {:.3f} "
+        "ms, copies alone {:.3f} ms\n",
+        device.label, counts.kernels, counts.copies, millis(time.compute),
+        millis(time.communication), millis(time.memory));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string analysis_table(const Analysis& analysis) {
   std::string text =
       fmt::format("{} steps of {:.3f} ms on average, {} devices\n", analysis.steps.size(),
                   mean_step(analysis), analysis.devices.size());
   text +=
-      fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}\n", "device (% of time)",
-                  "compute", "comm", "hidden", "memory", "idle", "fill", "drain", "depend", "host");
+      fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+                  "device (% of time)", "compute", "comm", "hidden", "memory", "idle", "fill",
+                  "drain", "depend", "host", "device");
   for (const DeviceReport& device : analysis.devices) {
     const TimeShare& time = device.total;
     text += fmt::format(
-        "{:<22}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f} |{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}\n",
+        "{:<22}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f} |{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}"
+        "\n",
         device.label, share(time.compute, time.span),
         share(time.exposed_communication(), time.span), share(time.hidden_communication, time.span),
         share(time.memory, time.span), share(time.idle, time.span),
         share(idle(time, IdleCause::fill), time.span),
         share(idle(time, IdleCause::drain), time.span),
         share(idle(time, IdleCause::dependency), time.span),
-        share(idle(time, IdleCause::host), time.span));
+        share(idle(time, IdleCause::host), time.span),
+        share(idle(time, IdleCause::device), time.span));
   }
+  text += outside_lines(analysis);
   text += schedule_line(analysis);
-  if (!analysis.devices.empty()) {
+  if (analysis.devices.size() > 1) {
     const DeviceReport& critical = analysis.devices[analysis.critical_stage];
     text += fmt::format("critical stage: {} (computes {:.3f} ms a step)\n", critical.label,
                         millis(critical.total.compute) /
@@ -206,12 +245,18 @@ std::string analysis_json(const Analysis& analysis) {
   for (const DeviceReport& device : analysis.devices) {
     ordered_json steps = ordered_json::array();
     for (const TimeShare& time : device.steps) steps.push_back(to_json(time));
-    json["devices"].push_back({{"label", device.label},
-                               {"machine", device.machine},
-                               {"total", to_json(device.total)},
-                               {"steps", steps}});
+    json["devices"].push_back(
+        {{"label", device.label},
+         {"rank", known(device.rank)},
+         {"machine", device.machine},
+         {"process", known(device.pid)},
+         {"device", known(device.number)},
+         {"whole", to_json(device.whole, device.counts)},
+         {"outside_steps", to_json(device.outside, device.outside_counts)},
+         {"total", to_json(device.total)},
+         {"steps", steps}});
   }
-  if (!analysis.devices.empty()) {
+  if (analysis.devices.size() > 1) {
     json["critical_stage"] = analysis.devices[analysis.critical_stage].label;
   }
   if (!analysis.slowest_machine.empty()) json["slowest_machine"] = analysis.slowest_machine;
@@ -230,6 +275,17 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace) {
       drawing(analysis, trace), escape_markup(analysis_table(analysis)));
 }
 
+namespace {
+
+// Two runs have other processes and may have other machines: a rank is the same one in both.
+bool same_place(const DeviceReport& a, const DeviceReport& b) {
+  if (a.rank != kNone && b.rank != kNone) return a.rank == b.rank && a.number == b.number;
+  return a.number == b.number && (a.number != kNone || a.label == b.label) &&
+         a.machine == b.machine;
+}
+
+}  // namespace
+
 std::string comparison_table(const Analysis& before, const Analysis& after) {
   const double old_step = mean_step(before);
   const double new_step = mean_step(after);
@@ -240,9 +296,8 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
       fmt::format("{:<22}{:>18}{:>18}{:>18}\n", "device (% of time)", "compute", "comm", "idle");
   for (const DeviceReport& now : after.devices) {
     const auto then =
-        std::find_if(before.devices.begin(), before.devices.end(), [&](const auto& device) {
-          return device.label == now.label && device.machine == now.machine;
-        });
+        std::find_if(before.devices.begin(), before.devices.end(),
+                     [&](const auto& device) { return same_place(device, now); });
     if (then == before.devices.end()) {
       text += fmt::format("{:<22} only after\n", now.label);
       continue;
@@ -258,7 +313,7 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
   }
   for (const DeviceReport& old : before.devices) {
     if (std::none_of(after.devices.begin(), after.devices.end(), [&](const auto& device) {
-          return device.label == old.label && device.machine == old.machine;
+          return same_place(old, device);
         })) {
       text += fmt::format("{:<22} only before\n", old.label);
     }

@@ -27,6 +27,7 @@ struct PipelineJob {
   std::int32_t chunk = 0;
   Nanos begin = 0;
   Nanos end = 0;
+  std::int64_t step = kNone;  // that launched it, where that is known
 };
 // The jobs of one step on one stage, ordered by begin.
 using StageJobs = std::vector<PipelineJob>;
