@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "cli/exit_code.h"
+#include "timeline/analysis/insights.h"
+#include "timeline/analysis/page.h"
 #include "timeline/analysis_report.h"
 #include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
@@ -33,6 +35,7 @@ struct TimelineOptions {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> comm;    // patterns of kernels that communicate, too
   std::vector<std::int32_t> ranks;  // of the files, in order
+  std::filesystem::path job_names;
   std::filesystem::path out;
   std::vector<std::string> formats;  // of merge; empty: all
   std::string format = "table";
@@ -64,6 +67,10 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
   app.add_option("--ranks", options.ranks,
                  "The ranks of the files in order, where neither they nor their names tell: 0,1,…")
       ->delimiter(',');
+  app.add_option("--job-names", options.job_names,
+                 "File of names of ranges that are pipeline jobs: lines of forward, backward or "
+                 "weight and a regular expression")
+      ->check(CLI::ExistingFile);
   app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-probes", options.clocks.probes, "JSON lines of clock probes")
@@ -78,9 +85,11 @@ Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
   load.import.analysis = analysis;
   load.ranks = options.ranks;
   ASSAY_TRY(load.import.kinds, KernelKinds::with(options.comm));
+  if (!options.job_names.empty()) {
+    ASSAY_TRY(load.job_names, JobNames::read(options.job_names));
+  }
   ASSAY_TRY(Trace trace, load_traces(options.files, load));
-  ASSAY_TRY(const auto related,
-            relate_clocks(machines_of(trace.tracks), options.clocks, &trace));
+  ASSAY_TRY(const auto related, relate_clocks(machines_of(trace.tracks), options.clocks, &trace));
   apply_clocks(trace, related);
   return trace;
 }
@@ -159,51 +168,70 @@ Result<int> run_merge(const TimelineOptions& options) {
   return exit_code_of(result.files, true);
 }
 
-Result<Analysis> analyse_baseline(const TimelineOptions& options) {
+// A trace, and all that is told of it.
+struct Analysed {
+  Trace trace;
+  Analysis analysis;
+  Insights insights;
+};
+
+Result<Analysed> analysed(const TimelineOptions& options) {
+  // With --out the trace is written again, all of it.
+  ASSAY_TRY(Trace trace, load(options, options.out.empty()));
+  Analysed result{std::move(trace), {}, {}};
+  result.analysis = analyse(result.trace);
+  result.insights = insights_of(result.trace, result.analysis);
+  return result;
+}
+
+Result<Analysed> analysed_baseline(const TimelineOptions& options) {
   TimelineOptions before = options;
   before.logs.log_dir.clear();
   before.files.clear();
   before.ranks.clear();
+  before.out.clear();
   if (std::filesystem::is_directory(options.baseline) && holds_job_logs(options.baseline)) {
     before.logs.log_dir = options.baseline;
   } else {
     before.files.push_back(options.baseline);
   }
-  ASSAY_TRY(const Trace trace, load(before, true));
-  return analyse(trace);
+  return analysed(before);
 }
 
-// What `analyze` prints; `page` is the HTML.
-Result<std::string> printed(const TimelineOptions& options, const Analysis& analysis,
-                            const Trace& trace) {
+// What `analyze` prints.
+Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
   if (!options.baseline.empty()) {
-    ASSAY_TRY(const Analysis before, analyse_baseline(options));
-    return comparison_table(before, analysis);
+    ASSAY_TRY(const Analysed before, analysed_baseline(options));
+    return comparison_table(before.analysis, now.analysis) +
+           kernel_comparison(before.insights, before.analysis.steps.size(), now.insights,
+                             now.analysis.steps.size());
   }
-  if (options.format == "json") return analysis_json(analysis);
-  if (options.format == "html") return analysis_html(analysis, trace);
-  return analysis_table(analysis);
+  if (options.format == "json") {
+    return analysis_json(now.analysis, insights_members(now.insights));
+  }
+  const std::string tables = insights_table(now.insights);
+  if (options.format == "html") return analysis_html(now.analysis, now.trace, tables);
+  return analysis_table(now.analysis) + tables;
+}
+
+// The trace again, with the analysis as counter tracks, and the page beside it.
+Status write_analysed(const TimelineOptions& options, Analysed& now) {
+  now.trace.counters = counters_of(now.analysis);
+  ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
+  ASSAY_CHECK(write_trace(now.trace, outputs));
+  ASSAY_CHECK(write_file(options.out / "analysis.json",
+                         analysis_json(now.analysis, insights_members(now.insights))));
+  return write_file(options.out / "analysis.html",
+                    analysis_html(now.analysis, now.trace, insights_table(now.insights)));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {
-  // With --out the trace is written again, all of it.
-  ASSAY_TRY(Trace trace, load(options, options.out.empty()));
-  fmt::print(stderr, "{}", describe(trace.files, {}));
-  const Analysis analysis = analyse(trace);
-  ASSAY_TRY(const std::string text, printed(options, analysis, trace));
+  ASSAY_TRY(Analysed now, analysed(options));
+  fmt::print(stderr, "{}", describe(now.trace.files, {}));
+  ASSAY_TRY(const std::string text, printed(options, now));
   fmt::print("{}", text);
-  if (!options.out.empty()) {
-    // The trace again, with the analysis as counter tracks, and the page beside it.
-    trace.counters = counters_of(analysis);
-    ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
-    ASSAY_CHECK(write_trace(trace, outputs));
-    ASSAY_CHECK(write_file(options.out / "analysis.json", analysis_json(analysis)));
-    ASSAY_CHECK(write_file(options.out / "analysis.html", analysis_html(analysis, trace)));
-    if (options.format == "html") {
-      fmt::print(stderr, "{}\n", (options.out / "analysis.html").string());
-    }
-  }
-  return exit_code_of(trace.files, !options.files.empty());
+  if (!options.out.empty()) ASSAY_CHECK(write_analysed(options, now));
+  return exit_code_of(now.trace.files, !options.files.empty());
 }
 
 Result<int> run_open(const TimelineOptions& options) {

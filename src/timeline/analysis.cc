@@ -172,8 +172,7 @@ void count(Kind kind, WorkCounts& counts) {
   if (kind == Kind::communication) ++counts.communication_kernels;
 }
 
-void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice,
-              Device& device) {
+void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Device& device) {
   const Interval interval{slice.begin, slice.end};
   device.busy.add(slice.kind, interval);
   count(slice.kind, device.counts);
@@ -221,7 +220,7 @@ class Dependencies {
 
   std::optional<Nanos> ready(std::size_t stage, const PipelineJob& job) const {
     const bool forward = job.pass == Pass::forward;
-    if (job.pass == Pass::weight || (forward && stage == 0) ||
+    if (devices_.empty() || job.pass == Pass::weight || (forward && stage == 0) ||
         (!forward && stage + 1 == devices_.size())) {
       return std::nullopt;
     }
@@ -281,8 +280,8 @@ void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
 }
 
 // `mine` is the work to be told; `any` all that the device did.
-TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine, const Interval& window,
-                   const Dependencies& dependencies) {
+TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
+                   const Interval& window, const Dependencies& dependencies) {
   const std::array<Interval, 1> cut{window};
   TimeShare share;
   share.span = window.end - window.begin;
@@ -298,8 +297,8 @@ TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine, co
   const Intervals gaps = subtract(cut, any);
   share.idle = measure(gaps);
   share.other_steps = measure(any) - measure(intersect(own, cut));
-  const Interval busy_span = own.empty() ? Interval{window.end, window.end}
-                                         : Interval{own.front().begin, own.back().end};
+  const Interval busy_span =
+      own.empty() ? Interval{window.end, window.end} : Interval{own.front().begin, own.back().end};
   for (const Interval& gap : gaps) {
     if (own.empty()) {
       share.idle_by[static_cast<std::size_t>(IdleCause::drain)] += gap.end - gap.begin;
@@ -320,8 +319,8 @@ class Windows {
       for (const auto& [step, busy] : device.by_step) {
         const Intervals all = busy.all();
         if (step == kNone || all.empty()) continue;
-        const auto [entry, is_new] = windows_[clock(device)].try_emplace(
-            step, Interval{all.front().begin, all.back().end});
+        const auto [entry, is_new] =
+            windows_[clock(device)].try_emplace(step, Interval{all.front().begin, all.back().end});
         entry->second.begin = std::min(entry->second.begin, all.front().begin);
         entry->second.end = std::max(entry->second.end, all.back().end);
       }
@@ -344,12 +343,39 @@ class Windows {
     return window == windows->second.end() ? Interval{} : window->second;
   }
 
+  Interval of_all(const std::vector<Device>& devices, const Step& step) const {
+    Interval all;
+    for (const Device& device : devices) {
+      const Interval window = of(device, step);
+      if (window.end <= window.begin) continue;
+      all.begin = all.end == 0 ? window.begin : std::min(all.begin, window.begin);
+      all.end = std::max(all.end, window.end);
+    }
+    return all;
+  }
+
  private:
   std::string clock(const Device& device) const { return one_clock_ ? "" : device.machine; }
 
   bool one_clock_;
   std::map<std::string, std::map<std::int64_t, Interval>> windows_;
 };
+
+Schedule schedule_of(const std::vector<Device>& devices, const Windows& windows, const Step& step) {
+  std::vector<StageJobs> stages;
+  for (const Device& device : devices) {
+    const Interval window = windows.of(device, step);
+    StageJobs jobs;
+    for (auto it =
+             std::partition_point(device.jobs.begin(), device.jobs.end(),
+                                  [&](const PipelineJob& job) { return job.begin < window.begin; });
+         it != device.jobs.end() && it->begin < window.end; ++it) {
+      jobs.push_back(*it);
+    }
+    stages.push_back(std::move(jobs));
+  }
+  return recognise_schedule(stages);
+}
 
 TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
                      const Interval& window, const Dependencies& dependencies) {
@@ -377,8 +403,7 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
                             {device.any.front().begin, device.any.back().end}, dependencies);
   }
   for (const Step& step : steps) {
-    report.steps.push_back(
-        step_share(device, stage, step, windows.of(device, step), dependencies));
+    report.steps.push_back(step_share(device, stage, step, windows.of(device, step), dependencies));
     report.total += report.steps.back();
   }
   if (!device.launched) return report;
@@ -387,26 +412,11 @@ DeviceReport report_of(const Device& device, std::size_t stage, const std::vecto
   if (outside == device.by_step.end()) return report;
   const Intervals all = outside->second.all();
   if (all.empty()) return report;
-  report.outside = share_of(device, stage, outside->second, {all.front().begin, all.back().end},
-                            dependencies);
+  report.outside =
+      share_of(device, stage, outside->second, {all.front().begin, all.back().end}, dependencies);
   report.outside.idle = report.outside.other_steps = report.outside.span = 0;
   report.outside.idle_by = {};
   return report;
-}
-
-Schedule schedule_of(const std::vector<Device>& devices, const Interval& window) {
-  std::vector<StageJobs> stages;
-  for (const Device& device : devices) {
-    StageJobs jobs;
-    for (auto it =
-             std::partition_point(device.jobs.begin(), device.jobs.end(),
-                                  [&](const PipelineJob& job) { return job.begin < window.begin; });
-         it != device.jobs.end() && it->begin < window.end; ++it) {
-      jobs.push_back(*it);
-    }
-    stages.push_back(std::move(jobs));
-  }
-  return recognise_schedule(stages);
 }
 
 void rank(Analysis& analysis) {
@@ -469,17 +479,23 @@ Analysis analyse(const Trace& trace) {
   analysis.steps = steps_of(trace);
   analysis.notes = trace.notes;
   const std::vector<Device> devices = devices_of(trace);
-  const Dependencies dependencies(devices);
   const Windows windows(trace, devices);
+  for (const Step& step : analysis.steps) {
+    analysis.schedules.push_back(schedule_of(devices, windows, step));
+    analysis.windows.push_back(windows.of_all(devices, step));
+  }
+  // Only a pipeline's stages wait for each other's jobs.
+  const bool pipeline =
+      std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
+                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; });
+  const std::vector<Device> nobody;
+  const Dependencies dependencies(pipeline ? devices : nobody);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
   }
-  for (const Step& step : analysis.steps) {
-    analysis.schedules.push_back(schedule_of(devices, {step.begin, step.end}));
-  }
-  if (devices.empty()) {
+  if (devices.empty() && trace.flight.empty()) {
     analysis.notes.emplace_back("the trace holds no GPU time: nothing to analyse");
-  } else {
+  } else if (!devices.empty()) {
     rank(analysis);
   }
   return analysis;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "timeline/intervals.h"
 #include "timeline/model.h"
 #include "timeline/schedule.h"
 
@@ -14,7 +15,8 @@ namespace assay::timeline {
 // Why a GPU did nothing. In a pipeline a gap is a dependency's fault when the job before which it
 // lies waited for the same micro batch on the neighbouring stage. Where the trace has launches, the
 // host's part of a gap ends when the work that ends the gap was launched, and the rest is the
-// device's (an event to wait for, the time that a start takes); where it has none, all is the host's.
+// device's (an event to wait for, the time that a start takes); where it has none, all is the
+// host's.
 enum class IdleCause : std::uint8_t { fill, drain, dependency, host, device };
 inline constexpr std::size_t kIdleCauses = 5;
 std::string_view name(IdleCause cause);
@@ -59,6 +61,7 @@ struct DeviceReport {
 
 struct Analysis {
   std::vector<Step> steps;
+  std::vector<Interval> windows;  // by step: when the GPUs worked on it
   std::vector<DeviceReport> devices;
   std::vector<Schedule> schedules;  // by step; none where the trace holds no pipeline
   std::size_t critical_stage = 0;   // index of the device that computes longest; of several only
@@ -66,9 +69,10 @@ struct Analysis {
   std::vector<std::string> notes;
 };
 
-// Steps are those of the trace, or all of it as one. A device is the GPU tracks of one number of one
-// process (rank, machine, process). Where launches are known a step has the work that it launched,
-// and lasts from the first of it to the next step's first; else it has what lies between its marks.
+// Steps are those of the trace, or all of it as one. A device is the GPU tracks of one number of
+// one process (rank, machine, process). Where launches are known a step has the work that it
+// launched, and lasts from the first of it to the next step's first; else it has what lies between
+// its marks.
 Analysis analyse(const Trace& trace);
 
 // A counter a device: the share of each step that it computes, and one of the pipeline's bubble.

@@ -42,7 +42,7 @@ constexpr std::array<Rule, 23> kCommunication{{
 
 // Reductions within a block or a warp are called the same and leave no GPU.
 constexpr std::array<std::string_view, 4> kWithinOneGpu{"warpallreduce", "blockallreduce",
-                                                       "warp_all_reduce", "block_all_reduce"};
+                                                        "warp_all_reduce", "block_all_reduce"};
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -59,9 +59,8 @@ bool communicates(std::string_view kernel) {
       name.erase(at, word.size());
     }
   }
-  return std::any_of(kCommunication.begin(), kCommunication.end(), [&](const Rule& rule) {
-    return name.find(rule.part) != std::string::npos;
-  });
+  return std::any_of(kCommunication.begin(), kCommunication.end(),
+                     [&](const Rule& rule) { return name.find(rule.part) != std::string::npos; });
 }
 
 }  // namespace

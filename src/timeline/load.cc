@@ -11,6 +11,8 @@
 #include <set>
 #include <thread>
 
+#include "timeline/input/args_store.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -81,7 +83,8 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
        entry.increment(error)) {
     if (entry->is_regular_file(error) && files.size() < kMaxFiles) files.push_back(entry->path());
   }
-  if (error) return usage_error(fmt::format("cannot search {}: {}", folder.string(), error.message()));
+  if (error)
+    return usage_error(fmt::format("cannot search {}: {}", folder.string(), error.message()));
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     return stands_before(a.string(), b.string());
   });
@@ -97,9 +100,8 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
     }
     const auto found_out = sniff(file);
     const bool known =
-        found_out && std::any_of(importers().begin(), importers().end(), [&](const Importer* one) {
-          return one->recognises(*found_out);
-        });
+        found_out && std::any_of(importers().begin(), importers().end(),
+                                 [&](const Importer* one) { return one->recognises(*found_out); });
     ++(known ? traces : others);
     if (known) found.push_back(file);
   }
@@ -122,7 +124,8 @@ Result<std::vector<Trace>> import_all(std::span<const fs::path> files, const Loa
       results[i] = import_trace(files[i], options.import);
     }
   };
-  const unsigned cores = options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+  const unsigned cores =
+      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
   const std::size_t count = std::min<std::size_t>(files.size(), std::max(1U, cores));
   {
     std::vector<std::jthread> others;
@@ -239,11 +242,11 @@ void append_unsorted(Trace& trace, Trace other) {
   const auto first_detail = static_cast<std::uint32_t>(trace.details.size());
   const auto first_collective = static_cast<std::uint32_t>(trace.collectives.size());
   const auto first_store = static_cast<std::uint64_t>(trace.args.size());
-  constexpr unsigned kStoreShift = 48;
   NameMap names(trace.strings, other.strings);
   for (Track& track : other.tracks) track.source += first_source;
   for (RankStep& mark : other.rank_steps) mark.source += first_source;
   for (MemoryPoint& point : other.memory) point.source += first_source;
+  for (FlightEntry& entry : other.flight) entry.source += first_source;
   for (Slice& slice : other.slices) {
     slice.track += first_track;
     slice.name = names(slice.name);
@@ -255,14 +258,14 @@ void append_unsorted(Trace& trace, Trace other) {
     launch.name = names(launch.name);
   }
   for (Detail& detail : other.details) {
-    detail.args_at += first_store << kStoreShift;
+    detail.args_at += first_store << ArgsStore::kStoreShift;
     if (detail.launch != kNoIndex) detail.launch += first_launch;
     if (detail.collective != kNoIndex) detail.collective += first_collective;
   }
   for (Collective& one : other.collectives) {
-    for (StringId Collective::*field : {&Collective::name, &Collective::group,
-                                        &Collective::description, &Collective::dtype,
-                                        &Collective::ranks}) {
+    for (StringId Collective::*field :
+         {&Collective::name, &Collective::group, &Collective::description, &Collective::dtype,
+          &Collective::ranks}) {
       one.*field = names(one.*field);
     }
   }
@@ -284,6 +287,7 @@ void append_unsorted(Trace& trace, Trace other) {
   extend(trace.collectives, std::move(other.collectives));
   extend(trace.flows, std::move(other.flows));
   extend(trace.memory, std::move(other.memory));
+  extend(trace.flight, std::move(other.flight));
   extend(trace.args, std::move(other.args));
   extend(trace.files, std::move(other.files));
   extend(trace.notes, std::move(other.notes));
@@ -320,17 +324,12 @@ Result<std::vector<fs::path>> find_traces(std::span<const fs::path> paths,
   return found;
 }
 
-void append_trace(Trace& trace, Trace other) {
-  append_unsorted(trace, std::move(other));
-  trace.sort();
-}
-
 Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& options) {
   std::vector<std::string> notes;
   ASSAY_TRY(const std::vector<fs::path> files, find_traces(paths, notes));
   if (!options.ranks.empty() && options.ranks.size() != files.size()) {
-    return usage_error(fmt::format("--ranks names {} ranks for {} files", options.ranks.size(),
-                                   files.size()));
+    return usage_error(
+        fmt::format("--ranks names {} ranks for {} files", options.ranks.size(), files.size()));
   }
   ASSAY_TRY(std::vector<Trace> traces, import_all(files, options));
   complete_ranks(files, options, traces);
@@ -345,6 +344,7 @@ Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& op
               [](const Step& a, const Step& b) { return a.number < b.number; });
   }
   label_ranks(trace);
+  add_annotated_jobs(trace, options.job_names);
   trace.notes.insert(trace.notes.begin(), notes.begin(), notes.end());
   return trace;
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "timeline/analysis/annotated_jobs.h"
 #include "timeline/importers/importer.h"
 #include "timeline/model.h"
 
@@ -15,6 +16,7 @@ namespace assay::timeline {
 struct LoadOptions {
   ImportOptions import;
   std::vector<std::int32_t> ranks;  // of the files in order, for those that do not say theirs
+  JobNames job_names;               // how ranges are named that are pipeline jobs
   unsigned threads = 0;             // 0: as many as the machine has
 };
 
@@ -28,8 +30,5 @@ Result<std::vector<std::filesystem::path>> find_traces(std::span<const std::file
 std::int32_t rank_in_name(const std::filesystem::path& path);
 
 Result<Trace> load_traces(std::span<const std::filesystem::path> paths, const LoadOptions& options);
-
-// Adds `other` to `trace`; its slices come sorted among the others.
-void append_trace(Trace& trace, Trace other);
 
 }  // namespace assay::timeline

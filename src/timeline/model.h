@@ -92,10 +92,10 @@ struct Track {
   std::string process;     // what Perfetto groups tracks by; empty: one group without a name
   std::string machine;     // empty where only one is known
   std::int32_t device = kNone;
-  std::int32_t rank = kNone;   // of the process in its job
-  std::int64_t pid = kNone;    // of the process that used the device
-  std::uint32_t source = 0;    // in Trace::sources
-  bool gpu = false;   // slices are GPU time (or jobs, which stand for it)
+  std::int32_t rank = kNone;  // of the process in its job
+  std::int64_t pid = kNone;   // of the process that used the device
+  std::uint32_t source = 0;   // in Trace::sources
+  bool gpu = false;           // slices are GPU time (or jobs, which stand for it)
   bool jobs = false;  // slices are jobs, whose GPU time is that of the device's other tracks
 };
 
@@ -174,6 +174,19 @@ struct MemoryPoint {
   std::int32_t device = kNone;  // kNone: the host's memory
 };
 
+// What a flight recorder kept of one collective that its rank called.
+enum class FlightState : std::uint8_t { scheduled, started, completed };
+struct FlightEntry {
+  std::uint32_t source = 0;
+  bool p2p = false;
+  FlightState state = FlightState::scheduled;
+  std::int64_t sequence = 0;
+  Nanos created = 0;
+  std::string group;        // "0"
+  std::string description;  // "default_pg"
+  std::string name;         // "nccl:all_reduce"
+};
+
 // A value over time, for Perfetto's counter tracks.
 struct Counter {
   std::string label;
@@ -216,6 +229,7 @@ struct Trace {
   std::vector<Collective> collectives;
   std::vector<Flow> flows;
   std::vector<MemoryPoint> memory;
+  std::vector<FlightEntry> flight;
   std::vector<Counter> counters;
   std::vector<std::shared_ptr<ArgsStore>> args;  // the text of events' args, a file each
   std::vector<FileReport> files;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,7 +28,6 @@ struct PipelineJob {
   std::int32_t chunk = 0;
   Nanos begin = 0;
   Nanos end = 0;
-  std::int64_t step = kNone;  // that launched it, where that is known
 };
 // The jobs of one step on one stage, ordered by begin.
 using StageJobs = std::vector<PipelineJob>;
@@ -50,6 +50,7 @@ struct Schedule {
   std::size_t chunks = 1;
   double ideal_bubble = 0;     // share of the pipeline's time in which a stage computes nothing
   double measured_bubble = 0;  // the same, of this step
+  std::string reason;          // why it is none or unknown, or what it was told from
 };
 
 // "forward", "backward", "backward_b", "backward_w", each with its chunk's number at the end.

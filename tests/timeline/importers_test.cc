@@ -205,7 +205,7 @@ TEST_F(Recordings, ComeBack) {
               testing::ElementsAre("step7 other host 100-300", "forward compute gpu 100-200",
                                    "forward compute gpu 101-201", "forward compute gpu 102-202"));
   EXPECT_EQ(trace.slices[3].micro_batch, 2);
-  EXPECT_EQ(trace.tracks[0].label, "GPU 1 · stream 4");
+  EXPECT_EQ(trace.tracks[0].label, "GPU:1 stream 4");
   EXPECT_EQ(trace.tracks[0].machine, "node7");
   ASSERT_EQ(trace.steps.size(), 1U);
   EXPECT_EQ(trace.steps[0].number, 7);
@@ -272,8 +272,8 @@ TEST_F(Recordings, JoinWhatComesInAnyOrder) {
                      std::to_string(slice.begin) + "-" + std::to_string(slice.end));
     }
     EXPECT_THAT(jobs,
-                testing::UnorderedElementsAre("GPU 0 · jobs outer 50-90", "GPU 0 · jobs inner 80-90",
-                                              "GPU 1 · jobs inner 55-75", "GPU 1 · jobs outer 55-75"));
+                testing::UnorderedElementsAre("GPU:0 jobs outer 50-90", "GPU:0 jobs inner 80-90",
+                                              "GPU:1 jobs inner 55-75", "GPU:1 jobs outer 55-75"));
     ASSERT_EQ(trace.steps.size(), 1U);
     EXPECT_EQ(trace.steps[0].begin, 50);
     EXPECT_EQ(trace.steps[0].end, 97);

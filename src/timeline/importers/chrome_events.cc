@@ -193,6 +193,10 @@ class FileReader {
       : window_(std::move(source)), header_(header), report_(report), visit_(visit) {}
 
   void read() {
+    // Some editors put the mark of UTF-8 in front.
+    if (window_.ahead(0) == '\xef' && window_.ahead(1) == '\xbb' && window_.ahead(2) == '\xbf') {
+      window_.move_to(window_.at() + 3);
+    }
     if (!window_.at_end()) {
       if (*window_.at() == '[') {
         events(true);
@@ -216,8 +220,8 @@ class FileReader {
   void broken() {
     if (stopped_ || report_.truncated > 0) return;
     ++report_.truncated;
-    report_.notes.push_back(fmt::format("the JSON breaks at byte {}: what came before is kept",
-                                        window_.position()));
+    report_.notes.push_back(
+        fmt::format("the JSON breaks at byte {}: what came before is kept", window_.position()));
   }
 
   void top_object() {
@@ -252,7 +256,8 @@ class FileReader {
     if (first == '{' || first == '[') {
       std::string text;
       window_.skip_roughly(&text, kMaxHeaderText);
-      if (header_.size() < kMaxHeader && text.size() < kMaxHeaderText) header_[key] = text;
+      if (text.size() == kMaxHeaderText) text.clear();
+      if (header_.size() < kMaxHeader) header_[key] = std::move(text);
       return;
     }
     std::string text;

@@ -281,18 +281,15 @@ class ChromeBuilder {
     track.pid = event.number(Arg::pid);
     track.gpu = event.arg(Arg::gpu) == "true";
     track.jobs = event.arg(Arg::jobs) == "true";
-    const auto known = std::find_if(
-        trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
+    const auto known =
+        std::find_if(trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
           return source.rank == track.rank && source.host == track.machine &&
                  source.pid == track.pid;
         });
     track.source = static_cast<std::uint32_t>(known - trace().sources.begin());
     if (known == trace().sources.end()) {
-      trace().sources.push_back({.path = "",
-                                 .host = track.machine,
-                                 .rank = track.rank,
-                                 .pid = track.pid,
-                                 .groups = {}});
+      trace().sources.push_back(
+          {.path = "", .host = track.machine, .rank = track.rank, .pid = track.pid, .groups = {}});
     }
     const bool gpu = track.gpu;
     Thread thread;
@@ -350,17 +347,15 @@ class ChromeBuilder {
     const auto host = threads_.find(key_of(event, false));
     if (known == threads_.end()) known = host;
     if (known == threads_.end()) {
-      late_flows_.push_back(
-          {trace().flows.size(), key_of(event, false)});
+      late_flows_.push_back({trace().flows.size(), key_of(event, false)});
     }
-    trace().flows.push_back(
-        {.time = event.begin,
-         .id = trace().strings.intern_valid(event.id),
-         .name = trace().strings.intern_valid(event.name),
-         .category = trace().strings.intern_valid(event.category),
-         .track = known == threads_.end() ? kNoIndex : known->second.track,
-         .phase = event.phase,
-         .enclosing = event.enclosing});
+    trace().flows.push_back({.time = event.begin,
+                             .id = trace().strings.intern_valid(event.id),
+                             .name = trace().strings.intern_valid(event.name),
+                             .category = trace().strings.intern_valid(event.category),
+                             .track = known == threads_.end() ? kNoIndex : known->second.track,
+                             .phase = event.phase,
+                             .enclosing = event.enclosing});
   }
 
   void instant(const ChromeEvent& event) {

@@ -15,7 +15,7 @@ EventKind classify(const ChromeEvent& event) {
 
 std::int64_t step_of(std::string_view name) { return step_number(name, "step"); }
 
-bool recognises(const Sniff& sniff) { 
+bool recognises(const Sniff& sniff) {
   return sniff.json && (sniff.events || sniff.keys.contains("traceEvents"));
 }
 

@@ -12,7 +12,7 @@
 namespace assay::timeline {
 
 inline EventKind profiler_event_kind(std::string_view category) {
-  constexpr std::array<std::pair<std::string_view, EventKind>, 20> kKinds{{
+  constexpr std::array<std::pair<std::string_view, EventKind>, 24> kKinds{{
       {"kernel", EventKind::kernel},
       {"Kernel", EventKind::kernel},
       {"concurrent_kernel", EventKind::kernel},
@@ -26,6 +26,10 @@ inline EventKind profiler_event_kind(std::string_view category) {
       {"cuda_sync", EventKind::gpu_range},
       {"cuda_runtime", EventKind::launch},
       {"cuda_driver", EventKind::launch},
+      {"xpu_runtime", EventKind::launch},
+      {"xpu_driver", EventKind::launch},
+      {"mtia_runtime", EventKind::launch},
+      {"privateuse1_runtime", EventKind::launch},
       {"Runtime", EventKind::launch},
       {"CudaRuntime", EventKind::launch},
       {"user_annotation", EventKind::annotation},

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSniffedEvents = 2000;
 
 void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
-  const std::size_t first = sniff.head.find_first_not_of(" \t\r\n");
+  const std::size_t first = sniff.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first == std::string::npos || (sniff.head[first] != '{' && sniff.head[first] != '[')) return;
   std::size_t events = 0;
   ChromeHeader header;
@@ -33,17 +33,15 @@ void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
 
 void sniff_database(const std::filesystem::path& path, Sniff& sniff) {
   if (!sniff.head.starts_with("SQLite format 3")) return;
-  const auto file = open_unpacked(path);
-  if (!file) return;
-  const auto database = open_sqlite(file->get());
+  const auto database = open_sqlite(path);
   if (database) sniff.tables = table_names(database->get());
 }
 
 }  // namespace
 
 std::span<const Importer* const> importers() {
-  static constexpr std::array<const Importer*, 6> kAll{
-      &kNsysSqlite, &kRecording, &kMerged, &kPaddleProfiler, &kKineto, &kChrome};
+  static constexpr std::array<const Importer*, 7> kAll{
+      &kNsysSqlite, &kRecording, &kFlightRecorder, &kMerged, &kPaddleProfiler, &kKineto, &kChrome};
   return kAll;
 }
 

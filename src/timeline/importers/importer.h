@@ -49,6 +49,7 @@ extern const Importer kPaddleProfiler;
 extern const Importer kMerged;
 extern const Importer kNsysSqlite;
 extern const Importer kRecording;
+extern const Importer kFlightRecorder;
 extern const Importer kChrome;  // any other Chrome trace, our own merges of logs included
 
 std::span<const Importer* const> importers();

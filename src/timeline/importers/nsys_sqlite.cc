@@ -12,7 +12,6 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/sqlite_tables.h"
-#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
 namespace {
@@ -28,7 +27,7 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   constexpr std::array<const char*, 14> kKinds{"",     "HtoD", "DtoH", "HtoA", "AtoH",
                                                "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
                                                "PtoP", "HtoD", "DtoH", "DtoD"};
-  constexpr std::array<const char*, 8> kPlaces{"Pageable", "Pinned", "Device", "Array",
+  constexpr std::array<const char*, 8> kPlaces{"Pageable", "Pinned", "Device",  "Array",
                                                "Managed",  "Device", "Managed", "Unknown"};
   const auto named = [](const auto& names, std::int64_t at) {
     return at >= 0 && at < static_cast<std::int64_t>(names.size())
@@ -158,10 +157,10 @@ class NsysReader {
     const auto there = table_columns(database_, table);
     const char* const name = there.contains("demangledName") ? "demangledName" : "shortName";
     each(table,
-         fmt::format("SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.{}",
-                     columns(table, {"start", "end", "deviceId", "streamId", "correlationId",
-                                     "globalPid"}),
-                     table, name),
+         fmt::format(
+             "SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.{}",
+             columns(table, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"}),
+             table, name),
          [&](Row row) {
            Slice slice;
            if (!span_of(row, slice)) return;
@@ -184,8 +183,8 @@ class NsysReader {
            Slice slice;
            if (!span_of(row, slice)) return;
            slice.kind = Kind::compute;
-           add_gpu(row, slice, fmt::format("CUDA graph {}", sqlite3_column_int64(row, 6)),
-                   "kernel", kNone);
+           add_gpu(row, slice, fmt::format("CUDA graph {}", sqlite3_column_int64(row, 6)), "kernel",
+                   kNone);
          });
   }
 
@@ -250,6 +249,10 @@ class NsysReader {
            slice.category = strings().intern("cuda_runtime");
            slice.track = track;
            slice.kind = Kind::host;
+           slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
+           Detail detail;
+           detail.correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 3));
+           builder_.trace().details.push_back(detail);
            builder_.add(slice);
          });
   }
@@ -334,15 +337,14 @@ bool recognises(const Sniff& sniff) {
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  ASSAY_TRY(const Fd file, open_unpacked(path));
-  ASSAY_TRY(const SqliteFile database, open_sqlite(file.get()));
+  ASSAY_TRY(const SqliteFile database, open_sqlite(path));
   return NsysReader(database.get(), options).read(path);
 }
 
 }  // namespace
 
-const Importer kNsysSqlite{
-    "nsys", "an SQLite database with tables CUPTI_ACTIVITY_KIND_… or NVTX_EVENTS", recognises,
-    import};
+const Importer kNsysSqlite{"nsys",
+                           "an SQLite database with tables CUPTI_ACTIVITY_KIND_… or NVTX_EVENTS",
+                           recognises, import};
 
 }  // namespace assay::timeline

@@ -28,7 +28,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions& opt
 }  // namespace
 
 const Importer kPaddleProfiler{"Paddle profiler",
-                               "JSON with span_index or events of category ProfileStep",
-                               recognises, import};
+                               "JSON with span_index or events of category ProfileStep", recognises,
+                               import};
 
 }  // namespace assay::timeline

@@ -12,9 +12,9 @@
 
 #include "base/fd.h"
 #include "timeline/importers/builder.h"
-#include "timeline/input/byte_source.h"
 #include "timeline/importers/job_logs.h"
 #include "timeline/importers/recording_format.h"
+#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
 namespace {
@@ -271,8 +271,8 @@ class RecordingReader {
       track.jobs = job;
       track.device = device;
       track.process = fmt::format("{} pid {}", host_, pid_);
-      track.label = gpu ? (job ? fmt::format("GPU {} · jobs", device)
-                               : fmt::format("GPU {} · stream {}", device, lane))
+      track.label = gpu ? (job ? fmt::format("GPU:{} jobs", device)
+                               : fmt::format("GPU:{} stream {}", device, lane))
                         : fmt::format("thread {}", lane);
       return track;
     });

@@ -1,16 +1,37 @@
 #include "timeline/importers/sqlite_tables.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
 
-Result<SqliteFile> open_sqlite(int fd) {
+namespace {
+
+// The file's name as it stands in SQLite's file: addresses, where ?, # and % mean something.
+std::string uri_of(const std::filesystem::path& path) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned>(c))
+                                            : std::string(1, c);
+  }
+  return uri + "?immutable=1";
+}
+
+}  // namespace
+
+Result<SqliteFile> open_sqlite(const std::filesystem::path& path) {
+  ASSAY_TRY(const TemporaryCopy copy, unpack(path));
   sqlite3* opened = nullptr;
-  const int code =
-      sqlite3_open_v2(fmt::format("file:/proc/self/fd/{}?immutable=1", fd).c_str(), &opened,
-                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  const int code = sqlite3_open_v2(uri_of(copy.path.empty() ? path : copy.path).c_str(), &opened,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   SqliteFile database(opened);
-  if (code != SQLITE_OK) return usage_error(fmt::format("SQLite: {}", sqlite3_errstr(code)));
+  // SQLite has the file open now: its name is not needed any more.
+  if (!copy.path.empty()) ::unlink(copy.path.c_str());
+  if (code != SQLITE_OK) {
+    return usage_error(fmt::format("{}: {}", path.string(), sqlite3_errstr(code)));
+  }
   // A text longer than this is no kernel's name.
   constexpr int kMaxText = 1 << 20;
   sqlite3_limit(database.get(), SQLITE_LIMIT_LENGTH, kMaxText);

@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,8 +21,8 @@ struct CloseSqlite {
 using SqliteFile = std::unique_ptr<sqlite3, CloseSqlite>;
 using SqliteRows = std::unique_ptr<sqlite3_stmt, CloseSqlite>;
 
-// The database in an open file, read only; the descriptor must stay open.
-Result<SqliteFile> open_sqlite(int fd);
+// The database in a file, packed or not, read only.
+Result<SqliteFile> open_sqlite(const std::filesystem::path& path);
 
 // Null, when the statement cannot be run.
 SqliteRows prepare_rows(sqlite3* database, const std::string& sql);

@@ -39,8 +39,7 @@ std::string ArgsStore::read(std::uint64_t at, std::uint32_t size) {
   if (!status_ || at + size > written_) return {};
   if (at < block_at_ || at + size > block_at_ + block_.size()) {
     block_.resize(std::max<std::size_t>(size, kReadAhead));
-    const ssize_t got =
-        ::pread(fd_.get(), block_.data(), block_.size(), static_cast<off_t>(at));
+    const ssize_t got = ::pread(fd_.get(), block_.data(), block_.size(), static_cast<off_t>(at));
     block_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     block_at_ = at;
     if (block_.size() < size) return {};

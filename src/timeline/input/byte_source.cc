@@ -199,25 +199,35 @@ Result<std::string> read_head(const std::filesystem::path& path, std::size_t byt
   return head;
 }
 
-Result<Fd> open_unpacked(const std::filesystem::path& path) {
+Result<TemporaryCopy> unpack(const std::filesystem::path& path) {
   ASSAY_TRY(Fd fd, open_to_read(path));
   ASSAY_TRY(const Packing packing, packing_of(fd.get()));
-  if (packing == Packing::none) return fd;
+  if (packing == Packing::none) return TemporaryCopy{std::move(fd), {}};
   const auto source = source_of(std::move(fd), packing);
   std::error_code error;
   std::string name =
       (std::filesystem::temp_directory_path(error) / "assay-unpacked-XXXXXX").string();
-  Fd out(::mkostemp(name.data(), O_CLOEXEC));
-  if (!out) return errno_error(fmt::format("cannot unpack {} in {}", path.string(), name));
-  ::unlink(name.c_str());
+  TemporaryCopy copy{Fd(::mkostemp(name.data(), O_CLOEXEC)), name};
+  if (!copy.fd) return errno_error(fmt::format("cannot unpack {} in {}", path.string(), name));
   std::vector<char> block(kBlock);
   for (;;) {
     const auto got = source->read(block);
-    if (!got) return usage_error(path.string() + ": " + got.error().message);
-    if (*got == 0) break;
-    ASSAY_CHECK(write_all(out.get(), std::as_bytes(std::span(block.data(), *got))));
+    Status written;
+    if (got && *got > 0) {
+      written = write_all(copy.fd.get(), std::as_bytes(std::span(block.data(), *got)));
+    }
+    if (!got || !written) {
+      ::unlink(name.c_str());
+      return usage_error(path.string() + ": " + (got ? written.error() : got.error()).message);
+    }
+    if (*got == 0) return copy;
   }
-  return out;
+}
+
+Result<Fd> open_unpacked(const std::filesystem::path& path) {
+  ASSAY_TRY(TemporaryCopy copy, unpack(path));
+  if (!copy.path.empty()) ::unlink(copy.path.c_str());
+  return std::move(copy.fd);
 }
 
 }  // namespace assay::timeline

@@ -26,6 +26,14 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
 // The first `bytes` bytes, or fewer where the file is shorter.
 Result<std::string> read_head(const std::filesystem::path& path, std::size_t bytes);
 
+// A copy of the file with its bytes unpacked.
+struct TemporaryCopy {
+  Fd fd;
+  std::filesystem::path path;  // empty: there was nothing to unpack, and fd is the file itself
+};
+// Whoever takes it removes the path as soon as it can.
+Result<TemporaryCopy> unpack(const std::filesystem::path& path);
+
 // For readers that need a file: the file itself, or an unpacked copy without a name.
 Result<Fd> open_unpacked(const std::filesystem::path& path);
 

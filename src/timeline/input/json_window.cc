@@ -25,8 +25,7 @@ bool JsonWindow::grow() {
   std::memmove(buffer_.data(), at_, left);
   // Half of the window at least is for what is new.
   if (buffer_.size() - kJsonPadding < 2 * left) buffer_.resize(2 * buffer_.size());
-  const auto got =
-      source_->read({buffer_.data() + left, buffer_.size() - kJsonPadding - left});
+  const auto got = source_->read({buffer_.data() + left, buffer_.size() - kJsonPadding - left});
   std::size_t bytes = 0;
   if (!got) {
     damage_ = got.error().message;
