@@ -19,7 +19,6 @@ namespace {
 constexpr int kBacklog = 4096;
 constexpr int kListenFd = 3;
 constexpr int kReadyFd = 4;
-constexpr int kProtocol = 1;
 constexpr int kImportKills = 20;
 constexpr std::chrono::seconds kStopGrace{2};
 

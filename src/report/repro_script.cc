@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kHead = R"py(
+constexpr std::string_view kScriptHead = R"py(
 import pathlib
 
 import paddle
@@ -181,7 +181,7 @@ std::string repro_script(const Case& parsed, const ReproScript& facts) {
   std::string script =
       "# Runs one case of assay again; needs only Paddle and the files beside it.\n";
   for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
-  script += kHead;
+  script += kScriptHead;
   script += fmt::format("\nprint({})\n", python_string(facts.case_text));
   script += fmt::format("paddle.seed({})\n", facts.draw_seed);
   script += load_tensors(parsed, in_place);

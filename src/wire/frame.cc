@@ -22,7 +22,7 @@ Result<std::size_t> checked_length(const std::uint8_t* bytes) {
 
 }  // namespace
 
-Status send_frame(int socket, std::span<const std::uint8_t> message) {
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message) {
   if (message.size() > kMaxFrame) {
     return fail("a message of " + std::to_string(message.size()) + " bytes is too long");
   }

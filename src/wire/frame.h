@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
 using Bytes = std::vector<std::uint8_t>;
 
-Status send_frame(int socket, std::span<const std::uint8_t> message);
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
 // Blocks for one whole frame; nullopt when the peer has closed.
 Result<std::optional<Bytes>> receive_frame(int socket);
