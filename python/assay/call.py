@@ -185,10 +185,10 @@ class Call:
         job, entry = self.job, self.entry
         made = entry.call(*args, **kwargs)
         if entry.kind == OPTIMIZER:
-            if job.lane.reference:
+            if job.lane.reference_functions:
                 return made.call
             return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
-        layer = None if job.lane.reference else make(*args, **kwargs)
+        layer = None if job.lane.reference_functions else make(*args, **kwargs)
         found = {} if layer is None else self.framework.parameters(layer)
         self.rules = {**self.rules, **made.rules}
         parameters = {}

@@ -1,5 +1,7 @@
 """Layers with weights: linear, convolutions, normalisations, embedding, PReLU, losses."""
 
+from dataclasses import replace
+
 from assay.apis import convolution, normalization
 from assay.apis.activation import prelu as prelu_function
 from assay.apis.embedding import bilinear as bilinear_function
@@ -115,10 +117,10 @@ def _transposed(rank, layout):
 
         return Made(call, without(shapes, weight=weight_attr, bias=bias_attr))
 
-    if rank == 2:
+    if rank > 1:
 
-        @layer("paddle.nn.Conv2DTranspose", inputs="x output_size")
-        def transpose2d(
+        @layer(f"paddle.nn.Conv{rank}DTranspose", inputs="x output_size")
+        def transpose(
             in_channels,
             out_channels,
             kernel_size,
@@ -138,8 +140,8 @@ def _transposed(rank, layout):
 
         return
 
-    @layer(f"paddle.nn.Conv{rank}DTranspose", inputs="x output_size")
-    def transpose(
+    @layer("paddle.nn.Conv1DTranspose", inputs="x output_size")
+    def transpose1d(
         in_channels,
         out_channels,
         kernel_size,
@@ -220,6 +222,35 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
             return normalization.instance_norm(x, weight=p.get("scale"), bias=p.get("bias"), eps=epsilon)
 
         return Made(call, without(shapes, scale=weight_attr, bias=bias_attr))
+
+
+@layer("paddle.nn.BatchNorm", inputs="input")
+def old_batch_norm(
+    num_channels,
+    act=None,
+    is_test=False,
+    momentum=0.9,
+    epsilon=1e-05,
+    param_attr=None,
+    bias_attr=None,
+    dtype="float32",
+    data_layout="NCHW",
+    in_place=False,
+    moving_mean_name=None,
+    moving_variance_name=None,
+    do_model_average_for_mean_and_var=True,
+    use_global_stats=False,
+    trainable_statistics=False,
+):
+    made = _batch_norm(
+        num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
+    )
+
+    def call(p, x):
+        y, state = made.call(p, x)
+        return (getattr(torch, act)(y) if act else y), state
+
+    return replace(made, call=call)
 
 
 @layer("paddle.nn.SyncBatchNorm", inputs="x")
@@ -306,7 +337,9 @@ def spectral_norm(weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"
 @layer(
     "paddle.nn.HSigmoidLoss",
     inputs="input label path_table path_code",
-    like="paddle.nn.functional.hsigmoid_loss",
+    label=integers(0, lambda num_classes: num_classes),
+    path_table=integers(0, lambda num_classes: num_classes),
+    path_code=integers(0, 2),
 )
 def hsigmoid(
     feature_size, num_classes, weight_attr=None, bias_attr=None, is_custom=False, is_sparse=False, name=None
