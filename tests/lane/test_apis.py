@@ -49,3 +49,8 @@ def test_grad_functions_ask_for_parameters_only(apis):
     for name, api in apis.items():
         if callable(api.grad):
             assert set(inspect.signature(api.grad).parameters) <= {*api.parameters, "this"}, name
+
+
+def test_no_gradient_is_left_out_without_a_reason(apis):
+    assert [name for name, api in apis.items() if api.grad is False and not api.no_gradient] == []
+    assert [name for name, api in apis.items() if api.grad is not False and api.no_gradient] == []
