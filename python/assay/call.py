@@ -11,7 +11,7 @@ from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.laws import Law
-from assay.layers import OPTIMIZER, STEPS, Made
+from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
@@ -109,6 +109,8 @@ class Call:
         args, kwargs = self._arguments()
         if construction is not None:
             function = self._made(function, *construction)
+            if entry.kind == LAYER:
+                function = self.functions.execution.wrap(function, job.api)
         if self.dump is not None:
             self.dump.save("input", self.inputs)
         self._enter("forward")
