@@ -169,6 +169,32 @@ class PaddleFramework:
         values = self.paddle.index_select(values, order)
         return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
 
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        memory = self.paddle.zeros([spec.storage()], spec.dtype)
+        if spec.size:
+            apart = list(spec.apart())
+            first = self.paddle.slice(tensor, list(range(len(apart))), [0] * len(apart), apart)
+            self.paddle.as_strided(memory, apart, list(spec.strides))[...] = first
+        return self.paddle.as_strided(memory, list(spec.shape), list(spec.strides))
+
+    def place(self, name: str) -> Any:
+        """Of other devices than the CPU the lane's own stands for any."""
+        if name == "cpu":
+            return self.paddle.CPUPlace()
+        return self.paddle.empty([0]).place
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        parameter = self.paddle.create_parameter(value.shape, value.dtype)
+        parameter.set_value(value)
+        optimizer = make(*args, parameters=[parameter], **kwargs)
+        for _ in range(steps):
+            parameter.grad = gradient
+            optimizer.step()
+        return parameter.detach()
+
     def _selected_rows(self, tensor: Any) -> Any:
         """The dense form of a gradient that holds only some rows, which may repeat."""
         rows = tensor.get_selected_rows()

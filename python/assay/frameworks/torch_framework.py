@@ -107,6 +107,27 @@ class TorchFramework:
     def sparse_parts(self, tensor: Any) -> None:
         return None
 
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        memory = self.torch.zeros(spec.storage(), dtype=self.dtypes[spec.dtype])
+        first = tensor[tuple(slice(extent) for extent in spec.apart())]
+        self.torch.as_strided(memory, spec.apart(), spec.strides).copy_(first)
+        return self.torch.as_strided(memory, spec.shape, spec.strides)
+
+    def place(self, name: str) -> str:
+        """References compute where they are."""
+        return name
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        return dict(layer.named_parameters())
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        parameter = self.torch.nn.Parameter(value.detach().clone())
+        optimizer = make([parameter], *args, **kwargs)
+        for _ in range(steps):
+            parameter.grad = gradient
+            optimizer.step()
+        return parameter.detach()
+
     def dtype_name(self, dtype: Any) -> str | None:
         return self._names.get(dtype) if isinstance(dtype, self.torch.dtype) else None
 
