@@ -77,6 +77,7 @@ class Call:
         self.named: dict[str, Any] = {}
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
         self.largest = 0  # elements of the largest of them
+        self.elements = 0  # of all inputs
         self.phase = self.stage = "build"
         self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
         self.entered_at = CLOCK()
@@ -163,6 +164,7 @@ class Call:
     def _tensor(self, spec: TensorSpec, parameter: str, path: str) -> Any:
         if spec.dtype not in self.framework.dtypes:
             refuse(f"this build has no dtype {spec.dtype}")
+        self.elements += spec.size
         tensor = self.framework.empty(spec.shape, spec.dtype)
         pointer = self.framework.pointer(tensor) if spec.size else 0
         code = CODES[spec.dtype]

@@ -32,6 +32,12 @@ struct SharedMemory {
 };
 static_assert(std::is_trivially_copyable_v<SharedMemory>);
 
+// How a lane ends whose device has failed: no call of that process will ever work on it again.
+inline constexpr int kDeviceFaultExit = 86;
+
+// For the environment of processes that open GPUs: all count them as nvidia-smi does.
+inline constexpr const char* kGpuOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+
 struct DeviceSpace {
   std::uint64_t free = 0;
   std::uint64_t total = 0;

@@ -4,11 +4,17 @@
 
 namespace assay {
 
-SharedCache::~SharedCache() {
-  for (const auto& [number, opened] : opened_) device_->close(opened.base);
+Result<Device*> LazyDevice::get() {
+  if (!device_) {
+    ASSAY_TRY(device_, open_device(name_));
+  }
+  return device_.get();
 }
 
 Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64_t bytes) {
+  if (device_ == nullptr) {
+    ASSAY_TRY(device_, source_->get());
+  }
   auto found = opened_.find(shared.allocation);
   if (found == opened_.end()) {
     ASSAY_TRY(const OpenedMemory opened, device_->open(shared));
@@ -28,6 +34,11 @@ void SharedCache::close_large() {
     device_->close(entry.second.base);
     return true;
   });
+}
+
+void SharedCache::close_all() {
+  for (const auto& [number, opened] : opened_) device_->close(opened.base);
+  opened_.clear();
 }
 
 }  // namespace assay
