@@ -84,6 +84,7 @@ class Call:
         self.kept: list[Any] = []  # memory that was filled and is no argument itself
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
         self.largest = 0  # elements of the largest of them
+        self.elements = 0  # of all inputs
         self.phase = self.stage = "build"
         self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
         self.entered_at = CLOCK()
@@ -239,6 +240,7 @@ class Call:
         """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
         if spec.dtype not in self.framework.dtypes:
             refuse(f"this build has no dtype {spec.dtype}")
+        self.elements += spec.size
         if tensor is None:
             tensor = self.framework.empty(spec.shape, spec.dtype)
         pointer = self.framework.pointer(tensor) if spec.size else 0

@@ -22,6 +22,7 @@ class Dense(NamedTuple):
     count: int
     dtype: str
     shape: Sequence[int]
+    on_device: bool = False  # in the memory of the lane's GPU, not in the host's
 
 
 class Framework(Protocol):
@@ -39,10 +40,12 @@ class Framework(Protocol):
 
     name: str
     version: str
+    gpu: bool  # whether this build runs on GPUs
     tensor_type: type
     dtypes: dict[str, Any]
 
     def start(self, device: str) -> None: ...
+    def release(self) -> None: ...  # gives memory that it keeps for later back to the device
     def seed(self, seed: int) -> None: ...
     def empty(self, shape: Sequence[int], dtype: str) -> Any: ...
     def pointer(self, tensor: Any) -> int: ...

@@ -41,6 +41,7 @@ class PaddleFramework:
         self._empty = paddle.empty
         self._graph: Any = None
         self._graphs = 0
+        self._on_gpu = False
 
     def devices(self) -> list[str]:
         device = self.paddle.device
@@ -54,7 +55,16 @@ class PaddleFramework:
         return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
 
     def start(self, device: str) -> None:
+        # On a GPU (written against the same interface, and not run yet: no build for the GPUs in reach):
+        # Paddle's streams wait for the default one, on which inputs are filled and results are copied.
+        self._on_gpu = device != "cpu"
+        if self._on_gpu:
+            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results shall have the digits of their dtype
         self.paddle.set_device(device)
+
+    def release(self) -> None:
+        if self._on_gpu:
+            self.paddle.device.cuda.empty_cache()
 
     def seed(self, seed: int) -> None:
         self.paddle.seed(seed)
@@ -131,7 +141,7 @@ class PaddleFramework:
         if pointer is None:  # a result that Paddle never set: memory that nobody wrote, with its shape
             tensor = self._empty(shape, tensor.dtype)
             pointer = tensor.data_ptr()
-        return Dense(tensor, pointer, count, dtype, shape)
+        return Dense(tensor, pointer, count, dtype, shape, self._on_gpu and tensor.place.is_gpu_place())
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
         paddle = self.paddle
