@@ -6,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 
+#include "engine/lane_plan.h"
+
 namespace assay {
 namespace {
 
@@ -73,8 +75,12 @@ Result<RunEnding> Session::run() {
 }
 
 SlotConfig Session::slot_config(std::size_t seat) const {
-  return {static_cast<std::uint32_t>(seat), lanes_, config_.settings,
-          (config_.folder / "lanes").string()};
+  SlotConfig slot{static_cast<std::uint32_t>(seat), lanes_, config_.settings,
+                  (config_.folder / "lanes").string()};
+  for (wire::LaneSpecT& lane : slot.lanes) {
+    lane.device = device_in_slot(config_, lane.device, slot.index);
+  }
+  return slot;
 }
 
 // ---- slots ----

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/device.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -15,6 +16,7 @@ Result<SlotProcess> SlotProcess::start(const SlotConfig& config, const std::file
   ASSAY_TRY(const Fd log_file, open_for_append(log));
   SpawnOptions options;
   options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
+  options.environment = {kGpuOrder};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   SlotProcess slot;
   slot.index_ = config.index;

@@ -18,7 +18,7 @@ namespace assay::native {
 struct Filling {
   FillRule rule;
   std::vector<double> literal;
-  std::uint64_t checksum = 0;
+  const std::uint64_t* checksum = nullptr;  // of the bytes; a device may still be at it
 };
 
 struct ReplyParts {
@@ -32,6 +32,7 @@ struct ReplyParts {
   PyObject* nanoseconds = nullptr;  // tuple of int
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
+  std::span<const ReplyParts> again;  // further runs of the case
 };
 
 // False on a failure, with Python's error set. The message is in `builder` afterwards.

@@ -147,7 +147,11 @@ std::string call(const Case& parsed, bool in_place) {
     const Argument argument = parsed.argument(i);
     const std::string value = python_value(argument.value);
     if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
-    if (!arguments.empty()) arguments += ", ";
+    if (parsed.constructs() && i == parsed.construction_count()) {
+      arguments += ")(";
+    } else if (i != 0) {
+      arguments += ", ";
+    }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
     arguments += value;
   }

@@ -60,12 +60,16 @@ Verdict dead(const wire::LaneRecord& lane) {
 }
 
 // The outcome that lane states alone decide, in the order of Outcome.
-bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* reference,
-                      Verdict& verdict) {
-  const std::array<const wire::LaneRecord*, 2> lanes{&test, reference};
+bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const auto first_with = [&](wire::Status status) -> const wire::LaneRecord* {
-    for (const wire::LaneRecord* lane : lanes) {
-      if (lane != nullptr && lane->status() == status) return lane;
+    for (const wire::LaneRecord* lane : *trial.lanes()) {
+      if (lane->status() == status) return lane;
+    }
+    return nullptr;
+  };
+  const auto first_raised = [&](wire::Role role) -> const wire::LaneRecord* {
+    for (const wire::LaneRecord* lane : *trial.lanes()) {
+      if (lane->role() == role && raised(*lane)) return lane;
     }
     return nullptr;
   };
@@ -93,16 +97,18 @@ bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* refe
     verdict = dead(*lane);
     return true;
   }
-  if (raised(test) && reference != nullptr && raised(*reference)) {
+  const wire::LaneRecord* test = first_raised(wire::Role::test);
+  const wire::LaneRecord* reference = first_raised(wire::Role::reference);
+  if (test != nullptr && reference != nullptr) {
     verdict.outcome = Outcome::rejected;
-    verdict.message = lane_message(test);
+    verdict.message = lane_message(*test);
     return true;
   }
-  if (raised(test)) {
-    verdict = of_lane(Outcome::test_error, test, lane_message(test));
+  if (test != nullptr) {
+    verdict = of_lane(Outcome::test_error, *test, lane_message(*test));
     return true;
   }
-  if (reference != nullptr && raised(*reference)) {
+  if (reference != nullptr) {
     verdict = of_lane(Outcome::reference_error, *reference, lane_message(*reference));
     return true;
   }
@@ -245,6 +251,12 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   }
 }
 
+// What these two owe each other where the mode asks for stability.
+Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agreement agreement) {
+  if (agreement != Agreement::stable) return agreement;
+  return left.role() == right.role() ? Agreement::bits : Agreement::within;
+}
+
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
                 const wire::Record& record, Agreement agreement, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
@@ -255,19 +267,31 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
         "the lanes did not have the same inputs; its value rule is not a pure function";
     return;
   }
-  judge_results(pair.outputs(), false, policy, record, agreement, verdict);
-  judge_results(pair.gradients(), true, policy, record, agreement, verdict);
+  const Agreement due = owed(*left, *right, agreement);
+  Verdict of_pair;
+  judge_results(pair.outputs(), false, policy, record, due, of_pair);
+  judge_results(pair.gradients(), true, policy, record, due, of_pair);
+  if (of_pair.mismatch == 0) return;
+  const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
+  // A framework that disagrees with itself says more than what it disagrees with besides.
+  if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
+    verdict.outcome = outcome;
+    verdict.message = trial.lanes()->size() < 3
+                          ? of_pair.message
+                          : fmt::format("{} against {}: {}", text(left->name()),
+                                        text(right->name()), of_pair.message);
+    if (due == Agreement::bits) verdict.lane = text(left->name());
+  }
+  verdict.mismatch |= of_pair.mismatch;
 }
 
 Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
                     Agreement agreement) {
-  const wire::LaneRecord& test = *trial.lanes()->Get(0);
-  const wire::LaneRecord* reference = trial.lanes()->size() > 1 ? trial.lanes()->Get(1) : nullptr;
   Verdict verdict;
   flag_leaks(trial, verdict);
   const std::uint8_t flags = verdict.flags;
   if (trial.pairs() == nullptr || trial.pairs()->size() == 0) {
-    (void)decided_by_lanes(test, reference, verdict);
+    (void)decided_by_lanes(trial, verdict);
     verdict.flags = flags;
     return verdict;
   }
@@ -275,9 +299,8 @@ Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::
     judge_pair(trial, *pair, policy, record, agreement, verdict);
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
-  if (verdict.mismatch != 0) {
-    verdict.outcome = agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
-  } else if (decided_by_lanes(test, reference, verdict) && verdict.outcome == Outcome::rejected) {
+  if (verdict.mismatch == 0 && decided_by_lanes(trial, verdict) &&
+      verdict.outcome == Outcome::rejected) {
     // The results agree, and so do the lanes that they cannot be differentiated.
     verdict = {};
   }
