@@ -334,6 +334,16 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   return Py_NewRef(lent ? Py_True : Py_False);
 }
 
+// What is pinned and what is not are two copies: CUDA refuses one over both.
+Status copy_to_arena(ModuleState& state, std::uint64_t offset, std::span<const std::byte> from) {
+  std::byte* const to = state.channel->arena().data() + offset;
+  const std::uint64_t pinned =
+      offset < kPinned ? std::min<std::uint64_t>(kPinned - offset, from.size()) : 0;
+  if (pinned > 0) ASSAY_CHECK(state.device->copy(to, from.data(), pinned));
+  if (pinned == from.size()) return {};
+  return state.device->copy(to + pinned, from.data() + pinned, from.size() - pinned);
+}
+
 // hand_over(pointer, count, dtype[, on_device]) -> offset in the arena, where its bytes are once
 // the device has come that far
 PyObject* hand_over(PyObject* module, PyObject* arguments) {
@@ -344,9 +354,9 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
   const std::span<std::byte> memory = target.memory();
   const auto offset = state.channel->reserve(memory.size());
   if (!offset) return raise(offset.error());
-  Device& device = on_device != 0 ? *state.device : host_device();
-  const Status copied =
-      device.copy(state.channel->arena().data() + *offset, memory.data(), memory.size());
+  const Status copied = on_device != 0 ? copy_to_arena(state, *offset, memory)
+                                       : host_device().copy(state.channel->arena().data() + *offset,
+                                                            memory.data(), memory.size());
   return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
 }
 
