@@ -4,7 +4,8 @@ It runs no operation and touches no device, because a child forked after that ma
 
 Descriptors given by the supervisor:
   3  a listening socket (SOCK_SEQPACKET) on which slots connect, one connection a slot
-  4  a pipe for one line of JSON: what was imported, or why it could not be
+  4  a pipe for one line of JSON: what was imported, or why it could not be; then an empty line a
+     second, as a sign of life
 
 A slot sends {"v": 1, "device": "cpu"} with three descriptors: the lane's socket, its arena, its log.
 The answer is {"v": 1, "pid": N} with a pidfd; later, when that lane has ended,
@@ -20,12 +21,14 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from typing import Any
 
 VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
+PULSE = 1.0  # seconds between signs of life
 
 
 class Server:
@@ -38,7 +41,8 @@ class Server:
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
         self.wake_read, self.wake_write = os.pipe()
-        for end in (self.wake_read, self.wake_write):
+        self.shown = 0.0  # when it last gave a sign of life
+        for end in (self.wake_read, self.wake_write, READY_FD):
             os.set_blocking(end, False)
 
     def serve(self) -> None:
@@ -49,7 +53,8 @@ class Server:
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.selector.register(self.wake_read, selectors.EVENT_READ)
         while True:
-            for key, _ in self.selector.select():
+            self._show_life()
+            for key, _ in self.selector.select(PULSE):
                 if key.fileobj is self.listener:
                     connection, _ = self.listener.accept()
                     self.selector.register(connection, selectors.EVENT_READ)
@@ -58,6 +63,15 @@ class Server:
                 else:
                     self._request(key.fileobj)
             self._reap()
+
+    def _show_life(self) -> None:
+        if time.monotonic() - self.shown < PULSE:
+            return
+        self.shown = time.monotonic()
+        try:
+            os.write(READY_FD, b"\n")
+        except OSError:
+            pass  # the supervisor is busy, or gone, which shows elsewhere
 
     def _end(self, *_: Any) -> None:
         # Groups, because a case may have started processes that outlive its lane.
@@ -129,8 +143,9 @@ class Server:
             os.setpgid(0, 0)
             self.native.die_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
-            for key in list(self.selector.get_map().values()):
-                os.close(key.fd)  # what a case does to its descriptors shall reach the lane's own only
+            # What a case does to its descriptors shall reach the lane's own only.
+            for fd in (READY_FD, self.wake_write, *(key.fd for key in self.selector.get_map().values())):
+                os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(log, 1)
@@ -188,8 +203,7 @@ def main() -> int:
 
 
 def answer(**fields: Any) -> None:
-    with os.fdopen(READY_FD, "w") as pipe:
-        pipe.write(json.dumps({"v": VERSION, **fields}) + "\n")
+    os.write(READY_FD, (json.dumps({"v": VERSION, **fields}) + "\n").encode())
 
 
 if __name__ == "__main__":

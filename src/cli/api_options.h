@@ -36,6 +36,7 @@ struct ApiOptions {
   double rtol = 0.01;
   std::uint64_t random_seed = 0;
   double timeout = 0;  // seconds
+  double hang_timeout = 60;
   std::string retest;
   std::string paddle_python;
   std::string torch_python;

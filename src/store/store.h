@@ -3,7 +3,8 @@
 // What a run keeps: its properties, what was planned, who works on what, what came of it.
 //
 // One or many supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
-// hold with renew() while it works, and ends each with finish() or gives it back with release().
+// hold with renew() while it works, ends each with finish(), and gives back with release_all() what
+// it has not ended.
 // The store decides who holds what: every claim of a case carries a higher epoch than the one
 // before, and what comes with an older epoch changes nothing. So a case ends once, however often it
 // ran.
@@ -107,8 +108,8 @@ class Store {
   virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
   // Extends all leases of this claimer.
   virtual Status renew() = 0;
-  // Gives a case back unfinished, for others to claim.
-  virtual Status release(const Lease& lease) = 0;
+  // Gives back what this claimer holds and has not finished, for others to claim.
+  virtual Status release_all() = 0;
   // Records what came of a case. False, and nothing is written: the lease is no longer valid,
   // because the case has finished or another claimer holds it.
   virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;

@@ -227,6 +227,61 @@ TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
   EXPECT_LT(std::filesystem::file_size(cli.run() / "run.db"), 10'000'000U);
 }
 
+// Eight cases of 100 kB are more than a socket takes at once.
+TEST(Engine, ALeaseLargerThanASocketsBufferArrives) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 100; ++size) {
+    lines.push_back("paddle.fake.echo(" + tensor(size) + ", \"" + std::string(100'000, 'x') +
+                    "\")");
+  }
+  cli.call_api({"--api_config_file=" + cli.write_cases(lines), "--quiet=True"});
+  EXPECT_EQ(cli.outcomes().size(), lines.size());
+}
+
+// Waits until a process of the run with this word in its command line is there; gives one of them.
+pid_t wait_for_process(const Cli& cli, const std::string& word) {
+  for (int tries = 0; tries < 200; ++tries) {
+    for (const pid_t pid : processes_of(cli.folder().string())) {
+      const auto command = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+      if (command && command->find(word) != std::string::npos) return pid;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return 0;
+}
+
+// A process that is stopped ends nothing by itself and answers nobody: only its silence shows it.
+class Hang : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(Hang, IsReplacedAndNothingIsLost) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 40; ++size) {
+    lines.push_back("paddle.fake.slow(" + tensor(size) + ", 0.1)");
+  }
+  // Each forks its own lanes, so the server is needed until the end.
+  for (int size = 1; size <= 5; ++size) lines.push_back(fake("wrong", size));
+  const std::string cases = cli.write_cases(lines);
+  Process process = cli.start(cli.api(
+      {"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--hang_timeout=3"}));
+  ASSERT_NE(wait_for_process(cli, "\"index\":0"), 0);  // a slot: the servers are ready
+  const pid_t stopped = wait_for_process(cli, GetParam().second);
+  ASSERT_NE(stopped, 0);
+  ::kill(stopped, SIGSTOP);
+  EXPECT_EQ(process.wait()->code, 1);
+  const auto output = read_file(cli.folder() / "output.txt");
+  EXPECT_THAT(*output, HasSubstr("sign of life for 3 s"));
+  EXPECT_THAT(*output, HasSubstr("another takes its place"));
+  EXPECT_EQ(cli.outcomes().size(), lines.size());
+  EXPECT_TRUE(all_gone(cli.folder().string()));
+}
+
+INSTANTIATE_TEST_SUITE_P(EachKind, Hang,
+                         ::testing::Values(std::pair{"slot", "\"index\":0"},
+                                           std::pair{"server", "assay.server"}),
+                         [](const auto& of) { return std::string(of.param.first); });
+
 TEST(Engine, WhatACaseLeavesBehindEndsWithTheRun) {
   Cli cli;
   cli.call_api({"--api_config=" + fake("child")});
