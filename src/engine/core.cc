@@ -196,7 +196,9 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
 void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses) {
   QueuedCase again = lost;
   again.losses = alone ? lost.losses + 1 : std::max(lost.losses, 1U);
-  if (again.losses <= most_losses) return queue_.put_back(again);
+  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by turns
+  // would look like a slot that cannot live.
+  if (again.losses <= most_losses) return alone ? queue_.put_first(again) : queue_.put_back(again);
   retries_.forget(again.id);
   Verdict verdict;
   verdict.outcome = Outcome::crash;

@@ -10,16 +10,16 @@ std::uint64_t Chance::next() {
   return mixed ^ (mixed >> 31U);
 }
 
-bool SimulatedStore::free(const Row& row, std::int64_t now) const {
+bool SimulatedStore::free(int who, const Row& row, std::int64_t now) const {
   if (row.finished > 0) return false;
-  return row.holder == 0 || (lease_ms > 0 && now > row.held_until);
+  return row.holder == 0 || (row.holder != who && lease_ms > 0 && now > row.held_until);
 }
 
 std::vector<QueuedCase> SimulatedStore::claim(int who, std::size_t most, std::int64_t now) {
   std::vector<QueuedCase> claimed;
   for (auto& [id, row] : rows) {
     if (claimed.size() == most) break;
-    if (!free(row, now)) continue;
+    if (!free(who, row, now)) continue;
     row.holder = who;
     row.held_until = now + lease_ms;
     row.planned.epoch = ++row.epoch;

@@ -417,6 +417,7 @@ void Simulation::perform(const Tell& action) { note(action.line); }
 void Simulation::perform(const FinishRun&) {
   note("the session ends");
   if (disk_full_) {
+    core_->fail(Error{"the disk is full"});
     store_.lose_uncommitted(SimulatedStore::kUs);
   } else {
     store_.commit(SimulatedStore::kUs);

@@ -59,7 +59,7 @@ class SimulatedStore {
   std::size_t finished() const;
 
  private:
-  bool free(const Row& row, std::int64_t now) const;
+  bool free(int who, const Row& row, std::int64_t now) const;
 };
 
 class Simulation {
