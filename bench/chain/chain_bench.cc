@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <string>
 
-#include "chain/params.h"
-#include "chain/plan.h"
-#include "chain/runner.h"
+#include "chain/params/params.h"
+#include "chain/plan/plan.h"
+#include "chain/run/runner.h"
 
 namespace {
 
@@ -44,8 +44,8 @@ void parse_and_plan_950_cells(benchmark::State& state) {
   const std::string text = wide_params();
   std::size_t cells = 0;
   for (auto _ : state) {
-    const assay::ParsedParams parsed = assay::parse_params(text);
-    const auto plan = assay::make_plan(parsed.params, "whole_infer", {});
+    const assay::chain::params::ParsedParams parsed = assay::chain::params::parse_params(text);
+    const auto plan = assay::chain::plan::make_plan(parsed.params, "whole_infer", {});
     cells = plan ? plan->stages.size() : 0;
   }
   state.counters["cells"] = static_cast<double>(cells);
@@ -56,14 +56,15 @@ void run_commands(benchmark::State& state) {
   std::string folder = (std::filesystem::temp_directory_path() / "chain_bench_XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) return state.SkipWithError("no scratch folder");
   std::filesystem::current_path(folder);
-  const assay::ParsedParams parsed = assay::parse_params(wide_params());
-  const auto whole = assay::make_plan(parsed.params, "whole_infer", {});
+  const assay::chain::params::ParsedParams parsed =
+      assay::chain::params::parse_params(wide_params());
+  const auto whole = assay::chain::plan::make_plan(parsed.params, "whole_infer", {});
   if (!whole) return state.SkipWithError("no plan");
-  assay::Plan plan = *whole;
+  assay::chain::plan::Plan plan = *whole;
   plan.stages.resize(static_cast<std::size_t>(state.range(0)));
   for (auto _ : state) {
     std::filesystem::remove_all("test_tipc");
-    const auto result = assay::run_plan(plan, {});
+    const auto result = assay::chain::run::run_plan(plan, {});
     if (!result || !result->all_passed()) return state.SkipWithError("a command failed");
   }
   state.counters["per_command"] = benchmark::Counter(

@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from assay.dump import Dump
+from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.laws import Law
@@ -36,23 +38,28 @@ MOST_LEAVES = 1 << 14
 
 
 class Functions:
-    """What stands for each API in a lane: the framework's own function, or the reference of the tables."""
+    """What stands for each API in a lane: the framework's own function, or the reference of the tables, as
+    the lane's execution calls it."""
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: Framework, execution: str = "eager") -> None:
         self.framework = framework
+        self.execution = Execution(execution, framework)
         self.known: dict[str, Callable[..., Any]] = {}
 
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
-        if job.reference:
+        found = self.known.get(job.api)
+        if found is None:
+            found = self.known[job.api] = self.execution.wrap(self._plain(job, entry), job.api)
+        return found
+
+    def _plain(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        if job.lane.reference_functions:
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
-        found = self.known.get(job.api)
-        if found is None:
-            if entry is None:
-                callable_name(job.api)
-            found = self.known[job.api] = self.framework.resolve(public_name(job.api))
-        return found
+        if entry is None:
+            callable_name(job.api)
+        return self.framework.resolve(public_name(job.api))
 
 
 class Call:
@@ -76,21 +83,29 @@ class Call:
         self.outputs: list[Leaf] = []
         self.gradients: list[Leaf] = []
         self.differentiable = False
+        self.dump: Dump | None = None  # where inputs and results are written as well
+        self.inputs: list[tuple[str, Any]] = []  # for it
 
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
         job, entry = self.job, self.entry
-        if entry is None and job.known_only:
+        if entry is None and job.lane.known_only:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)
         function = self.functions.of(job, entry)
         self.framework.seed(job.seed)
         args, kwargs = self._arguments()
+        if self.dump is not None:
+            self.dump.save("input", self.inputs)
         self._enter("forward")
         results = self._forward(function, args, kwargs)
+        if entry is not None and entry.shown is not None and not job.lane.reference_functions:
+            results = entry.shown(results)
         self._enter("copy")
-        leaves = list(flatten(results, "", self.framework.tensor_type))
+        leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+        if self.dump is not None:
+            self.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = entry.equal if entry is not None else ()
@@ -101,6 +116,8 @@ class Call:
         self._enter("backward", stage="build")
         gradients = self._backward(leaves)
         self._enter("backward", stage="copy")
+        if self.dump is not None:
+            self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
         self.gradients = [self.hand_over.leaf(name, value, "value") for name, value in gradients]
 
@@ -160,17 +177,30 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
-        if self.job.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
+        if self.job.settings.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)
-        return tensor
+        if self.dump is not None:
+            self.inputs.append((path, tensor))
+        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
+        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
+        """The sparse tensor that holds some places of this one, which it is differentiated by."""
+        layout = ask(layout, self.named, spec) if callable(layout) else layout
+        if layout is None:
+            return tensor
+        if isinstance(layout, tuple):  # with the places of another of the case's tensors
+            layout, index = layout
+            spec = spec._replace(index=index)
+        return self.framework.sparse(tensor, spec, layout)
 
     # -- the call --
 
     def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
         changes = self.entry.changes if self.entry is not None else ""
-        if self.job.reference or not changes:
+        if self.job.lane.reference_functions or not changes:
             return function(*args, **kwargs)
         # In place: the result is what that argument holds afterwards.
         if changes in kwargs:
@@ -179,6 +209,8 @@ class Call:
             position = self.entry.parameters.index(changes)
             changed = args[position] = self._writable(args[position])
         returned = function(*args, **kwargs)
+        if not self.functions.execution.in_place:
+            return changed if returned is None else returned
         tensor_type = self.framework.tensor_type
         if isinstance(returned, tensor_type) and returned is not changed:
             if self.framework.pointer(returned) != self.framework.pointer(changed):

@@ -16,11 +16,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import reference
 from assay.rules import AnyRule
+from assay.sparse import is_layout
 
 # What makes two results equal where the element itself is not promised.
 #   value  the elements agree within the tolerance (the default)
@@ -55,10 +56,30 @@ class Api:
     equal: tuple[str, ...] = ()
     changes: str = ""  # works in place: this parameter afterwards is the result
     skip: str = ""
+    layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
+    shown: Callable[[Any], Any] | None = None  # what is compared of the tested framework's own result
 
 
 class Registry(dict[str, Api]):
     """All APIs by their full name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._aliases: list[tuple[str, str, str]] = []
+
+    def alias(self, of: str, names: str, changes: str = "") -> None:
+        """More names of an API that some family file registers; `settle` enters them."""
+        self._aliases += [(of, name, changes) for name in names.split()]
+
+    def settle(self) -> None:
+        """Enters the aliases, once all family files are read."""
+        for of, name, changes in self._aliases:
+            if name in self:
+                raise ValueError(f"{name} is registered twice")
+            entry = self[of]
+            changed = changes or (entry.parameters[0] if changes_input(name) else "")
+            self[name] = replace(entry, name=name, changes=changed)
+        self._aliases.clear()
 
     def api(
         self,
@@ -67,6 +88,8 @@ class Registry(dict[str, Api]):
         equal: str | tuple[str, ...] = (),
         skip: str = "",
         changes: str = "",
+        layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
+        shown: Callable[[Any], Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -78,6 +101,10 @@ class Registry(dict[str, Api]):
         skip: a reason why cases of this API are not run at all.
         changes: the parameter that the API changes in place; by default the first one of an API
         whose name says that it works in place.
+        layouts: the parameters that are sparse tensors, with one of assay.sparse.LAYOUTS, or a
+        pair of one and the number of the case's tensor whose places it takes, or a function of the
+        call's arguments that gives either, or None for a dense tensor.
+        shown: what is compared of a result that is an object of the tested framework's own.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
@@ -92,11 +119,16 @@ class Registry(dict[str, Api]):
             for rule in all_rules:
                 if rule not in parameters:
                     raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
+            for parameter, layout in (layouts or {}).items():
+                if parameter not in parameters or not is_layout(layout):
+                    raise ValueError(f"{names[0]}: {parameter!r} cannot be {layout!r}")
             for name in names:
                 if name in self:
                     raise ValueError(f"{name} is registered twice")
                 changed = changes or (parameters[0] if changes_input(name) else "")
-                self[name] = Api(name, function, parameters, all_rules, grad, equal, changed, skip)
+                self[name] = Api(
+                    name, function, parameters, all_rules, grad, equal, changed, skip, layouts or {}, shown
+                )
             return function
 
         return register
@@ -176,6 +208,7 @@ def _attribute(root: Any, path: str) -> Any:
 
 REGISTRY = Registry()
 api = REGISTRY.api
+alias = REGISTRY.alias
 same = REGISTRY.same
 
 
@@ -184,4 +217,5 @@ def load_all() -> Registry:
     package = importlib.import_module("assay.apis")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"assay.apis.{module.name}")
+    REGISTRY.settle()
     return REGISTRY

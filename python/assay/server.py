@@ -20,6 +20,7 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import sys
 import time
 from typing import Any
@@ -29,6 +30,7 @@ LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
 PULSE = 1.0  # seconds between signs of life
+CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
 class Server:
@@ -56,8 +58,7 @@ class Server:
             self._show_life()
             for key, _ in self.selector.select(PULSE):
                 if key.fileobj is self.listener:
-                    connection, _ = self.listener.accept()
-                    self.selector.register(connection, selectors.EVENT_READ)
+                    self._accept()
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
                 else:
@@ -79,6 +80,18 @@ class Server:
             kill_group(pid)
         os._exit(0)
 
+    def _accept(self) -> None:
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return  # whoever it was has gone, or no descriptor is left
+        # The address is in a name space that every user of the machine can reach.
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        if CREDENTIALS.unpack(credentials)[1] != os.getuid():
+            connection.close()
+            return
+        self.selector.register(connection, selectors.EVENT_READ)
+
     def _request(self, connection: Any) -> None:
         try:
             data, fds, _, _ = socket.recv_fds(connection, 4096, 3)
@@ -87,19 +100,26 @@ class Server:
         if not data:
             self._hang_up(connection)
             return
-        request = json.loads(data)
-        if request.get("v") != VERSION or len(fds) != 3:
+        device = wanted_device(data)
+        if device is None or len(fds) != 3:
             self._send(connection, {"v": VERSION, "error": "unknown request"})
         else:
-            pid = os.fork()
-            if pid == 0:
-                self._become_lane(fds, request["device"])
-            self.lanes[pid] = connection
-            pidfd = os.pidfd_open(pid)
-            self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
-            os.close(pidfd)
+            self._fork_lane(connection, fds, device)
         for fd in fds:
             os.close(fd)
+
+    def _fork_lane(self, connection: Any, fds: list[int], device: str) -> None:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
+            return
+        if pid == 0:
+            self._become_lane(fds, device)
+        self.lanes[pid] = connection
+        pidfd = os.pidfd_open(pid)
+        self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
+        os.close(pidfd)
 
     def _hang_up(self, connection: Any) -> None:
         self.selector.unregister(connection)
@@ -154,16 +174,29 @@ class Server:
                 file.write(OOM_SCORE)
             gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
             from assay.lane import Lane
-            from assay.spec import DtypeName, TensorSpec
+            from assay.spec import DtypeName, PlaceName, TensorSpec
+            from assay.wire import Fields
 
             self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields)
             Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:
             print(f"assay lane: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(status)
+
+
+def wanted_device(data: bytes) -> str | None:
+    """The device that a request names; None for what is no request of ours."""
+    try:
+        request = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or request.get("v") != VERSION:
+        return None
+    device = request.get("device")
+    return device if isinstance(device, str) else None
 
 
 def kill_group(pid: int) -> None:
@@ -191,15 +224,27 @@ def main() -> int:
         from assay.registry import load_all
 
         apis = len(load_all())
+        facts = describe(framework)
     except BaseException as error:
         answer(error=f"{type(error).__name__}: {error}")
         return 1
     gc.freeze()  # keeps the pages of what is imported shared between all lanes
     gc.enable()  # only now, or all that is imported would be looked through: 0.2 s and more
     python = ".".join(map(str, sys.version_info[:3]))
-    answer(framework=name, version=framework.version, python=python, apis=apis)
+    answer(framework=name, version=framework.version, python=python, apis=apis, **facts)
     Server(framework, assay_native).serve()
     return 0
+
+
+def describe(framework: Any) -> dict[str, Any]:
+    """The kinds of device that this build has, the executions, and what people should know of those in it."""
+    from assay.execution import names
+
+    return {
+        "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
+        "executions": names(),
+        "notes": framework.notes() if hasattr(framework, "notes") else {},
+    }
 
 
 def answer(**fields: Any) -> None:

@@ -9,6 +9,8 @@ class TensorSpec(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
     index: int
+    strides: tuple[int, ...] = ()  # in elements; () is row by row, without gaps
+    place: str = ""  # the device that the case asks for, such as "cpu"
 
     @property
     def ndim(self) -> int:
@@ -21,6 +23,12 @@ class TensorSpec(NamedTuple):
         for extent in self.shape:
             size *= extent
         return size
+
+
+class PlaceName(str):
+    """`Place(gpu:0)`: a device that the case passes as an object."""
+
+    __slots__ = ()
 
 
 class DtypeName(str):

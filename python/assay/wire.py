@@ -35,6 +35,12 @@ class Leaf(NamedTuple):
     lent: bool = False  # `offset` is an address in this process
 
 
+class Fields(dict[str, Any]):
+    """The fields of a table of src/wire/settings.fbs, as attributes."""
+
+    __getattr__ = dict.__getitem__
+
+
 class Job(NamedTuple):
     """One case, parsed by the native module: tensors are TensorSpec, dtypes DtypeName."""
 
@@ -42,10 +48,10 @@ class Job(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     tensors: int
-    backward: bool
-    reference: bool
-    known_only: bool
-    seed: int
+    seed: int  # of the framework's own generator
+    settings: Fields  # CaseSettings of src/wire/settings.fbs
+    lane: Fields  # LaneSpec, likewise
+    construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
 
 
 class Stop(Exception):

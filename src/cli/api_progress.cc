@@ -55,7 +55,7 @@ void ApiProgress::note(const std::string& line) {
 void ApiProgress::planned(const Totals& totals) {
   if (quiet_) return;
   std::string line = fmt::format("{} cases to run in {} slots on {}", totals.planned, config_.slots,
-                                 config_.device);
+                                 config_.test.device);
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) line += fmt::format("; {} {}", count, what);
   };

@@ -3,7 +3,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <csignal>
-#include <cstdio>
 #include <vector>
 
 #include "cli/exit_code.h"
@@ -33,11 +32,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? assay::kAllGood : assay::kUsage;
   }
   for (const assay::Verb& verb : verbs) {
-    if (!verb.app->parsed()) continue;
-    const assay::Result<int> code = verb.run();
-    if (code) return *code;
-    std::fprintf(stderr, "assay: %s\n", code.error().message.c_str());
-    return code.error().kind == assay::ErrorKind::usage ? assay::kUsage : assay::kTrouble;
+    if (verb.app->parsed()) return assay::run_verb(verb);
   }
   return assay::kUsage;
 }
@@ -46,5 +41,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a peer that dies is an error where it is written to
-  return run(argc, argv);
+  return assay::run_guarded([&] { return run(argc, argv); });
 }

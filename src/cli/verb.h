@@ -14,4 +14,9 @@ struct Verb {
   std::function<Result<int>()> run;  // gives the process's exit code
 };
 
+// Runs it and gives the process's exit code; an error becomes one line on stderr.
+int run_verb(const Verb& verb);
+// All of main(): an exception that nobody foresaw becomes one line and kTrouble, too.
+int run_guarded(const std::function<int()>& body);
+
 }  // namespace assay

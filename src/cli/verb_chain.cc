@@ -13,18 +13,19 @@
 
 #include "base/fd.h"
 #include "base/process.h"
-#include "chain/chain_store.h"
-#include "chain/compare.h"
-#include "chain/fleet.h"
-#include "chain/params.h"
-#include "chain/plan.h"
-#include "chain/plan_text.h"
-#include "chain/report_html.h"
-#include "chain/runner.h"
-#include "chain/words.h"
+#include "chain/fleet/fleet.h"
+#include "chain/params/params.h"
+#include "chain/params/words.h"
+#include "chain/plan/plan.h"
+#include "chain/plan/plan_text.h"
+#include "chain/results/chain_store.h"
+#include "chain/results/compare.h"
+#include "chain/results/report_html.h"
+#include "chain/run/runner.h"
 #include "cli/exit_code.h"
 
 namespace assay {
+namespace chain {
 namespace {
 
 // ---- check ----
@@ -37,7 +38,7 @@ Result<int> check(const CheckArguments& arguments) {
   bool good = true;
   for (const std::string& file : arguments.files) {
     std::string warnings;
-    const auto params = load_params(file, &warnings);
+    const auto params = params::load_params(file, &warnings);
     if (!params) {
       good = false;
       fmt::print(stderr, "{}\n", params.error().message);
@@ -58,7 +59,7 @@ CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
 
 // ---- fleet and node: what `run` starts for stages on many machines ----
 
-void add_fleet_options(CLI::App& app, FleetOptions& options, double& join, double& lost) {
+void add_fleet_options(CLI::App& app, fleet::FleetOptions& options, double& join, double& lost) {
   app.add_option("--port", options.muster.port, "where the machines of a fleet meet")
       ->check(CLI::Range(1, 65535));
   app.add_option("--join-limit", join, "seconds for all machines to come (default 120)");
@@ -66,7 +67,7 @@ void add_fleet_options(CLI::App& app, FleetOptions& options, double& join, doubl
                  "seconds of silence before a machine is given up (default 15)");
 }
 
-void add_remote_options(CLI::App& app, FleetOptions& options) {
+void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
   app.add_option("--remote", options.remote, "how another machine is reached; {host} is its name");
   app.add_option("--remote-program", options.program,
                  "assay on the other machines (default: the same path)");
@@ -75,7 +76,7 @@ void add_remote_options(CLI::App& app, FleetOptions& options) {
 }
 
 struct NodeArguments {
-  FleetTask task;
+  fleet::FleetTask task;
   std::string hosts;
   int rank = -1;
   double join = 120;
@@ -83,7 +84,7 @@ struct NodeArguments {
 };
 
 void add_task_options(CLI::App& app, NodeArguments& arguments) {
-  FleetOptions& options = arguments.task.options;
+  fleet::FleetOptions& options = arguments.task.options;
   add_fleet_options(app, options, arguments.join, arguments.lost);
   app.add_option("--hosts", arguments.hosts, "addresses of all machines, rank 0 first")->required();
   app.add_option("--env", arguments.task.environment, "NAME=VALUE for the training")
@@ -111,10 +112,10 @@ CLI::App* add_node(CLI::App& chain, NodeArguments& arguments) {
 }
 
 Status complete(NodeArguments& arguments) {
-  MusterOptions& muster = arguments.task.options.muster;
-  muster.hosts = split_list(arguments.hosts, ',');
-  muster.join = Seconds(arguments.join);
-  muster.lost = Seconds(arguments.lost);
+  fleet::MusterOptions& muster = arguments.task.options.muster;
+  muster.hosts = params::split_list(arguments.hosts, ',');
+  muster.join = stage::Seconds(arguments.join);
+  muster.lost = stage::Seconds(arguments.lost);
   if (arguments.task.directory.empty()) {
     std::error_code error;
     arguments.task.directory = std::filesystem::current_path(error).string();
@@ -127,16 +128,16 @@ Status complete(NodeArguments& arguments) {
 Result<int> fleet(NodeArguments& arguments) {
   ASSAY_CHECK(complete(arguments));
   ASSAY_TRY(const std::string self, own_executable());
-  return drive_fleet(arguments.task, self);
+  return fleet::drive_fleet(arguments.task, self);
 }
 
 Result<int> node(NodeArguments& arguments) {
   ASSAY_CHECK(complete(arguments));
-  MusterOptions& muster = arguments.task.options.muster;
+  fleet::MusterOptions& muster = arguments.task.options.muster;
   if (arguments.rank < 0) {
-    ASSAY_TRY(muster.rank, own_rank(muster.hosts));
+    ASSAY_TRY(muster.rank, fleet::own_rank(muster.hosts));
   }
-  return run_node(arguments.task);
+  return fleet::run_node(arguments.task);
 }
 
 // ---- run ----
@@ -152,8 +153,8 @@ struct RunArguments {
   double budget = 900;
   double join = 120;
   double lost = 15;
-  PlanOptions plan;
-  RunOptions run;
+  plan::PlanOptions plan;
+  run::RunOptions run;
 };
 
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
@@ -207,14 +208,15 @@ double stage_limit(const RunArguments& arguments, const CLI::App& app) {
 
 // On every machine but the first, a fleet's training is all that there is to do, and what it makes
 // lies on the first.
-Status keep_own_share(Plan& plan, RunOptions& options) {
-  const auto fleet_stage = std::find_if(plan.stages.begin(), plan.stages.end(),
-                                        [](const Stage& stage) { return !stage.hosts.empty(); });
+Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
+  const auto fleet_stage =
+      std::find_if(plan.stages.begin(), plan.stages.end(),
+                   [](const plan::Stage& stage) { return !stage.hosts.empty(); });
   if (fleet_stage == plan.stages.end())
     return usage_error("--per-node: no stage runs on many machines");
-  ASSAY_TRY(const std::size_t rank, own_rank(fleet_stage->hosts));
+  ASSAY_TRY(const std::size_t rank, fleet::own_rank(fleet_stage->hosts));
   if (rank == 0) return {};
-  std::erase_if(plan.stages, [](const Stage& stage) { return stage.hosts.empty(); });
+  std::erase_if(plan.stages, [](const plan::Stage& stage) { return stage.hosts.empty(); });
   const std::string suffix = fmt::format(".rank{}", rank);
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     plan.stages[i].index = i;
@@ -237,26 +239,26 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
   std::string warnings;
-  ASSAY_TRY(const Params params, load_params(arguments.file, &warnings));
+  ASSAY_TRY(const params::Params params, params::load_params(arguments.file, &warnings));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
-  ASSAY_TRY(Plan plan, make_plan(params, arguments.mode, arguments.plan));
+  ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {
     fmt::print(stderr, "{}: warning: {}\n", arguments.file, warning);
   }
   if (arguments.dry_run) {
-    fmt::print("{}", arguments.json ? plan_json_lines(plan) : describe_plan(plan));
+    fmt::print("{}", arguments.json ? plan::plan_json_lines(plan) : plan::describe_plan(plan));
     return kAllGood;
   }
-  arguments.run.limits.stage = Seconds(stage_limit(arguments, app));
-  arguments.run.limits.idle = Seconds(arguments.idle_limit);
-  arguments.run.budget = Seconds(arguments.budget);
+  arguments.run.limits.stage = stage::Seconds(stage_limit(arguments, app));
+  arguments.run.limits.idle = stage::Seconds(arguments.idle_limit);
+  arguments.run.budget = stage::Seconds(arguments.budget);
   arguments.run.progress = stderr;
   arguments.run.live = ::isatty(STDERR_FILENO) == 1;
-  arguments.run.fleet.muster.join = Seconds(arguments.join);
-  arguments.run.fleet.muster.lost = Seconds(arguments.lost);
+  arguments.run.fleet.muster.join = stage::Seconds(arguments.join);
+  arguments.run.fleet.muster.lost = stage::Seconds(arguments.lost);
   if (arguments.run.fleet.per_node) ASSAY_CHECK(keep_own_share(plan, arguments.run));
-  ASSAY_TRY(const RunResult result, run_plan(plan, arguments.run));
-  fmt::print("{}", time_table(result, arguments.run.budget));
+  ASSAY_TRY(const run::RunResult result, run::run_plan(plan, arguments.run));
+  fmt::print("{}", run::time_table(result, arguments.run.budget));
   if (result.interrupted) return kInterrupted;
   return result.all_passed() ? kAllGood : kSomeFailed;
 }
@@ -270,8 +272,8 @@ struct CompareArguments {
   std::string static_path;
   std::string base;
   std::string current;
-  OutputTolerance tolerance;
-  RunThresholds thresholds;
+  results::OutputTolerance tolerance;
+  results::RunThresholds thresholds;
 };
 
 CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
@@ -300,20 +302,24 @@ CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
 }
 
 Result<int> compare(const CompareArguments& arguments) {
-  std::vector<Finding> findings;
+  std::vector<results::Finding> findings;
   if (!arguments.logs.empty()) {
-    ASSAY_TRY(findings, compare_files(arguments.stored, arguments.logs, arguments.tolerance));
+    ASSAY_TRY(findings,
+              results::compare_files(arguments.stored, arguments.logs, arguments.tolerance));
   }
   if (!arguments.static_path.empty()) {
-    ASSAY_TRY(
-        const std::vector<Finding> more,
-        compare_dynamic_static(arguments.dynamic_path, arguments.static_path, arguments.tolerance));
+    ASSAY_TRY(const std::vector<results::Finding> more,
+              results::compare_dynamic_static(arguments.dynamic_path, arguments.static_path,
+                                              arguments.tolerance));
     findings.insert(findings.end(), more.begin(), more.end());
   }
   if (!arguments.current.empty()) {
-    ASSAY_TRY(ChainStore base, ChainStore::open(arguments.base, OpenMode::existing));
-    ASSAY_TRY(ChainStore current, ChainStore::open(arguments.current, OpenMode::existing));
-    ASSAY_TRY(const std::vector<Finding> more, compare_runs(base, current, arguments.thresholds));
+    ASSAY_TRY(results::ChainStore base,
+              results::ChainStore::open(arguments.base, OpenMode::existing));
+    ASSAY_TRY(results::ChainStore current,
+              results::ChainStore::open(arguments.current, OpenMode::existing));
+    ASSAY_TRY(const std::vector<results::Finding> more,
+              results::compare_runs(base, current, arguments.thresholds));
     findings.insert(findings.end(), more.begin(), more.end());
   }
   if (findings.empty())
@@ -321,13 +327,13 @@ Result<int> compare(const CompareArguments& arguments) {
         "nothing to compare: give --gt_file and --log_file, --dynamic and --static, or --base and "
         "--current");
   bool good = true;
-  for (const Finding& one : findings) {
-    const bool fine = one.grade == Finding::Grade::good;
+  for (const results::Finding& one : findings) {
+    const bool fine = one.grade == results::Finding::Grade::good;
     good = good && fine;
     fmt::print("{} {}\n",
-               fine                               ? "good   "
-               : one.grade == Finding::Grade::bad ? "BAD    "
-                                                  : "VACUOUS",
+               fine                                        ? "good   "
+               : one.grade == results::Finding::Grade::bad ? "BAD    "
+                                                           : "VACUOUS",
                one.text);
   }
   return good ? kAllGood : kSomeFailed;
@@ -348,8 +354,9 @@ CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
 }
 
 Result<int> report(const ReportArguments& arguments) {
-  ASSAY_TRY(ChainStore store, ChainStore::open(arguments.store, OpenMode::existing));
-  ASSAY_TRY(const std::string page, chain_report(store, arguments.budget));
+  ASSAY_TRY(results::ChainStore store,
+            results::ChainStore::open(arguments.store, OpenMode::existing));
+  ASSAY_TRY(const std::string page, results::chain_report(store, arguments.budget));
   ASSAY_CHECK(write_file(arguments.out, page));
   fmt::print("{}\n", arguments.out);
   return kAllGood;
@@ -364,9 +371,7 @@ struct ChainArguments {
   ReportArguments report;
 };
 
-}  // namespace
-
-Verb add_chain_verb(CLI::App& parent) {
+Verb add_verb(CLI::App& parent) {
   Verb verb;
   verb.app = parent.add_subcommand("chain", "run TIPC training and inference chains");
   verb.app->require_subcommand(1);
@@ -387,5 +392,10 @@ Verb add_chain_verb(CLI::App& parent) {
   };
   return verb;
 }
+
+}  // namespace
+}  // namespace chain
+
+Verb add_chain_verb(CLI::App& parent) { return chain::add_verb(parent); }
 
 }  // namespace assay

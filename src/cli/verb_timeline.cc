@@ -167,12 +167,12 @@ Result<int> run_open(const TimelineOptions& options) {
   return 0;
 }
 
-// The recording library stands beside the program, or where the build or an installation puts it.
-Result<std::filesystem::path> find_recorder() {
+// The injection library stands beside the program, or where the build or an installation puts it.
+Result<std::filesystem::path> find_injection_library() {
   ASSAY_TRY(const std::string program, own_executable());
   const auto folder = std::filesystem::path(program).parent_path();
-  constexpr const char* name = "libassay_recorder.so";
-  for (const char* place : {".", "../src/record", "../lib", "../lib/assay", "src/record"}) {
+  constexpr const char* name = "libassay_injection.so";
+  for (const char* place : {".", "../src/inject", "../lib", "../lib/assay", "src/inject"}) {
     const auto path = folder / place / name;
     if (std::filesystem::exists(path)) return std::filesystem::weakly_canonical(path);
   }
@@ -205,7 +205,7 @@ Result<std::string> window(std::string text, std::string_view option) {
 Result<int> run_record(const RecordOptions& options) {
   std::filesystem::path library = options.library;
   if (library.empty()) {
-    ASSAY_TRY(library, find_recorder());
+    ASSAY_TRY(library, find_injection_library());
   }
   ASSAY_CHECK(prepare_outputs(options.out));
   const std::string path = std::filesystem::absolute(library).string();

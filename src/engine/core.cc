@@ -196,15 +196,15 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
 void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses) {
   QueuedCase again = lost;
   again.losses = alone ? lost.losses + 1 : std::max(lost.losses, 1U);
-  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by turns
-  // would look like a slot that cannot live.
+  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by
+  // turns would look like a slot that cannot live.
   if (again.losses <= most_losses) return alone ? queue_.put_first(again) : queue_.put_back(again);
   retries_.forget(again.id);
   Verdict verdict;
   verdict.outcome = Outcome::crash;
   verdict.lane = "slot";
-  verdict.message = fmt::format("{} slots in a row died while they held this case alone",
-                                again.losses - 1);
+  verdict.message =
+      fmt::format("{} slots in a row died while they held this case alone", again.losses - 1);
   act(RecordVerdict{again, std::move(verdict), {}});
   if (config_.exit_on_error) stop(StopReason::stopped_on_error);
 }

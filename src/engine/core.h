@@ -3,10 +3,10 @@
 // The core of a run: everything that decides. Which case runs where, what is tried again, who is to
 // blame for a death, when the run ends and why.
 //
-// Events come in (a slot has answered, a slot has ended, time has passed, …), actions come out (start
-// a slot, send it cases, record a verdict, …). The core owns no descriptor, starts no process, reads
-// no clock and waits for nothing: session.cc performs its actions with real processes, and
-// tests/engine/simulation.cc with simulated ones.
+// Events come in (a slot has answered, a slot has ended, time has passed, …), actions come out
+// (start a slot, send it cases, record a verdict, …). The core owns no descriptor, starts no
+// process, reads no clock and waits for nothing: session.cc performs its actions with real
+// processes, and tests/engine/simulation.cc with simulated ones.
 
 #include <cstddef>
 #include <cstdint>

@@ -13,9 +13,8 @@ constexpr int kKills = 10;
 void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
   if (first.outcome == verdict.outcome) return;
   verdict.flags |= fresh ? std::uint8_t{kFlaky} : std::uint8_t{kContaminated};
-  verdict.message =
-      fmt::format("first {} ({}), then: {}", name(first.outcome), first.message,
-                  verdict.message.empty() ? name(verdict.outcome) : verdict.message);
+  verdict.message = fmt::format("first {} ({}), then: {}", name(first.outcome), first.message,
+                                verdict.message.empty() ? name(verdict.outcome) : verdict.message);
 }
 
 }  // namespace

@@ -32,23 +32,6 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   return core;
 }
 
-SlotConfig slot_config(const RunConfig& config, std::size_t slot, const std::string& test_server,
-                       const std::string& reference_server) {
-  SlotConfig made;
-  made.index = static_cast<std::uint32_t>(slot);
-  made.test = {config.test.name, test_server, config.device, false};
-  if (config.mode != Mode::alone) {
-    made.reference = {config.reference.name, reference_server, config.device,
-                      config.mode == Mode::accuracy};
-  }
-  made.seed = config.seed;
-  made.known_only = config.mode == Mode::accuracy;
-  made.atol = config.atol;
-  made.rtol = config.rtol;
-  made.log_dir = (config.folder / "lanes").string();
-  return made;
-}
-
 // The records of a slot's message; they point into it.
 Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
   std::vector<OpenRecord> records;
@@ -65,7 +48,8 @@ Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
 }  // namespace
 
 Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
-                 const RunObserver& observer, std::vector<ForkServer> servers)
+                 const RunObserver& observer, std::vector<ForkServer> servers,
+                 std::vector<wire::LaneSpecT> lanes)
     : config_(config),
       plan_(plan),
       recorder_(recorder),
@@ -74,9 +58,10 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store&
       core_(core_config(config, servers, store), Queue(config.memory_budget)),
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
+      lanes_(std::move(lanes)),
       slots_(config.slots) {
   for (ForkServer& server : servers) {
-    servers_.push_back({std::move(server), std::nullopt, std::nullopt});
+    servers_.push_back({std::move(server), std::nullopt, std::nullopt, 0});
   }
 }
 
@@ -129,11 +114,10 @@ void Session::perform(const StartSlot& action) {
         act();
       },
       [this, slot](const ExitStatus& status) { slot_gone(slot, status); }};
-  auto started = SlotProcess::start(
-      context_,
-      slot_config(config_, slot, servers_.front().process.address(),
-                  servers_.back().process.address()),
-      config_.folder / "lanes" / fmt::format("slot{}.log", slot), events);
+  const std::filesystem::path logs = config_.folder / "lanes";
+  const SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string()};
+  auto started =
+      SlotProcess::start(context_, begin, logs / fmt::format("slot{}.log", slot), events);
   if (!started) return core_.fail(started.error());
   slots_[slot] = std::move(*started);
 }
@@ -177,6 +161,7 @@ void Session::perform(const Tell& action) {
 }
 
 void Session::perform(const FinishRun&) {
+  check(store_.commit());
   check(store_.release_all());
   check(store_.commit());
   context_.stop();
@@ -212,21 +197,24 @@ void Session::slot_gone(std::size_t slot, const ExitStatus& status) {
 void Session::watch_server(std::size_t index) {
   Server& server = servers_[index];
   server.end_watch.emplace(context_, server.process.pidfd());
-  server.end_watch->async_wait(Wait::wait_read, [this, index](const asio::error_code& error) {
-    if (!error) server_gone(index);
-  });
+  server.end_watch->async_wait(
+      Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
+        if (!error && servers_[index].number == number) server_gone(index);
+      });
   server.voice_watch.emplace(context_, server.process.voice());
   listen_to_server(index);
 }
 
 void Session::listen_to_server(std::size_t index) {
-  servers_[index].voice_watch->async_wait(Wait::wait_read,
-                                          [this, index](const asio::error_code& error) {
-                                            if (!error) server_spoke(index);
-                                          });
+  Server& server = servers_[index];
+  server.voice_watch->async_wait(
+      Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
+        if (!error && servers_[index].number == number) server_spoke(index);
+      });
 }
 
 void Session::unwatch_server(Server& server) {
+  ++server.number;
   for (auto* watch : {&server.end_watch, &server.voice_watch}) {
     if (*watch) (void)(*watch)->release();
     watch->reset();

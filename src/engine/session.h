@@ -22,7 +22,8 @@ namespace assay {
 class Session {
  public:
   Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
-          const RunObserver& observer, std::vector<ForkServer> servers);
+          const RunObserver& observer, std::vector<ForkServer> servers,
+          std::vector<wire::LaneSpecT> lanes);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -37,6 +38,9 @@ class Session {
     ForkServer process;
     std::optional<asio::posix::stream_descriptor> end_watch;
     std::optional<asio::posix::stream_descriptor> voice_watch;
+    // Of the process that is watched now: what was ready when the one before it was given up may
+    // still be called.
+    std::uint64_t number = 0;
   };
 
   // Performs what the core wants until it wants nothing more.
@@ -74,6 +78,7 @@ class Session {
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer ticker_;
+  std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Server> servers_;
   std::vector<std::unique_ptr<SlotProcess>> slots_;
 };

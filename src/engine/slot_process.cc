@@ -12,7 +12,6 @@ namespace assay {
 namespace {
 
 constexpr int kSlotFd = 3;
-using Wait = asio::posix::stream_descriptor::wait_type;
 
 }  // namespace
 
@@ -24,11 +23,12 @@ Result<std::unique_ptr<SlotProcess>> SlotProcess::start(asio::io_context& contex
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log_file, open_for_append(log));
   SpawnOptions options;
-  options.argv = {program, "slot", config.to_json()};
+  options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   ASSAY_TRY(Process process, Process::spawn(options));
   std::unique_ptr<SlotProcess> slot(
       new SlotProcess(context, std::move(process), std::move(ends.first), std::move(events)));
+  slot->post(begin_message(config));
   slot->watch_socket();
   slot->watch_process();
   return slot;
@@ -40,6 +40,14 @@ SlotProcess::SlotProcess(asio::io_context& context, Process process, Fd socket, 
       events_(std::move(events)),
       socket_watch_(context, socket_.get()),
       process_watch_(context, process_.pidfd()) {}
+
+// What was ready before this object went may still be called after it.
+template <typename Then>
+void SlotProcess::wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then) {
+  watch.async_wait(what, [then, here = std::weak_ptr<int>(here_)](const asio::error_code& error) {
+    if (!error && !here.expired()) then();
+  });
+}
 
 SlotProcess::~SlotProcess() {
   (void)socket_watch_.release();
@@ -60,18 +68,18 @@ void SlotProcess::send(const std::vector<QueuedCase>& lease) {
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   builder.Finish(
       wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Lease, body.Union()));
-  post(builder);
+  post(wire::bytes_of(builder));
 }
 
 void SlotProcess::send_stop() {
   flatbuffers::FlatBufferBuilder builder;
   const auto stop = wire::CreateStop(builder);
   builder.Finish(wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Stop, stop.Union()));
-  post(builder);
+  post(wire::bytes_of(builder));
 }
 
-void SlotProcess::post(const flatbuffers::FlatBufferBuilder& message) {
-  wire::append_frame(outbox_, wire::bytes_of(message));
+void SlotProcess::post(std::span<const std::uint8_t> message) {
+  wire::append_frame(outbox_, message);
   if (!waits_to_send_) flush();
 }
 
@@ -83,8 +91,7 @@ void SlotProcess::flush() {
       sent_ += static_cast<std::size_t>(sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       waits_to_send_ = true;
-      return socket_watch_.async_wait(Wait::wait_write, [this](const asio::error_code& error) {
-        if (error) return;
+      return wait_for(socket_watch_, Wait::wait_write, [this] {
         waits_to_send_ = false;
         flush();
       });
@@ -99,8 +106,8 @@ void SlotProcess::flush() {
 // ---- what it says ----
 
 void SlotProcess::watch_socket() {
-  socket_watch_.async_wait(Wait::wait_read, [this](const asio::error_code& error) {
-    if (!error && take_messages()) watch_socket();
+  wait_for(socket_watch_, Wait::wait_read, [this] {
+    if (take_messages()) watch_socket();
   });
 }
 
@@ -123,8 +130,7 @@ bool SlotProcess::take_messages() {
 }
 
 void SlotProcess::watch_process() {
-  process_watch_.async_wait(Wait::wait_read, [this](const asio::error_code& error) {
-    if (error) return;
+  wait_for(process_watch_, Wait::wait_read, [this] {
     (void)take_messages();  // what it said before it ended
     const auto status = process_.wait();
     events_.gone(status.value_or(ExitStatus{}));

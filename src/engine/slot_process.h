@@ -5,7 +5,10 @@
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
+#include <csignal>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +43,10 @@ class SlotProcess {
 
  private:
   SlotProcess(asio::io_context& context, Process process, Fd socket, Events events);
-  void post(const flatbuffers::FlatBufferBuilder& message);
+  void post(std::span<const std::uint8_t> message);
+  using Wait = asio::posix::stream_descriptor::wait_type;
+  template <typename Then>
+  void wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then);
   void flush();
   void watch_socket();
   void watch_process();
@@ -49,13 +55,14 @@ class SlotProcess {
   Process process_;
   Fd socket_;
   Events events_;
-  asio::posix::stream_descriptor socket_watch_;   // these borrow their descriptors
+  asio::posix::stream_descriptor socket_watch_;  // these borrow their descriptors
   asio::posix::stream_descriptor process_watch_;
   wire::FrameReader reader_;
   bool deaf_ = false;  // nothing more is read from it
   wire::Bytes outbox_;
   std::size_t sent_ = 0;  // of the outbox
   bool waits_to_send_ = false;
+  std::shared_ptr<int> here_ = std::make_shared<int>();  // while we are
 };
 
 }  // namespace assay

@@ -23,7 +23,7 @@ struct CurrentJob {
   std::uint32_t index = 0;  // in its batch
   std::uint64_t id = 0;
   std::string_view text;
-  const wire::Setting* setting = nullptr;
+  const wire::Batch* batch = nullptr;
 };
 
 class Channel {

@@ -18,6 +18,7 @@
 #include "native/memory.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
+#include "wire/settings.h"
 
 namespace assay::native {
 namespace {
@@ -40,6 +41,8 @@ struct ModuleState {
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
+  Ref settings;  // of the batch
+  Ref lane;      // its LaneSpec
 };
 
 ModuleState& state_of(PyObject* module) {
@@ -66,16 +69,44 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   int arena = -1;
   PyObject* tensor_spec = nullptr;
   PyObject* dtype_name = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOO", &socket, &arena, &tensor_spec, &dtype_name)) {
+  PyObject* place_name = nullptr;
+  PyObject* fields = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iiOOOO", &socket, &arena, &tensor_spec, &dtype_name,
+                        &place_name, &fields)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
   if (!channel) return raise(channel.error());
   ModuleState& state = state_of(module);
   state.channel.emplace(std::move(*channel));
-  state.types = {borrowed(tensor_spec), borrowed(dtype_name)};
+  state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(place_name),
+                 borrowed(fields)};
   state.memory.open();
   return none();
+}
+
+// A settings table as an object of `type`, assay.wire.Fields.
+template <typename Table>
+Ref fields_to_python(const Table& table, PyObject* type) {
+  typename Table::NativeTableType unpacked;
+  table.UnPackTo(&unpacked);
+  Ref fields(PyDict_New());
+  for (const wire::Setting& setting : wire::fields_of(unpacked)) {
+    const Ref value = std::visit([](const auto& known) { return to_python(known); }, setting.value);
+    if (!fields || !value ||
+        PyDict_SetItem(fields.get(), to_python(setting.name).get(), value.get()) != 0) {
+      return nullptr;
+    }
+  }
+  return Ref(PyObject_CallFunctionObjArgs(type, fields.get(), nullptr));
+}
+
+// The arguments that make the case's layer, (args, kwargs), or None where it calls a function.
+Ref construction_or_none(const ModuleState& state) {
+  if (!state.parsed.constructs()) return borrowed(Py_None);
+  const PythonCall made = construction_of(state.parsed, state.types);
+  if (!made.args || !made.kwargs) return nullptr;
+  return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
 // -> the fields of assay.wire.Job, or None when the slot has closed the channel.
@@ -86,7 +117,8 @@ PyObject* next_job(PyObject* module, PyObject*) {
   if (!job) return raise(job.error());
   if (!*job) return none();
   state.job = **job;
-  state.key = {state.job.setting->seed(), state.job.id, 0};
+  const wire::Batch& batch = *state.job.batch;
+  state.key = {batch.settings()->seed(), state.job.id, 0};
   state.fillings.clear();
   state.inputs.clear();
   state.lent_bytes = 0;
@@ -94,16 +126,22 @@ PyObject* next_job(PyObject* module, PyObject*) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
   state.fillings.resize(state.parsed.tensor_count());
-  PythonCall call = to_python(state.parsed, state.types);
+  const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
-  if (!call.args || !call.kwargs || !api) return nullptr;
-  const wire::Setting& setting = *state.job.setting;
+  const Ref construction = construction_or_none(state);
+  if (!call.args || !call.kwargs || !api || !construction) return nullptr;
+  // They are the same for a whole batch.
+  if (!state.settings || state.job.index == 0) {
+    state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
+    state.lane = fields_to_python(*batch.lane(), state.types.fields.get());
+  }
+  if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnOOOK", api.get(), call.args.get(), call.kwargs.get(),
-      static_cast<Py_ssize_t>(state.parsed.tensor_count()), setting.backward() ? Py_True : Py_False,
-      setting.reference() ? Py_True : Py_False, setting.known_only() ? Py_True : Py_False,
+      "OOOnKOOO", api.get(), call.args.get(), call.kwargs.get(),
+      static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((setting.seed() ^ state.job.id) >> 1));
+      static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
+      state.settings.get(), state.lane.get(), construction.get());
 }
 
 struct Target {
@@ -216,7 +254,7 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   const std::span<std::byte> memory = target.memory();
   const bool lent =
-      memory.size() >= kLendFrom && state.job.setting->lend() &&
+      memory.size() >= kLendFrom && state.job.batch->lend() &&
       std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
         return memory.data() >= input.data() && memory.data() < input.data() + input.size();
       });
@@ -233,28 +271,47 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
   return PyLong_FromUnsignedLongLong(*offset);
 }
 
-// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds)
-PyObject* reply(PyObject* module, PyObject* arguments) {
-  ReplyParts parts;
+// (status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): one run of a
+// case. False once a Python error is set.
+bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   int status = 0;
   int differentiable = 0;
   const char* phase = nullptr;
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpO", &status, &phase, &phase_size, &error, &error_size,
-                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds)) {
-    return nullptr;
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpO|O", &status, &phase, &phase_size, &error,
+                        &error_size, &parts.outputs, &parts.gradients, &differentiable,
+                        &parts.nanoseconds, again)) {
+    return false;
   }
-  ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
-  parts.index = state.job.index;
   parts.status = static_cast<wire::Status>(status);
   parts.phase = {phase, static_cast<std::size_t>(phase_size)};
   parts.error = {error, static_cast<std::size_t>(error_size)};
   parts.differentiable = differentiable != 0;
+  return true;
+}
+
+// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): `again`
+// lists the same of further runs of the case.
+PyObject* reply(PyObject* module, PyObject* arguments) {
+  ReplyParts parts;
+  PyObject* again = nullptr;
+  if (!read_run(arguments, parts, &again)) return nullptr;
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  if (again != nullptr && !PyList_Check(again)) return raise(Error{"reply: no list of runs"});
+  std::vector<ReplyParts> runs(again != nullptr ? static_cast<std::size_t>(PyList_Size(again)) : 0);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    PyObject* none_further = nullptr;
+    if (!read_run(PyList_GetItem(again, static_cast<Py_ssize_t>(i)), runs[i], &none_further)) {
+      return nullptr;
+    }
+  }
+  parts.index = state.job.index;
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
+  parts.again = runs;
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return nullptr;
   const Status sent = state.channel->reply(wire::bytes_of(state.builder));

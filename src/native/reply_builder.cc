@@ -128,23 +128,32 @@ Offset<flatbuffers::Vector<Offset<wire::Filling>>> build_fillings(std::span<cons
   return builder.CreateVector(built);
 }
 
-}  // namespace
-
-bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Reply>> runs;
+  for (const ReplyParts& run : parts.again) runs.push_back(create_reply(run, builder));
   const auto outputs = build_leaves(parts.outputs, builder);
   const auto gradients = build_leaves(parts.gradients, builder);
   std::vector<std::uint64_t> nanoseconds;
   const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
   for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
-  if (PyErr_Occurred() != nullptr) return false;
+  if (PyErr_Occurred() != nullptr) return {};
 
   const auto phase = builder.CreateString(parts.phase.data(), parts.phase.size());
   const auto error = builder.CreateString(parts.error.data(), parts.error.size());
   const auto inputs = build_fillings(parts.inputs, builder);
   const auto times = builder.CreateVector(nanoseconds);
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error,
-                                   inputs, outputs, gradients, parts.differentiable, times,
-                                   parts.growth.resident_kb, parts.growth.grown_kb));
+  const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
+  return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
+                           outputs, gradients, parts.differentiable, times,
+                           parts.growth.resident_kb, parts.growth.grown_kb, again);
+}
+
+}  // namespace
+
+bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+  const Offset<wire::Reply> reply = create_reply(parts, builder);
+  if (PyErr_Occurred() != nullptr) return false;
+  builder.Finish(reply);
   return true;
 }
 

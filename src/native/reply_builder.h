@@ -32,6 +32,7 @@ struct ReplyParts {
   PyObject* nanoseconds = nullptr;  // tuple of int
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
+  std::span<const ReplyParts> again;  // further runs of the case
 };
 
 // False on a failure, with Python's error set. The message is in `builder` afterwards.

@@ -96,6 +96,8 @@ std::string python_value(const Value& value) {
       return fmt::format("({}{})", joined(value), value.size() == 1 ? "," : "");
     case ValueKind::slice:
       return fmt::format("slice({})", joined(value));
+    case ValueKind::place:
+      return fmt::format("\"{}\"", value.text());
   }
   return "None";
 }
@@ -141,7 +143,8 @@ std::string load_tensors(const Case& parsed, bool in_place) {
 std::string call(const Case& parsed, bool in_place) {
   std::string arguments;
   std::string changed;
-  for (const Argument& argument : parsed.arguments()) {
+  for (std::size_t i = 0; i < parsed.argument_count(); ++i) {
+    const Argument argument = parsed.argument(i);
     const std::string value = python_value(argument.value);
     if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
     if (!arguments.empty()) arguments += ", ";

@@ -46,7 +46,7 @@ struct Ending {
 
 // One seat of a slot: a lane, and what it takes to get another.
 struct LaneSeat {
-  LaneSetup setup;
+  wire::LaneSpecT spec;
   LaneSource source;
   std::optional<Lane> lane;
   std::shared_ptr<wire::Arena> arena;  // kept from lane to lane, for its warm pages
@@ -69,8 +69,13 @@ class BatchRun {
   struct SeatState {
     std::vector<std::size_t> sent;
     std::size_t answered = 0;
-    std::int64_t sent_ns = 0;
-    bool lends = false;  // large results stay with the lane
+    // The job at hand and since when, as far as the lane's word can be true: a case may write over
+    // what its lane says of itself, so jobs only ever follow each other, and none begins before the
+    // one before it, or in the future.
+    std::optional<std::size_t> at_hand;  // index into `sent`
+    std::int64_t since_ns = 0;           // or when they were sent
+    std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
+    bool lends = false;                  // large results stay with the lane
     bool busy() const { return answered < sent.size(); }
   };
 
@@ -81,8 +86,9 @@ class BatchRun {
   Status lost(std::size_t seat, Loss how);
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
-  std::int64_t deadline_ns(std::size_t seat) const;
-  int poll_timeout_ms() const;
+  void look_at_lane(std::size_t seat);
+  std::int64_t deadline_ns(std::size_t seat);
+  int poll_timeout_ms();
   Status end_overdue();
 
   const SlotConfig& config_;

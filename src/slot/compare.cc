@@ -47,9 +47,10 @@ Offset<wire::Measurement> build_measurement(FlatBufferBuilder& builder, const Me
                                  m.inf_disagree, first, worst);
 }
 
-bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
+Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   const auto* a = left.shape();
   const auto* b = right.shape();
+  if (a == nullptr || b == nullptr) return fail("a lane sent a tensor or a law without shape");
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
@@ -169,12 +170,14 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   bool scalar_equal = true;
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
-    if (same_shape(*pair.left, *pair.right)) {
+    ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
+    if (same) {
       ASSAY_TRY(law,
                 measure_law(builder, *pair.left, left.memory, *pair.right, *right.memory.arena));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
-    if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {
+    ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
+    if (same && pair.right->equality() != wire::Equality::shape) {
       ASSAY_TRY(const Measurement measured,
                 measure_tensors(*pair.left, left.memory, *pair.right, right.memory, tolerance));
       measurement = build_measurement(builder, measured);

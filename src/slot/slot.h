@@ -4,6 +4,7 @@
 // lanes, measures how the results differ, and sends records back. It never judges.
 
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -16,12 +17,14 @@ namespace assay {
 
 class Slot {
  public:
-  Slot(SlotConfig config, Fd supervisor);
+  // Reads from the supervisor which lanes it has; blocks until that has come.
+  static Result<Slot> begin(Fd supervisor);
 
   // Serves the supervisor until it says stop or closes the connection.
   Status run();
 
  private:
+  Slot(SlotConfig config, Fd supervisor);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
@@ -33,7 +36,7 @@ class Slot {
 
   SlotConfig config_;
   Fd supervisor_;
-  std::mutex sending_;  // two threads do
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // two threads do
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
   std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
@@ -43,8 +46,8 @@ class Slot {
   std::vector<wire::Bytes> results_;
   std::int64_t last_sent_ns_ = 0;
   bool stopping_ = false;
-  // Says once a second that the process runs, also while a case keeps the main thread busy. Last, so
-  // that it ends before what it uses.
+  // Says once a second that the process runs, also while a case keeps the main thread busy. Last,
+  // so that it ends before what it uses.
   std::jthread pulse_;
 };
 

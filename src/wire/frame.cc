@@ -37,7 +37,7 @@ Status send_frame(int socket, std::span<const std::uint8_t> message) {
   }
   Bytes frame;
   append_frame(frame, message);  // one write for both, so that the peer wakes once
-  return write_all(socket, std::as_bytes(std::span(frame)));
+  return send_all(socket, std::as_bytes(std::span(frame)));
 }
 
 Result<std::optional<Bytes>> receive_frame(int socket) {

@@ -15,7 +15,7 @@
 
 namespace assay::wire {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 // A frame holds descriptions, never tensor data; more than this is a broken peer.
 inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 

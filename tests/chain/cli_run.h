@@ -13,7 +13,7 @@
 #include "base/process.h"
 #include "material.h"
 
-namespace assay {
+namespace assay::chain {
 
 struct CliResult {
   int code = -1;
@@ -115,4 +115,4 @@ class Project {
   Scratch scratch_;
 };
 
-}  // namespace assay
+}  // namespace assay::chain

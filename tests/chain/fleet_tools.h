@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "chain/words.h"
+#include "chain/params/words.h"
 #include "cli_run.h"
 
-namespace assay {
+namespace assay::chain {
 
 // Runs a program to its end; true when it ends well.
 inline bool run_words(const std::string& line, const std::vector<std::string>& environment = {}) {
   SpawnOptions options;
-  options.argv = *split_words(line);
+  options.argv = *params::split_words(line);
   options.environment = environment;
   auto process = Process::spawn(options);
   if (!process) return false;
@@ -84,4 +84,4 @@ class TwoMachines : public ::testing::Test {
   const std::string vb_ = "cvB" + id_;
 };
 
-}  // namespace assay
+}  // namespace assay::chain

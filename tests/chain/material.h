@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-namespace assay {
+namespace assay::chain {
 
 // The TIPC material; empty where this machine has none (tests that need it then skip).
 inline std::filesystem::path tipc_material() {
@@ -54,4 +54,4 @@ class Scratch {
   std::filesystem::path path_;
 };
 
-}  // namespace assay
+}  // namespace assay::chain

@@ -4,7 +4,7 @@
 
 #include "cli_run.h"
 
-namespace assay {
+namespace assay::chain {
 
 // The interpreter with Paddle: ASSAY_PADDLE_PYTHON, or the checkout's own environment.
 inline std::filesystem::path paddle_python() {
@@ -78,4 +78,4 @@ inline std::string mobilenet_params(const std::string& gpu_list = "-1",
          "--model-dir:./output/infer/\n--img-path:./images/demo.jpg\n--benchmark:False\n";
 }
 
-}  // namespace assay
+}  // namespace assay::chain

@@ -4,20 +4,20 @@
 
 #include <string>
 
-#include "chain/params.h"
-#include "chain/plan.h"
+#include "chain/params/params.h"
+#include "chain/plan/plan.h"
 #include "material.h"
 
-namespace assay {
+namespace assay::chain {
 
 // The plan of params text that must be good.
-inline Plan plan_of(const std::string& text, const std::string& mode,
-                    const PlanOptions& options = {}) {
-  const ParsedParams parsed = parse_params(text);
-  EXPECT_TRUE(parsed.good()) << describe("f", parsed.problems);
-  auto plan = make_plan(parsed.params, mode, options);
+inline plan::Plan plan_of(const std::string& text, const std::string& mode,
+                          const plan::PlanOptions& options = {}) {
+  const params::ParsedParams parsed = params::parse_params(text);
+  EXPECT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
+  auto plan = plan::make_plan(parsed.params, mode, options);
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
-  return plan ? *plan : Plan{};
+  return plan ? *plan : plan::Plan{};
 }
 
-}  // namespace assay
+}  // namespace assay::chain

@@ -66,14 +66,14 @@ void SimulatedStore::commit(int who) {
   }
 }
 
-// The supervisor is gone. Its leases last until their time is over; where they have none, the store
-// was locked and is free again.
+// The supervisor is gone; the next one is another. Its leases last until their time is over; where
+// they have none, the store was locked and is free again.
 void SimulatedStore::lose_uncommitted(int who) {
   for (auto& [id, row] : rows) {
     if (row.holder != who) continue;
     if (row.pending) --row.finished;
     row.pending = false;
-    if (lease_ms == 0) row.holder = 0;
+    row.holder = lease_ms == 0 ? 0 : kDead;
   }
 }
 

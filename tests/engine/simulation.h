@@ -17,7 +17,7 @@ namespace assay::testing {
 class Chance {
  public:
   explicit Chance(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
-  std::uint64_t next();                                              // splitmix64
+  std::uint64_t next();                                                // splitmix64
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }  // 0 … bound - 1
   bool one_in(std::uint64_t odds) { return below(odds) == 0; }
 
@@ -34,6 +34,7 @@ class SimulatedStore {
  public:
   static constexpr int kUs = 1;
   static constexpr int kOther = 2;
+  static constexpr int kDead = 3;
   struct Row {
     QueuedCase planned;
     Nature nature = Nature::passes;
@@ -73,8 +74,8 @@ class Simulation {
  private:
   struct Slot {
     bool up = false;
-    bool hangs = false;      // says nothing at all
-    bool busy = false;       // lives and never answers
+    bool hangs = false;  // says nothing at all
+    bool busy = false;   // lives and never answers
     bool nonsense = false;
     bool told_to_stop = false;
     bool killed = false;

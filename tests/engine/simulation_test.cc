@@ -26,9 +26,8 @@ TEST(Simulation, EveryCaseEndsOnceAndEveryRunEnds) {
     Simulation simulation(seed);
     const auto wrong = simulation.run();
     steps += simulation.steps();
-    ASSERT_FALSE(wrong.has_value())
-        << *wrong << "\nreplay it: ASSAY_SEED=" << seed
-        << " simulation_test --gtest_filter=Simulation.OneSeed";
+    ASSERT_FALSE(wrong.has_value()) << *wrong << "\nreplay it: ASSAY_SEED=" << seed
+                                    << " simulation_test --gtest_filter=Simulation.OneSeed";
   }
   std::cout << schedules << " schedules, " << steps << " steps\n";
 }

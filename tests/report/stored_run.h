@@ -94,9 +94,14 @@ class StoredRun {
     lane.add_name(name);
     lane.add_inputs(filled);
     const auto test = lane.Finish();
+    const auto lanes =
+        builder.CreateVector(std::vector<flatbuffers::Offset<wire::LaneRecord>>{test});
+    const auto trials = builder.CreateVector(
+        std::vector<flatbuffers::Offset<wire::Trial>>{wire::CreateTrial(builder, 0, lanes)});
     wire::RecordBuilder record(builder);
+    record.add_version(wire::kVersion);
     record.add_id(case_id(text));
-    record.add_test(test);
+    record.add_trials(trials);
     builder.Finish(record.Finish());
     return add(text, {Outcome::mismatch, kValue, 0, "", "differs"}, wire::bytes_of(builder));
   }

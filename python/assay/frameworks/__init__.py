@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from assay.spec import TensorSpec
 from assay.wire import refuse
 
 
@@ -24,7 +25,16 @@ class Dense(NamedTuple):
 
 
 class Framework(Protocol):
-    """What a lane asks of a framework. `dtypes` lacks those that this version lacks."""
+    """What a lane asks of a framework. `dtypes` lacks those that this version lacks. `sparse` makes the
+    sparse form of a dense tensor, differentiable if that is; `sparse_parts` takes one apart, as Sparse.parts
+    does, and gives None for a dense tensor.
+
+    Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
+    context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
+    graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
+    device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
+    fork server; without them there is a CPU and nothing to know.
+    """
 
     name: str
     version: str
@@ -41,6 +51,8 @@ class Framework(Protocol):
     def differentiable(self, tensor: Any) -> bool: ...
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]: ...
     def dense(self, tensor: Any) -> Dense: ...
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any: ...
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None: ...
     def dtype_name(self, dtype: Any) -> str | None: ...
     def shape(self, tensor: Any) -> Sequence[int]: ...
     def tensor_dtype(self, tensor: Any) -> str: ...

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.sparse import Sparse, places
+from assay.spec import TensorSpec
 from assay.wire import DTYPES
 
 _NO_KERNEL = re.compile(
@@ -30,6 +32,9 @@ class TorchFramework:
         self._run_backward = getattr(torch.autograd.graph, "_engine_run_backward", None)
         self._empty = torch.empty
         self._device = "cpu"
+
+    def devices(self) -> list[str]:
+        return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]
 
     def start(self, device: str) -> None:
         self._device = device.replace("gpu", "cuda")
@@ -73,6 +78,9 @@ class TorchFramework:
             )
         )
 
+    def autocast(self) -> Any:
+        return self.torch.autocast(self._device.split(":")[0])
+
     def dense(self, tensor: Any) -> Dense:
         tensor = tensor.detach()
         if tensor.layout is not self.torch.strided:
@@ -87,6 +95,17 @@ class TorchFramework:
         return Dense(
             tensor, tensor.data_ptr(), tensor.numel(), self._names[tensor.dtype], tuple(tensor.shape)
         )
+
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Sparse:
+        """The tables' own form: PyTorch's sparse tensors know few operations, and fewer gradients."""
+        held = places(spec.shape, spec.index, layout)
+        values = tensor.reshape(held.rows, *held.row)[self.torch.tensor(held.taken, dtype=self.torch.int64)]
+        indices = self.torch.tensor(held.indices, dtype=self.torch.int64)
+        indices = indices.reshape(len(held.indices), len(held.taken))
+        return Sparse(indices, values, spec.shape, "csr" if layout == "csr" else "coo")
+
+    def sparse_parts(self, tensor: Any) -> None:
+        return None
 
     def dtype_name(self, dtype: Any) -> str | None:
         return self._names.get(dtype) if isinstance(dtype, self.torch.dtype) else None

@@ -36,8 +36,24 @@ class Fake:
     dtypes = {name: name for name in DTYPES}
 
     def __init__(self):
-        self.name, self.version = os.environ["ASSAY_FRAMEWORK"], "1.0"
+        self.name = os.environ["ASSAY_FRAMEWORK"]
+        self.version = os.environ.get("ASSAY_FAKE_VERSION", "1.0")
         self.calls = 0
+        self.drawn = 0
+        self.in_graph = False
+
+    def compiled(self, function, api):
+        def call(*args, **kwargs):
+            self.in_graph = True
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.in_graph = False
+
+        return call
+
+    def notes(self):
+        return {"to_static": "graphs are pretended"}
 
     def start(self, device):
         pass
@@ -69,6 +85,9 @@ class Fake:
     def dense(self, tensor):
         return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape)
 
+    def sparse_parts(self, tensor):
+        return None
+
     def dtype_name(self, dtype):
         return None
 
@@ -98,6 +117,16 @@ class Fake:
     def do_hang(self, x):
         time.sleep(1e6)
 
+    def do_hides_its_start(self, x):
+        time.sleep(1.5)
+        ctypes.c_int64.from_address(own_arena() + 8).value = 2**63 - 1
+        time.sleep(1e6)
+
+    def do_hides_as_idle(self, x):
+        time.sleep(1.5)
+        ctypes.c_uint32.from_address(own_arena()).value = 0xFFFFFFFF
+        time.sleep(1e6)
+
     def do_slow(self, x, seconds):
         time.sleep(seconds)
         return x
@@ -106,6 +135,23 @@ class Fake:
         other = x.copy()
         other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
         return other
+
+    def do_wrong_in_graphs(self, x):
+        return self.do_wrong(x) if self.in_graph else x
+
+    def do_unsteady(self, x):
+        """Another value each time, all of them within the tolerance."""
+        self.drawn += 1
+        other = x.copy()
+        floats = (ctypes.c_float * count_of(x.shape)).from_buffer(other.memory)
+        floats[0] += self.drawn * 1e-4
+        return other
+
+    def do_raises_the_second_time(self, x):
+        self.drawn += 1
+        if self.drawn % 2 == 0:
+            raise ValueError("not twice")
+        return x
 
     def do_raises(self, x):
         raise ValueError("the fake framework does not like this")
@@ -177,11 +223,15 @@ class Fake:
         return x
 
 
-def kill_when_idle(lane, note):
-    """Never returns. What the lane says of itself stands at the start of its arena, which we map too."""
+def own_arena():
+    """Its address. What the lane says of itself stands at its start: the job at hand, and since when."""
     with open("/proc/self/maps") as maps:
-        arena = next(int(line.split("-")[0], 16) for line in maps if "assay-arena" in line)
-    running = ctypes.c_uint32.from_address(arena)
+        return next(int(line.split("-")[0], 16) for line in maps if "assay-arena" in line)
+
+
+def kill_when_idle(lane, note):
+    """Never returns. Our memory is the lane's: its arena is mapped here, too."""
+    running = ctypes.c_uint32.from_address(own_arena())
     while running.value != 0xFFFFFFFF:
         time.sleep(0.001)
     os.kill(lane, signal.SIGKILL)
@@ -189,9 +239,14 @@ def kill_when_idle(lane, note):
     os._exit(0)
 
 
-@api(*(f"paddle.fake.{name}" for name in
-       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-       "out_of_memory contaminated child".split()))
+@api(
+    *(
+        f"paddle.fake.{name}"
+        for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
+        "out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs unsteady "
+        "raises_the_second_time".split()
+    )
+)
 def unchanged(x, tag=None):
     return x
 

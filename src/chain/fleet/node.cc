@@ -1,0 +1,168 @@
+// One machine's share of a fleet's training.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "chain/fleet/fleet.h"
+#include "chain/results/node_record.h"
+#include "chain/stage/interrupts.h"
+
+namespace assay::chain::fleet {
+namespace {
+
+// What frameworks write when another machine is gone: whoever writes it is a victim.
+constexpr std::array<std::string_view, 7> kSymptoms{
+    "'gloo::",       "gloo::IoException",     "Connection reset by peer",     "Read error [",
+    "Write error [", "remote process exited", "NCCL communicator was aborted"};
+
+bool is_symptom(std::string_view line) {
+  return std::any_of(kSymptoms.begin(), kSymptoms.end(), [&](std::string_view symptom) {
+    return line.find(symptom) != std::string_view::npos;
+  });
+}
+
+// The driver at the other end of stdin is gone (or it never was a pipe, which is no end).
+bool lifeline_cut() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&input, 1, 0) != 1) return false;
+  return (input.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+class NodeRun {
+ public:
+  NodeRun(const FleetTask& task, Muster muster, stage::Guard guard)
+      : task_(task), muster_(std::move(muster)), guard_(std::move(guard)) {}
+
+  Result<int> run(const std::string& interface) {
+    while (true) {
+      auto all_here = muster_.gather();
+      if (!all_here) return tell(all_here.error().message);
+      if (*all_here) break;
+      pause();
+      if (ended()) return 1;
+    }
+    stage::StageCommand command;
+    const MusterOptions& muster = task_.options.muster;
+    command.argv = node_argv(task_.argv, muster.hosts[muster.rank],
+                             fmt::format("{}/rank{}", task_.launch_logs, muster.rank));
+    record_.host = muster.hosts[muster.rank];
+    record_.framework = results::framework_of(command.argv.front());
+    record_.gpu_model = results::gpu_model_of(task_.environment, task_.gloo);
+    record_.state = "running";
+    std::cout << results::node_line(record_) << '\n' << std::flush;
+    command.environment = task_.environment;
+    command.environment.push_back(
+        fmt::format("{}={}", task_.gloo ? "GLOO_SOCKET_IFNAME" : "NCCL_SOCKET_IFNAME", interface));
+    command.directory = task_.directory;
+    command.log = "/dev/null";
+    command.guard = &guard_;
+    auto started = stage::StageRun::start(command, stage::Limits{}, [this](std::string_view line) {
+      symptom_ = symptom_ || is_symptom(line);
+      std::cout << line << '\n' << std::flush;
+    });
+    if (!started) return tell(started.error().message);
+    training_ = std::make_unique<stage::StageRun>(std::move(*started));
+    return train();
+  }
+
+ private:
+  Result<int> train() {
+    std::string complaint;
+    std::optional<stage::Outcome> outcome;
+    while (!outcome) {
+      pause();
+      if (ended()) training_->stop(stage::StageState::interrupted, "ended from outside");
+      if (complaint.empty()) {
+        complaint = muster_.watch();
+        // Another machine is gone: the training here can only wait for it. It may say so itself
+        // first.
+        if (!complaint.empty()) stop_at_ = stage::Clock::now() + std::chrono::seconds(5);
+      }
+      if (stage::Clock::now() >= stop_at_ && !stopped_) {
+        stopped_ = true;
+        training_->stop(stage::StageState::interrupted, complaint);
+      }
+      outcome = training_->tick();
+    }
+    training_.reset();
+    // What we ended is no culprit; what ended by itself, though another had ended before, may be
+    // one.
+    NodeEnd own{outcome->exit, symptom_ || stopped_};
+    if (outcome->state == stage::StageState::interrupted && own.status.ok())
+      own.status.signal = SIGTERM;
+    muster_.announce(own);
+    // A node that was ended because another had failed has not failed itself.
+    record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
+    std::cout << results::node_line(record_) << '\n' << std::flush;
+    // The others' ends, so that the first machine can say whose fault it was.
+    const stage::Seconds until = muster_.watched() + task_.options.muster.lost;
+    while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
+      pause();
+      const std::string later = muster_.watch();
+      if (complaint.empty()) complaint = later;
+    }
+    muster_.part();
+    if (own.status.ok() && complaint.empty()) return 0;
+    // A plain complaint names the lost machine best; the ends of all may know better who began.
+    const std::string verdict = muster_.verdict(own);
+    return tell(verdict.empty() || complaint.find("cut off") != std::string::npos ? complaint
+                                                                                  : verdict);
+  }
+
+  void pause() {
+    std::vector<pollfd> fds{{interrupts_.fd(), POLLIN, 0}};
+    muster_.add_to(fds);
+    if (training_) training_->add_to(fds);
+    ::poll(fds.data(), fds.size(), 200);
+  }
+
+  bool ended() {
+    ended_ = ended_ || interrupts_.happened() || lifeline_cut();
+    return ended_;
+  }
+
+  Result<int> tell(const std::string& word) {
+    std::cout << kFleetWord << word << '\n' << std::flush;
+    return 1;
+  }
+
+  const FleetTask& task_;
+  results::NodeRecord record_;
+  Muster muster_;
+  stage::Guard guard_;
+  stage::Interrupts interrupts_;
+  std::unique_ptr<stage::StageRun> training_;
+  stage::Clock::time_point stop_at_ = stage::Clock::time_point::max();
+  bool symptom_ = false;
+  bool stopped_ = false;  // by us, because of another machine
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result<int> run_node(FleetTask task) {
+  MusterOptions& muster = task.options.muster;
+  const std::string interface = interface_of(muster.hosts[muster.rank]);
+  if (interface.empty()) {
+    return fail(fmt::format("this machine has no address {}", muster.hosts[muster.rank]));
+  }
+  if (muster.token.empty()) {
+    std::string all;
+    for (const std::string& word : task.argv) all += word + '\n';
+    muster.token = fmt::format("{:x}", std::hash<std::string>()(all));
+  }
+  ASSAY_TRY(stage::Guard guard, stage::Guard::start());
+  ASSAY_TRY(Muster opened, Muster::open(muster));
+  return NodeRun(task, std::move(opened), std::move(guard)).run(interface);
+}
+
+}  // namespace assay::chain::fleet

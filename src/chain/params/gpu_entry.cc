@@ -1,0 +1,70 @@
+#include "chain/params/gpu_entry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "chain/params/words.h"
+
+namespace assay::chain::params {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 4 &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// An IPv4 address or a host name.
+bool is_host(std::string_view text) {
+  if (text.empty() || text.front() == '-' || text.front() == '.') return false;
+  bool has_letter = false;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) == 0 && c != '.' && c != '-') return false;
+    has_letter = has_letter || std::isalpha(byte) != 0;
+  }
+  if (has_letter) return true;
+  const std::vector<std::string> parts = split_list(text, '.');
+  return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+           return is_number(part) && part.size() <= 3 && std::stoi(part) <= 255;
+         });
+}
+
+bool has_doubles(const std::vector<std::string>& list) {
+  return std::set<std::string>(list.begin(), list.end()).size() != list.size();
+}
+
+}  // namespace
+
+std::string GpuEntry::ips() const { return fmt::format("{}", fmt::join(hosts, ",")); }
+
+Result<GpuEntry> parse_gpu_entry(std::string_view text) {
+  GpuEntry entry;
+  const std::size_t semicolon = text.find(';');
+  if (semicolon != std::string_view::npos) {
+    entry.hosts = split_list(text.substr(0, semicolon), ',');
+    for (const std::string& host : entry.hosts) {
+      if (!is_host(host)) return usage_error(fmt::format("`{}` is no machine's address", host));
+    }
+    if (entry.hosts.empty()) return usage_error("no machine stands before the `;`");
+    if (has_doubles(entry.hosts)) return usage_error("a machine stands there twice");
+    text.remove_prefix(semicolon + 1);
+  }
+  entry.gpus = text;
+  if (text == "-1") return entry;
+  entry.ids = split_list(text, ',');
+  if (entry.ids.empty() || !std::all_of(entry.ids.begin(), entry.ids.end(), is_number)) {
+    return usage_error(
+        fmt::format("expected -1 (CPU), GPU numbers such as 0 or 0,1, or machines such as "
+                    "ip1,ip2;0,1, found `{}`",
+                    text));
+  }
+  if (has_doubles(entry.ids)) return usage_error("a GPU stands there twice");
+  return entry;
+}
+
+}  // namespace assay::chain::params

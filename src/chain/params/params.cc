@@ -1,0 +1,339 @@
+#include "chain/params/params.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/fd.h"
+#include "chain/params/align.h"
+#include "chain/params/nearest_key.h"
+#include "chain/params/value_rules.h"
+#include "chain/params/words.h"
+
+namespace assay::chain::params {
+
+const Line& Params::find(std::string_view role) const {
+  static const Line nothing;
+  const auto found = lines_.find(role);
+  return found == lines_.end() ? nothing : found->second;
+}
+
+std::vector<std::string> Params::list(std::string_view role) const {
+  return split_list(value(role), '|');
+}
+
+bool Params::runs(std::string_view mode) const {
+  const std::vector<std::string> modes = split_list(layout_->modes, '|');
+  return std::find(modes.begin(), modes.end(), mode) != modes.end();
+}
+
+bool ParsedParams::good() const {
+  return std::all_of(problems.begin(), problems.end(),
+                     [](const Problem& problem) { return problem.warning; });
+}
+
+struct ParamsBuilder {
+  static void set_layout(Params& params, const Layout& layout) { params.layout_ = &layout; }
+  static void add(Params& params, const Placed& placed) {
+    params.lines_.emplace(std::string(placed.place->role), *placed.line);
+  }
+};
+
+namespace {
+
+struct Fit {
+  const Layout* layout = nullptr;
+  std::vector<Placed> placed;
+  std::vector<Problem> problems;
+  int cost = 0;
+};
+
+constexpr int kSectionCost = 20;
+
+std::string heading(std::string_view name) { return fmt::format("====={}=====", name); }
+
+// Where a reader should look: a section without a heading begins with its first line, if any.
+int place_of(const Section& section) {
+  const bool has_line = section.name.empty() && !section.lines.empty();
+  return has_line ? section.lines.front().line : section.line;
+}
+
+// Where the first line of a section stands that has lost its heading: in the section before, found
+// by the first fixed key. 0 where it is not to be seen. An optional section must show two keys.
+int stray_line_of(const SectionLayout& section, const ParamsText& text) {
+  std::vector<std::pair<std::size_t, std::string_view>> fixed;
+  for (std::size_t i = 0; i < section.places.size(); ++i) {
+    const std::string_view key = section.places[i].key;
+    if (!key.empty() && key != "##") fixed.emplace_back(i, key.substr(0, key.find('|')));
+  }
+  for (const Section& other : text.sections) {
+    const auto stands = [&](std::string_view key) {
+      return std::find_if(other.lines.begin(), other.lines.end(),
+                          [&](const Line& line) { return line.key == key; });
+    };
+    const auto first = stands(fixed.front().second);
+    if (first == other.lines.end()) continue;
+    if (section.optional && (fixed.size() < 2 || stands(fixed[1].second) == other.lines.end())) {
+      continue;
+    }
+    const auto before = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(fixed.front().first),
+                                                 first - other.lines.begin());
+    return std::prev(first, before)->line;
+  }
+  return 0;
+}
+
+// Matches headings to the layout's sections, in order; tells of unknown, doubled and missing ones.
+std::vector<const Section*> match_sections(const Layout& layout, const ParamsText& text, Fit& fit) {
+  std::vector<const Section*> matched(layout.sections.size(), nullptr);
+  std::vector<std::string_view> names;
+  for (const SectionLayout& section : layout.sections) names.push_back(section.name);
+  std::size_t next = 0;
+  for (const Section& section : text.sections) {
+    const auto at = std::find(names.begin(), names.end(), section.name);
+    std::string message;
+    if (at == names.end()) {
+      message = section.name.empty()
+                    ? fmt::format("expected the heading {} first", heading(names.front()))
+                    : fmt::format("unknown section `{}`; the nearest known one is `{}`",
+                                  section.name, nearest_word(section.name, names));
+    } else if (matched[static_cast<std::size_t>(at - names.begin())] != nullptr) {
+      message = fmt::format("the section `{}` is doubled", section.name);
+    } else {
+      const auto index = static_cast<std::size_t>(at - names.begin());
+      matched[index] = &section;
+      const bool optional = layout.sections[index].optional;
+      if (!optional && index < next) {
+        message = fmt::format("the section `{}` stands too late: expected it before `{}`",
+                              section.name, names[next - 1]);
+      }
+      if (!optional) next = std::max(next, index + 1);
+    }
+    if (message.empty()) continue;
+    const int line = place_of(section);
+    fit.problems.push_back({line, 1, std::move(message), false});
+    fit.cost += kSectionCost;
+  }
+  const bool told = !fit.problems.empty();  // a misspelt heading is not a missing one as well
+  for (std::size_t i = 0; i < matched.size(); ++i) {
+    if (matched[i] != nullptr) continue;
+    const int stray = stray_line_of(layout.sections[i], text);
+    if (layout.sections[i].optional && stray == 0) continue;
+    fit.cost += kSectionCost;
+    if (told) continue;
+    int line = stray > 0 ? stray : text.last_line + 1;
+    for (std::size_t later = i + 1; later < matched.size() && line > text.last_line; ++later) {
+      if (matched[later] != nullptr) line = matched[later]->line;
+    }
+    fit.problems.push_back(
+        {line, 1, fmt::format("expected the section {} before here", heading(names[i])), false});
+  }
+  return matched;
+}
+
+int end_of(const Section& section, const ParamsText& text) {
+  const auto next = std::find_if(text.sections.begin(), text.sections.end(),
+                                 [&](const Section& other) { return other.line > section.line; });
+  return next == text.sections.end() ? text.last_line + 1 : next->line;
+}
+
+Fit fit_layout(const Layout& layout, const ParamsText& text) {
+  Fit fit;
+  fit.layout = &layout;
+  const std::vector<const Section*> matched = match_sections(layout, text, fit);
+  const bool headings_good = fit.problems.empty();
+  for (std::size_t i = 0; i < matched.size(); ++i) {
+    if (matched[i] == nullptr) continue;
+    Alignment alignment =
+        align_section(layout.sections[i].places, matched[i]->lines, end_of(*matched[i], text));
+    fit.cost += alignment.cost;
+    // With a heading wrong, lines stand in a wrong section: only the heading is worth telling.
+    if (!headings_good) continue;
+    std::move(alignment.problems.begin(), alignment.problems.end(),
+              std::back_inserter(fit.problems));
+    std::move(alignment.placed.begin(), alignment.placed.end(), std::back_inserter(fit.placed));
+  }
+  return fit;
+}
+
+// What the value of one line means for another: these need the whole file.
+void check_together(const Params& params, std::vector<Problem>& problems) {
+  const auto lengths = [&](std::string_view one, std::string_view other, bool warning) {
+    const std::size_t wanted = params.list(other).size();
+    const std::size_t given = params.list(one).size();
+    if (is_absent(params.value(one)) || given == wanted || (warning && given == 1)) return;
+    problems.push_back({params.line(one), 1,
+                        fmt::format("`{}` has {} values for {} of `{}`", params.key(one), given,
+                                    wanted, params.key(other)),
+                        warning});
+  };
+  if (params.has("gpu_list")) lengths("train_use_gpu", "gpu_list", true);
+  if (params.kind() == Kind::train_infer_long || params.kind() == Kind::kl_quant) {
+    lengths("infer_export", "infer_model", false);
+    lengths("infer_quant", "infer_model", false);
+  }
+  if (params.kind() == Kind::cpp_infer) lengths("infer_quant", "infer_model", false);
+
+  const std::vector<std::string> trainers = params.list("trainer");
+  const std::string_view own = params.key("norm_train");
+  const bool short_layout = params.kind() == Kind::train_infer || params.kind() == Kind::ptq;
+  if (short_layout && std::find(trainers.begin(), trainers.end(), own) == trainers.end()) {
+    problems.push_back({params.line("norm_train"), 1,
+                        fmt::format("expected the command of a trainer of line {} ({}), found `{}`",
+                                    params.line("trainer"), fmt::join(trainers, ", "), own),
+                        false});
+  }
+}
+
+// Two spellings of one flag in one file (--batch-size, --batchsize) are often a slip.
+void warn_of_spellings(const Params& params, std::vector<Problem>& problems) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kPairs{
+      {{"train_batch", "infer_batch"}, {"train_use_gpu", "infer_use_gpu"}}};
+  for (const auto& [one, other] : kPairs) {
+    const std::string_view a = params.key(one);
+    const std::string_view b = params.key(other);
+    if (a.empty() || b.empty() || a == b || a == "null" || b == "null") continue;
+    if (edit_distance(a, b, 1) > 1) continue;
+    problems.push_back({params.line(one), 1,
+                        fmt::format("`{}` here and `{}` on line {} differ by one letter", a, b,
+                                    params.line(other)),
+                        true});
+  }
+}
+
+ParsedParams finish(Fit fit) {
+  ParsedParams parsed;
+  ParamsBuilder::set_layout(parsed.params, *fit.layout);
+  for (const Placed& placed : fit.placed) ParamsBuilder::add(parsed.params, placed);
+  parsed.problems = std::move(fit.problems);
+  if (parsed.problems.empty()) {
+    for (const Placed& placed : fit.placed) {
+      for (Problem& problem : check_value(*placed.place, *placed.line)) {
+        parsed.problems.push_back(std::move(problem));
+      }
+    }
+  }
+  if (parsed.good()) {
+    check_together(parsed.params, parsed.problems);
+    warn_of_spellings(parsed.params, parsed.problems);
+  }
+  std::stable_sort(parsed.problems.begin(), parsed.problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.line < b.line; });
+  return parsed;
+}
+
+ParsedParams refused(int line, std::string message) {
+  ParsedParams parsed;
+  ParamsBuilder::set_layout(parsed.params, layouts().front());
+  parsed.problems.push_back({line, 1, std::move(message), false});
+  return parsed;
+}
+
+std::string known_headings() {
+  std::set<std::string_view> names;
+  for (const Layout& layout : layouts()) {
+    if (!layout.sections.front().name.empty()) names.insert(layout.sections.front().name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The layouts that the first heading (or its absence) allows. Lines before a known heading do not
+// make a file headless: they are surplus.
+bool may_fit(const Layout& layout, const ParamsText& text) {
+  const auto starts_a_kind = [](const Section& section) {
+    return !section.name.empty() &&
+           std::any_of(layouts().begin(), layouts().end(), [&](const Layout& known) {
+             return known.sections.front().name == section.name;
+           });
+  };
+  const auto first = std::find_if(text.sections.begin(), text.sections.end(), starts_a_kind);
+  const bool preceded = text.sections.front().name.empty() && first != text.sections.end();
+  const std::string_view name = preceded ? first->name : text.sections.front().name;
+  return name == layout.sections.front().name;
+}
+
+bool is_headless(const Layout& layout) { return layout.sections.front().name.empty(); }
+
+bool shows_a_key(const Fit& fit) {
+  return std::any_of(fit.placed.begin(), fit.placed.end(),
+                     [](const Placed& placed) { return placed.place->key == placed.line->key; });
+}
+
+// A wrong file may hold anything: what is shown of it stays on one line, and short.
+std::string printable(std::string_view message) {
+  constexpr std::size_t kLongest = 400;
+  std::string out;
+  for (const char c : message.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return message.size() > kLongest ? out + "…" : out;
+}
+
+}  // namespace
+
+ParsedParams parse_params(std::string_view text) {
+  const ParamsText by_colon = read_params_text(text, Separator::colon);
+  const ParamsText by_blank = read_params_text(text, Separator::blank);
+  if (by_colon.sections.empty() && by_colon.problems.empty()) {
+    return refused(1, "the file is empty; expected a heading such as " + heading("train_params"));
+  }
+  std::optional<Fit> best;
+  for (const Layout& layout : layouts()) {
+    const ParamsText& read = layout.separator == Separator::colon ? by_colon : by_blank;
+    if (read.sections.empty() || !may_fit(layout, read)) continue;
+    Fit fit = fit_layout(layout, read);
+    // A line that is no entry stands somewhere as a missing line too: the first is worth telling.
+    if (!read.problems.empty()) fit.problems = read.problems;
+    fit.cost += kSectionCost * static_cast<int>(read.problems.size());
+    if (!best || fit.cost < best->cost) best = std::move(fit);
+  }
+  // A headless file that fits neither headless kind: the heading is what is missing.
+  const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
+                                                      (!best || is_headless(*best->layout)));
+  constexpr int kHopeless = 60;
+  const bool hopeless = headless && best && (best->cost > kHopeless || !shows_a_key(*best));
+  if (best && !hopeless) return finish(std::move(*best));
+  if (headless) {
+    const int line = by_colon.sections.empty() ? 1 : place_of(by_colon.sections.front());
+    return refused(line, "expected a heading first, one of " + known_headings());
+  }
+  std::vector<std::string_view> names;
+  for (const Layout& layout : layouts()) {
+    if (!layout.sections.front().name.empty()) names.push_back(layout.sections.front().name);
+  }
+  const Section& first = by_colon.sections.front();
+  return refused(first.line,
+                 fmt::format("unknown section `{}`; the nearest known one is `{}`; a file starts "
+                             "with one of {}",
+                             first.name, nearest_word(first.name, names), known_headings()));
+}
+
+std::string describe(std::string_view file, const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& problem : problems) {
+    text += fmt::format("{}:{}:{}: {}{}\n", file, problem.line, problem.column,
+                        problem.warning ? "warning: " : "", printable(problem.message));
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+Result<Params> load_params(const std::string& path, std::string* warnings) {
+  auto text = read_file(path);
+  if (!text) return usage_error(text.error().message);
+  ParsedParams parsed = parse_params(*text);
+  const std::string told = describe(path, parsed.problems);
+  if (!parsed.good()) return usage_error(told);
+  if (warnings != nullptr) *warnings += told;
+  return std::move(parsed.params);
+}
+
+}  // namespace assay::chain::params

@@ -1,0 +1,54 @@
+#pragma once
+
+// A params file that has been read and understood.
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chain/params/layouts.h"
+#include "chain/params/params_text.h"
+
+namespace assay::chain::params {
+
+class Params {
+ public:
+  const Layout& layout() const { return *layout_; }
+  Kind kind() const { return layout_->kind; }
+  // Key and value of a role of the layout; empty where an optional section is absent.
+  std::string_view key(std::string_view role) const { return find(role).key; }
+  std::string_view value(std::string_view role) const { return find(role).value; }
+  std::vector<std::string> list(std::string_view role) const;  // split at `|`
+  bool has(std::string_view role) const { return lines_.contains(role); }
+  int line(std::string_view role) const { return find(role).line; }
+  // Whether the kind can run a MODE.
+  bool runs(std::string_view mode) const;
+
+ private:
+  friend struct ParamsBuilder;
+  const Line& find(std::string_view role) const;
+
+  const Layout* layout_ = nullptr;
+  std::map<std::string, Line, std::less<>> lines_;  // by role
+};
+
+struct ParsedParams {
+  Params params;                  // to be used only when good()
+  std::vector<Problem> problems;  // by line
+  bool good() const;
+};
+
+// Reads the text of a params file: finds the kind whose layout fits best, lays the lines along it
+// and checks every value. Never fails; what is wrong is in the problems.
+ParsedParams parse_params(std::string_view text);
+
+// "file:line:column: message" lines, as a compiler prints them.
+std::string describe(std::string_view file, const std::vector<Problem>& problems);
+
+// Reads and parses a file; an error with all problems when it is not good. Warnings are added to
+// `warnings` where that is given.
+Result<Params> load_params(const std::string& path, std::string* warnings = nullptr);
+
+}  // namespace assay::chain::params

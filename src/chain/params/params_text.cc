@@ -1,0 +1,79 @@
+#include "chain/params/params_text.h"
+
+#include "chain/params/words.h"
+
+namespace assay::chain::params {
+namespace {
+
+bool is_group(std::string_view line) {
+  return !line.empty() && line.find_first_not_of('#') == std::string_view::npos;
+}
+
+// `====name====` with at least three signs in front; gives the name.
+bool is_heading(std::string_view line, std::string& name) {
+  if (!line.starts_with("===")) return false;
+  const std::size_t first = line.find_first_not_of('=');
+  if (first == std::string_view::npos) {
+    name.clear();
+  } else {
+    name = trim(line.substr(first, line.find_last_not_of('=') - first + 1));
+  }
+  return true;
+}
+
+int column_of(std::string_view line, std::string_view part) {
+  return static_cast<int>(part.data() - line.data()) + 1;
+}
+
+void add_entry(std::string_view whole, std::string_view line, Separator separator, int number,
+               ParamsText& out) {
+  const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
+  if (at == std::string_view::npos || trim(line.substr(0, at)).empty()) {
+    out.problems.push_back({number, column_of(whole, line),
+                            "expected `key:value`, found `" + std::string(line) + "`", false});
+    return;
+  }
+  Line entry;
+  const std::string_view key = trim(line.substr(0, at));
+  const std::string_view rest = line.substr(at + 1);
+  const std::string_view value = trim(rest);
+  entry.key = key;
+  entry.value = value;
+  entry.line = number;
+  entry.key_column = column_of(whole, key);
+  entry.value_column = column_of(whole, value.empty() ? rest : value);
+  out.sections.back().lines.push_back(std::move(entry));
+}
+
+}  // namespace
+
+ParamsText read_params_text(std::string_view text, Separator separator) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  ParamsText out;
+  out.sections.emplace_back();
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    const std::string_view whole = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const std::string_view line = trim(whole);
+    if (line.empty()) continue;
+    out.last_line = number;
+    std::string name;
+    if (is_heading(line, name)) {
+      out.sections.push_back({std::move(name), number, {}});
+    } else if (separator == Separator::blank && line.front() == '#') {
+      continue;
+    } else if (is_group(line)) {
+      std::vector<Line>& lines = out.sections.back().lines;
+      if (!lines.empty() && lines.back().type == Line::Type::group) continue;
+      lines.push_back({Line::Type::group, std::string(line), {}, number, 1, 1});
+    } else {
+      add_entry(whole, line, separator, number, out);
+    }
+  }
+  if (out.sections.front().lines.empty()) out.sections.erase(out.sections.begin());
+  return out;
+}
+
+}  // namespace assay::chain::params

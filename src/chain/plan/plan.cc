@@ -1,0 +1,196 @@
+#include "chain/plan/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "chain/params/nearest_key.h"
+#include "chain/plan/plan_builder.h"
+
+namespace assay::chain::plan {
+
+std::string_view name(StageKind kind) {
+  switch (kind) {
+    case StageKind::prepare:
+      return "prepare";
+    case StageKind::train:
+      return "train";
+    case StageKind::eval:
+      return "eval";
+    case StageKind::export_model:
+      return "export";
+    case StageKind::convert:
+      return "convert";
+    case StageKind::server:
+      return "server";
+    case StageKind::infer:
+      return "infer";
+    case StageKind::compare:
+      return "compare";
+  }
+  return "stage";
+}
+
+std::string argument(std::string_view key, std::string_view value) {
+  if (key == "null" || params::is_absent(value)) return " ";
+  return fmt::format("{}={}", key, value);
+}
+
+std::string command_line(const std::vector<std::string>& pieces) {
+  return fmt::format("{}", fmt::join(pieces, " "));
+}
+
+std::vector<std::string> cuda_environment(std::string_view visible) {
+  if (visible.empty()) return {};
+  return {fmt::format("CUDA_VISIBLE_DEVICES={}", visible == "-" ? "" : visible)};
+}
+
+PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
+                         const PlanOptions& options)
+    : params_(params), options_(options) {
+  plan_.model = params.value("model_name");
+  plan_.mode = mode;
+  plan_.log_in_status = params.kind() == params::Kind::train_infer_long;
+  set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
+}
+
+std::string PlanBuilder::python() const {
+  if (!options_.python.empty()) return options_.python;
+  return params::split_list(params_.value("python"), '|').front();
+}
+
+void PlanBuilder::set_folder(std::string folder, std::string results_log) {
+  plan_.folder = std::move(folder);
+  plan_.results_log = plan_.folder + "/" + std::move(results_log);
+}
+
+std::string PlanBuilder::unique(std::set<std::string>& taken, const std::string& wanted,
+                                const std::string& extension) {
+  std::string name = wanted + extension;
+  for (int n = 2; !taken.insert(name).second; ++n)
+    name = fmt::format("{}_{}{}", wanted, n, extension);
+  return name;
+}
+
+std::size_t PlanBuilder::add(Stage stage) {
+  stage.index = plan_.stages.size();
+  if (stage.argv.empty()) {
+    auto argv = params::split_words(stage.command);
+    if (!argv) {
+      error_ = argv.error();
+      argv = std::vector<std::string>{"false"};
+    }
+    stage.argv = std::move(*argv);
+  }
+  stage.name = unique(names_, stage.name, "");
+  constexpr std::string_view kLog = ".log";
+  if (stage.log.ends_with(kLog)) stage.log.resize(stage.log.size() - kLog.size());
+  stage.log = unique(logs_, stage.log, std::string(kLog));
+  plan_.stages.push_back(std::move(stage));
+  return plan_.stages.back().index;
+}
+
+namespace {
+
+// Keeps the stages that a filter names and, to make them possible, what they need.
+void apply_filters(Plan& plan, const std::vector<std::string>& filters) {
+  if (filters.empty()) return;
+  std::vector<bool> kept(plan.stages.size(), false);
+  for (std::size_t i = plan.stages.size(); i-- > 0;) {
+    const std::string& name = plan.stages[i].name;
+    kept[i] = kept[i] || std::any_of(filters.begin(), filters.end(), [&](const std::string& word) {
+                return name.find(word) != std::string::npos;
+              });
+    if (!kept[i]) continue;
+    for (const std::size_t need : plan.stages[i].needs) kept[need] = true;
+  }
+  std::vector<std::size_t> new_index(plan.stages.size());
+  std::vector<Stage> stages;
+  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+    if (!kept[i]) continue;
+    new_index[i] = stages.size();
+    Stage stage = std::move(plan.stages[i]);
+    stage.index = stages.size();
+    for (std::size_t& need : stage.needs) need = new_index[need];
+    stages.push_back(std::move(stage));
+  }
+  plan.stages = std::move(stages);
+}
+
+void add_prepare(PlanBuilder& builder) {
+  const PlanOptions& options = builder.options();
+  if (options.prepare.empty()) return;
+  Stage stage;
+  stage.name = "prepare";
+  stage.kind = StageKind::prepare;
+  stage.argv = {"bash", options.prepare, options.params_path, builder.mode()};
+  stage.command = params::join_words(stage.argv);
+  stage.log = builder.folder() + "/prepare.log";
+  stage.device = "cpu";
+  builder.add(std::move(stage));
+}
+
+void plan_kind(PlanBuilder& builder) {
+  const std::string& mode = builder.mode();
+  switch (builder.params().kind()) {
+    case params::Kind::train_infer:
+    case params::Kind::train_infer_long:
+      if (mode == "whole_infer" || mode == "infer") {
+        plan_whole_infer(builder);
+      } else {
+        plan_training(builder);
+      }
+      break;
+    case params::Kind::kl_quant:
+      plan_whole_infer(builder);
+      break;
+    case params::Kind::ptq:
+      plan_ptq(builder);
+      break;
+    default:
+      plan_deploy(builder);
+  }
+}
+
+}  // namespace
+
+Result<Plan> PlanBuilder::finish() {
+  if (error_) return tl::unexpected<Error>(*error_);
+  // Whatever comes after `prepare` needs what it prepared.
+  if (!plan_.stages.empty() && plan_.stages.front().kind == StageKind::prepare) {
+    for (std::size_t i = 1; i < plan_.stages.size(); ++i) plan_.stages[i].needs.push_back(0);
+  }
+  apply_filters(plan_, options_.filters);
+  if (plan_.stages.empty()) {
+    return usage_error(
+        options_.filters.empty()
+            ? fmt::format("mode {} gives nothing to run: every command is null", plan_.mode)
+            : fmt::format("no stage's name holds `{}` (see --dry-run)",
+                          fmt::join(options_.filters, "` or `")));
+  }
+  return std::move(plan_);
+}
+
+Result<Plan> make_plan(const params::Params& params, const std::string& mode,
+                       const PlanOptions& options) {
+  if (!params.runs(mode)) {
+    const std::vector<std::string> modes = params::split_list(params.layout().modes, '|');
+    return usage_error(fmt::format(
+        "a {} file does not run mode `{}`; the nearest is `{}`, and it runs {}",
+        params.layout().name, mode, params::nearest_word(mode, modes), fmt::join(modes, ", ")));
+  }
+  PlanBuilder builder(params, mode, options);
+  add_prepare(builder);
+  plan_kind(builder);
+  return builder.finish();
+}
+
+std::string status_line(const Plan& plan, const Stage& stage, bool passed) {
+  const std::string redirect = stage.shows_log ? fmt::format(" > {} 2>&1 ", stage.log) : "";
+  const std::string log = plan.log_in_status ? " - " + stage.log + " " : "!  ";
+  return fmt::format("\033[33m Run {} with command - {} - {}{}{}\033[0m",
+                     passed ? "successfully" : "failed", plan.model, stage.command, redirect, log);
+}
+
+}  // namespace assay::chain::plan

@@ -1,0 +1,55 @@
+#include "chain/plan/plan_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "chain/params/words.h"
+
+namespace assay::chain::plan {
+
+std::string describe_plan(const Plan& plan) {
+  std::string text = fmt::format("# {} {}: {} stages, results in {}\n", plan.model, plan.mode,
+                                 plan.stages.size(), plan.results_log);
+  for (const Stage& stage : plan.stages) {
+    text += fmt::format("# {}. {}", stage.index + 1, stage.name);
+    if (!stage.needs.empty()) {
+      std::vector<std::size_t> needs;
+      needs.reserve(stage.needs.size());
+      for (const std::size_t need : stage.needs) needs.push_back(need + 1);
+      text += fmt::format("  (needs {})", fmt::join(needs, ", "));
+    }
+    if (!stage.hosts.empty()) text += fmt::format("  (on {})", fmt::join(stage.hosts, ", "));
+    text += fmt::format("  > {}\n", stage.log);
+    for (const std::string& entry : stage.environment) {
+      const std::size_t value = entry.find('=') + 1;
+      text += entry.substr(0, value) +
+              (value < entry.size() ? params::quote_word(entry.substr(value)) : "") + " ";
+    }
+    text += params::join_words(stage.argv) + "\n";
+  }
+  return text;
+}
+
+std::string plan_json_lines(const Plan& plan) {
+  std::string text;
+  for (const Stage& stage : plan.stages) {
+    const nlohmann::json line{{"v", 1},
+                              {"index", stage.index + 1},
+                              {"stage", stage.name},
+                              {"kind", name(stage.kind)},
+                              {"argv", stage.argv},
+                              {"env", stage.environment},
+                              {"log", stage.log},
+                              {"needs", stage.needs},
+                              {"hosts", stage.hosts},
+                              {"directory", stage.directory},
+                              {"needs_program", stage.needs_program},
+                              {"needs_module", stage.needs_module}};
+    text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  }
+  return text;
+}
+
+}  // namespace assay::chain::plan

@@ -1,0 +1,91 @@
+#pragma once
+
+// Results of chain runs in one SQLite file: runs, their stages (started and finished apart),
+// readings of their logs, and AutoLog fields.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "chain/plan/plan.h"
+#include "chain/stage/artifacts.h"
+#include "chain/stage/autolog.h"
+#include "chain/stage/stage_run.h"
+#include "chain/stage/train_log.h"
+#include "store/database.h"
+
+namespace assay::chain::results {
+
+// One normalised record a node of a training stage.
+struct NodeRecord {
+  std::string host;
+  std::string gpu_model;  // "CPU" without one
+  std::string framework;  // version, where it is known
+  std::string model;
+  std::string batch_size;
+  std::string state;  // passed, failed, …
+  double ips = 0;     // mean, 0 where nothing was printed
+};
+
+struct StoredStage {
+  std::int64_t id = 0;
+  std::string name;
+  std::string kind;
+  std::string command;
+  std::string state;
+  std::string detail;
+  std::string log;
+  double seconds = 0;
+  double peak_rss_mb = 0;
+  double gpu_memory_mb = 0;
+  double gpu_percent = 0;
+};
+
+struct StoredRun {
+  std::int64_t id = 0;
+  std::string file;
+  std::string mode;
+  std::string model;
+  std::string started;  // UTC, ISO 8601
+  int exit_code = -1;   // -1: it did not finish
+};
+
+struct StoredReading {
+  std::int64_t number = 0;  // counts the readings of one name in one stage
+  std::string name;
+  double value = 0;
+};
+
+class ChainStore {
+ public:
+  static constexpr std::int64_t kVersion = 1;
+
+  static Result<ChainStore> open(const std::filesystem::path& path, OpenMode mode);
+
+  Result<std::int64_t> begin_run(const plan::Plan& plan, const std::string& file);
+  Status finish_run(std::int64_t run, int exit_code);
+  Result<std::int64_t> begin_stage(std::int64_t run, const plan::Stage& stage);
+  Status finish_stage(std::int64_t id, const stage::Outcome& outcome, const stage::FileMarks& made);
+  Status add_readings(std::int64_t stage, const std::vector<StoredReading>& readings);
+  Status add_autolog(std::int64_t stage, const stage::AutoLog& fields);
+  Status add_node(std::int64_t stage, const NodeRecord& node);
+
+  // What the last passed stage of this name and argv had made; nothing when its latest run did not
+  // pass.
+  Result<std::optional<stage::FileMarks>> last_passed(const plan::Stage& stage);
+
+  Result<std::vector<StoredRun>> runs();
+  Result<std::vector<StoredStage>> stages(std::int64_t run);
+  Result<std::vector<StoredReading>> readings(std::int64_t stage);
+  Result<stage::AutoLog> autolog(std::int64_t stage);
+  Result<std::vector<NodeRecord>> nodes(std::int64_t stage);
+
+ private:
+  explicit ChainStore(Database database) : database_(std::move(database)) {}
+  Database database_;
+};
+
+}  // namespace assay::chain::results

@@ -1,0 +1,156 @@
+// Dynamic against static inference: the same model and input, once by the layers as Python runs
+// them and once by the exported program.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "base/fd.h"
+#include "chain/params/words.h"
+#include "chain/results/compare.h"
+#include "chain/results/npy.h"
+
+namespace assay::chain::results {
+namespace {
+
+bool is_image_end(std::string_view word) {
+  constexpr std::array<std::string_view, 5> kEnds{".jpg", ".jpeg", ".png", ".bmp", ".npz"};
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&](std::string_view end) { return word.ends_with(end); });
+}
+
+// Words that name images, as they stand in a log: without quotes, brackets and commas.
+std::set<std::string> image_names(std::string_view log) {
+  constexpr std::string_view kApart = " \t\r\n,;:'\"()[]{}";
+  std::set<std::string> names;
+  while (!log.empty()) {
+    const std::size_t end = log.find_first_of(kApart);
+    const std::string_view word = log.substr(0, end);
+    if (is_image_end(word)) names.emplace(word);
+    if (end == std::string_view::npos) break;
+    log.remove_prefix(end + 1);
+  }
+  return names;
+}
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// A line with each number as `#`: "class_id: #, prob: #".
+std::string skeleton(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool starts =
+        is_digit(line[i]) || (line[i] == '-' && i + 1 < line.size() && is_digit(line[i + 1]));
+    const bool in_word =
+        !out.empty() &&
+        (std::isalnum(static_cast<unsigned char>(out.back())) != 0 || out.back() == '_');
+    if (!starts || in_word) {
+      out += line[i];
+      continue;
+    }
+    out += '#';
+    constexpr std::string_view kNumber = "0123456789.eE+-";
+    while (i + 1 < line.size() && kNumber.find(line[i + 1]) != std::string_view::npos) ++i;
+  }
+  return out;
+}
+
+struct Numbered {
+  std::string text;
+  std::string shape;
+};
+
+// The lines that hold a labelled number, the last ones first: predictions stand at the end.
+std::vector<Numbered> numbered_lines(std::string_view log) {
+  std::vector<Numbered> lines;
+  for (const std::string& line : params::split_list(log, '\n')) {
+    std::string shape = skeleton(params::trim(line));
+    const bool labelled = shape.find(": #") != std::string::npos;
+    if (labelled) lines.push_back({std::string(params::trim(line)), std::move(shape)});
+  }
+  std::reverse(lines.begin(), lines.end());
+  return lines;
+}
+
+struct Pair {
+  Predictions dynamic_side;
+  Predictions static_side;
+};
+
+// By the images that both name; else by a line of the dynamic log whose words end a line of the
+// static one ("class_id: 8, prob: 0.9" and "image_name: a.jpg, class_id: 8, prob: 0.9").
+Result<Pair> pair_of(std::string_view dynamic_log, std::string_view static_log) {
+  Pair pair;
+  const std::set<std::string> there = image_names(static_log);
+  Predictions wanted;
+  for (const std::string& name : image_names(dynamic_log)) {
+    if (there.contains(name)) wanted[name] = {};
+  }
+  pair.dynamic_side = find_in_log(dynamic_log, wanted);
+  pair.static_side = find_in_log(static_log, wanted);
+  std::erase_if(pair.dynamic_side, [](const auto& entry) { return entry.second.empty(); });
+  if (!pair.dynamic_side.empty()) return pair;
+  const std::vector<Numbered> others = numbered_lines(static_log);
+  for (const Numbered& line : numbered_lines(dynamic_log)) {
+    const auto twin = std::find_if(others.begin(), others.end(), [&](const Numbered& other) {
+      return other.shape.ends_with(line.shape);
+    });
+    if (twin == others.end()) continue;
+    pair.dynamic_side[line.shape] = numbers_of(line.text);
+    std::vector<double> numbers = numbers_of(twin->text);
+    const std::size_t surplus =
+        numbers.size() - std::min(numbers.size(), pair.dynamic_side[line.shape].size());
+    numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(surplus));
+    pair.static_side[line.shape] = std::move(numbers);
+    return pair;
+  }
+  return usage_error("the two logs show no prediction of one image, nor lines with the same words");
+}
+
+// A class with probability exactly 1 (or 0) says nothing of the model's numbers.
+bool is_saturated(const Predictions& predictions) {
+  bool any = false;
+  for (const auto& [name, values] : predictions) {
+    for (const double value : values) {
+      if (value != static_cast<double>(static_cast<long long>(value))) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool is_npy(const std::string& path) { return path.ends_with(".npy"); }
+
+}  // namespace
+
+Result<std::vector<Finding>> compare_dynamic_static(const std::string& dynamic_path,
+                                                    const std::string& static_path,
+                                                    const OutputTolerance& tolerance) {
+  if (is_npy(dynamic_path) != is_npy(static_path)) {
+    return usage_error("compare two logs or two .npy files, not one of each");
+  }
+  ASSAY_TRY(const std::string dynamic_text, read_file(dynamic_path));
+  ASSAY_TRY(const std::string static_text, read_file(static_path));
+  Pair pair;
+  if (is_npy(dynamic_path)) {
+    ASSAY_TRY(pair.dynamic_side["output"], read_npy(dynamic_text));
+    ASSAY_TRY(pair.static_side["output"], read_npy(static_text));
+  } else {
+    ASSAY_TRY(pair, pair_of(dynamic_text, static_text));
+  }
+  std::vector<Finding> findings = compare_outputs(pair.dynamic_side, pair.static_side, tolerance);
+  const bool told = std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
+    return one.grade == Finding::Grade::vacuous;
+  });
+  if (!told && is_saturated(pair.dynamic_side)) {
+    findings.push_back({Finding::Grade::vacuous,
+                        "these results cannot tell models apart: every value is a whole number, as "
+                        "of a class whose probability is exactly 1"});
+  }
+  return findings;
+}
+
+}  // namespace assay::chain::results

@@ -1,0 +1,166 @@
+#include "chain/results/node_record.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/process.h"
+#include "chain/stage/nvml.h"
+
+namespace assay::chain::results {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "paddlepaddle_gpu-3.3.1.dist-info" in a folder of packages: "paddlepaddle_gpu 3.3.1".
+std::string framework_in(const fs::path& packages) {
+  constexpr std::string_view kEnd = ".dist-info";
+  std::error_code error;
+  for (fs::directory_iterator entry(packages, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const std::size_t dash = name.find('-');
+    if (!name.starts_with("paddlepaddle") || !name.ends_with(kEnd) || dash == std::string::npos) {
+      continue;
+    }
+    return name.substr(0, dash) + " " + name.substr(dash + 1, name.size() - kEnd.size() - dash - 1);
+  }
+  return {};
+}
+
+std::string batch_of(const plan::Stage& stage) {
+  std::string batch;
+  for (const std::string& word : stage.argv) {
+    if (word.find("batch") != std::string::npos && word.find('=') != std::string::npos) {
+      batch = word.substr(word.find('=') + 1);
+    }
+  }
+  return batch;
+}
+
+}  // namespace
+
+std::string framework_of(const std::string& interpreter) {
+  const std::optional<std::string> program = find_program(interpreter);
+  if (!program) return {};
+  std::error_code error;
+  // Not resolved: an environment's own interpreter is a link, and its packages lie beside the link.
+  const fs::path library = fs::absolute(*program, error).parent_path().parent_path() / "lib";
+  for (fs::directory_iterator entry(library, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with("python3")) continue;
+    for (const char* packages : {"site-packages", "dist-packages"}) {
+      std::string framework = framework_in(entry->path() / packages);
+      if (!framework.empty()) return framework;
+    }
+  }
+  return {};
+}
+
+std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cpu) {
+  const std::vector<std::string> names =
+      on_cpu ? std::vector<std::string>() : stage::nvml_gpu_names();
+  if (names.empty()) return "CPU";
+  std::size_t first = 0;
+  for (const std::string& entry : environment) {
+    constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
+    if (!entry.starts_with(kVisible)) continue;
+    first = static_cast<std::size_t>(std::atoi(entry.c_str() + kVisible.size()));
+  }
+  return first < names.size() ? names[first] : names.front();
+}
+
+std::string node_line(const NodeRecord& record) {
+  const nlohmann::json line{{"v", 1},
+                            {"host", record.host},
+                            {"gpu_model", record.gpu_model},
+                            {"framework", record.framework},
+                            {"state", record.state}};
+  return std::string(kNodeWord) +
+         line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<NodeRecord> read_node_line(std::string_view line) {
+  if (!line.starts_with(kNodeWord)) return std::nullopt;
+  const nlohmann::json json = nlohmann::json::parse(line.substr(kNodeWord.size()), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto text = [&](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  NodeRecord record;
+  record.host = text("host");
+  record.gpu_model = text("gpu_model");
+  record.framework = text("framework");
+  record.state = text("state");
+  return record;
+}
+
+NodeRecords::NodeRecords(const plan::Stage& stage, const std::string& model) {
+  std::vector<std::string> hosts = stage.hosts;
+  if (hosts.empty()) hosts.emplace_back("localhost");
+  for (const std::string& host : hosts) {
+    Node node;
+    node.record.host = host;
+    node.record.model = model;
+    node.record.batch_size = batch_of(stage);
+    if (stage.hosts.empty()) {
+      node.record.gpu_model = gpu_model_of(stage.environment, stage.on_cpu);
+      node.record.framework = framework_of(stage.argv.front());
+    }
+    nodes_.push_back(std::move(node));
+  }
+}
+
+NodeRecords::Node* NodeRecords::find(std::string_view host) {
+  for (Node& node : nodes_) {
+    if (node.record.host == host) return &node;
+  }
+  return nullptr;
+}
+
+NodeRecords::Said NodeRecords::take(std::string_view line) {
+  if (nodes_.empty()) return {line, stage::read_train_line(line)};
+  Node* node = &nodes_.front();
+  std::string_view rest = line;
+  if (nodes_.size() > 1 && line.starts_with('[')) {
+    const std::size_t end = line.find("] ");
+    Node* other = end == std::string_view::npos ? nullptr : find(line.substr(1, end - 1));
+    if (other != nullptr) {
+      node = other;
+      rest = line.substr(end + 2);
+    }
+  }
+  if (const auto told = read_node_line(rest)) {
+    // The address that the plan has, whatever the machine calls itself.
+    node->record.gpu_model = told->gpu_model;
+    node->record.framework = told->framework;
+    node->record.state = told->state;
+    return {};
+  }
+  Said said{rest, stage::read_train_line(rest)};
+  for (const stage::Reading& reading : said.readings) {
+    if (reading.name != "ips" || !std::isfinite(reading.value)) continue;
+    node->record.ips += (reading.value - node->record.ips) / static_cast<double>(++node->readings);
+  }
+  return node == &nodes_.front() ? said : Said();
+}
+
+std::vector<NodeRecord> NodeRecords::finish(std::string_view state) const {
+  std::vector<NodeRecord> records;
+  for (const Node& node : nodes_) {
+    records.push_back(node.record);
+    // One machine's state is the stage's; of several, one that said nothing is lost.
+    if (nodes_.size() == 1) {
+      records.back().state = state;
+    } else if (records.back().state.empty()) {
+      records.back().state = "unknown";
+    }
+    if (records.back().gpu_model.empty()) records.back().gpu_model = "unknown";
+  }
+  return records;
+}
+
+}  // namespace assay::chain::results

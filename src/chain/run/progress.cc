@@ -1,0 +1,44 @@
+#include "chain/run/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace assay::chain::run {
+
+void Progress::clear() {
+  if (out_ == nullptr || shown_ == 0) return;
+  fmt::print(out_, "\r{:{}}\r", "", shown_);
+  std::fflush(out_);
+  shown_ = 0;
+}
+
+void Progress::note(const std::string& text) {
+  if (out_ == nullptr) return;
+  clear();
+  fmt::print(out_, "{}\n", text);
+  std::fflush(out_);
+}
+
+void Progress::started(const plan::Stage& stage) { tick(stage.name); }
+
+void Progress::finished(const plan::Stage& stage, const stage::Outcome& outcome) {
+  ++done_;
+  const std::string memory =
+      outcome.peak.rss_mb >= 1 ? fmt::format(", {:.0f} MB", outcome.peak.rss_mb) : "";
+  note(fmt::format("[{}/{}] {:<12} {} ({:.1f} s{}){}", done_, total_, name(outcome.state),
+                   stage.name, outcome.seconds, memory,
+                   outcome.detail.empty() ? "" : ": " + outcome.detail));
+}
+
+void Progress::tick(const std::string& running) {
+  if (out_ == nullptr || !live_) return;
+  constexpr std::size_t kWidest = 110;
+  std::string line = fmt::format("[{}/{}] {}", done_, total_, running);
+  line.resize(std::min(line.size(), kWidest));
+  fmt::print(out_, "\r{:{}}", line, std::max(shown_, line.size()));
+  std::fflush(out_);
+  shown_ = std::max(shown_, line.size());
+}
+
+}  // namespace assay::chain::run

@@ -1,0 +1,57 @@
+#include "chain/stage/bounded_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+
+namespace assay::chain::stage {
+
+Result<BoundedLog> BoundedLog::create(const std::string& path, std::uint64_t head,
+                                      std::size_t tail) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (error) return fail(fmt::format("cannot make the folder of {}: {}", path, error.message()));
+  BoundedLog log;
+  log.file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!log.file_) return errno_error("cannot write " + path);
+  log.path_ = path;
+  log.head_ = head;
+  log.tail_ = tail;
+  return log;
+}
+
+Status BoundedLog::write(std::string_view bytes) {
+  const Status written = write_all(file_.get(), std::as_bytes(std::span(bytes)));
+  if (!written) return errno_error("cannot write " + path_);
+  return {};
+}
+
+Status BoundedLog::append(std::string_view bytes) {
+  const std::uint64_t room = seen_ < head_ ? head_ - seen_ : 0;
+  seen_ += bytes.size();
+  const std::string_view first = bytes.substr(0, room);
+  if (!first.empty()) ASSAY_CHECK(write(first));
+  bytes.remove_prefix(first.size());
+  beyond_ += bytes.size();
+  end_ += bytes;
+  if (end_.size() > 2 * tail_) end_.erase(0, end_.size() - tail_);
+  return {};
+}
+
+Status BoundedLog::close() {
+  if (!file_) return {};
+  const std::string_view kept =
+      std::string_view(end_).substr(end_.size() - std::min(end_.size(), tail_));
+  Status status;
+  if (beyond_ > kept.size()) {
+    status = write(fmt::format("\n[assay: {} bytes left out here]\n", beyond_ - kept.size()));
+  }
+  if (status && !kept.empty()) status = write(kept);
+  file_.reset();
+  return status;
+}
+
+}  // namespace assay::chain::stage

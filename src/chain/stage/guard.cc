@@ -1,0 +1,69 @@
+#include "chain/stage/guard.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace assay::chain::stage {
+namespace {
+
+constexpr std::size_t kMaxGroups = 4096;  // stages at a time; more are not guarded
+
+// The other process: nothing but system calls, as after any fork. Each word is a group that runs,
+// or with a minus one that does no longer.
+[[noreturn]] void keep_guard(int words) {
+  ::setsid();  // the terminal's signals are not for it
+  ::prctl(PR_SET_NAME, "assay-guard");
+  std::array<pid_t, kMaxGroups> groups{};
+  pid_t word = 0;
+  while (true) {
+    const ssize_t got = ::read(words, &word, sizeof word);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != sizeof word) break;  // a word is written whole, so this is the end
+    const pid_t from = word > 0 ? 0 : -word;
+    const auto place = std::find(groups.begin(), groups.end(), from);
+    if (place != groups.end()) *place = word > 0 ? word : 0;
+  }
+  for (const pid_t group : groups) {
+    if (group > 0) ::kill(-group, SIGKILL);
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<Guard> Guard::start() {
+  ASSAY_TRY(FdPair sockets, make_socket_pair());
+  const pid_t process = ::fork();
+  if (process < 0) return errno_error("fork");
+  if (process == 0) {
+    // Everything else closes: no pipe or terminal of anybody is held open.
+    ::dup2(sockets.first.get(), 0);
+    ::close_range(1, ~0U, 0);
+    keep_guard(0);
+  }
+  return Guard(std::move(sockets.second), process);
+}
+
+Guard::Guard(Guard&& other) noexcept
+    : socket_(std::move(other.socket_)), process_(std::exchange(other.process_, -1)) {}
+
+Guard::~Guard() {
+  socket_.reset();
+  while (process_ > 0 && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Guard::tell(pid_t word) {
+  // A guard that is gone guards nothing; the stages run all the same.
+  (void)::send(socket_.get(), &word, sizeof word, MSG_NOSIGNAL);
+}
+
+}  // namespace assay::chain::stage

@@ -1,0 +1,216 @@
+#include "chain/stage/stage_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "chain/stage/nvml.h"
+
+namespace assay::chain::stage {
+namespace {
+
+constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
+constexpr Seconds kSampleEvery{0.5};
+constexpr std::chrono::seconds kLongestLook{2};  // who looks does so once a second at least
+constexpr std::size_t kMaxLine = 64 * 1024;      // a longer one is handed on in pieces
+constexpr int kReadsPerTick = 64;                // so that a flood does not starve the limits
+
+Clock::time_point after(Clock::time_point start, Seconds length) {
+  return start + std::chrono::duration_cast<Clock::duration>(length);
+}
+
+}  // namespace
+
+std::string_view name(StageState state) {
+  switch (state) {
+    case StageState::passed:
+      return "passed";
+    case StageState::failed:
+      return "failed";
+    case StageState::timed_out:
+      return "timed_out";
+    case StageState::silent:
+      return "silent";
+    case StageState::disk_full:
+      return "disk_full";
+    case StageState::not_made:
+      return "not_made";
+    case StageState::wrong_device:
+      return "wrong_device";
+    case StageState::not_started:
+      return "not_started";
+    case StageState::blocked:
+      return "blocked";
+    case StageState::unavailable:
+      return "unavailable";
+    case StageState::interrupted:
+      return "interrupted";
+  }
+  return "failed";
+}
+
+Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limits,
+                                 LineHandler on_line) {
+  StageRun run;
+  ASSAY_TRY(run.log_, BoundedLog::create(command.log));
+  ASSAY_TRY(FdPair pipe, make_pipe());
+  constexpr int kPipeBytes = 1 << 20;  // fewer switches under a flood; a refusal does no harm
+  (void)::fcntl(pipe.first.get(), F_SETPIPE_SZ, kPipeBytes);
+  if (::fcntl(pipe.first.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error("fcntl");
+  SpawnOptions options;
+  options.argv = command.argv;
+  options.environment = command.environment;
+  options.directory = command.directory;
+  options.fds = {{pipe.second.get(), 1}, {pipe.second.get(), 2}};
+  options.die_with_parent = command.die_with_parent;
+  if (command.input >= 0) options.fds.emplace_back(command.input, 0);
+  run.gpus_before_ = nvml_used_mb();
+  ASSAY_TRY(run.process_, Process::spawn(options));
+  run.guard_ = command.guard;
+  if (run.guard_ != nullptr) run.guard_->watch(run.process_.pid());
+  run.output_ = std::move(pipe.first);
+  run.limits_ = limits;
+  run.on_line_ = std::move(on_line);
+  run.started_ = run.last_byte_ = run.ticked_ = Clock::now();
+  run.sample_every_ = kFirstSample;
+  run.next_sample_ = after(run.started_, kFirstSample);
+  return run;
+}
+
+void StageRun::add_to(std::vector<pollfd>& fds) const {
+  if (output_) fds.push_back({output_.get(), POLLIN, 0});
+  if (!exited_) fds.push_back({process_.pidfd(), POLLIN, 0});
+}
+
+Clock::time_point StageRun::deadline() const {
+  Clock::time_point next = after(Clock::now(), Seconds(3600));
+  if (exited_) return std::min(next, after(*exited_, limits_.drain));
+  if (kill_at_) next = std::min(next, *kill_at_);
+  if (!stopped_ && limits_.stage.count() > 0) next = std::min(next, after(started_, limits_.stage));
+  if (!stopped_ && limits_.idle.count() > 0) next = std::min(next, after(last_byte_, limits_.idle));
+  return std::min(next, next_sample_);
+}
+
+void StageRun::split_lines(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    line_.append(bytes.substr(0, end));
+    if (end == std::string_view::npos && line_.size() < kMaxLine) return;
+    if (on_line_) on_line_(line_);
+    line_.clear();
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void StageRun::read_output() {
+  std::array<char, 1 << 16> chunk;
+  for (int reads = 0; output_ && reads < kReadsPerTick; ++reads) {
+    const ssize_t got = ::read(output_.get(), chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {
+      output_.reset();
+      if (!line_.empty() && on_line_) on_line_(line_);
+      line_.clear();
+      return;
+    }
+    last_byte_ = Clock::now();
+    const std::string_view bytes(chunk.data(), static_cast<std::size_t>(got));
+    const Status kept = log_.append(bytes);
+    if (!kept) stop(StageState::disk_full, kept.error().message);
+    split_lines(bytes);
+  }
+}
+
+void StageRun::stop(StageState state, std::string detail) {
+  if (stopped_) return;
+  stopped_ = state;
+  detail_ = std::move(detail);
+  if (exited_) return;
+  process_.signal_group(SIGTERM);
+  kill_at_ = after(Clock::now(), limits_.grace);
+}
+
+void StageRun::kill() {
+  if (exited_ || !kill_at_ || *kill_at_ <= Clock::now()) return;
+  kill_at_ = Clock::now();
+  detail_ += " at once";
+}
+
+void StageRun::watch_limits(Clock::time_point now) {
+  if (kill_at_ && now >= *kill_at_) {
+    process_.signal_group(SIGKILL);
+    kill_at_.reset();
+  }
+  if (stopped_) return;
+  if (limits_.stage.count() > 0 && now - started_ >= limits_.stage) {
+    stop(StageState::timed_out, fmt::format("ran over its limit of {:g} s", limits_.stage.count()));
+  } else if (limits_.idle.count() > 0 && now - last_byte_ >= limits_.idle) {
+    stop(StageState::silent, fmt::format("wrote nothing for {:g} s", limits_.idle.count()));
+  }
+}
+
+void StageRun::sample(Clock::time_point now) {
+  if (now < next_sample_) return;
+  last_ = sample_usage(process_.pid(), gpus_before_);
+  ++looks_;
+  peak_.keep_peak(last_);
+  sample_every_ = std::min(kSampleEvery, sample_every_ * 2);
+  next_sample_ = after(now, sample_every_);
+}
+
+std::optional<Outcome> StageRun::tick() {
+  read_output();
+  const Clock::time_point now = Clock::now();
+  // Whoever has not looked for long stood still (a paused virtual machine), and the stage with him:
+  // that is no silence of the stage.
+  if (now - ticked_ > kLongestLook) last_byte_ = std::min(now, last_byte_ + (now - ticked_));
+  ticked_ = now;
+  if (!exited_) {
+    pollfd end{process_.pidfd(), POLLIN, 0};
+    if (::poll(&end, 1, 0) == 1) exited_ = now;
+  }
+  if (!exited_) {
+    watch_limits(now);
+    sample(now);
+    return std::nullopt;
+  }
+  // Descendants may still hold the pipe: the end of the process and of its output are two things.
+  if (output_ && now - *exited_ < limits_.drain) return std::nullopt;
+  return finish();
+}
+
+Outcome StageRun::finish() {
+  Outcome outcome;
+  // The leader is not reaped yet, so its group cannot be someone else's: end what it left behind.
+  process_.signal_group(SIGKILL);
+  read_output();
+  if (guard_ != nullptr) guard_->forget(process_.pid());
+  const auto status = process_.wait();
+  if (status) outcome.exit = *status;
+  const Status closed = log_.close();
+  if (!closed && !stopped_) {
+    stopped_ = StageState::disk_full;
+    detail_ = closed.error().message;
+  }
+  outcome.seconds = Seconds(*exited_ - started_).count();
+  outcome.log_bytes = log_.bytes();
+  outcome.peak = peak_;
+  outcome.looks = looks_;
+  if (stopped_) {
+    outcome.state = *stopped_;
+    outcome.detail = detail_;
+  } else if (!status || !outcome.exit.ok()) {
+    outcome.state = StageState::failed;
+    outcome.detail = status ? outcome.exit.describe() : status.error().message;
+  }
+  return outcome;
+}
+
+}  // namespace assay::chain::stage

@@ -1,0 +1,90 @@
+#include "chain/stage/train_log.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace assay::chain::stage {
+namespace {
+
+struct Spelling {
+  std::string_view written;
+  std::string_view name;
+};
+
+constexpr std::array kSpellings{
+    Spelling{"loss", "loss"},
+    Spelling{"avg_loss", "loss"},
+    Spelling{"batch_cost", "batch_cost"},
+    Spelling{"avg_batch_cost", "batch_cost"},
+    Spelling{"reader_cost", "reader_cost"},
+    Spelling{"avg_reader_cost", "reader_cost"},
+    Spelling{"ips", "ips"},
+    Spelling{"avg_ips", "ips"},
+    Spelling{"max_mem_reserved", "gpu_memory_mb"},
+    Spelling{"max_mem_allocated", "gpu_allocated_mb"},
+    Spelling{"acc", "accuracy"},
+    Spelling{"acc1", "accuracy"},
+    Spelling{"top1", "accuracy"},
+    Spelling{"Acc@1", "accuracy"},
+};
+
+bool is_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '@';
+}
+
+std::optional<double> number_at(std::string_view text) {
+  if (text.starts_with("nan") || text.starts_with("NaN")) return std::nan("");
+  if (text.starts_with("inf")) return HUGE_VAL;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return value;
+}
+
+std::string_view known_name(std::string_view written) {
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.written == written) return spelling.name;
+  }
+  return {};
+}
+
+// What a training prints of its evaluations (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
+bool is_of_an_evaluation(std::string_view line) {
+  return line.find("Test:") != line.npos || line.find("[Eval]") != line.npos;
+}
+
+}  // namespace
+
+std::vector<Reading> read_train_line(std::string_view line) {
+  std::vector<Reading> readings;
+  constexpr std::size_t kLongest =
+      4096;  // a training line is short; a flood's lines need no reading
+  if (line.size() > kLongest) return readings;
+  const bool evaluates = is_of_an_evaluation(line);
+  std::size_t at = 0;
+  while (at < line.size()) {
+    if (!is_name(line[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t start = at;
+    while (at < line.size() && is_name(line[at])) ++at;
+    const std::string_view written = line.substr(start, at - start);
+    const bool marked = at < line.size() && (line[at] == ':' || line[at] == '=');
+    if (!marked && written != "Acc@1") continue;
+    const std::string_view name = known_name(written);
+    if (name.empty()) continue;
+    std::size_t value = at + (marked ? 1 : 0);
+    while (value < line.size() && line[value] == ' ') ++value;
+    if (const auto number = number_at(line.substr(value))) {
+      const bool of_evaluation = evaluates && name != "accuracy" && !name.starts_with("gpu_");
+      readings.push_back({(of_evaluation ? "eval_" : "") + std::string(name), *number});
+    }
+  }
+  return readings;
+}
+
+}  // namespace assay::chain::stage

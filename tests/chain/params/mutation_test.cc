@@ -1,0 +1,228 @@
+// One thing wrong with a good params file, at every line: refused there, with the word that is
+// meant. And one thing changed that means nothing: not refused.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "chain/params/params.h"
+#include "chain/params/words.h"
+#include "material.h"
+
+namespace assay::chain {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const std::string& text) {
+  Lines lines = params::split_list(text, '\n');
+  while (!lines.empty() && params::trim(lines.back()).empty()) lines.pop_back();
+  return lines;
+}
+
+std::string joined(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+// The good files of the material, of every kind.
+std::vector<fs::path> good_files(const fs::path& tipc) {
+  std::vector<fs::path> files{tipc / "cases/c00_good.txt", tipc / "cases/c09_two_trainers.txt",
+                              tipc / "cases/fleet_cpu_two_nodes.txt"};
+  for (const fs::path& folder :
+       {tipc / "params_ocr", tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small"}) {
+    for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  }
+  return files;
+}
+
+bool is_heading(const std::string& line) { return line.starts_with("==="); }
+bool is_entry(const std::string& line) {
+  return !params::trim(line).empty() && !line.starts_with('#') && !is_heading(line);
+}
+bool is_null(const std::string& line) { return params::trim(line) == "null:null"; }
+bool has_blank_separator(const fs::path& file) { return file.filename() == "inference_cpp.txt"; }
+
+std::string key_of(const std::string& line) {
+  return std::string(params::trim(line.substr(0, line.find_first_of(": "))));
+}
+
+// Keys that stand fast in every file of the material that has them.
+bool is_fixed(const std::string& key) {
+  static const std::set<std::string> fixed{"model_name",
+                                           "python",
+                                           "gpu_list",
+                                           "train_model_name",
+                                           "trainer",
+                                           "norm_train",
+                                           "pact_train",
+                                           "fpgm_train",
+                                           "distill_train",
+                                           "amp_train",
+                                           "fleet_train",
+                                           "eval",
+                                           "norm_export",
+                                           "quant_export",
+                                           "fpgm_export",
+                                           "export1",
+                                           "export2",
+                                           "distill_export",
+                                           "inference_dir",
+                                           "train_model",
+                                           "infer_model",
+                                           "infer_quant",
+                                           "infer_export",
+                                           "inference",
+                                           "random_infer_input",
+                                           "2onnx",
+                                           "trans_model",
+                                           "serving_dir",
+                                           "web_service",
+                                           "pipline",
+                                           "cpp_client",
+                                           "proto_path",
+                                           "use_opencv",
+                                           "PTQ",
+                                           "runtime_device",
+                                           "inference_cmd",
+                                           "fp_items",
+                                           "lite_arm_so_path",
+                                           "lite_arm_work_path"};
+  return fixed.contains(key);
+}
+
+// The first refusal of a text; line 0 when it is good.
+params::Problem first_problem(const std::string& text) {
+  for (const params::Problem& problem : params::parse_params(text).problems) {
+    if (!problem.warning) return problem;
+  }
+  return {0, 0, "", false};
+}
+
+// Runs `check(file, lines, i)` for every line of every good file.
+template <typename Check>
+void at_every_line(Check check) {
+  ASSAY_NEED_TIPC(tipc);
+  int lines_seen = 0;
+  for (const fs::path& file : good_files(tipc)) {
+    const Lines lines = lines_of(slurp(file));
+    ASSERT_EQ(first_problem(joined(lines)).line, 0) << file;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      check(file, lines, i);
+      ++lines_seen;
+    }
+  }
+  EXPECT_GT(lines_seen, 500);
+}
+
+// A null:null that is gone could be any of its neighbours, and between comments a gap is as wide as
+// they are; elsewhere the place is exact.
+TEST(Mutation, AMissingLineIsNamedWhereItStood) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
+    Lines wrong = lines;
+    wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(i));
+    const params::Problem problem = first_problem(joined(wrong));
+    ASSERT_GT(problem.line, 0) << file << " without line " << i + 1;
+    if (is_null(lines[i]) || has_blank_separator(file)) return;
+    EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
+    EXPECT_THAT(problem.message, HasSubstr("expected"));
+  });
+}
+
+TEST(Mutation, ADoubledLineIsNamedAtItsSecondPlace) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
+    Lines wrong = lines;
+    wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), lines[i]);
+    const params::Problem problem = first_problem(joined(wrong));
+    ASSERT_GT(problem.line, 0) << file << " with line " << i + 1 << " doubled";
+    if (is_null(lines[i])) return;
+    EXPECT_EQ(problem.line, i + 2) << file << ": " << problem.message;
+  });
+}
+
+TEST(Mutation, ALineThatBelongsNowhereIsNamed) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    Lines wrong = lines;
+    const std::string stranger = has_blank_separator(file) ? "foo bar" : "--foo:bar";
+    wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), stranger);
+    const params::Problem problem = first_problem(joined(wrong));
+    EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
+  });
+}
+
+// One letter lost, two changed about, one too many, all in capitals.
+TEST(Mutation, AMisspeltFixedKeyIsNamedWithTheRightOne) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    const std::string key = key_of(lines[i]);
+    if (!is_entry(lines[i]) || !is_fixed(key)) return;
+    std::string lost = key;
+    lost.erase(lost.size() / 2, 1);
+    std::string turned = key;
+    std::swap(turned[1], turned[2]);
+    std::string capitals = key;
+    std::transform(capitals.begin(), capitals.end(), capitals.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    for (const std::string& slip : {lost, turned, key + "s", capitals}) {
+      if (slip == key || is_fixed(slip)) continue;
+      Lines wrong = lines;
+      wrong[i].replace(wrong[i].find(key), key.size(), slip);
+      const params::Problem problem = first_problem(joined(wrong));
+      EXPECT_EQ(problem.line, i + 1) << file << " " << slip << ": " << problem.message;
+      EXPECT_EQ(problem.column, 1) << file << " " << slip;
+      EXPECT_THAT(problem.message, HasSubstr("`" + key + "`")) << file << " " << slip;
+    }
+  });
+}
+
+TEST(Mutation, AMisspeltHeadingIsNamed) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    if (!is_heading(lines[i])) return;
+    Lines wrong = lines;
+    wrong[i].replace(wrong[i].find("params"), 6, "parms");
+    const params::Problem problem = first_problem(joined(wrong));
+    EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
+    EXPECT_THAT(problem.message, HasSubstr("the nearest known one is `"));
+  });
+}
+
+TEST(Mutation, WhatMeansNothingIsNotRefused) {
+  at_every_line([](const fs::path& file, const Lines& lines, std::size_t i) {
+    const auto good = [&](const char* what, const std::string& line, bool more = false) {
+      Lines changed = lines;
+      if (more) {
+        changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(i), line);
+      } else {
+        changed[i] = line;
+      }
+      const params::Problem problem = first_problem(joined(changed));
+      EXPECT_EQ(problem.line, 0) << what << " at line " << i + 1 << " of " << file << ": "
+                                 << problem.message;
+    };
+    good("a blank line", " ", true);
+    good("a carriage return", lines[i] + "\r");
+    if (!is_entry(lines[i])) return;
+    good("blanks", " \t" + lines[i] + "  ");
+    const std::size_t colon = lines[i].find(':');
+    if (colon == std::string::npos) return;
+    good("blanks about the colon", lines[i].substr(0, colon) + " : " + lines[i].substr(colon + 1));
+  });
+}
+
+TEST(Mutation, WhatAWrongFileShowsStaysOnOneShortLine) {
+  ASSAY_NEED_TIPC(tipc);
+  std::string text = slurp(tipc / "cases/c00_good.txt");
+  std::replace(text.begin(), text.end(), '\n', '\r');
+  const std::string told = params::describe("f", params::parse_params(text).problems);
+  EXPECT_LT(told.size(), 600U);
+  EXPECT_EQ(told.find('\r'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::chain

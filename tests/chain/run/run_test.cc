@@ -1,0 +1,456 @@
+// What a chain does when its stages do not behave.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "chain/params/words.h"
+#include "chain/results/chain_store.h"
+#include "chain/stage/bounded_log.h"
+#include "cli_run.h"
+
+namespace assay::chain {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCell = "norm_train_gpus_-1_autocast_False_nodes_1";
+
+// States of the latest run's stages, by the store.
+std::vector<std::string> states(const Project& project) {
+  auto store = results::ChainStore::open(project.results() / "chain.db", OpenMode::existing);
+  EXPECT_TRUE(store) << (store ? "" : store.error().message);
+  std::vector<std::string> list;
+  if (!store) return list;
+  const auto runs = store->runs();
+  const auto stages = store->stages(runs->back().id);
+  for (const results::StoredStage& stage : *stages) list.push_back(stage.state);
+  return list;
+}
+
+// The child that a hanging stage had started, by its log; it must be gone.
+bool child_is_gone(const Project& project, const std::string& log) {
+  const std::string text = project.log(log);
+  const std::size_t at = text.find("child ");
+  EXPECT_NE(at, std::string::npos) << text;
+  return at != std::string::npos && is_gone(static_cast<pid_t>(std::stoi(text.substr(at + 6))));
+}
+
+// Runs with a limit that grows until it was long enough for `enough`: how fast a machine is must
+// decide nothing.
+CliResult run_until(const std::function<std::vector<std::string>(double)>& options,
+                    const Project& project, const std::function<bool(const CliResult&)>& enough) {
+  CliResult result;
+  for (const double limit : {0.4, 4.0, 40.0}) {
+    result = project.run(options(limit));
+    if (enough(result)) break;
+  }
+  return result;
+}
+
+std::string seconds(double value) { return fmt::format("{:g}", value); }
+
+TEST(Run, AGoodChainPassesAndSaysSoEverywhere) {
+  const Project project;
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "passed", "passed"));
+  const std::vector<std::string> lines =
+      params::split_list(project.log("results_python.log"), '\n');
+  ASSERT_EQ(lines.size(), 5U);  // four and the end
+  const std::string out = std::string("./test_tipc/output/tiny/lite_train_lite_infer/") + kCell;
+  EXPECT_EQ(lines[0], std::string("\033[33m Run successfully with command - tiny - ") +
+                          CHAIN_CHILD + " make=last.w --out=" + out +
+                          ".log --epochs=1   --batch_size=4!  \033[0m");
+  EXPECT_EQ(lines[1], std::string("\033[33m Run successfully with command - tiny - ") +
+                          CHAIN_CHILD + " say=evaluated --init_weights=" + out + ".log/last.w > " +
+                          out + "_eval.log 2>&1 !  \033[0m");
+}
+
+TEST(Run, AFailedTrainingBlocksWhatNeedsIt) {
+  const Project project({.train = "exit=3"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
+  EXPECT_THAT(result.out, HasSubstr("exit code 3"));
+  EXPECT_THAT(project.log("results_python.log"), Not(HasSubstr("successfully")));
+}
+
+TEST(Run, AFailedEvaluationBlocksNothingElse) {
+  const Project project({.eval = "exit=1"});
+  EXPECT_EQ(project.run().code, 1);
+  EXPECT_THAT(states(project), ElementsAre("passed", "failed", "passed", "passed"));
+}
+
+TEST(Run, ACrashIsNamedByItsSignal) {
+  const Project project({.train = "make=last.w crash"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("killed by SIGSEGV"));
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
+}
+
+// An old checkpoint lies there, training ends well and writes nothing: nothing may be believed.
+TEST(Run, AStaleCheckpointIsNotBelieved) {
+  const Project project({.train = "say=trained"});
+  put(project.results() / (std::string(kCell) + ".log") / "last.w", "of yesterday");
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("made no new"));
+  EXPECT_THAT(result.out, HasSubstr("an older one lies there"));
+  EXPECT_THAT(states(project), ElementsAre("not_made", "blocked", "blocked", "blocked"));
+}
+
+TEST(Run, AnExportThatMakesNothingBlocksInference) {
+  const Project project({.export_model = "say=exported"});
+  EXPECT_EQ(project.run().code, 1);
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "not_made", "blocked"));
+}
+
+// Ends at its time limit, once it has said that it hangs.
+CliResult hung(const Project& project, const std::string& log) {
+  return run_until(
+      [](double limit) {
+        return std::vector<std::string>{"--stage-limit", seconds(limit)};
+      },
+      project,
+      [&](const CliResult&) { return project.log(log).find("child ") != std::string::npos; });
+}
+
+TEST(Run, AHangEndsAtTheStageLimitWithAllItsChildren) {
+  const Project project({.train = "hang"});
+  const std::string log = std::string(kCell) + "_train.log";
+  const CliResult result = hung(project, log);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("ran over its limit of "));
+  EXPECT_THAT(states(project), ElementsAre("timed_out", "blocked", "blocked", "blocked"));
+  EXPECT_TRUE(child_is_gone(project, log));
+}
+
+TEST(Run, WhatIgnoresSigtermIsKilled) {
+  const Project project({.train = "stubborn"});
+  const std::string log = std::string(kCell) + "_train.log";
+  EXPECT_EQ(hung(project, log).code, 1);
+  EXPECT_TRUE(child_is_gone(project, log));
+}
+
+TEST(Run, SilenceEndsAtTheIdleLimitButTalkDoesNot) {
+  const Project silent({.train = "hang"});
+  EXPECT_THAT(silent.run({"--idle-limit", "0.4"}).out, HasSubstr("wrote nothing for 0.4 s"));
+  EXPECT_THAT(states(silent).front(), "silent");
+  const Project talking({.train = "chatter"});
+  const auto over = [](const CliResult& result) {
+    return result.out.find("over its limit") != std::string::npos;
+  };
+  EXPECT_TRUE(over(run_until(
+      [](double limit) {
+        return std::vector<std::string>{"--idle-limit", seconds(limit), "--stage-limit",
+                                        seconds(3 * limit)};
+      },
+      talking, over)));
+}
+
+TEST(Run, AChildLeftBehindIsEndedAndHoldsNobodyUp) {
+  const Project project({.train = "make=last.w orphan"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_TRUE(child_is_gone(project, std::string(kCell) + "_train.log"));
+}
+
+TEST(Run, InterruptingEndsEverythingAndResumesLater) {
+  Project project({.eval = "hang"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  const std::string eval_log = std::string(kCell) + "_eval.log";
+  ASSERT_TRUE(comes_true([&] { return project.log(eval_log).find("child") != std::string::npos; }));
+  process->signal(SIGINT);
+  const auto status = process->wait();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->code, 130);
+  EXPECT_THAT(states(project), ElementsAre("passed", "interrupted", "interrupted", "interrupted"));
+  EXPECT_TRUE(child_is_gone(project, eval_log));
+
+  project.write({});  // the evaluation works now: another argv, run anew
+  const CliResult resumed = project.run({"--resume"});
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_THAT(resumed.out, HasSubstr("kept from an earlier run: " + std::string(kCell) + "/train"));
+  EXPECT_THAT(states(project), ElementsAre("passed", "passed", "passed"));  // eval, export, infer
+}
+
+TEST(Run, ResumeTrainsAgainWhenTheCheckpointHasChanged) {
+  const Project project;
+  ASSERT_EQ(project.run().code, 0);
+  put(project.results() / (std::string(kCell) + ".log") / "last.w", "someone else's");
+  const CliResult resumed = project.run({"--resume"});
+  EXPECT_EQ(resumed.code, 0);
+  EXPECT_THAT(resumed.out, Not(HasSubstr("kept from an earlier run")));
+  EXPECT_EQ(states(project).size(), 4U);
+}
+
+// Asked twice, it leaves a stage no time to tidy up.
+TEST(Run, InterruptingTwiceKills) {
+  const Project project({.train = "stubborn"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  const std::string log = std::string(kCell) + "_train.log";
+  ASSERT_TRUE(comes_true([&] { return project.log(log).find("child") != std::string::npos; }));
+  ExitStatus status;
+  ASSERT_TRUE(comes_true([&] {
+    process->signal(SIGINT);
+    return *process->try_wait(status);
+  }));
+  // A third may come when all is over and nobody listens any more.
+  EXPECT_TRUE(status.code == 130 || status.signal == SIGINT) << status.describe();
+  EXPECT_TRUE(child_is_gone(project, log));
+  auto store = results::ChainStore::open(project.results() / "chain.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->stages(1)->front().detail, "the run was ended at once");
+}
+
+// Also the second process of a stage, which nothing but the guard ends.
+TEST(Run, KillingTheChainKillsItsStages) {
+  const Project project({.train = "hang"});
+  SpawnOptions options;
+  options.argv = {CHAIN_CLI, "chain", "run", "params.txt", "lite_train_lite_infer"};
+  options.directory = project.path().string();
+  auto process = Process::spawn(options);
+  ASSERT_TRUE(process);
+  const std::string log = std::string(kCell) + "_train.log";
+  ASSERT_TRUE(comes_true([&] { return project.log(log).find("child") != std::string::npos; }));
+  const std::string child = project.log(log).substr(6);
+  std::ifstream stat("/proc/" + std::to_string(std::stoi(child)) + "/stat");
+  std::string skipped;
+  pid_t stage = 0;
+  stat >> skipped >> skipped >> skipped >> stage;  // the fourth is the parent
+  ASSERT_GT(stage, 1);
+  process->signal(SIGKILL);
+  ASSERT_TRUE(process->wait());
+  EXPECT_TRUE(is_gone(stage));
+  EXPECT_TRUE(child_is_gone(project, log));
+}
+
+TEST(Run, AFloodOfOutputIsBoundedAndItsEndIsKept) {
+  const Project project({.train = "make=last.w say=the-first-line flood=1024"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 0) << result.out;
+  const auto log = project.results() / (std::string(kCell) + "_train.log");
+  EXPECT_LE(std::filesystem::file_size(log),
+            stage::BoundedLog::kHead + stage::BoundedLog::kTail + 1000);
+  const std::string text = slurp(log);
+  EXPECT_THAT(text.substr(0, 100), HasSubstr("the-first-line"));
+  EXPECT_THAT(text.substr(text.size() - 100), HasSubstr("the last line"));
+  EXPECT_THAT(text.substr(stage::BoundedLog::kHead, 200), HasSubstr("bytes left out here"));
+}
+
+// A file system of 2 MB, full: the stage that cannot write fails, and so does the chain.
+TEST(Run, AFullDiskIsAFailureAndNotASuccess) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount a small file system";
+  const Project project({.train = "make=last.w flood=4"});
+  std::filesystem::create_directories(project.path() / "test_tipc");
+  if (::mount("assay", (project.path() / "test_tipc").c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "cannot mount a small file system here";
+  }
+  const CliResult result = project.run({"--store", "results.db"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("No space left on device"));
+  ::umount2((project.path() / "test_tipc").c_str(), MNT_DETACH);
+  auto store = results::ChainStore::open(project.path() / "results.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->stages(1)->front().state, "disk_full");
+}
+
+TEST(Run, AProgramThatIsNotThereIsAFailureWithItsName) {
+  const Project project({.python = "./no-such-python"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("cannot start ./no-such-python"));
+}
+
+// A CPU-only Paddle told to use a GPU only prints an error and goes on: AutoLog's runtime_device
+// tells. The line is the one of the material's logs.
+TEST(Run, AGpuInferenceThatRanOnTheCpuDoesNotPass) {
+  const Project project({.infer = "\"say=[2026/11/20 23:56:31] root INFO:  runtime_device: cpu\"",
+                         .infer_use_gpu = "True"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("asked for the gpu and ran on the cpu"));
+}
+
+TEST(Run, NothingOfAParamsFileIsExecuted) {
+  const Project project(
+      {.train = "make=last.w ; touch INJECTED", .eval = "$(touch INJECTED2) `touch X` *"});
+  EXPECT_EQ(project.run().code, 0);
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "INJECTED2"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "X"));
+}
+
+TEST(Run, TheEnvironmentIsSetBeforeTraining) {
+  const Project project(
+      {.train = "env=CUDA_VISIBLE_DEVICES make=last.w", .gpu_list = "3", .trainer = "norm_train"});
+  ASSERT_EQ(project.run().code, 0);
+  EXPECT_EQ(project.log("norm_train_gpus_3_autocast_False_nodes_1_train.log"),
+            "CUDA_VISIBLE_DEVICES=3\n");
+}
+
+TEST(Run, CellsOnDifferentDevicesRunAtOneTime) {
+  // Each of two trainings waits for the other: one after the other they would never end.
+  const Project project(
+      {.train = "meet=2 make=last.w", .eval = "null", .export_model = "null", .gpu_list = "0|1"});
+  const CliResult together = project.run({"-j", "2"});
+  EXPECT_EQ(together.code, 0) << together.out;
+}
+
+TEST(Run, CellsThatShareAGpuRunOneAfterTheOther) {
+  // A training fails where another runs beside it.
+  const Project project({.train = "alone=0.2 make=last.w",
+                         .eval = "null",
+                         .export_model = "null",
+                         .gpu_list = "0|0,1|0,2"});
+  const CliResult result = project.run({"-j", "3"});
+  EXPECT_EQ(result.code, 0) << result.out;
+}
+
+TEST(Run, ABrokenFileIsRefusedBeforeAnythingRuns) {
+  const Project project({.gpu_list = "*"});
+  const CliResult result = project.run();
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("params.txt:4:10: `gpu_list`"));
+  EXPECT_FALSE(std::filesystem::exists(project.path() / "test_tipc"));
+  EXPECT_THAT(run_cli(project.path(), {"run", "params.txt", "lite_train"}).code, 2);
+}
+
+TEST(Run, ToolsThatAreAbsentMakeAStageUnavailable) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const auto file =
+      tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small/lite_arm_cpu_cpp.txt";
+  const CliResult result = run_cli(scratch.path(), {"run", file.string(), "lite_infer"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("unavailable"));
+  EXPECT_THAT(result.out, HasSubstr("needs adb"));
+}
+
+// Every stage of a kind whose tool is absent says what it needs, also those after the first.
+TEST(Run, ServingWithoutItsToolsIsUnavailableThroughout) {
+  ASSAY_NEED_TIPC(tipc);
+  const Scratch scratch;
+  const CliResult result =
+      run_cli(scratch.path(), {"run", (tipc / "params_ocr/rec_serving_python.txt").string(),
+                               "serving_infer", "--python", "python3", "--store", "s.db"});
+  EXPECT_EQ(result.code, 1);
+  auto store = results::ChainStore::open(scratch.path() / "s.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  const auto stages = store->stages(1);
+  ASSERT_EQ(stages->size(), 5U);
+  for (const results::StoredStage& stage : *stages) {
+    EXPECT_EQ(stage.state, "unavailable") << stage.name;
+    EXPECT_THAT(stage.detail, HasSubstr("needs the Python module paddle_serving_client"));
+  }
+}
+
+TEST(Run, ReadingsOfTheTrainingLogAreKept) {
+  const Project project(
+      {.train = "make=last.w \"say=[Epoch 0, iter: 0] loss: 6.87252, avg_batch_cost: 0.97362 sec, "
+                "avg_ips: 4.10839 images/sec.\" \"say=[Epoch 1, iter: 0] loss: 5.5, avg_ips: 6 "
+                "images/sec.\""});
+  ASSERT_EQ(project.run().code, 0);
+  auto store = results::ChainStore::open(project.results() / "chain.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  const std::int64_t train = store->stages(1)->front().id;
+  std::vector<double> losses;
+  const auto readings = store->readings(train);
+  for (const results::StoredReading& reading : *readings) {
+    if (reading.name == "loss") losses.push_back(reading.value);
+  }
+  EXPECT_THAT(losses, ElementsAre(6.87252, 5.5));
+  const auto nodes = store->nodes(train);
+  ASSERT_EQ(nodes->size(), 1U);
+  EXPECT_EQ(nodes->front().model, "tiny");
+  EXPECT_EQ(nodes->front().batch_size, "4");
+  EXPECT_NEAR(nodes->front().ips, (4.10839 + 6) / 2, 1e-9);
+}
+
+// The report in AutoLog's form beside each inference's log, of what was measured from outside.
+TEST(Run, AnInferenceHasAnAutoLogReport) {
+  std::string report;
+  for (const char* length : {"0.3", "3", "30"}) {  // long enough to be looked at
+    const Project project(
+        {.infer = "\"say=[2026/11/20 23:54:10] root INFO:  preprocess_time(ms): 2.5, "
+                  "inference_time(ms): 7.5, postprocess_time(ms): 0.5\" sleep=" +
+                  std::string(length)});
+    ASSERT_EQ(project.run().code, 0);
+    report = project.log(std::string(kCell) + "_python_infer_cpu_batchsize_1.log.autolog");
+    if (report.find("cpu_rss(MB): None") == std::string::npos) break;
+  }
+  EXPECT_THAT(report, HasSubstr("model_name: tiny"));
+  EXPECT_THAT(report, HasSubstr("batch_size: 1\n"));
+  EXPECT_THAT(report, HasSubstr("inference_time(ms): 7.5"));
+  EXPECT_THAT(report, Not(HasSubstr("cpu_rss(MB): None")));
+}
+
+TEST(Run, PrepareIsAStageThatTheOthersNeed) {
+  const Project project;
+  put(project.path() / "prepare.sh", "echo preparing $2; exit 4\n");
+  const CliResult result = project.run({"--prepare", "prepare.sh"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked", "blocked"));
+  EXPECT_EQ(project.log("prepare.log"), "preparing lite_train_lite_infer\n");
+}
+
+// docs/chain.md's first run.
+TEST(Example, TheNewcomersFirstRunPasses) {
+  const Scratch scratch;
+  const auto folder = scratch.path() / "chain";
+  std::filesystem::copy(std::filesystem::path(ASSAY_SOURCE_DIR) / "examples/chain", folder);
+  EXPECT_EQ(run_cli(folder, {"check", "train_infer_python.txt"}).code, 0);
+  const CliResult result =
+      run_cli(folder, {"run", "train_infer_python.txt", "lite_train_lite_infer"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::string log =
+      slurp(folder /
+            "test_tipc/output/line/lite_train_lite_infer/"
+            "norm_train_gpus_-1_autocast_False_nodes_1_python_infer_cpu_batchsize_1.log");
+  // The points lie near y = 3 x - 1: at x = -1 that is -4, at 0.5 it is 0.5.
+  const std::size_t at = log.find("x=-1.0\t[");
+  ASSERT_NE(at, std::string::npos) << log;
+  EXPECT_NEAR(std::stod(log.substr(at + 8)), -4, 0.1);
+}
+
+TEST(Check, SaysGoodOrTheProblemsAndRunsNothing) {
+  const Project project;
+  put(project.path() / "bad.txt", "===train_params===\n");
+  const CliResult result = run_cli(project.path(), {"check", "params.txt", "bad.txt"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.out, HasSubstr("params.txt: good (train_infer;"));
+  EXPECT_THAT(result.out, HasSubstr("bad.txt:2:1: "));
+  EXPECT_EQ(run_cli(project.path(), {"check", "params.txt"}).code, 0);
+}
+
+TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "a/b.log").string();
+  auto log = stage::BoundedLog::create(path, 10, 5);
+  ASSERT_TRUE(log);
+  for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"})
+    ASSERT_TRUE(log->append(part));
+  ASSERT_TRUE(log->close());
+  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes left out here]\nABCDE");
+  EXPECT_EQ(log->bytes(), 23U);
+}
+
+}  // namespace
+}  // namespace assay::chain
