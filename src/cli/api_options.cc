@@ -190,6 +190,9 @@ Status check_numbers(const ApiOptions& options) {
   if (bad(options.timeout) || options.timeout > kMostSeconds) {
     return usage_error("--timeout takes seconds, at least 0 and at most a year");
   }
+  if (!(options.hang_timeout >= 1 && options.hang_timeout <= 86'400)) {
+    return usage_error("--hang_timeout takes seconds, 1 to 86400");
+  }
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
 }
@@ -258,6 +261,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("How it goes");
   app.add_option("--timeout", options.timeout,
                  "Seconds for each case, instead of the limits by its size");
+  app.add_option("--hang_timeout", options.hang_timeout,
+                 "Seconds after which a slot or fork server that gives no sign of life is replaced")
+      ->capture_default_str();
   add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
@@ -287,6 +293,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.exit_on_error = options.exit_on_error;
+  config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   config.settings.backward = mode_of(config).backward || options.test_backward;
   config.amp = options.test_amp;
   ASSAY_CHECK(choose_dump(options, config));

@@ -36,6 +36,7 @@ struct ApiOptions {
   std::string log_dir;
   wire::CaseSettingsT settings;  // defaults and all
   double timeout = 0;            // seconds
+  double hang_timeout = 60;      // seconds
   std::string retest;
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
   std::string reference_lane = "torch";  // likewise

@@ -52,7 +52,8 @@ struct RunConfig {
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
-  bool amp = false;      // all lanes under automatic mixed precision
+  std::int64_t silence_ms = 60'000;  // a slot or fork server without a sign of life hangs
+  bool amp = false;                  // all lanes under automatic mixed precision
   std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
   // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
