@@ -63,7 +63,10 @@ Status BatchRun::run() {
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
   const std::uint64_t lane_number = state.lane_number + 1;
-  state = {.sent = {}, .lane_number = lane_number, .careful = state.careful};
+  const bool careful = state.careful;
+  state = {};
+  state.lane_number = lane_number;
+  state.careful = careful;
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
