@@ -15,6 +15,7 @@ Where only the name of the framework differs, a line is enough:
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -58,6 +59,9 @@ class Api:
     skip: str = ""
     layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
     shown: Callable[[Any], Any] | None = None  # what is compared of the tested framework's own result
+    family: str = ""  # the file of assay.apis that it stands in
+    undefined: Mapping[str, Any] = field(default_factory=dict)
+    regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
 
 
 class Registry(dict[str, Api]):
@@ -91,6 +95,8 @@ class Registry(dict[str, Api]):
         layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
         shown: Callable[[Any], Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
+        undefined: Mapping[str, Any] | None = None,
+        regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
@@ -105,10 +111,14 @@ class Registry(dict[str, Api]):
         pair of one and the number of the case's tensor whose places it takes, or a function of the
         call's arguments that gives either, or None for a dense tensor.
         shown: what is compared of a result that is an object of the tested framework's own.
+        undefined: reasons, by value regime (assay.regimes), why nothing is judged there; a function of the
+        call's arguments may say so for some calls only.
+        regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
         equal = (equal,) if isinstance(equal, str) else equal
+        family = _caller()
         unknown = set(equal) - set(EQUALITIES)
         if unknown:
             raise ValueError(f"{names[0]}: no such equality: {', '.join(sorted(unknown))}")
@@ -127,7 +137,19 @@ class Registry(dict[str, Api]):
                     raise ValueError(f"{name} is registered twice")
                 changed = changes or (parameters[0] if changes_input(name) else "")
                 self[name] = Api(
-                    name, function, parameters, all_rules, grad, equal, changed, skip, layouts or {}, shown
+                    name,
+                    function,
+                    parameters,
+                    all_rules,
+                    grad,
+                    equal,
+                    changed,
+                    skip,
+                    layouts or {},
+                    shown,
+                    family,
+                    undefined or {},
+                    regimes or {},
                 )
             return function
 
@@ -139,6 +161,7 @@ class Registry(dict[str, Api]):
         names: str,
         grad: bool = True,
         home: str = "torch",
+        undefined: Mapping[str, Any] | None = None,
         **rules: AnyRule,
     ) -> None:
         """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
@@ -149,6 +172,7 @@ class Registry(dict[str, Api]):
         home: where the reference lives, such as "torch.nn.functional".
         """
         parameters = [part.split("=")[0].strip() for part in signature.split(",")]
+        family = _caller()
         for full_name in names.split():
             function = _by_position(f"{home}.{plain_stem(full_name)}", parameters)
             for rule in rules:
@@ -157,7 +181,22 @@ class Registry(dict[str, Api]):
             if full_name in self:
                 raise ValueError(f"{full_name} is registered twice")
             changed = parameters[0] if changes_input(full_name) else ""
-            self[full_name] = Api(full_name, function, tuple(parameters), rules, grad, (), changed)
+            self[full_name] = Api(
+                full_name,
+                function,
+                tuple(parameters),
+                rules,
+                grad,
+                changes=changed,
+                family=family,
+                undefined=undefined or {},
+            )
+
+
+def _caller() -> str:
+    """The family file that calls api() or same(), or whose helper does."""
+    frame = sys._getframe(2)
+    return frame.f_globals.get("__name__", "").rsplit(".", 1)[-1]
 
 
 def changes_input(name: str) -> bool:

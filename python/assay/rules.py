@@ -20,7 +20,7 @@ Bound = float | Callable[..., float]
 
 
 class Fill(NamedTuple):
-    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/rule.h."""
+    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/fill.h."""
 
     kind: int
     low: float
@@ -44,6 +44,8 @@ class Rule(NamedTuple):
 
 
 UNIFORM, INTEGERS, DISTINCT, INCREASING, SYMMETRIC, POSITIVE_DEFINITE, BOXES, CONSTANT = range(8)
+# The edges of a type, which value regimes go to.
+MAGNITUDES, WITH_NAN, WITH_INFINITY, HALVES = range(8, 12)
 
 AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
 

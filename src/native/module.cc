@@ -179,7 +179,7 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
-  if (kind > static_cast<int>(FillKind::constant)) return raise(Error{"fill: no such kind"});
+  if (kind > static_cast<int>(kLastFillKind)) return raise(Error{"fill: no such kind"});
   rule.kind = static_cast<FillKind>(kind);
   rule.extent = extent;
   if (kind < 0) rule = default_rule(target.type());

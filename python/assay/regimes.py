@@ -1,0 +1,237 @@
+"""Value regimes: the kinds of values under which every case is run, beside those of its rules.
+
+    usual     what the API's rules say
+    wide      large and tiny magnitudes of both signs, from subnormal to almost infinite
+    nan       NaN in some rows, and rows without
+    infinity  infinities of one sign, of both, and rows without
+    bulk      nothing but -inf: what a reduction makes of it
+    exact     halves and small whole numbers, zeros and ties among them; whole dtypes: few numbers
+    layout    the usual values in tensors that are not contiguous
+
+An argument follows a regime as far as its rule leaves it free: indices, shapes, labels, boxes, matrices of a
+kind and listed values stay what they are; what is positive stays positive, and a share within [0, 1]. A regime
+that changes no argument of a case is left out. Like rules, regimes see specifications only.
+
+What a regime asks of a family of APIs stands in TRAITS, of a single API in `@api(…, undefined={regime: reason})`
+and `regimes={regime: {parameter: rule}}`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from assay.rules import (
+    CONSTANT,
+    DISTINCT,
+    HALVES,
+    INTEGERS,
+    MAGNITUDES,
+    UNIFORM,
+    WITH_INFINITY,
+    WITH_NAN,
+    Fill,
+    Literal,
+    ask,
+    resolve,
+)
+from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
+
+USUAL = "usual"
+REGIMES = (USUAL, "wide", "nan", "infinity", "bulk", "exact", "layout")
+# What is judged there is the result alone: at NaN and infinity no derivative is defined.
+FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
+
+# Faults of values depend on values: beyond so many elements of all tensors only the usual ones are run, which
+# test what depends on sizes.
+MOST_ELEMENTS = 1 << 17
+
+POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/fill.h
+HUGE = 1.7e308
+
+
+class Traits(NamedTuple):
+    """What the APIs of one family have in common."""
+
+    wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
+    without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
+
+
+EVERYTHING = (0.0, HUGE)
+
+_ORDER = "where a NaN stands in an order is not promised"
+_CHAOS = "one NaN or infinity reaches every element, by way of differences and products that are not defined"
+_INDEX = "positions, boxes and regions are finite numbers"
+_RANDOM = "a draw is judged by its law, under usual parameters"
+
+_FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
+_LAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
+_PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
+_ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
+
+TRAITS: dict[str, Traits] = {
+    "unary": Traits(EVERYTHING, _ELEMENTS),
+    "activation": Traits(EVERYTHING),
+    "arithmetic": Traits(EVERYTHING, _ELEMENTS),
+    "comparison": Traits(EVERYTHING, _ELEMENTS),
+    "bitwise": Traits(EVERYTHING, _ELEMENTS),
+    "casting": Traits(EVERYTHING, _ELEMENTS),
+    "shape": Traits(EVERYTHING, _ELEMENTS),
+    "indexing": Traits(EVERYTHING, _ELEMENTS),
+    "joining": Traits(EVERYTHING, _ELEMENTS),
+    "selection": Traits(EVERYTHING, _ELEMENTS),
+    "gather_scatter": Traits(EVERYTHING, _ELEMENTS),
+    "diagonals": Traits(EVERYTHING, _ELEMENTS),
+    "padding": Traits(EVERYTHING, _ELEMENTS),
+    "creation": Traits(EVERYTHING, _ELEMENTS),
+    "embedding": Traits(EVERYTHING, _ELEMENTS),
+    "inspection": Traits(EVERYTHING, _ELEMENTS),
+    "reduction": Traits(),
+    "statistics": Traits(),
+    "cumulative": Traits(),
+    "norms": Traits(),
+    "sorting": Traits(EVERYTHING, {"nan": _ORDER, "bulk": "all elements are equal"}),
+    "loss": Traits(),
+    "classification": Traits(),
+    "normalization": Traits(without=_FINITE),
+    "products": Traits(without=_FINITE),
+    "convolution": Traits(without=_FINITE),
+    "pooling": Traits(without=_ELEMENTS),
+    "adaptive_pooling": Traits(without=_ELEMENTS),
+    "random": Traits(without=_LAWS),
+    "dropout": Traits(without=_LAWS),
+    "regions": Traits(without=_PLACES),
+    "anchors": Traits(without=_PLACES),
+    "detection": Traits(without=_PLACES),
+}
+# Families that nothing is said of: no NaN, no infinity.
+OTHERS = Traits(without=_FINITE)
+
+
+class Skip(NamedTuple):
+    """Nothing is run under this regime. A reason says that a fault there would not be seen."""
+
+    reason: str
+
+
+def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
+    """Why a case is not run under a regime; None when it is."""
+    if regime == USUAL:
+        return None
+    if entry is None:
+        return Skip("")
+    undefined = entry.undefined.get(regime) or traits_of(entry).without.get(regime)
+    if callable(undefined):
+        undefined = ask(undefined, dict(named), None)
+    if undefined:
+        return Skip(undefined)
+    specs = list(specs_in(named.values()))
+    if not specs or sum(spec.size for spec in specs) > MOST_ELEMENTS:
+        return Skip("")
+    if regime == "layout":
+        return None if any(spec.size > 1 for spec in specs) else Skip("")
+    changed = any(
+        fill_of(entry, name, named, spec, regime) != fill_of(entry, name, named, spec, USUAL)
+        for name, value in named.items()
+        for spec in specs_in([value])
+    )
+    return None if changed else Skip("")
+
+
+def specs_in(values: Any) -> Any:
+    """All tensors of a case's arguments."""
+    for value in values:
+        if isinstance(value, TensorSpec):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from specs_in(value)
+
+
+def traits_of(entry: Any) -> Traits:
+    return TRAITS.get(entry.family, OTHERS)
+
+
+def fill_of(
+    entry: Any, parameter: str, named: Mapping[str, Any], spec: TensorSpec, regime: str
+) -> Fill | Literal | None:
+    """How a tensor is filled; None is the default of its dtype."""
+    if entry is None:
+        return None
+    arguments = dict(named)
+    own = entry.regimes.get(regime, {})
+    if parameter in own:
+        return resolve(own[parameter], arguments, spec)
+    rule = entry.rules.get(parameter)
+    usual = resolve(rule, arguments, spec) if rule is not None else None
+    change = CHANGES.get(regime)
+    if change is None or not spec.size:
+        return usual
+    if spec.dtype in FLOATING or spec.dtype in COMPLEX:
+        if not is_free(usual) or spec.dtype.startswith("float8"):
+            return usual
+        return change(usual or Fill(UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
+    if usual is None and spec.dtype in INTEGER:
+        return whole_change(spec, regime)
+    return usual
+
+
+def is_free(fill: Fill | Literal | None) -> bool:
+    """Whether an argument may take other real numbers than its rule's."""
+    return fill is None or isinstance(fill, Fill) and fill.kind in (UNIFORM, DISTINCT)
+
+
+def row_of(spec: TensorSpec) -> int:
+    return spec.shape[-1] if spec.shape else 1
+
+
+def signs_of(fill: Fill) -> int:
+    if fill.low < 0:
+        return BOTH
+    return SHARE if fill.high <= 1 else POSITIVE
+
+
+def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    low, high = traits.wide
+    signs = signs_of(fill)
+    if fill.high <= 0:
+        return fill
+    return Fill(MAGNITUDES, low, min(high, 1.0) if signs == SHARE else high, signs)
+
+
+def nan(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    return fill if spec.dtype in COMPLEX else Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
+
+
+def infinity(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    if spec.dtype in COMPLEX or fill.low >= 0:
+        return fill
+    return Fill(WITH_INFINITY, fill.low, fill.high, row_of(spec))
+
+
+def bulk(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    if spec.dtype in COMPLEX or fill.low >= 0:
+        return fill
+    return Fill(CONSTANT, float("-inf"), float("-inf"), 0)
+
+
+def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    signs = signs_of(fill)
+    if signs == SHARE or fill.high <= 0:
+        return fill
+    return Fill(HALVES, -3.0, 3.5, 0) if signs == BOTH else Fill(HALVES, max(0.5, fill.low), 4.0, 0)
+
+
+def whole_change(spec: TensorSpec, regime: str) -> Fill | None:
+    if regime == "wide":
+        return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
+    if regime == "exact":
+        return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -3.0, 4.0, 0)
+    return None
+
+
+Change = Callable[[Fill, TensorSpec, Traits], Fill]
+CHANGES: dict[str, Change] = {
+    "wide": wide,
+    "nan": nan,
+    "infinity": infinity,
+    "bulk": bulk,
+    "exact": exact,
+}
