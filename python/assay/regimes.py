@@ -16,6 +16,7 @@ What a regime asks of a family of APIs stands in TRAITS, of a single API in `@ap
 and `regimes={regime: {parameter: rule}}`.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ class Traits(NamedTuple):
     """What the APIs of one family have in common."""
 
     wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
+    sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -68,27 +70,27 @@ _PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
 _ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
 
 TRAITS: dict[str, Traits] = {
-    "unary": Traits(EVERYTHING, _ELEMENTS),
-    "activation": Traits(EVERYTHING),
-    "arithmetic": Traits(EVERYTHING, _ELEMENTS),
-    "comparison": Traits(EVERYTHING, _ELEMENTS),
-    "bitwise": Traits(EVERYTHING, _ELEMENTS),
-    "casting": Traits(EVERYTHING, _ELEMENTS),
-    "shape": Traits(EVERYTHING, _ELEMENTS),
-    "indexing": Traits(EVERYTHING, _ELEMENTS),
-    "joining": Traits(EVERYTHING, _ELEMENTS),
-    "selection": Traits(EVERYTHING, _ELEMENTS),
-    "gather_scatter": Traits(EVERYTHING, _ELEMENTS),
-    "diagonals": Traits(EVERYTHING, _ELEMENTS),
-    "padding": Traits(EVERYTHING, _ELEMENTS),
-    "creation": Traits(EVERYTHING, _ELEMENTS),
-    "embedding": Traits(EVERYTHING, _ELEMENTS),
-    "inspection": Traits(EVERYTHING, _ELEMENTS),
+    "unary": Traits(EVERYTHING, False, _ELEMENTS),
+    "activation": Traits(EVERYTHING, False),
+    "arithmetic": Traits(EVERYTHING, False, _ELEMENTS),
+    "comparison": Traits(EVERYTHING, False, _ELEMENTS),
+    "bitwise": Traits(EVERYTHING, False, _ELEMENTS),
+    "casting": Traits(EVERYTHING, False, _ELEMENTS),
+    "shape": Traits(EVERYTHING, False, _ELEMENTS),
+    "indexing": Traits(EVERYTHING, False, _ELEMENTS),
+    "joining": Traits(EVERYTHING, False, _ELEMENTS),
+    "selection": Traits(EVERYTHING, False, _ELEMENTS),
+    "gather_scatter": Traits(EVERYTHING, False, _ELEMENTS),
+    "diagonals": Traits(EVERYTHING, False, _ELEMENTS),
+    "padding": Traits(EVERYTHING, False, _ELEMENTS),
+    "creation": Traits(EVERYTHING, False, _ELEMENTS),
+    "embedding": Traits(EVERYTHING, False, _ELEMENTS),
+    "inspection": Traits(EVERYTHING, False, _ELEMENTS),
     "reduction": Traits(),
     "statistics": Traits(),
     "cumulative": Traits(),
     "norms": Traits(),
-    "sorting": Traits(EVERYTHING, {"nan": _ORDER, "bulk": "all elements are equal"}),
+    "sorting": Traits(EVERYTHING, False, {"nan": _ORDER, "bulk": "all elements are equal"}),
     "loss": Traits(),
     "classification": Traits(),
     "normalization": Traits(without=_FINITE),
@@ -235,3 +237,17 @@ CHANGES: dict[str, Change] = {
     "bulk": bulk,
     "exact": exact,
 }
+
+
+def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
+    """How many terms are added up for one of `count` elements of a result, made from tensors of these sizes
+    whose longest axis is `longest`: the error bar grows with its square root."""
+    if not count or not sizes:
+        return 1.0
+    sizes = sorted(sizes)
+    ratio = sizes[-1] / count
+    if entry is None or not traits_of(entry).sums:
+        return max(1.0, ratio)
+    # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
+    product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0
+    return max(1.0, ratio, product, float(longest))

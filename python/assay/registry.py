@@ -29,7 +29,8 @@ from assay.sparse import is_layout
 #   sign   their absolute values do: eigenvectors, QR, SVD
 #   sorted the same values in any order
 #   shape  only shape and dtype are promised
-EQUALITIES = ("value", "sign", "sorted", "shape")
+#   bits   nothing is computed, so the bits are the same: data that only moves
+EQUALITIES = ("value", "sign", "sorted", "shape", "bits")
 
 # Methods with underscores on both sides that a case may name. Everything else that starts with an
 # underscore is private to the framework and is refused.

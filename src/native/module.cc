@@ -30,6 +30,12 @@ constexpr std::size_t kLendFrom = 1 << 20;
 // More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 
+// A tensor of the case and where its values lie.
+struct FilledTensor {
+  std::uint32_t tensor = 0;
+  std::span<std::byte> memory;
+};
+
 struct ModuleState {
   std::optional<Channel> channel;
   CurrentJob job;
@@ -37,7 +43,7 @@ struct ModuleState {
   Case parsed;
   PythonTypes types;
   std::vector<Filling> fillings;
-  std::vector<std::span<std::byte>> inputs;
+  std::vector<FilledTensor> filled;
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
@@ -120,7 +126,7 @@ PyObject* next_job(PyObject* module, PyObject*) {
   const wire::Batch& batch = *state.job.batch;
   state.key = {batch.settings()->seed(), state.job.id, 0};
   state.fillings.clear();
-  state.inputs.clear();
+  state.filled.clear();
   state.lent_bytes = 0;
   if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
@@ -137,11 +143,14 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOOO", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOOKs#I", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
-      state.settings.get(), state.lane.get(), construction.get());
+      state.settings.get(), state.lane.get(), construction.get(),
+      static_cast<unsigned long long>(state.job.id), state.job.values.data(),
+      static_cast<Py_ssize_t>(state.job.values.size()),
+      static_cast<unsigned int>(state.job.moves));
 }
 
 struct Target {
@@ -163,7 +172,7 @@ void record_filling(ModuleState& state, const Target& target, const FillRule& ru
                     std::vector<double> literal = {}) {
   if (target.tensor < state.fillings.size()) {
     state.fillings[target.tensor] = {rule, std::move(literal), checksum(target.memory())};
-    state.inputs.push_back(target.memory());
+    state.filled.push_back({target.tensor, target.memory()});
   }
 }
 
@@ -255,7 +264,8 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   const std::span<std::byte> memory = target.memory();
   const bool lent =
       memory.size() >= kLendFrom && state.job.batch->lend() &&
-      std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
+      std::none_of(state.filled.begin(), state.filled.end(), [&](const FilledTensor& filled) {
+        const std::span<std::byte> input = filled.memory;
         return memory.data() >= input.data() && memory.data() < input.data() + input.size();
       });
   if (lent) state.lent_bytes += memory.size();
@@ -271,7 +281,21 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
   return PyLong_FromUnsignedLongLong(*offset);
 }
 
-// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds)
+// overwritten() -> numbers of the tensors whose bytes are no longer those that were filled in
+PyObject* overwritten(PyObject* module, PyObject*) {
+  const ModuleState& state = state_of(module);
+  Ref numbers(PyList_New(0));
+  for (std::size_t i = 0; numbers && i < state.filled.size(); ++i) {
+    const FilledTensor& filled = state.filled[i];
+    if (checksum(filled.memory) == state.fillings[filled.tensor].checksum) continue;
+    const Ref number(PyLong_FromUnsignedLong(filled.tensor));
+    if (!number || PyList_Append(numbers.get(), number.get()) != 0) return nullptr;
+  }
+  return numbers.release();
+}
+
+// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
+// overwritten)
 PyObject* reply(PyObject* module, PyObject* arguments) {
   ReplyParts parts;
   int status = 0;
@@ -280,8 +304,9 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpO", &status, &phase, &phase_size, &error, &error_size,
-                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds)) {
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOO", &status, &phase, &phase_size, &error, &error_size,
+                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds,
+                        &parts.evaluations, &parts.overwritten)) {
     return nullptr;
   }
   ModuleState& state = state_of(module);
@@ -316,7 +341,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 9> methods{{
+  static std::array<PyMethodDef, 10> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
@@ -325,6 +350,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
+      {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},
   }};
   static std::array<PyMethodDef, methods.size() + 1> table{};

@@ -75,11 +75,13 @@ Status BatchRun::start(std::size_t seat) {
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
   lane_jobs.reserve(state.sent.size());
   for (const std::size_t job : state.sent) {
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
+    const SlotJob& sent = jobs_[job];
+    const auto text = builder.CreateString(sent.text);
+    const auto values = builder.CreateString(sent.values);
+    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && at.lane->can_lend();
+  state.lends = jobs_.size() == 1 && jobs_.front().moves == 0 && at.lane->can_lend();
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
@@ -151,8 +153,19 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       ending.exit = *exit;
     }
     ASSAY_CHECK(finish_job(*blamed));
+    ASSAY_CHECK(skip_other_values(seat, *blamed));
   }
   return start(seat);
+}
+
+// A case that kills its lane or hangs is not tried again under its other values.
+Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    endings_[job][seat].blame = wire::Status::skipped;
+    ASSAY_CHECK(finish_job(job));
+  }
+  return {};
 }
 
 Status BatchRun::finish_job(std::size_t job) {
@@ -190,7 +203,9 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) const {
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
   if (running >= state.sent.size()) return state.sent_ns + kStartLimitNs;
-  const std::int64_t limit = static_cast<std::int64_t>(jobs_[state.sent[running]].limit_ms) * kMs;
+  const SlotJob& job = jobs_[state.sent[running]];
+  const std::int64_t times = job.moves == 0 ? 1 : job.moves + 2;
+  const std::int64_t limit = static_cast<std::int64_t>(job.limit_ms) * kMs * times;
   return header.started_ns.load(std::memory_order_relaxed) + limit;
 }
 

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "slot/batch.h"
 #include "slot/config.h"
+#include "slot/record.h"
 
 namespace assay {
 
@@ -26,11 +27,16 @@ class Slot {
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
   Status run_batch(const std::vector<SlotJob>& batch);
-  Status record(const SlotJob& job, bool fresh, std::vector<Ending>& endings);
+  // Every job once for each kind of values.
+  std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
+  Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
+                     std::vector<CaseRecord>& records);
+  Status send(std::vector<CaseRecord>& records);
   Status send_results();
 
   SlotConfig config_;
   Fd supervisor_;
+  std::vector<std::string> values_;  // the regimes that every case is run under
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
   std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
