@@ -104,6 +104,7 @@ class Call:
             results = entry.shown(results)
         self._enter("copy")
         leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+        leaves += self._updated(args, kwargs)
         self.leaves = leaves
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
@@ -131,6 +132,16 @@ class Call:
             for name, value in gradients
         ]
 
+    def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
+        """What arguments hold afterwards that a call promises to change beside its result."""
+        given = dict(zip(self.names, args, strict=True)) | kwargs
+        updates = self.entry.updates if self.entry is not None else ()
+        return [
+            (f".{name} afterwards", self.framework.constant(given[name]))
+            for name in updates
+            if isinstance(given.get(name), self.framework.tensor_type)
+        ]
+
     def _note_overwritten(self) -> None:
         """Inputs that the call changed though nobody promised that."""
         if self.job.lane.reference_functions or self.job.values == "layout":
@@ -138,8 +149,8 @@ class Call:
         changed = self.native.overwritten()
         if not changed:
             return
-        promised = self.entry.changes if self.entry is not None else ""
-        free = {spec.index for spec in specs_in([self.named.get(promised)])}
+        promised = (self.entry.changes, *self.entry.updates) if self.entry is not None else ()
+        free = {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
         self.overwritten = [
             name
             for name, value in self.named.items()

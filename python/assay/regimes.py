@@ -8,12 +8,12 @@
     exact     halves and small whole numbers, zeros and ties among them; whole dtypes: few numbers
     layout    the usual values in tensors that are not contiguous
 
-An argument follows a regime as far as its rule leaves it free: indices, shapes, labels, boxes, matrices of a
-kind and listed values stay what they are; what is positive stays positive, and a share within [0, 1]. A regime
-that changes no argument of a case is left out. Like rules, regimes see specifications only.
+An argument follows a regime as far as its rule leaves it free: indices, shapes, labels, boxes, matrices of
+a kind and listed values stay what they are; what is positive stays positive, and a share within [0, 1]. A
+regime that changes no argument of a case is left out. Like rules, regimes see specifications only.
 
-What a regime asks of a family of APIs stands in TRAITS, of a single API in `@api(…, undefined={regime: reason})`
-and `regimes={regime: {parameter: rule}}`.
+What a regime asks of a family of APIs stands in TRAITS; of a single API in `@api(…, undefined={regime:
+reason})` and `regimes={regime: {parameter: rule}}`.
 """
 
 import math
@@ -98,6 +98,7 @@ TRAITS: dict[str, Traits] = {
     "convolution": Traits(without=_FINITE),
     "pooling": Traits(without=_ELEMENTS),
     "adaptive_pooling": Traits(without=_ELEMENTS),
+    "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
     "random": Traits(without=_LAWS),
     "dropout": Traits(without=_LAWS),
     "regions": Traits(without=_PLACES),

@@ -63,6 +63,7 @@ class Api:
     family: str = ""  # the file of assay.apis that it stands in
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
+    updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
 
 
 class Registry(dict[str, Api]):
@@ -98,6 +99,7 @@ class Registry(dict[str, Api]):
         rules: Mapping[str, AnyRule] | None = None,
         undefined: Mapping[str, Any] | None = None,
         regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
+        updates: tuple[str, ...] = (),
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
@@ -114,6 +116,8 @@ class Registry(dict[str, Api]):
         shown: what is compared of a result that is an object of the tested framework's own.
         undefined: reasons, by value regime (assay.regimes), why nothing is judged there; a function of the
         call's arguments may say so for some calls only.
+        updates: parameters that a call changes beside its result, as running statistics are; the reference
+        changes them too, and what they hold afterwards is compared.
         regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
@@ -151,6 +155,7 @@ class Registry(dict[str, Api]):
                     family,
                     undefined or {},
                     regimes or {},
+                    updates,
                 )
             return function
 

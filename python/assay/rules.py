@@ -90,6 +90,11 @@ def boxes(low: Bound, high: Bound) -> Rule:
     return Rule(BOXES, low, high)
 
 
+def halves(low: Bound = -3.0, high: Bound = 3.5) -> Rule:
+    """Halves of whole numbers in [low, high): zeros, ties, and what rounds either way."""
+    return Rule(HALVES, low, high)
+
+
 def constant(value: Bound) -> Rule:
     return Rule(CONSTANT, value, value)
 

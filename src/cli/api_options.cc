@@ -14,6 +14,8 @@
 #include "base/system_memory.h"
 #include "base/text.h"
 #include "cli/settings.h"
+#include "verdict/mode.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -74,6 +76,33 @@ Result<std::string> chosen_mode(const ApiOptions& options) {
   if (options.paddle_only) return "paddle_only";
   if (options.accuracy_stable) return "accuracy_stable";
   return "accuracy";
+}
+
+// Regimes of python/assay/regimes.py by the names of the command line.
+constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
+
+Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {
+  if (options.tolerance != "bar" && options.tolerance != "engineV2") {
+    return usage_error("--tolerance takes bar or engineV2, not " + options.tolerance);
+  }
+  const ModeInfo* mode = find_mode(settings.mode);
+  const bool within = mode != nullptr && mode->agreement == Agreement::within;
+  settings.error_bar = within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
+  if (options.values == "all") {
+    // Other modes ask whether two runs agree; they take the values that they are given.
+    settings.values = within ? "" : "usual";
+    return {};
+  }
+  settings.values = "usual";
+  for (const std::string& name : entries_of(options.values)) {
+    const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
+    if (wire::kAllValues.find(known) == std::string_view::npos) {
+      return usage_error(
+          fmt::format("--values: no values are called {}; there are {}", name, wire::kAllValues));
+    }
+    if (name != "usual") settings.values += fmt::format(",{}", known);
+  }
+  return {};
 }
 
 Result<Sources> chosen_sources(const ApiOptions& options) {
@@ -198,8 +227,20 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
            "Paddle against itself: the same bits twice");
   add_bool(app, "--paddle_cinn", options.paddle_cinn, "(later) compiled against eager mode");
   add_bool(app, "--test_amp", options.test_amp, "(later) automatic mixed precision");
-  app.add_option("--atol", options.settings.atol, "Absolute tolerance")->capture_default_str();
-  app.add_option("--rtol", options.settings.rtol, "Relative tolerance")->capture_default_str();
+  const auto own_tolerance = [&options](const std::string&) { options.own_tolerance = true; };
+  app.add_option("--atol", options.settings.atol, "Absolute tolerance, instead of the error bar")
+      ->each(own_tolerance)
+      ->capture_default_str();
+  app.add_option("--rtol", options.settings.rtol, "Relative tolerance, instead of the error bar")
+      ->each(own_tolerance)
+      ->capture_default_str();
+  app.add_option("--tolerance", options.tolerance,
+                 "bar: by what rounding can do; engineV2: 0.01 absolute and relative")
+      ->capture_default_str();
+  add_bool(app, "--error_bar", options.error_bar, "False: as --tolerance=engineV2");
+  app.add_option("--values", options.values,
+                 "Kinds of values, with commas between: usual, wide, special, exact, layout; all")
+      ->capture_default_str();
   add_bool(app, "--test_tol", options.test_tol, "(later) statistics of tolerances");
   app.add_option("--random_seed", options.settings.seed, "Seed of all values")
       ->capture_default_str();
@@ -237,6 +278,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   RunConfig config;
   config.settings = options.settings;
   ASSAY_TRY(config.settings.mode, chosen_mode(options));
+  ASSAY_CHECK(choose_judgement(options, config.settings));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));

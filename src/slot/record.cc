@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "slot/compare.h"
+#include "slot/mask.h"
 
 namespace assay {
 namespace {
@@ -137,6 +138,9 @@ Result<Offset<wire::Pair>> compare_lanes(FlatBufferBuilder& builder, TrialReques
   Comparisons gradients;
   if (compared) {
     ASSAY_TRY(gradients, compare_results(builder, request, endings[left], endings[right], true));
+    ASSAY_TRY(const Comparisons masks,
+              compare_masks(builder, test, memory_of(endings[left]), reference));
+    gradients.insert(gradients.end(), masks.begin(), masks.end());
   }
   const auto output_vector = builder.CreateVector(outputs);
   const auto gradient_vector = builder.CreateVector(gradients);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "slot/record.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -31,6 +32,7 @@ constexpr std::uint32_t kMostMoves = 12;
 // The regimes that a setting names, usual values first.
 std::vector<std::string> values_of(std::string_view setting) {
   std::vector<std::string> found{kUsual};
+  if (setting.empty()) setting = wire::kAllValues;
   while (!setting.empty()) {
     const std::size_t end = std::min(setting.find(','), setting.size());
     if (end > 0 && setting.substr(0, end) != kUsual) found.emplace_back(setting.substr(0, end));

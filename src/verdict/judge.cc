@@ -6,9 +6,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "case/dtype.h"
+#include "measure/measure.h"
+#include "verdict/bar.h"
 #include "verdict/within.h"
 
 namespace assay {
@@ -59,54 +63,55 @@ Verdict dead(const wire::LaneRecord& lane) {
   return of_lane(Outcome::crash, lane, fmt::format("the {} lane {}", who, how));
 }
 
-// The outcome that lane states alone decide, in the order of Outcome.
+// How a lane ended, where that is no result: the outcome that it makes by itself.
+std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
+  switch (lane.status()) {
+    case wire::Status::refused:
+      return of_lane(Outcome::invalid, lane, lane_message(lane));
+    case wire::Status::unsupported:
+      return of_lane(Outcome::unsupported, lane, lane_message(lane));
+    case wire::Status::skipped:
+      return of_lane(Outcome::skip, lane, lane_message(lane));
+    case wire::Status::no_kernel:
+      return of_lane(Outcome::no_kernel, lane,
+                     fmt::format("{}: {}", text(lane.name()), lane_message(lane)));
+    case wire::Status::out_of_memory:
+      return of_lane(Outcome::oom, lane, lane_message(lane));
+    case wire::Status::timed_out:
+    case wire::Status::crashed:
+      return dead(lane);
+    case wire::Status::raised:
+      return of_lane(lane.role() == wire::Role::test ? Outcome::test_error
+                                                     : Outcome::reference_error,
+                     lane, lane_message(lane));
+    case wire::Status::ok:
+      break;
+  }
+  return std::nullopt;
+}
+
+// The outcome that lane states alone decide. What the test lane did comes first: a reference that
+// has no kernel hides no crash and no error of it.
 bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* reference,
                       Verdict& verdict) {
-  const std::array<const wire::LaneRecord*, 2> lanes{&test, reference};
-  const auto first_with = [&](wire::Status status) -> const wire::LaneRecord* {
-    for (const wire::LaneRecord* lane : lanes) {
-      if (lane != nullptr && lane->status() == status) return lane;
-    }
-    return nullptr;
-  };
-  constexpr std::array kByStatus = {
-      std::pair{wire::Status::refused, Outcome::invalid},
-      std::pair{wire::Status::unsupported, Outcome::unsupported},
-      std::pair{wire::Status::skipped, Outcome::skip},
-      std::pair{wire::Status::no_kernel, Outcome::no_kernel},
-  };
-  for (const auto& [status, outcome] : kByStatus) {
-    if (const wire::LaneRecord* lane = first_with(status)) {
-      verdict = of_lane(outcome, *lane, lane_message(*lane));
-      return true;
-    }
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::timed_out)) {
-    verdict = dead(*lane);
-    return true;
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::out_of_memory)) {
-    verdict = of_lane(Outcome::oom, *lane, lane_message(*lane));
-    return true;
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::crashed)) {
-    verdict = dead(*lane);
-    return true;
-  }
-  if (raised(test) && reference != nullptr && raised(*reference)) {
+  const std::optional<Verdict> of_test = of_status(test);
+  const std::optional<Verdict> of_reference =
+      reference == nullptr ? std::nullopt : of_status(*reference);
+  if (of_test && raised(test) && reference != nullptr && raised(*reference)) {
     verdict.outcome = Outcome::rejected;
-    verdict.message = lane_message(test);
+    verdict.message = fmt::format("{}: {} | {}: {}", text(test.name()), lane_message(test),
+                                  text(reference->name()), lane_message(*reference));
     return true;
   }
-  if (raised(test)) {
-    verdict = of_lane(Outcome::test_error, test, lane_message(test));
+  // Where there is nothing to run, no lane has anything to answer for.
+  const bool nothing_there = of_reference && of_reference->outcome == Outcome::unsupported &&
+                             of_test && of_test->outcome == Outcome::unsupported;
+  if (of_test && !nothing_there) {
+    verdict = *of_test;
     return true;
   }
-  if (reference != nullptr && raised(*reference)) {
-    verdict = of_lane(Outcome::reference_error, *reference, lane_message(*reference));
-    return true;
-  }
-  return false;
+  if (of_reference) verdict = *of_reference;
+  return of_reference.has_value();
 }
 
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
@@ -141,6 +146,7 @@ std::string side_text(const wire::Side* side) {
 struct Finding {
   std::uint8_t kinds = 0;
   std::string message;
+  std::string reference_fault;  // the reference is beyond the error bar and the test lane is not
   void add(std::uint8_t kind, std::string what) {
     kinds |= kind;
     if (message.empty()) message = std::move(what);
@@ -153,11 +159,52 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
   return whole && policy.exact_integers;
 }
 
+std::string side_of_bar(const wire::Distance& side) {
+  if (side.specials() > 0) return fmt::format("{} elements not finite as they should be", side.specials());
+  return fmt::format("{:.3g} ulps off, {:.3g} times what rounding can do", side.ulps(),
+                     side.errors());
+}
+
+std::string bar_text(const wire::Bar& bar, const wire::Measurement& measured) {
+  return fmt::format("{} of {} elements differ; at element {}: {:.9g} where {:.9g} is right "
+                     "({:.9g} by the reference): {}; the reference {}",
+                     measured.count() - measured.bit_equal(), measured.count(),
+                     bar.test()->index() == kNoIndex ? bar.reference()->index()
+                                                     : bar.test()->index(),
+                     bar.test_value(), bar.true_value(), bar.reference_value(),
+                     side_of_bar(*bar.test()), side_of_bar(*bar.reference()));
+}
+
+// By the error bar: true when that decides.
+bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
+  const wire::Measurement& measured = *comparison.measurement();
+  if (comparison.equality() == wire::Equality::bits) {
+    if (measured.bit_equal() == measured.count()) return true;
+    return false;  // the tolerance of nothing says it
+  }
+  if (const wire::Bar* bar = comparison.bar(); bar != nullptr) {
+    if (bar->test() == nullptr || bar->reference() == nullptr) return false;
+    const BarVerdict verdict = judge_bar(*bar);
+    if (verdict == BarVerdict::test_wrong) finding.add(kValue, bar_text(*bar, measured));
+    if (verdict == BarVerdict::reference_wrong) finding.reference_fault = bar_text(*bar, measured);
+    return true;
+  }
+  const auto* ulps = measured.ulps();
+  if (ulps == nullptr) return false;
+  const DTypeClass kind = info(static_cast<DType>(comparison.right()->dtype())).kind;
+  return looks_alike({ulps->data(), ulps->size()}, measured.nan_both(), measured.count(),
+                     kind == DTypeClass::boolean || kind == DTypeClass::integer);
+}
+
 void judge_values(const wire::Comparison& comparison, const Policy& policy,
                   const wire::Record& record, Agreement agreement, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
+  const bool by_bar =
+      agreement == Agreement::within && record.error_bar() && policy.reason.empty();
+  if (by_bar && judged_by_bar(comparison, finding)) return;
+  if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
   if (agreement == Agreement::bits) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
@@ -225,7 +272,13 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
     const Finding finding = judge_leaf(*comparison, policy, record, agreement);
+    if (!finding.reference_fault.empty() && verdict.lane.empty()) {
+      verdict.lane = "reference";
+      verdict.message = fmt::format("{}{}: {}", gradients ? "gradient of " : "result",
+                                    text(comparison->path()), finding.reference_fault);
+    }
     if (finding.kinds == 0) continue;
+    if (verdict.mismatch == 0) verdict.message.clear();
     verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
     if (!verdict.message.empty()) continue;
     const std::string path = text(comparison->path());
@@ -245,6 +298,22 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   }
 }
 
+std::vector<const flatbuffers::String*> all_of(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& names) {
+  return {names.begin(), names.end()};
+}
+
+// Whether some result is compared by no more than its shape.
+bool is_weak(const wire::Pair& pair) {
+  if (pair.outputs() == nullptr) return false;
+  return std::any_of(pair.outputs()->begin(), pair.outputs()->end(),
+                     [](const wire::Comparison* comparison) {
+                       if (comparison->equality() == wire::Equality::shape) return true;
+                       const wire::LawMeasurement* law = comparison->law();
+                       return law != nullptr && text(law->law()) == "anything";
+                     });
+}
+
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
                 const wire::Record& record, Agreement agreement, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
@@ -254,6 +323,13 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
     verdict.message =
         "the lanes did not have the same inputs; its value rule is not a pure function";
     return;
+  }
+  for (const auto* name : left->overwritten() == nullptr ? std::vector<const flatbuffers::String*>{}
+                                                         : all_of(*left->overwritten())) {
+    verdict.mismatch |= kInput;
+    if (verdict.message.empty()) {
+      verdict.message = fmt::format("the call changed its input {}, which it does not promise", name->str());
+    }
   }
   judge_results(pair.outputs(), false, policy, record, agreement, verdict);
   judge_results(pair.gradients(), true, policy, record, agreement, verdict);
@@ -275,21 +351,37 @@ Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::
     judge_pair(trial, *pair, policy, record, agreement, verdict);
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
+  std::uint8_t weak = 0;
+  for (const wire::Pair* pair : *trial.pairs()) weak |= is_weak(*pair) ? std::uint8_t{kWeak} : 0;
   if (verdict.mismatch != 0) {
     verdict.outcome = agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
-  } else if (decided_by_lanes(test, reference, verdict) && verdict.outcome == Outcome::rejected) {
-    // The results agree, and so do the lanes that they cannot be differentiated.
-    verdict = {};
+    verdict.lane.clear();
+  } else if (decided_by_lanes(test, reference, verdict)) {
+    // Results agree; both lanes that refuse to differentiate them say so in their messages.
+  } else if (!verdict.lane.empty()) {
+    verdict.outcome = Outcome::reference_error;
   }
-  verdict.flags = flags;
+  verdict.flags = flags | weak;
   return verdict;
 }
+
+// Values that the reference refuses, where it takes the usual ones, are not judged.
+bool refused_by_reference(const wire::Trial& trial) {
+  if (text(trial.values()) == "usual" || trial.lanes()->size() < 2) return false;
+  const wire::LaneRecord& reference = *trial.lanes()->Get(1);
+  return raised(reference) || reference.status() == wire::Status::unsupported ||
+         reference.status() == wire::Status::no_kernel;
+}
+
+// Nothing was run under these values, for a reason.
+bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 
 // A record says enough to be judged: its lanes are there, and pairs name two of them.
 bool is_whole(const wire::Record& record) {
   if (record.trials() == nullptr || record.trials()->size() == 0) return false;
   return std::all_of(record.trials()->begin(), record.trials()->end(),
                      [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return true;
                        if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
                        if (trial->pairs() == nullptr) return true;
                        return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
@@ -311,7 +403,12 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
     return verdict;
   }
   for (const wire::Trial* trial : *record.trials()) {
+    if (is_skipped(*trial) || refused_by_reference(*trial)) continue;
     Verdict of_trial = judge_trial(*trial, policy, record, agreement);
+    if (const std::string values = text(trial->values());
+        values != "usual" && of_trial.outcome != Outcome::pass) {
+      of_trial.message = fmt::format("{} values: {}", values, of_trial.message);
+    }
     of_trial.flags |= verdict.flags;
     if (verdict.outcome == Outcome::pass) {
       verdict = std::move(of_trial);
@@ -327,6 +424,7 @@ bool killed_from_outside(const wire::Record& record) {
   if (!is_whole(record)) return false;
   return std::any_of(record.trials()->begin(), record.trials()->end(),
                      [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return false;
                        return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
                      });
 }
@@ -341,6 +439,7 @@ std::string describe_mismatch(std::uint8_t kinds) {
   add(kDtype, "dtype");
   add(kValue, "value");
   add(kGradient, "gradient");
+  add(kInput, "input");
   return joined;
 }
 
@@ -352,6 +451,7 @@ std::string describe_flags(std::uint8_t flags) {
   add(kContaminated, "contaminated");
   add(kFlaky, "flaky");
   add(kLeaked, "leaked");
+  add(kWeak, "weak");
   return joined;
 }
 

@@ -3,8 +3,9 @@
 from functools import reduce
 
 from assay.reference import torch
+from assay.regimes import BOTH, HUGE
 from assay.registry import api
-from assay.rules import integers, positive, uniform
+from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
@@ -32,6 +33,21 @@ def divisor(this):
     return positive(0.5, 2) if this.dtype not in WHOLE else integers(1, 9)
 
 
+def signed_divisor(this):
+    """Of both signs, and zero among floats; a whole number divided by zero is undefined."""
+    if this.dtype in WHOLE:
+        return integers(1, 5) if this.dtype.startswith(("u", "b")) else integers(-4, 0)
+    return halves()
+
+
+def as_divisors(*parameters):
+    """Rules of whole numbers that are divided by under `exact`, and never zero under `wide`."""
+    exact = dict.fromkeys(parameters, signed_divisor)
+    wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else WIDE)
+    return {"exact": exact, "wide": wide}
+
+
+WIDE = Fill(MAGNITUDES, 0.0, HUGE, BOTH)
 WHOLE = INTEGER | {"bool"}
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
@@ -69,12 +85,13 @@ def multiply(x, y, name=None, *, out=None):
     *spread("truediv div", "paddle.Tensor.__{}__"),
     x=FACTORS,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
     return torch.div(*together(x, y), rounding_mode=rounding_mode)
 
 
-@api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor)
+@api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor, regimes=as_divisors("x"))
 def rtruediv(x, y):
     x, y = together(x, y)
     return y / x
@@ -85,13 +102,14 @@ def rtruediv(x, y):
     "paddle.Tensor.__floordiv__",
     x=DIVIDEND,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def floor_divide(x, y, name=None, *, out=None):
     """A step function; torch refuses to differentiate it at all."""
     return torch.floor_divide(*map(constant, together(x, y)))
 
 
-@api("paddle.Tensor.__rfloordiv__", x=divisor)
+@api("paddle.Tensor.__rfloordiv__", x=divisor, regimes=as_divisors("x"))
 def rfloordiv(x, y):
     return y // x
 
@@ -101,12 +119,13 @@ def rfloordiv(x, y):
     "paddle.Tensor.__mod__",
     x=DIVIDEND,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def remainder(x, y, name=None, *, out=None):
     return torch.remainder(*together(x, y))
 
 
-@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND)
+@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND, regimes=as_divisors("x"))
 def rmod(x, y):
     return torch.remainder(y, x)
 

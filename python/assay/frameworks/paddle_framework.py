@@ -60,6 +60,9 @@ class PaddleFramework:
         # In-place calls are refused on a leaf that wants a gradient.
         return self.paddle.assign(tensor)
 
+    def constant(self, tensor: Any) -> Any:
+        return tensor.detach()
+
     def as_layout(self, tensor: Any, number: int) -> Any:
         """The same values in memory that is not contiguous, or does not begin at its beginning."""
         paddle = self.paddle

@@ -70,6 +70,9 @@ class TorchFramework:
         moved = tensor * (1 + shift)
         return torch.where(tensor == 0, shift.to(tensor.dtype), moved) if zeros_too else moved
 
+    def constant(self, tensor: Any) -> Any:
+        return tensor.detach()
+
     def as_layout(self, tensor: Any, number: int) -> Any:
         return tensor
 
