@@ -47,6 +47,8 @@ MOST_ELEMENTS = 1 << 17
 
 POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/fill.h
 HUGE = 1.7e308
+NORMAL = 0.0  # stands for the smallest normal number of a dtype
+SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}
 
 
 class Traits(NamedTuple):
@@ -57,7 +59,8 @@ class Traits(NamedTuple):
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
-EVERYTHING = (0.0, HUGE)
+# From the smallest normal number on: whether subnormal ones are kept is not promised.
+EVERYTHING = (NORMAL, HUGE)
 
 _ORDER = "where a NaN stands in an order is not promised"
 _CHAOS = "one NaN or infinity reaches every element, by way of differences and products that are not defined"
@@ -160,8 +163,8 @@ def fill_of(
         return None
     arguments = dict(named)
     own = entry.regimes.get(regime, {})
-    if parameter in own:
-        return resolve(own[parameter], arguments, spec)
+    if parameter in own and (special := resolve(own[parameter], arguments, spec)) is not None:
+        return special
     rule = entry.rules.get(parameter)
     usual = resolve(rule, arguments, spec) if rule is not None else None
     change = CHANGES.get(regime)
@@ -193,6 +196,7 @@ def signs_of(fill: Fill) -> int:
 
 def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     low, high = traits.wide
+    low = max(low, SMALLEST_NORMAL.get(spec.dtype, 2.0**-126))
     signs = signs_of(fill)
     if fill.high <= 0:
         return fill

@@ -52,18 +52,22 @@ class WideCall(Call):
         # Whole numbers and listed values are labels, counts, corners: what they stand for does not move.
         fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in (INTEGERS, CONSTANT)
         if self.move and not fixed:
-            pair, mirrored = divmod(self.move - 1, 4)
-            seed = 64 * (2 * pair + mirrored % 2) + spec.index
-            unit = HALF_UNIT[spec.dtype] * (-1 if mirrored > 1 else 1)
-            tensor = self.framework.moved(tensor, unit, seed, self.move % 2 == 1)
+            tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
         return tensor
+
+    def _moved(self, tensor: Any, dtype: str, number: int, zeros_too: bool) -> Any:
+        pair, mirrored = divmod(self.move - 1, 4)
+        seed = 1024 * (2 * pair + mirrored % 2) + number
+        unit = HALF_UNIT[dtype] * (-1 if mirrored > 1 else 1)
+        return self.framework.moved(tensor, unit, seed, zeros_too)
 
     def _note_overwritten(self) -> None:
         """Nothing: this is the reference."""
 
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         narrow = self.upstream_of.get(position, dtype)
-        return self.framework.widened(super()._upstream(position, shape, narrow), dtype)
+        gradient = self.framework.widened(super()._upstream(position, shape, narrow), dtype)
+        return self._moved(gradient, narrow, 512 + position, False) if self.move else gradient
 
 
 def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:

@@ -3,9 +3,8 @@
 from functools import reduce
 
 from assay.reference import torch
-from assay.regimes import BOTH, HUGE
 from assay.registry import api
-from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
+from assay.rules import halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
@@ -33,21 +32,24 @@ def divisor(this):
     return positive(0.5, 2) if this.dtype not in WHOLE else integers(1, 9)
 
 
-def signed_divisor(this):
-    """Of both signs, and zero among floats; a whole number divided by zero is undefined."""
+def signed_divisor(this, x, y):
+    """Of both signs, and zero among floats; a whole or complex number divided by zero is undefined."""
     if this.dtype in WHOLE:
         return integers(1, 5) if this.dtype.startswith(("u", "b")) else integers(-4, 0)
-    return halves()
+    return halves(0.5, 3.5) if any(is_complex(value) for value in (this, x, y)) else halves()
+
+
+def is_complex(value):
+    return isinstance(value, complex) or getattr(value, "dtype", "").startswith("complex")
 
 
 def as_divisors(*parameters):
     """Rules of whole numbers that are divided by under `exact`, and never zero under `wide`."""
     exact = dict.fromkeys(parameters, signed_divisor)
-    wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else WIDE)
+    wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else None)
     return {"exact": exact, "wide": wide}
 
 
-WIDE = Fill(MAGNITUDES, 0.0, HUGE, BOTH)
 WHOLE = INTEGER | {"bool"}
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
