@@ -6,11 +6,13 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from assay.dump import Dump
+from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.laws import Law
 from assay.names import callable_name, public_name
-from assay.regimes import FORWARD_ONLY, fill_of, skip_of, specs_in, terms_of
+from assay.regimes import FORWARD_ONLY, bar_of, fill_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.rules import Literal, ask
@@ -37,23 +39,28 @@ MOST_LEAVES = 1 << 14
 
 
 class Functions:
-    """What stands for each API in a lane: the framework's own function, or the reference of the tables."""
+    """What stands for each API in a lane: the framework's own function, or the reference of the tables, as
+    the lane's execution calls it."""
 
-    def __init__(self, framework: Framework) -> None:
+    def __init__(self, framework: Framework, execution: str = "eager") -> None:
         self.framework = framework
+        self.execution = Execution(execution, framework)
         self.known: dict[str, Callable[..., Any]] = {}
 
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        found = self.known.get(job.api)
+        if found is None:
+            found = self.known[job.api] = self.execution.wrap(self._plain(job, entry), job.api)
+        return found
+
+    def _plain(self, job: Job, entry: Api | None) -> Callable[..., Any]:
         if job.lane.reference_functions:
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
-        found = self.known.get(job.api)
-        if found is None:
-            if entry is None:
-                callable_name(job.api)
-            found = self.known[job.api] = self.framework.resolve(public_name(job.api))
-        return found
+        if entry is None:
+            callable_name(job.api)
+        return self.framework.resolve(public_name(job.api))
 
 
 class Call:
@@ -80,6 +87,8 @@ class Call:
         self.leaves: list[tuple[str, Any]] = []
         self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
         self.overwritten: list[str] = []
+        self.dump: Dump | None = None  # where inputs and results are written as well
+        self.inputs: list[tuple[str, Any]] = []  # for it
 
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
@@ -98,6 +107,8 @@ class Call:
         entry = self.entry
         self.framework.seed(self.job.seed)
         args, kwargs = self._arguments()
+        if self.dump is not None:
+            self.dump.save("input", self.inputs)
         self._enter("forward")
         results = self._forward(function, args, kwargs)
         if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
@@ -106,6 +117,8 @@ class Call:
         leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
         leaves += self._updated(args, kwargs)
         self.leaves = leaves
+        if self.dump is not None:
+            self.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = entry.equal if entry is not None else ()
@@ -117,7 +130,7 @@ class Call:
                 path,
                 value,
                 equal[min(position, len(equal) - 1)] if equal else "value",
-                lambda count: terms_of(entry, sizes, longest, count),
+                lambda count: bar_of(entry, self.job.values, sizes, longest, count),
             )
             for position, (path, value) in enumerate(leaves)
         ]
@@ -125,10 +138,14 @@ class Call:
         self._enter("backward", stage="build")
         gradients = self._backward(leaves)
         self._enter("backward", stage="copy")
+        if self.dump is not None:
+            self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
         sizes += [count_of(leaf.shape) for leaf in self.outputs]
         self.gradients = [
-            self.hand_over.leaf(name, value, "value", lambda count: terms_of(entry, sizes, longest, count))
+            self.hand_over.leaf(
+                name, value, "value", lambda count: bar_of(entry, self.job.values, sizes, longest, count)
+            )
             for name, value in gradients
         ]
 
@@ -224,6 +241,8 @@ class Call:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)
+        if self.dump is not None:
+            self.inputs.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
 
@@ -256,6 +275,8 @@ class Call:
             position = self.entry.parameters.index(changes)
             changed = args[position] = self._writable(args[position])
         returned = function(*args, **kwargs)
+        if not self.functions.execution.in_place:
+            return changed if returned is None else returned
         tensor_type = self.framework.tensor_type
         if isinstance(returned, tensor_type) and returned is not changed:
             if self.framework.pointer(returned) != self.framework.pointer(changed):

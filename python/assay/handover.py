@@ -35,8 +35,14 @@ class HandOver:
         self.native = native
         self.lent: list[Dense] = []  # what the slot reads where it is
 
-    def leaf(self, path: str, value: Any, equality: str, terms: Callable[[int], float] | None = None) -> Leaf:
-        """`terms` says of a tensor of so many elements how many terms a reduction adds up for one."""
+    def leaf(
+        self,
+        path: str,
+        value: Any,
+        equality: str,
+        terms: Callable[[int], tuple[float, float, float]] | None = None,
+    ) -> Leaf:
+        """`terms` says of a tensor of so many elements what its error bar is made of (regimes.bar_of)."""
         equal = EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
@@ -47,8 +53,8 @@ class HandOver:
                 offset = dense.pointer
             else:
                 offset = self.native.hand_over(dense.pointer, dense.count, code)
-            added = terms(dense.count) if terms is not None else 1.0
-            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent, added)
+            bar = terms(dense.count) if terms is not None else (1.0, 0.0, 0.0)
+            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent, *bar)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
         if isinstance(value, Numbers):

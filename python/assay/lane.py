@@ -8,6 +8,7 @@ into the arena and replies. Comparison is not its business.
 from typing import Any
 
 from assay.call import Call, Functions
+from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.regimes import USUAL
@@ -23,7 +24,7 @@ class Lane:
     def __init__(self, framework: Framework, native: Any) -> None:
         self.framework = framework
         self.native = native
-        self.functions = Functions(framework)
+        self.functions: dict[str, Functions] = {}  # by execution
         self.hand_over = HandOver(framework, native)
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
@@ -35,25 +36,43 @@ class Lane:
             self._run(Job(*job))
 
     def _run(self, job: Job) -> None:
-        call = Call(self.framework, self.native, self.functions, self.hand_over, job)
+        functions = self.functions.get(job.lane.execution)
+        if functions is None:
+            try:
+                functions = Functions(self.framework, job.lane.execution)
+            except Stop as error:
+                self.native.reply(error.status, "build", str(error), [], [], False, (), [], [])
+                return
+            self.functions[job.lane.execution] = functions
+        first = self._once(job, functions, 1)
+        again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
+        try:
+            self.native.reply(*first, again)
+        except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
+            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [])
+
+    def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
+        """What native.reply() takes of one run of a case."""
+        call = Call(self.framework, self.native, functions, self.hand_over, job)
         status, phase, message = OK, "", ""
         known, *as_usual = self.usual
-        if job.values != USUAL and known == job.id and as_usual[0] != OK:
-            status, phase, message = as_usual  # other values make no other kernel
-        else:
-            try:
+        try:
+            if job.values != USUAL and known == job.id and as_usual[0] != OK:
+                status, phase, message = as_usual  # other values make no other kernel
+            else:
+                if job.lane.dump_dir:
+                    call.dump = Dump(self.framework, job, run)
                 call.run()
-            except Exception as error:
-                status, phase, message = self._status(error, job), call.phase, describe_error(error)
-                error.__traceback__ = None
-        if job.values == USUAL:
+        except Exception as error:
+            status, phase, message = self._status(error, job), call.phase, describe_error(error)
+            error.__traceback__ = None
+        if call.dump is not None:
+            call.dump.finish(phase, message)
+        if job.values == USUAL and run == 1:
             self.usual = job.id, status, phase, message
         truth = self._truth(call) if status == OK and job.moves and job.lane.reference_functions else []
         results = call.outputs, call.gradients, call.differentiable
-        try:
-            self.native.reply(status, phase, message, *results, call.durations(), truth, call.overwritten)
-        except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
-            self.native.reply(RAISED, "copy", describe_error(error), [], [], False, call.durations(), [], [])
+        return status, phase, message, *results, call.durations(), truth, call.overwritten
 
     def _truth(self, call: Call) -> list[Any]:
         """Empty where the reference cannot be computed in float64."""

@@ -56,6 +56,8 @@ class Traits(NamedTuple):
 
     wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
     sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
+    coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
+    near_one: bool = False  # made of exponentials, which lose below an ulp of 1 what they leave above it
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -70,43 +72,48 @@ _RANDOM = "a draw is judged by its law, under usual parameters"
 _FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
 _LAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
 _PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
+_PLACED = {"wide": "a rounding of a place costs what lies beside it, however large that is"}
+_TIES = "which of equal elements is taken, and gets the gradient, is not promised"
 _ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
 
 TRAITS: dict[str, Traits] = {
-    "unary": Traits(EVERYTHING, False, _ELEMENTS),
-    "activation": Traits(EVERYTHING, False),
-    "arithmetic": Traits(EVERYTHING, False, _ELEMENTS),
-    "comparison": Traits(EVERYTHING, False, _ELEMENTS),
-    "bitwise": Traits(EVERYTHING, False, _ELEMENTS),
-    "casting": Traits(EVERYTHING, False, _ELEMENTS),
-    "shape": Traits(EVERYTHING, False, _ELEMENTS),
-    "indexing": Traits(EVERYTHING, False, _ELEMENTS),
-    "joining": Traits(EVERYTHING, False, _ELEMENTS),
-    "selection": Traits(EVERYTHING, False, _ELEMENTS),
-    "gather_scatter": Traits(EVERYTHING, False, _ELEMENTS),
-    "diagonals": Traits(EVERYTHING, False, _ELEMENTS),
-    "padding": Traits(EVERYTHING, False, _ELEMENTS),
-    "creation": Traits(EVERYTHING, False, _ELEMENTS),
-    "embedding": Traits(EVERYTHING, False, _ELEMENTS),
-    "inspection": Traits(EVERYTHING, False, _ELEMENTS),
+    "unary": Traits(EVERYTHING, False, near_one=True, without=_ELEMENTS),
+    "activation": Traits(EVERYTHING, False, near_one=True),
+    "arithmetic": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "bitwise": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "casting": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "shape": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "indexing": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "joining": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "selection": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "gather_scatter": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "diagonals": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "padding": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
     "reduction": Traits(),
-    "statistics": Traits(),
+    "statistics": Traits(without={"exact": _TIES}),
     "cumulative": Traits(),
     "norms": Traits(),
-    "sorting": Traits(EVERYTHING, False, {"nan": _ORDER, "bulk": "all elements are equal"}),
-    "loss": Traits(),
-    "classification": Traits(),
+    "sorting": Traits(
+        EVERYTHING, False, without={"nan": _ORDER, "exact": _TIES, "bulk": "all elements are equal"}
+    ),
+    "loss": Traits(near_one=True, without=_FINITE),
+    "classification": Traits(near_one=True, without=_FINITE),
     "normalization": Traits(without=_FINITE),
     "products": Traits(without=_FINITE),
     "convolution": Traits(without=_FINITE),
-    "pooling": Traits(without=_ELEMENTS),
-    "adaptive_pooling": Traits(without=_ELEMENTS),
+    "pooling": Traits(without=_FINITE),
+    "adaptive_pooling": Traits(without=_FINITE),
+    "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
+    "detection": Traits(coordinates=True, without=_PLACES),
     "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
     "random": Traits(without=_LAWS),
     "dropout": Traits(without=_LAWS),
-    "regions": Traits(without=_PLACES),
-    "anchors": Traits(without=_PLACES),
-    "detection": Traits(without=_PLACES),
+    "regions": Traits(coordinates=True, without=_PLACES),
+    "anchors": Traits(coordinates=True, without=_PLACES),
 }
 # Families that nothing is said of: no NaN, no infinity.
 OTHERS = Traits(without=_FINITE)
@@ -242,6 +249,17 @@ CHANGES: dict[str, Change] = {
     "bulk": bulk,
     "exact": exact,
 }
+
+
+def bar_of(entry: Any, regime: str, sizes: list[int], longest: int, count: int) -> tuple[float, float, float]:
+    """What the error bar of a result of `count` elements is made of: the terms that are added up for one of
+    them, and its floors in ulps of the result's largest value and of 1."""
+    terms = terms_of(entry, sizes, longest, count)
+    if entry is None:
+        return terms, 1.0, 0.0
+    traits = traits_of(entry)
+    scale = float(longest) if traits.coordinates else 1.0 if traits.sums and regime != "wide" else 0.0
+    return terms, scale, 1.0 if traits.near_one and regime == "wide" else 0.0
 
 
 def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:

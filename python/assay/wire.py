@@ -34,6 +34,8 @@ class Leaf(NamedTuple):
     parameters: tuple[Any, ...] = ()
     lent: bool = False  # `offset` is an address in this process
     terms: float = 1.0  # that a reduction adds up for one element
+    scale_floor: float = 0.0  # see src/measure/bar.h
+    unit_floor: float = 0.0
 
 
 class Fields(dict[str, Any]):

@@ -47,35 +47,17 @@ std::vector<std::string> entries_of(const std::string& text) {
   return entries;
 }
 
-Status check_features(const ApiOptions& options) {
-  struct Later {
-    bool given;
-    std::string_view flag;
-    std::string_view instead;
-  };
-  const Later later[] = {
-      {options.paddle_cinn, "--paddle_cinn", "compiled against eager mode"},
-      {options.test_amp, "--test_amp", "automatic mixed precision"},
-      {options.test_tol, "--test_tol", "the tolerance statistics (records hold an error profile)"},
-  };
-  for (const Later& flag : later) {
-    if (flag.given) {
-      return usage_error(fmt::format("{}: {} is not in this version of assay; leave it out",
-                                     flag.flag, flag.instead));
-    }
-  }
-  return {};
-}
-
 Result<std::string> chosen_mode(const ApiOptions& options) {
-  const int chosen =
-      int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
-  if (chosen > 1) {
-    return usage_error("choose one of --accuracy, --paddle_only and --accuracy_stable");
+  std::string chosen;
+  for (const ModeInfo& mode : modes()) {
+    const auto flag = options.modes.find(std::string(mode.name));
+    if (flag == options.modes.end() || !flag->second) continue;
+    if (!chosen.empty()) {
+      return usage_error(fmt::format("choose one of --{} and --{}", chosen, mode.name));
+    }
+    chosen = mode.name;
   }
-  if (options.paddle_only) return "paddle_only";
-  if (options.accuracy_stable) return "accuracy_stable";
-  return "accuracy";
+  return chosen.empty() ? std::string(modes().front().name) : chosen;
 }
 
 // Regimes of python/assay/regimes.py by the names of the command line.
@@ -184,6 +166,49 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   return {};
 }
 
+std::string python_of(const ApiOptions& options, const std::string& lane) {
+  if (lane == "paddle") return options.paddle_python;
+  return lane == "torch" ? options.torch_python : std::string();
+}
+
+Status choose_dump(const ApiOptions& options, RunConfig& config) {
+  if (!options.use_dump) {
+    if (options.dump_dir.empty()) return {};
+    return usage_error("--dump_dir: give --use_dump=True as well");
+  }
+  if (options.api_config.empty() || config.sources.configs.size() != 1 ||
+      !config.sources.patterns.empty()) {
+    return usage_error("--use_dump writes one case: give it with --api_config");
+  }
+  const std::filesystem::path folder = options.dump_dir.empty()
+                                           ? config.folder / "dump_case"
+                                           : std::filesystem::path(options.dump_dir);
+  std::error_code error;
+  config.dump_dir = std::filesystem::absolute(folder, error).string();
+  return {};
+}
+
+std::map<std::string, std::string> rerun_flags(const ApiOptions& options) {
+  std::map<std::string, std::string> flags;
+  const auto repeat = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) flags[std::string(kRerunFlag) + flag] = value;
+  };
+  const auto repeat_lane = [&](const char* flag, const std::string& lane,
+                               const std::string& usual) {
+    repeat(flag, lane == usual ? "" : lane);
+  };
+  repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
+  repeat("paddle_python", options.paddle_python);
+  repeat("torch_python", options.torch_python);
+  repeat("settings", options.settings_file);
+  repeat("test_amp", options.test_amp ? "True" : "");
+  repeat("test_backward", options.test_backward ? "True" : "");
+  repeat("test_tol", options.test_tol ? "True" : "");
+  repeat_lane("test-lane", options.test_lane, ApiOptions().test_lane);
+  repeat_lane("reference-lane", options.reference_lane, ApiOptions().reference_lane);
+  return flags;
+}
+
 Status check_numbers(const ApiOptions& options) {
   const auto bad = [](double value) { return !std::isfinite(value) || value < 0; };
   if (bad(options.settings.atol)) return usage_error("--atol takes a finite number of at least 0");
@@ -221,12 +246,20 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
       ->group(cases);
 
   app.option_defaults()->group("What is tested");
-  add_bool(app, "--accuracy", options.accuracy, "Paddle against PyTorch (the default)");
-  add_bool(app, "--paddle_only", options.paddle_only, "Paddle alone: does it run");
-  add_bool(app, "--accuracy_stable", options.accuracy_stable,
-           "Paddle against itself: the same bits twice");
-  add_bool(app, "--paddle_cinn", options.paddle_cinn, "(later) compiled against eager mode");
-  add_bool(app, "--test_amp", options.test_amp, "(later) automatic mixed precision");
+  for (const ModeInfo& mode : modes()) {
+    const bool usual = mode.name == modes().front().name;
+    add_bool(app, "--" + std::string(mode.name), options.modes[std::string(mode.name)],
+             std::string(mode.meaning) + (usual ? " (the default)" : ""));
+  }
+  add_bool(app, "--test_backward", options.test_backward,
+           "Gradients as well, in modes that leave them out (--paddle_cinn)");
+  add_bool(app, "--test_amp", options.test_amp, "All lanes under automatic mixed precision");
+  app.add_option("--test-lane", options.test_lane,
+                 "The lane under test: one of [lanes.NAME] in assay.toml, or a framework")
+      ->capture_default_str();
+  app.add_option("--reference-lane", options.reference_lane,
+                 "What it is measured against, likewise")
+      ->capture_default_str();
   const auto own_tolerance = [&options](const std::string&) { options.own_tolerance = true; };
   app.add_option("--atol", options.settings.atol, "Absolute tolerance, instead of the error bar")
       ->each(own_tolerance)
@@ -241,7 +274,8 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--values", options.values,
                  "Kinds of values, with commas between: usual, wide, special, exact, layout; all")
       ->capture_default_str();
-  add_bool(app, "--test_tol", options.test_tol, "(later) statistics of tolerances");
+  add_bool(app, "--test_tol", options.test_tol,
+           "Which tolerance would pass, by API and dtype: tol.csv, tol_stat.csv, the report");
   app.add_option("--random_seed", options.settings.seed, "Seed of all values")
       ->capture_default_str();
 
@@ -265,6 +299,11 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
                  "assay-runs/)");
+  add_bool(app, "--generate_failed_tests", options.generate_failed_tests,
+           "A script with its inputs for each failed case, in failed_tests/ of --log_dir");
+  add_bool(app, "--use_dump", options.use_dump,
+           "Write what goes into the case of --api_config and comes out of it, in every lane");
+  app.add_option("--dump_dir", options.dump_dir, "Where to (default: dump_case in --log_dir)");
   add_bool(app, "--quiet", options.quiet, "Only the summary");
   add_bool(app, "--use_cached_numpy", options.use_cached_numpy, "(no effect: nothing to cache)");
   add_bool(app, "--use_gpu_cache_mode", options.use_gpu_cache_mode,
@@ -273,7 +312,6 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
 }
 
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
-  ASSAY_CHECK(check_features(options));
   ASSAY_CHECK(check_numbers(options));
   RunConfig config;
   config.settings = options.settings;
@@ -282,20 +320,18 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  config.test.framework = settings.framework("paddle", options.paddle_python);
-  config.reference.framework = settings.framework("torch", options.torch_python);
+  config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
+  config.reference =
+      settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.exit_on_error = options.exit_on_error;
+  config.settings.backward = mode_of(config).backward || options.test_backward;
+  config.amp = options.test_amp;
+  ASSAY_CHECK(choose_dump(options, config));
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
   }
-  const auto repeat = [&](const char* flag, std::string value) {
-    if (!value.empty()) config.rerun_flags[std::string(kRerunFlag) + flag] = std::move(value);
-  };
-  repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
-  repeat("paddle_python", options.paddle_python);
-  repeat("torch_python", options.torch_python);
-  repeat("settings", options.settings_file);
+  config.rerun_flags = rerun_flags(options);
   if (options.use_cached_numpy || options.use_gpu_cache_mode) {
     notes.emplace_back(
         "--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "

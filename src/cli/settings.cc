@@ -30,6 +30,23 @@ Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table
   return config;
 }
 
+// The lane that `table` makes of the frameworks read so far.
+Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Settings& settings) {
+  LaneConfig lane;
+  lane.label = name;
+  std::string framework = name;
+  ASSAY_CHECK(table.read("framework", framework));
+  std::string python;
+  ASSAY_CHECK(table.read("python", python));
+  lane.framework = settings.framework(framework, python);
+  ASSAY_CHECK(table.read("environment", lane.framework.environment));
+  ASSAY_CHECK(table.read("device", lane.device));
+  ASSAY_CHECK(table.read("execution", lane.execution));
+  lane.reference_functions = framework == kTablesFramework;
+  ASSAY_CHECK(table.read("reference_functions", lane.reference_functions));
+  return lane;
+}
+
 }  // namespace
 
 FrameworkConfig Settings::framework(const std::string& name, const std::string& python) const {
@@ -40,6 +57,17 @@ FrameworkConfig Settings::framework(const std::string& name, const std::string& 
   if (config.python.empty()) config.python = own_environment(name);
   if (config.python.empty()) config.python = "python3";
   return config;
+}
+
+LaneConfig Settings::lane(const std::string& name, const std::string& python) const {
+  LaneConfig lane;
+  if (const auto found = lanes.find(name); found != lanes.end()) {
+    lane = found->second;
+  } else {
+    lane.framework = framework(name, python);
+    lane.reference_functions = name == kTablesFramework;
+  }
+  return lane;
 }
 
 Result<Settings> load_settings(const std::string& path) {
@@ -59,6 +87,12 @@ Result<Settings> load_settings(const std::string& path) {
     return {};
   };
   ASSAY_CHECK(root.read_tables("frameworks", read));
+  const auto take_lane = [&](const std::string& name, TomlTable& table) -> Status {
+    ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings));
+    settings.lanes.emplace(name, std::move(lane));
+    return {};
+  };
+  ASSAY_CHECK(root.read_tables("lanes", take_lane));
   ASSAY_CHECK(root.refuse_others());
   return settings;
 }

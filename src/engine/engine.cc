@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <limits>
 
+#include "engine/lane_plan.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
 #include "engine/session.h"
@@ -46,24 +46,17 @@ struct Lanes {
   std::vector<ForkServer> servers;
   std::vector<std::string> labels;  // of the servers
   std::vector<wire::LaneSpecT> specs;
+  std::vector<std::size_t> server_of;  // each of these
 };
 
-// In a run of a framework against another build of itself, the second is told apart by its role.
-std::string label_of(const RunConfig& config, const ModeLane& lane) {
-  const std::string& name = lane_config(config, lane).framework.name;
-  const bool same = lane.role != wire::Role::test && name == config.test.framework.name;
-  return same ? name + "-reference" : name;
-}
-
-Result<std::size_t> server_of(const RunConfig& config, const ModeLane& lane,
+Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
                               const LanePackage& package, Lanes& lanes) {
-  const FrameworkConfig& wanted = lane_config(config, lane).framework;
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
-    if (lanes.servers[i].config() == wanted) return i;
+    if (lanes.servers[i].config() == lane.framework) return i;
   }
-  lanes.labels.push_back(label_of(config, lane));
+  lanes.labels.push_back(lane.spec.label);
   const auto log = config.folder / "lanes" / fmt::format("server-{}.log", lanes.labels.back());
-  ASSAY_TRY(ForkServer server, ForkServer::start(wanted, package, log));
+  ASSAY_TRY(ForkServer server, ForkServer::start(lane.framework, package, log));
   lanes.servers.push_back(std::move(server));
   return lanes.servers.size() - 1;
 }
@@ -72,24 +65,33 @@ Result<std::size_t> server_of(const RunConfig& config, const ModeLane& lane,
 Result<Lanes> start_lanes(const RunConfig& config) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   Lanes lanes;
-  const std::span<const ModeLane> wanted = mode_of(config).lanes;
-  const bool known_only = std::any_of(
-      wanted.begin(), wanted.end(), [](const ModeLane& lane) { return lane.reference_functions; });
-  for (const ModeLane& lane : wanted) {
+  for (PlannedLane& lane : plan_lanes(config)) {
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
     const std::string& address = lanes.servers[server].address();
-    wire::LaneSpecT spec;
-    spec.role = lane.role;
-    spec.label = label_of(config, lane);
-    spec.framework = lanes.servers[server].config().name;
-    spec.address.assign(address.begin(), address.end());
-    spec.device = lane_config(config, lane).device;
-    spec.reference_functions = lane.reference_functions;
-    spec.execution = lane.execution;
-    spec.known_only = known_only;
-    lanes.specs.push_back(std::move(spec));
+    lane.spec.address.assign(address.begin(), address.end());
+    lanes.specs.push_back(std::move(lane.spec));
+    lanes.server_of.push_back(server);
   }
   return lanes;
+}
+
+// Waits for the imports; finds each lane its device, and says what a build cannot do.
+Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& observer) {
+  std::vector<ServerInfo> infos;
+  for (ForkServer& server : lanes.servers) {
+    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
+    infos.push_back(std::move(info));
+  }
+  for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
+    const ServerInfo& info = infos[lanes.server_of[i]];
+    ASSAY_CHECK(check_execution(info, lanes.specs[i]));
+    ASSAY_CHECK(place_lane(info, lanes.specs[i]));
+    for (const auto& [execution, note] : info.notes) {
+      const bool used = lanes.specs[i].execution.find(execution) != std::string::npos;
+      if (used && observer.note) observer.note(fmt::format("{}: {}", lanes.specs[i].label, note));
+    }
+  }
+  return infos;
 }
 
 Result<Policies> load_policies(const RunConfig& config) {
@@ -144,10 +146,9 @@ Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observ
   ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
 
   RunSummary summary;
+  ASSAY_TRY(summary.frameworks, wait_for_lanes(lanes, observer));
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
-    ASSAY_TRY(ServerInfo info, lanes.servers[i].wait_ready(kImportLimit));
-    properties[lanes.labels[i]] = info.version;
-    summary.frameworks.push_back(std::move(info));
+    properties[lanes.labels[i]] = summary.frameworks[i].version;
   }
   ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_CHECK(begin_run(config, properties, store));

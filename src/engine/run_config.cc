@@ -1,8 +1,7 @@
 #include "engine/run_config.h"
 
-#include <fmt/format.h>
-
 #include "case/canonical.h"
+#include "engine/lane_plan.h"
 #include "fill/fill.h"
 #include "measure/measure.h"
 #include "wire/frame.h"
@@ -24,9 +23,11 @@ std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
   for (const wire::Setting& setting : wire::fields_of(config.settings)) {
     found.emplace(setting.name, wire::text_of(setting.value));
   }
-  for (const ModeLane& lane : mode_of(config).lanes) {
-    found.emplace(fmt::format("{}.device", wire::EnumNameRole(lane.role)),
-                  lane_config(config, lane).device);
+  for (const PlannedLane& lane : plan_lanes(config)) {
+    const std::string role = wire::EnumNameRole(lane.spec.role);
+    found.emplace(role + ".lane", lane.spec.label);
+    found.emplace(role + ".device", lane.spec.device);
+    found.emplace(role + ".execution", lane.spec.execution);
   }
   found.emplace("version.assay", ASSAY_VERSION);
   found.emplace("version.canonical", std::to_string(kCanonicalVersion));

@@ -23,10 +23,16 @@ struct Sources {
   std::vector<std::string> patterns;  // corpus files, or glob patterns of them
 };
 
-// What stands behind a role: which framework, where.
+// The tables' reference functions are written in it: a lane of this framework calls those.
+inline constexpr const char* kTablesFramework = "torch";
+
+// What stands behind a role: which framework, where, how.
 struct LaneConfig {
   FrameworkConfig framework;
+  std::string label;  // its name in logs and records; empty: the framework's
   std::string device = "cpu";
+  std::string execution = "eager";  // around which the mode's own is put
+  bool reference_functions = false;
 };
 
 struct RunConfig {
@@ -40,6 +46,8 @@ struct RunConfig {
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
+  bool amp = false;      // all lanes under automatic mixed precision
+  std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
   // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;

@@ -73,7 +73,9 @@ class Bar {
     }
     // A move that is larger than this is a jump, not conditioning: half of the digits at once.
     // Nothing is known better than float64: there the truth itself is only as good as the scale.
-    if (format_.mantissa >= Traits<double>::kMantissa) scale_ulp_ = ulp_in(format_, scale);
+    const bool finest = format_.mantissa >= Traits<double>::kMantissa;
+    const double at_scale = std::max(input.scale_floor, finest ? 1.0 : 0.0);
+    floor_ = at_scale * ulp_in(format_, scale) + input.unit_floor * ulp_in(format_, 1);
     jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
   }
 
@@ -129,7 +131,7 @@ class Bar {
     }
     const double error = std::abs(value - truth);
     if (error == 0) return false;
-    const double unit = root_ * (ulp + moved(i) + scale_ulp_) + format_.floor;
+    const double unit = root_ * (ulp + moved(i) + floor_) + format_.floor;
     if (std::isinf(unit)) return false;
     const double errors = unit > 0 ? error / unit : INFINITY;
     if (errors <= side.errors) return false;
@@ -149,7 +151,7 @@ class Bar {
   Format format_;
   double root_;
   double jump_ = 0;
-  double scale_ulp_ = 0;
+  double floor_ = 0;
 };
 
 }  // namespace

@@ -28,6 +28,9 @@ struct BarInput {
   Values truth;
   std::vector<Values> moved;  // the truth under inputs that were moved
   double terms = 1;           // that a reduction adds up for one element
+  // What is always left to a result: so many ulps of its largest value, and of 1.
+  double scale_floor = 0;
+  double unit_floor = 0;
   // Whether a jump of the truth under moved inputs excuses any value: not where inputs are exact.
   bool jumps_excuse = true;
 };

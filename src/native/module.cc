@@ -294,30 +294,47 @@ PyObject* overwritten(PyObject* module, PyObject*) {
   return numbers.release();
 }
 
-// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
-// overwritten)
-PyObject* reply(PyObject* module, PyObject* arguments) {
-  ReplyParts parts;
+// (status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
+// overwritten[, again]): one run of a case. False once a Python error is set.
+bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   int status = 0;
   int differentiable = 0;
   const char* phase = nullptr;
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOO", &status, &phase, &phase_size, &error, &error_size,
-                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds,
-                        &parts.evaluations, &parts.overwritten)) {
-    return nullptr;
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOO|O", &status, &phase, &phase_size, &error,
+                        &error_size, &parts.outputs, &parts.gradients, &differentiable,
+                        &parts.nanoseconds, &parts.evaluations, &parts.overwritten, again)) {
+    return false;
   }
-  ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
-  parts.index = state.job.index;
   parts.status = static_cast<wire::Status>(status);
   parts.phase = {phase, static_cast<std::size_t>(phase_size)};
   parts.error = {error, static_cast<std::size_t>(error_size)};
   parts.differentiable = differentiable != 0;
+  return true;
+}
+
+// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): `again`
+// lists the same of further runs of the case.
+PyObject* reply(PyObject* module, PyObject* arguments) {
+  ReplyParts parts;
+  PyObject* again = nullptr;
+  if (!read_run(arguments, parts, &again)) return nullptr;
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  if (again != nullptr && !PyList_Check(again)) return raise(Error{"reply: no list of runs"});
+  std::vector<ReplyParts> runs(again != nullptr ? static_cast<std::size_t>(PyList_Size(again)) : 0);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    PyObject* none_further = nullptr;
+    if (!read_run(PyList_GetItem(again, static_cast<Py_ssize_t>(i)), runs[i], &none_further)) {
+      return nullptr;
+    }
+  }
+  parts.index = state.job.index;
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
+  parts.again = runs;
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return nullptr;
   const Status sent = state.channel->reply(wire::bytes_of(state.builder));

@@ -12,7 +12,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Fields of assay.wire.Leaf, by position.
-enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent, terms };
+enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent, terms, scale_floor, unit_floor };
 
 Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }
 
@@ -105,7 +105,7 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
       builder, path_offset, leaf_kind, code, shape_offset, number_at(leaf, offset), bytes,
       scalar.number, scalar.imaginary, scalar.integer, text_offset, parameter_offset,
       static_cast<wire::Equality>(number_at(leaf, equality)), number_at(leaf, lent) != 0,
-      real_at(leaf, terms));
+      real_at(leaf, terms), real_at(leaf, scale_floor), real_at(leaf, unit_floor));
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
@@ -163,9 +163,9 @@ Offset<flatbuffers::Vector<Offset<wire::Filling>>> build_fillings(std::span<cons
   return builder.CreateVector(built);
 }
 
-}  // namespace
-
-bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Reply>> runs;
+  for (const ReplyParts& run : parts.again) runs.push_back(create_reply(run, builder));
   const auto outputs = build_leaves(parts.outputs, builder);
   const auto gradients = build_leaves(parts.gradients, builder);
   const auto evaluations = build_evaluations(parts.evaluations, builder);
@@ -173,16 +173,25 @@ bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
   std::vector<std::uint64_t> nanoseconds;
   const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
   for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
-  if (PyErr_Occurred() != nullptr) return false;
+  if (PyErr_Occurred() != nullptr) return {};
 
   const auto phase = builder.CreateString(parts.phase.data(), parts.phase.size());
   const auto error = builder.CreateString(parts.error.data(), parts.error.size());
   const auto inputs = build_fillings(parts.inputs, builder);
   const auto times = builder.CreateVector(nanoseconds);
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error,
-                                   inputs, outputs, gradients, parts.differentiable, times,
-                                   parts.growth.resident_kb, parts.growth.grown_kb, evaluations,
-                                   overwritten));
+  const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
+  return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
+                           outputs, gradients, parts.differentiable, times,
+                           parts.growth.resident_kb, parts.growth.grown_kb, again,
+                           evaluations, overwritten);
+}
+
+}  // namespace
+
+bool build_reply(const ReplyParts& parts, FlatBufferBuilder& builder) {
+  const Offset<wire::Reply> reply = create_reply(parts, builder);
+  if (PyErr_Occurred() != nullptr) return false;
+  builder.Finish(reply);
   return true;
 }
 

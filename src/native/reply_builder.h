@@ -34,6 +34,7 @@ struct ReplyParts {
   PyObject* overwritten = nullptr;  // sequence of names
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
+  std::span<const ReplyParts> again;  // further runs of the case
 };
 
 // False on a failure, with Python's error set. The message is in `builder` afterwards.

@@ -6,6 +6,7 @@
 #include "base/markup.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
+#include "report/tolerances.h"
 
 namespace assay {
 namespace {
@@ -121,6 +122,11 @@ Status write_html_report(Store& store, const std::filesystem::path& file) {
     return {};
   }));
   if (shown > kShownCases) page += fmt::format("<p>… and {} more</p>\n", shown - kShownCases);
+  if (report.properties.contains(std::string(kRerunFlag) + "test_tol")) {
+    ASSAY_TRY(const std::string rows, tolerance_rows(store));
+    page += fmt::format(
+        "<h2>Which tolerance would pass</h2><div class=scroll><table>{}</table></div>\n", rows);
+  }
   page += fmt::format("<h2>By API</h2><div class=scroll><table>{}</table></div>\n{}</html>\n",
                       api_rows(report), kScript);
   return write_file(file, page);

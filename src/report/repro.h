@@ -36,4 +36,7 @@ struct Repro {
 Result<Repro> write_repro(Store& store, const FoundCase& found,
                           const std::filesystem::path& folder);
 
+// A repro of each failed case that was run, as failed_tests/test_API_ID in the run's folder.
+Status write_failed_tests(Store& store, const std::filesystem::path& folder);
+
 }  // namespace assay

@@ -146,7 +146,7 @@ std::string rerun_command(std::string_view case_text,
   std::string command = fmt::format("{} api --api_config={} --{}=True", own_command(),
                                     shell_word(case_text), property("mode", "accuracy"));
   for (const wire::Setting& setting : wire::fields_of(wire::CaseSettingsT())) {
-    if (setting.name == "mode") continue;
+    if (setting.name == "mode" || setting.name == "backward") continue;  // flags of their own
     const std::string usual = wire::text_of(setting.value);
     const std::string value = property(std::string(setting.name).c_str(), usual.c_str());
     if (value != usual) command += fmt::format(" --{}={}", flag_of(setting.name), value);

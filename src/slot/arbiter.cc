@@ -84,6 +84,8 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
   input.truth = values.front();
   input.moved.assign(values.begin() + 1, values.end());
   input.terms = reference.terms();
+  input.scale_floor = reference.scale_floor();
+  input.unit_floor = reference.unit_floor();
   input.jumps_excuse = truth.jumps_excuse;
   const BarMeasurement measured = measure_bar(input);
   const auto test_side = build_distance(builder, measured.test);

@@ -49,31 +49,52 @@ Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
   return builder.CreateVector(copied);
 }
 
-Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const wire::LaneSpecT& spec,
-                                     const Ending& ending, const Fillings* said) {
-  const auto name_offset = builder.CreateString(spec.label);
-  if (ending.blame) {
+// One run of the case in a lane: "twice" makes two of them, "paddle#1" and "paddle#2".
+struct LaneRun {
+  std::string name;
+  wire::Role role = wire::Role::test;
+  const Ending* ending = nullptr;
+  const wire::Reply* reply = nullptr;  // none: the lane was blamed
+};
+
+std::vector<LaneRun> runs_of(const wire::LaneSpecT& spec, const Ending& ending) {
+  std::vector<LaneRun> runs{{spec.label, spec.role, &ending, ending.reply}};
+  if (ending.reply == nullptr || ending.reply->again() == nullptr) return runs;
+  for (const wire::Reply* again : *ending.reply->again()) {
+    runs.push_back({spec.label, spec.role, &ending, again});
+  }
+  for (std::size_t i = 0; i < runs.size() && runs.size() > 1; ++i) {
+    runs[i].name += "#" + std::to_string(i + 1);
+  }
+  return runs;
+}
+
+Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& run,
+                                     const Fillings* said) {
+  const Ending& ending = *run.ending;
+  const auto name_offset = builder.CreateString(run.name);
+  if (run.reply == nullptr) {
     const auto reason = builder.CreateString(ending.reason);
     return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, reason, 0, 0,
                                   ending.exit.signal, ending.exit.max_rss_kb, 0,
-                                  ending.exit.oom_killed, spec.role);
+                                  ending.exit.oom_killed, run.role);
   }
-  const wire::Reply& reply = *ending.reply;
+  const wire::Reply& reply = *run.reply;
   const auto phase = copy(builder, reply.phase());
   const auto error = copy(builder, reply.error());
-  const auto inputs = copy_fillings(builder, reply.inputs(), said);
+  const auto inputs = copy_fillings(builder, ending.reply->inputs(), said);
   const auto times = copy(builder, reply.nanoseconds());
   const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
-                                0, reply.resident_kb(), reply.grown_kb(), false, spec.role,
+                                0, reply.resident_kb(), reply.grown_kb(), false, run.role,
                                 overwritten);
 }
 
 // Whether results came: also from a case that only could not be differentiated.
-bool has_outputs(const Ending& ending) {
-  if (ending.reply == nullptr) return false;
-  const flatbuffers::String* phase = ending.reply->phase();
-  return ending.reply->status() == wire::Status::ok ||
+bool has_outputs(const LaneRun& run) {
+  if (run.reply == nullptr) return false;
+  const flatbuffers::String* phase = run.reply->phase();
+  return run.reply->status() == wire::Status::ok ||
          (phase != nullptr && phase->string_view() == "backward");
 }
 
@@ -102,10 +123,10 @@ bool jumps_excuse(std::string_view values, bool gradients) {
 }
 
 Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& request,
-                                    const Ending& left, const Ending& right, bool gradients) {
+                                    const LaneRun& left, const LaneRun& right, bool gradients) {
   const wire::CaseSettingsT& settings = request.config.settings;
-  const LaneMemory left_memory = memory_of(left);
-  const LaneMemory right_memory = memory_of(right);
+  const LaneMemory left_memory = memory_of(*left.ending);
+  const LaneMemory right_memory = memory_of(*right.ending);
   const wire::Reply& test = *left.reply;
   const wire::Reply& reference = *right.reply;
   Truth truth{reference.evaluations(), right_memory, gradients,
@@ -124,22 +145,22 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
   return compared;
 }
 
-// Compares two lanes' results. What only one of them can differentiate is compared with nothing,
+// Compares two runs' results. What only one of them can differentiate is compared with nothing,
 // which counts as zeros.
-Result<Offset<wire::Pair>> compare_lanes(FlatBufferBuilder& builder, TrialRequest& request,
-                                         const std::vector<Ending>& endings, std::uint8_t left,
-                                         std::uint8_t right) {
+Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest& request,
+                                        const std::vector<LaneRun>& runs, std::uint8_t left,
+                                        std::uint8_t right) {
   ASSAY_TRY(const Comparisons outputs,
-            compare_results(builder, request, endings[left], endings[right], false));
-  const wire::Reply& test = *endings[left].reply;
-  const wire::Reply& reference = *endings[right].reply;
+            compare_results(builder, request, runs[left], runs[right], false));
+  const wire::Reply& test = *runs[left].reply;
+  const wire::Reply& reference = *runs[right].reply;
   const bool both_ok = test.status() == wire::Status::ok && reference.status() == wire::Status::ok;
   const bool compared = both_ok && (test.differentiable() || reference.differentiable());
   Comparisons gradients;
   if (compared) {
-    ASSAY_TRY(gradients, compare_results(builder, request, endings[left], endings[right], true));
+    ASSAY_TRY(gradients, compare_results(builder, request, runs[left], runs[right], true));
     ASSAY_TRY(const Comparisons masks,
-              compare_masks(builder, test, memory_of(endings[left]), reference));
+              compare_masks(builder, test, memory_of(*runs[left].ending), reference));
     gradients.insert(gradients.end(), masks.begin(), masks.end());
   }
   const auto output_vector = builder.CreateVector(outputs);
@@ -147,22 +168,26 @@ Result<Offset<wire::Pair>> compare_lanes(FlatBufferBuilder& builder, TrialReques
   return wire::CreatePair(builder, left, right, output_vector, gradient_vector, compared);
 }
 
-// Every lane against every later one, where both came to results.
+// Every run against every later one, where both came to results.
 Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest& request,
                                        const std::vector<Ending>& endings) {
+  std::vector<LaneRun> runs;
+  for (std::size_t lane = 0; lane < endings.size(); ++lane) {
+    for (LaneRun& run : runs_of(request.config.lanes[lane], endings[lane])) runs.push_back(std::move(run));
+  }
   std::vector<Offset<wire::LaneRecord>> lanes;
   std::vector<Offset<wire::Pair>> pairs;
   const wire::Reply* first = endings.front().reply;
-  for (std::size_t lane = 0; lane < endings.size(); ++lane) {
-    lanes.push_back(lane_record(builder, request.config.lanes[lane], endings[lane],
-                                lane > 0 && first != nullptr ? first->inputs() : nullptr));
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    lanes.push_back(
+        lane_record(builder, runs[run], run > 0 && first != nullptr ? first->inputs() : nullptr));
   }
-  for (std::size_t left = 0; left < endings.size(); ++left) {
-    for (std::size_t right = left + 1; right < endings.size(); ++right) {
-      if (!has_outputs(endings[left]) || !has_outputs(endings[right])) continue;
+  for (std::size_t left = 0; left < runs.size(); ++left) {
+    for (std::size_t right = left + 1; right < runs.size(); ++right) {
+      if (!has_outputs(runs[left]) || !has_outputs(runs[right])) continue;
       ASSAY_TRY(const Offset<wire::Pair> pair,
-                compare_lanes(builder, request, endings, static_cast<std::uint8_t>(left),
-                              static_cast<std::uint8_t>(right)));
+                compare_runs(builder, request, runs, static_cast<std::uint8_t>(left),
+                             static_cast<std::uint8_t>(right)));
       pairs.push_back(pair);
     }
   }
@@ -208,8 +233,10 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
       return Next::nothing;
     }
   }
-  const bool answered = std::all_of(endings.begin(), endings.end(),
-                                    [](const Ending& ending) { return has_outputs(ending); });
+  const bool answered =
+      std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
+        return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
+      });
   // A second look that fails, for the float64 of it, leaves the first one as it is.
   if (entry.moves > 0 && !answered) return Next::nothing;
   TrialRequest request{config_, entry};

@@ -131,7 +131,7 @@ enum class StoreMode {
   existing,  // a missing run is an error
 };
 
-// The store of the run in this folder.
+// The store of the run in this folder, or at this address of a database (postgresql://…).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
 // Whether the folder holds a run.
 bool has_store(const std::filesystem::path& folder);

@@ -90,28 +90,28 @@ std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
   return std::nullopt;
 }
 
+const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->role() == role && lane->status() != wire::Status::ok) return lane;
+  }
+  return nullptr;
+}
+
 // The outcome that lane states alone decide. What the test lane did comes first: a reference that
 // has no kernel hides no crash and no error of it.
-bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* reference,
-                      Verdict& verdict) {
-  const std::optional<Verdict> of_test = of_status(test);
-  const std::optional<Verdict> of_reference =
-      reference == nullptr ? std::nullopt : of_status(*reference);
-  if (of_test && raised(test) && reference != nullptr && raised(*reference)) {
+bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
+  const wire::LaneRecord* test = first_ended(trial, wire::Role::test);
+  const wire::LaneRecord* reference = first_ended(trial, wire::Role::reference);
+  if (test != nullptr && reference != nullptr && raised(*test) && raised(*reference)) {
     verdict.outcome = Outcome::rejected;
-    verdict.message = fmt::format("{}: {} | {}: {}", text(test.name()), lane_message(test),
+    verdict.message = fmt::format("{}: {} | {}: {}", text(test->name()), lane_message(*test),
                                   text(reference->name()), lane_message(*reference));
     return true;
   }
-  // Where there is nothing to run, no lane has anything to answer for.
-  const bool nothing_there = of_reference && of_reference->outcome == Outcome::unsupported &&
-                             of_test && of_test->outcome == Outcome::unsupported;
-  if (of_test && !nothing_there) {
-    verdict = *of_test;
-    return true;
-  }
-  if (of_reference) verdict = *of_reference;
-  return of_reference.has_value();
+  const wire::LaneRecord* lane = test != nullptr ? test : reference;
+  if (lane == nullptr) return false;
+  verdict = *of_status(*lane);
+  return true;
 }
 
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
@@ -298,11 +298,6 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   }
 }
 
-std::vector<const flatbuffers::String*> all_of(
-    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>& names) {
-  return {names.begin(), names.end()};
-}
-
 // Whether some result is compared by no more than its shape.
 bool is_weak(const wire::Pair& pair) {
   if (pair.outputs() == nullptr) return false;
@@ -312,6 +307,12 @@ bool is_weak(const wire::Pair& pair) {
                        const wire::LawMeasurement* law = comparison->law();
                        return law != nullptr && text(law->law()) == "anything";
                      });
+}
+
+// What these two owe each other where the mode asks for stability.
+Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agreement agreement) {
+  if (agreement != Agreement::stable) return agreement;
+  return left.role() == right.role() ? Agreement::bits : Agreement::within;
 }
 
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
@@ -324,26 +325,44 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
         "the lanes did not have the same inputs; its value rule is not a pure function";
     return;
   }
-  for (const auto* name : left->overwritten() == nullptr ? std::vector<const flatbuffers::String*>{}
-                                                         : all_of(*left->overwritten())) {
-    verdict.mismatch |= kInput;
-    if (verdict.message.empty()) {
-      verdict.message = fmt::format("the call changed its input {}, which it does not promise", name->str());
-    }
+  const Agreement due = owed(*left, *right, agreement);
+  Verdict of_pair;
+  const auto* overwritten = left->overwritten();
+  if (overwritten != nullptr && overwritten->size() > 0) {
+    of_pair.mismatch |= kInput;
+    of_pair.message = fmt::format("the call changed its input {}, which it does not promise",
+                                  overwritten->Get(0)->str());
   }
-  judge_results(pair.outputs(), false, policy, record, agreement, verdict);
-  judge_results(pair.gradients(), true, policy, record, agreement, verdict);
+  judge_results(pair.outputs(), false, policy, record, due, of_pair);
+  judge_results(pair.gradients(), true, policy, record, due, of_pair);
+  if (is_weak(pair)) verdict.flags |= kWeak;
+  if (of_pair.mismatch == 0) {
+    if (of_pair.lane.empty() || verdict.outcome != Outcome::pass) return;
+    verdict.outcome = Outcome::reference_error;
+    verdict.lane = text(right->name());
+    verdict.message = of_pair.message;
+    return;
+  }
+  const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
+  // A framework that disagrees with itself says more than what it disagrees with besides.
+  if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
+    verdict.outcome = outcome;
+    verdict.message = trial.lanes()->size() < 3
+                          ? of_pair.message
+                          : fmt::format("{} against {}: {}", text(left->name()),
+                                        text(right->name()), of_pair.message);
+    if (due == Agreement::bits) verdict.lane = text(left->name());
+  }
+  verdict.mismatch |= of_pair.mismatch;
 }
 
 Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
                     Agreement agreement) {
-  const wire::LaneRecord& test = *trial.lanes()->Get(0);
-  const wire::LaneRecord* reference = trial.lanes()->size() > 1 ? trial.lanes()->Get(1) : nullptr;
   Verdict verdict;
   flag_leaks(trial, verdict);
   const std::uint8_t flags = verdict.flags;
   if (trial.pairs() == nullptr || trial.pairs()->size() == 0) {
-    (void)decided_by_lanes(test, reference, verdict);
+    (void)decided_by_lanes(trial, verdict);
     verdict.flags = flags;
     return verdict;
   }
@@ -351,17 +370,10 @@ Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::
     judge_pair(trial, *pair, policy, record, agreement, verdict);
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
-  std::uint8_t weak = 0;
-  for (const wire::Pair* pair : *trial.pairs()) weak |= is_weak(*pair) ? std::uint8_t{kWeak} : 0;
-  if (verdict.mismatch != 0) {
-    verdict.outcome = agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
-    verdict.lane.clear();
-  } else if (decided_by_lanes(test, reference, verdict)) {
-    // Results agree; both lanes that refuse to differentiate them say so in their messages.
-  } else if (!verdict.lane.empty()) {
-    verdict.outcome = Outcome::reference_error;
-  }
-  verdict.flags = flags | weak;
+  const std::uint8_t all_flags = verdict.flags;
+  // Lanes whose results agree may still have ended badly, for one that cannot differentiate them.
+  if (verdict.mismatch == 0) (void)decided_by_lanes(trial, verdict);
+  verdict.flags = all_flags;
   return verdict;
 }
 
@@ -410,7 +422,9 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
       of_trial.message = fmt::format("{} values: {}", values, of_trial.message);
     }
     of_trial.flags |= verdict.flags;
-    if (verdict.outcome == Outcome::pass) {
+    // A fault of the framework under test says more than one of the reference.
+    if (verdict.outcome == Outcome::pass ||
+        (verdict.outcome == Outcome::reference_error && of_trial.mismatch != 0)) {
       verdict = std::move(of_trial);
     } else {
       verdict.mismatch |= of_trial.mismatch;

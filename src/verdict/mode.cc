@@ -9,16 +9,26 @@ namespace {
 using wire::Role;
 
 constexpr std::array<ModeLane, 2> kAgainstReference{
-    {{Role::test, Role::test, false, "eager"}, {Role::reference, Role::reference, true, "eager"}}};
-constexpr std::array<ModeLane, 2> kAgainstItself{
-    {{Role::test, Role::test, false, "eager"}, {Role::reference, Role::test, false, "eager"}}};
-constexpr std::array<ModeLane, 1> kAlone{{{Role::test, Role::test, false, "eager"}}};
+    {{Role::test, Role::test}, {Role::reference, Role::reference}}};
+constexpr std::array<ModeLane, 1> kAlone{{{Role::test, Role::test}}};
+constexpr std::array<ModeLane, 2> kTwice{
+    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice"}}};
+constexpr std::array<ModeLane, 2> kCompiled{
+    {{Role::test, Role::test, "to_static"}, {Role::reference, Role::test, "eager"}}};
+constexpr std::array<ModeLane, 2> kDevices{
+    {{Role::test, Role::test, "eager", "custom"}, {Role::reference, Role::test, "eager", "cpu"}}};
 
-constexpr std::array<ModeInfo, 3> kModes{{
-    {"accuracy", "the test framework against the reference", Agreement::within, kAgainstReference},
-    {"paddle_only", "the test framework alone: does it run", Agreement::runs, kAlone},
-    {"accuracy_stable", "the test framework against itself: the same bits twice", Agreement::bits,
-     kAgainstItself},
+// The first is the default.
+constexpr std::array<ModeInfo, 5> kModes{{
+    {"accuracy", "Paddle against PyTorch, or the test lane against the reference lane",
+     Agreement::within, kAgainstReference},
+    {"paddle_only", "Paddle alone: does it run", Agreement::runs, kAlone},
+    {"accuracy_stable", "both frameworks twice: the same bits within, the tolerance across",
+     Agreement::stable, kTwice},
+    {"paddle_cinn", "Paddle's compiled graphs against its eager mode", Agreement::within, kCompiled,
+     false},
+    {"paddle_custom_device", "Paddle on another device against Paddle on the CPU",
+     Agreement::within, kDevices},
 }};
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace assay {
 enum class Agreement {
   within,  // the same results, within the policy
   bits,    // the same bits
+  stable,  // runs of one role the same bits, the roles the same results within the policy
   runs,    // nothing: one lane, and it runs
 };
 
@@ -21,8 +22,10 @@ enum class Agreement {
 struct ModeLane {
   wire::Role role = wire::Role::test;       // of its records
   wire::Role framework = wire::Role::test;  // whose framework and interpreter it uses
-  bool reference_functions = false;         // calls what the API tables give for an API
-  std::string_view execution = "eager";     // how it executes a call
+  std::string_view execution = "eager";     // how it executes a call: python/assay/execution
+  // "cpu": always there. "custom": on what this build has beside the CPU, if the lane says nothing
+  // else. Empty: where the lane says.
+  std::string_view device = {};
 };
 
 struct ModeInfo {
@@ -30,6 +33,7 @@ struct ModeInfo {
   std::string_view meaning;
   Agreement agreement = Agreement::within;
   std::span<const ModeLane> lanes;  // the test lane first
+  bool backward = true;             // differentiates without being asked to
 };
 
 std::span<const ModeInfo> modes();

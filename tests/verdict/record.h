@@ -84,7 +84,7 @@ inline flatbuffers::Offset<wire::Measurement> add_measurement(
 
 inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBuilder& builder,
                                                       const LaneParts& lane,
-                                                      const char* framework) {
+                                                      const char* framework, wire::Role role) {
   std::vector<flatbuffers::Offset<wire::Filling>> inputs;
   for (const std::uint64_t checksum : lane.checksums) {
     inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, 0, checksum));
@@ -94,7 +94,7 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
   return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
-                                0, lane.grown_kb, lane.oom_killed);
+                                0, lane.grown_kb, lane.oom_killed, role);
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,
@@ -131,9 +131,9 @@ inline bool has_results(const LaneParts& lane) {
 
 inline wire::Bytes make_record(const RecordParts& parts) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto test = add_lane(builder, parts.test, "paddle");
+  const auto test = add_lane(builder, parts.test, "paddle", wire::Role::test);
   flatbuffers::Offset<wire::LaneRecord> reference;
-  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch");
+  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch", wire::Role::reference);
   std::vector<flatbuffers::Offset<wire::Comparison>> outputs;
   std::vector<flatbuffers::Offset<wire::Comparison>> gradients;
   for (const LeafParts& leaf : parts.outputs) outputs.push_back(add_leaf(builder, leaf));

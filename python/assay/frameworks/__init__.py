@@ -27,7 +27,14 @@ class Dense(NamedTuple):
 class Framework(Protocol):
     """What a lane asks of a framework. `dtypes` lacks those that this version lacks. `sparse` makes the
     sparse form of a dense tensor, differentiable if that is; `sparse_parts` takes one apart, as Sparse.parts
-    does, and gives None for a dense tensor."""
+    does, and gives None for a dense tensor.
+
+    Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
+    context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
+    graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
+    device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
+    fork server; without them there is a CPU and nothing to know.
+    """
 
     name: str
     version: str

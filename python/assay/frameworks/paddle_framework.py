@@ -8,7 +8,7 @@ from typing import Any
 from assay.frameworks import Dense, look_up
 from assay.sparse import compressed, places
 from assay.spec import TensorSpec
-from assay.wire import DTYPES
+from assay.wire import DTYPES, SKIPPED, Stop
 
 # Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
 _NO_KERNEL = re.compile(
@@ -18,6 +18,8 @@ _NO_KERNEL = re.compile(
     r"|[Nn]ot support CPU kernel|only supports? CUDA"
     r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
 )
+# As many compiled graphs are kept.
+MOST_GRAPHS = 64
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
 
@@ -37,6 +39,19 @@ class PaddleFramework:
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
         self._grad = paddle.grad
         self._empty = paddle.empty
+        self._graph: Any = None
+        self._graphs = 0
+
+    def devices(self) -> list[str]:
+        device = self.paddle.device
+        kinds = ["xpu"] if device.is_compiled_with_xpu() else []
+        kinds += device.get_all_custom_device_type() or []
+        return [*kinds, *(["gpu"] if device.is_compiled_with_cuda() else []), "cpu"]
+
+    def notes(self) -> dict[str, str]:
+        if self.paddle.is_compiled_with_cinn():
+            return {"to_static": f"Paddle {self.version}: graphs are compiled by CINN"}
+        return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
 
     def start(self, device: str) -> None:
         self.paddle.set_device(device)
@@ -92,6 +107,35 @@ class PaddleFramework:
             for output in outputs
         ]
         return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
+
+    def autocast(self) -> Any:
+        if self.paddle.get_device() == "cpu":  # auto_cast() would warn and do nothing
+            raise Stop(SKIPPED, f"Paddle {self.version} has no automatic mixed precision on the CPU")
+        return self.paddle.amp.auto_cast()
+
+    def compiled(self, function: Callable[..., Any], api: str) -> Callable[..., Any]:
+        jit, clear = self.paddle.jit, self.paddle.base.core.clear_executor_cache
+        backend = "CINN" if self.paddle.is_compiled_with_cinn() else None
+        method = api.removeprefix("paddle.Tensor.") if api.startswith("paddle.Tensor.") else None
+        source = _method_call(method) if method else _plain_call(function)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # Made anew for every case: a graph belongs to the shapes of its inputs, and they differ. Paddle
+            # would keep 0.7 MB of each. The last one stays: going backward through one that is gone is a
+            # crash.
+            self._graphs += 1
+            if self._graphs % MOST_GRAPHS == 0:
+                self._graph = None
+                clear()
+            self._graph = jit.to_static(source, full_graph=True, backend=backend)
+            try:
+                return self._graph(args, kwargs)
+            except AssertionError as error:
+                if "dynamic graph mode" not in str(error):
+                    raise
+                raise Stop(SKIPPED, f"Paddle has {api} in dynamic graphs only") from None
+
+        return call
 
     def dense(self, tensor: Any) -> Dense:
         if not tensor.is_dense():
@@ -168,6 +212,24 @@ class PaddleFramework:
 
     def out_of_memory(self, error: BaseException) -> bool:
         return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def _plain_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What to_static() takes: it reads the source of a function, and built-in ones have none."""
+
+    def call(args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _method_call(method: str) -> Callable[..., Any]:
+    """The same for a method: in a graph it belongs to another class than Tensor."""
+
+    def call(args: Any, kwargs: Any) -> Any:
+        return getattr(args[0], method)(*args[1:], **kwargs)
+
+    return call
 
 
 def create() -> PaddleFramework:

@@ -33,6 +33,9 @@ class TorchFramework:
         self._empty = torch.empty
         self._device = "cpu"
 
+    def devices(self) -> list[str]:
+        return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]
+
     def start(self, device: str) -> None:
         self._device = device.replace("gpu", "cuda")
         if self._device != "cpu":
@@ -93,6 +96,9 @@ class TorchFramework:
                 accumulate_grad=False,
             )
         )
+
+    def autocast(self) -> Any:
+        return self.torch.autocast(self._device.split(":")[0])
 
     def dense(self, tensor: Any) -> Dense:
         tensor = tensor.detach()

@@ -36,8 +36,24 @@ class Fake:
     dtypes = {name: name for name in DTYPES}
 
     def __init__(self):
-        self.name, self.version = os.environ["ASSAY_FRAMEWORK"], "1.0"
+        self.name = os.environ["ASSAY_FRAMEWORK"]
+        self.version = os.environ.get("ASSAY_FAKE_VERSION", "1.0")
         self.calls = 0
+        self.drawn = 0
+        self.in_graph = False
+
+    def compiled(self, function, api):
+        def call(*args, **kwargs):
+            self.in_graph = True
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.in_graph = False
+
+        return call
+
+    def notes(self):
+        return {"to_static": "graphs are pretended"}
 
     def start(self, device):
         pass
@@ -109,6 +125,23 @@ class Fake:
         other = x.copy()
         other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
         return other
+
+    def do_wrong_in_graphs(self, x):
+        return self.do_wrong(x) if self.in_graph else x
+
+    def do_unsteady(self, x):
+        """Another value each time, all of them within the tolerance."""
+        self.drawn += 1
+        other = x.copy()
+        floats = (ctypes.c_float * count_of(x.shape)).from_buffer(other.memory)
+        floats[0] += self.drawn * 1e-4
+        return other
+
+    def do_raises_the_second_time(self, x):
+        self.drawn += 1
+        if self.drawn % 2 == 0:
+            raise ValueError("not twice")
+        return x
 
     def do_raises(self, x):
         raise ValueError("the fake framework does not like this")
@@ -194,7 +227,7 @@ def kill_when_idle(lane, note):
 
 @api(*(f"paddle.fake.{name}" for name in
        "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-       "out_of_memory contaminated child".split()))
+       "out_of_memory contaminated child wrong_in_graphs unsteady raises_the_second_time".split()))
 def unchanged(x, tag=None):
     return x
 
