@@ -132,6 +132,8 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
         return None
     if entry is None:
         return Skip("")
+    if entry.kind:
+        return Skip("layers and optimizers run under usual values; the functions in them under all")
     undefined = entry.undefined.get(regime) or traits_of(entry).without.get(regime)
     if callable(undefined):
         undefined = ask(undefined, dict(named), None)
@@ -164,16 +166,22 @@ def traits_of(entry: Any) -> Traits:
 
 
 def fill_of(
-    entry: Any, parameter: str, named: Mapping[str, Any], spec: TensorSpec, regime: str
+    entry: Any,
+    parameter: str,
+    named: Mapping[str, Any],
+    spec: TensorSpec,
+    regime: str,
+    rules: Mapping[str, Any] | None = None,
 ) -> Fill | Literal | None:
     """How a tensor is filled; None is the default of its dtype."""
     if entry is None:
         return None
+    rules = entry.rules if rules is None else rules
     arguments = dict(named)
     own = entry.regimes.get(regime, {})
     if parameter in own and (special := resolve(own[parameter], arguments, spec)) is not None:
         return special
-    rule = entry.rules.get(parameter)
+    rule = rules.get(parameter)
     usual = resolve(rule, arguments, spec) if rule is not None else None
     change = CHANGES.get(regime)
     if change is None or not spec.size:

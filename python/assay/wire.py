@@ -32,7 +32,7 @@ class Leaf(NamedTuple):
     value: Any = None
     equality: int = 0
     parameters: tuple[Any, ...] = ()
-    lent: bool = False  # `offset` is an address in this process
+    lent: bool | bytes = False  # `offset` is an address in this process, or these bytes say where it is
     terms: float = 1.0  # that a reduction adds up for one element
     scale_floor: float = 0.0  # see src/measure/bar.h
     unit_floor: float = 0.0

@@ -40,7 +40,7 @@ enum class ValueKind : std::uint8_t {
   place,  // a device, as "gpu:0"
 };
 
-// How a dtype was written, which frameworks tell apart: Dtype(int64), VarType(int64),
+// How a dtype was written, between which frameworks distinguish: Dtype(int64), VarType(int64),
 // type(numpy.int64), type(int).
 enum class DTypeForm : std::uint8_t { dtype, var_type, numpy_type, builtin_type };
 
@@ -165,7 +165,7 @@ class Case {
     std::uint32_t node = 0;
   };
   struct TensorEntry {
-    std::uint32_t shape = 0;  // where it begins in dimensions_
+    std::uint32_t shape = 0;    // where it begins in dimensions_
     std::uint32_t strides = 0;  // likewise, when strided
     std::uint8_t rank = 0;
     DType dtype = DType::float32;

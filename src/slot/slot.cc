@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@ constexpr std::size_t kBatchJobs = 32;
 constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
+constexpr std::chrono::seconds kPulse{1};
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
@@ -57,9 +59,14 @@ Slot::Slot(SlotConfig config, Fd supervisor)
     : config_(std::move(config)),
       supervisor_(std::move(supervisor)),
       values_(values_of(config_.settings.values)) {
+  // Results on GPUs are compared on the first of them.
+  std::shared_ptr<LazyDevice> device;
   for (const wire::LaneSpecT& spec : config_.lanes) {
+    if (!device && gpu_number(spec.device)) device = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
-      seats->push_back({spec, lane_source(config_, spec), std::nullopt, nullptr});
+      auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device) : nullptr;
+      seats->push_back(
+          {spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared)});
     }
   }
 }
@@ -72,6 +79,7 @@ Result<Slot> Slot::begin(Fd supervisor) {
 }
 
 Status Slot::run() {
+  pulse_ = std::jthread([this](const std::stop_token& stop) { show_life(stop); });
   while (true) {
     ASSAY_TRY(const bool open, take_messages());
     if (!open || (stopping_ && queue_.empty())) return send_results();
@@ -159,7 +167,10 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   }
   ASSAY_CHECK(run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
-    if (suspect) seat.lane.reset();
+    if (suspect) {
+      if (seat.shared) seat.shared->close_all();
+      seat.lane.reset();
+    }
     if (seat.arena) seat.arena->trim(suspect ? kFreshArenaKeep : kArenaKeep);
   }
   return send(records);
@@ -207,7 +218,26 @@ Status Slot::send_results() {
   builder.Finish(
       wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results, results.Union()));
   results_.clear();
-  return wire::send_frame(supervisor_.get(), wire::bytes_of(builder));
+  return send(builder);
+}
+
+Status Slot::send(const flatbuffers::FlatBufferBuilder& message) {
+  const std::scoped_lock lock(*sending_);
+  return wire::send_frame(supervisor_.get(), wire::bytes_of(message));
+}
+
+void Slot::show_life(const std::stop_token& stop) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto alive = wire::CreateAlive(builder);
+  builder.Finish(
+      wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Alive, alive.Union()));
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  // A supervisor that is gone shows where the main thread reads.
+  while (!wake.wait_for(lock, stop, kPulse, [] { return false; }) && !stop.stop_requested()) {
+    (void)send(builder);
+  }
 }
 
 }  // namespace assay

@@ -4,6 +4,9 @@
 // lanes, measures how the results differ, and sends records back. It never judges.
 
 #include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
@@ -33,10 +36,13 @@ class Slot {
                      std::vector<CaseRecord>& records);
   Status send(std::vector<CaseRecord>& records);
   Status send_results();
+  Status send(const flatbuffers::FlatBufferBuilder& message);
+  void show_life(const std::stop_token& stop);
 
   SlotConfig config_;
   Fd supervisor_;
   std::vector<std::string> values_;  // the regimes that every case is run under
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // two threads do
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
   std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
@@ -46,6 +52,9 @@ class Slot {
   std::vector<wire::Bytes> results_;
   std::int64_t last_sent_ns_ = 0;
   bool stopping_ = false;
+  // Says once a second that the process runs, also while a case keeps the main thread busy. Last,
+  // so that it ends before what it uses.
+  std::jthread pulse_;
 };
 
 }  // namespace assay
