@@ -3,6 +3,9 @@ BUILD := build/release
 ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
+# The sources of a folder are compiled a few at a time as one, which halves the time from nothing. While
+# you work on one file: make build UNITY=OFF.
+UNITY ?= ON
 
 .PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz clean
 
@@ -14,7 +17,8 @@ setup: ## install what is missing: Debian packages, two framework environments
 
 configure: setup
 	@mkdir -p build
-	@$(CMAKE) --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(CMAKE) --preset release -DCMAKE_UNITY_BUILD=$(UNITY) >build/configure.log 2>&1 || \
+	  { cat build/configure.log; exit 1; }
 
 build: configure ## build everything
 	@$(CMAKE) --build --preset release -j $(JOBS)
@@ -24,6 +28,8 @@ demo: configure ## run the main job on real cases and show the results
 	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
 	  test $$status -le 1
 
+# Not as one: each source and each header must compile by itself.
+check: UNITY := OFF
 check: build ## build, lint and pass every test
 	@tools/setup dev
 	@tools/check
@@ -31,11 +37,11 @@ check: build ## build, lint and pass every test
 test: build ## only the tests of the C++ part
 	@ctest --preset release -j $(JOBS)
 
-lint: build ## formatting, clang-tidy, ruff
+lint: setup ## formatting, clang-tidy, ruff
 	@tools/setup dev
 	@tools/lint
 
-analyze: build ## lint with clang's path-sensitive analyzer as well (slow)
+analyze: setup ## lint with clang's path-sensitive analyzer as well (slow)
 	@tools/setup dev
 	@tools/lint 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
 

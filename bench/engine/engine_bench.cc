@@ -178,7 +178,7 @@ void sample_core_once() {
 }
 
 void sample_core() {
-  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see CLOCK in python/assay/lane.py
+  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see CLOCK in python/assay/call.py
   for (int round = 0; round < 3; ++round) sample_core_once();
   ::unsetenv("ASSAY_STAGE_CLOCK");
 }
@@ -244,8 +244,11 @@ void lane_back() {
     const auto text = builder.CreateString("paddle.abs(Tensor([1], \"float32\"))");
     const auto jobs = builder.CreateVector(
         std::vector<flatbuffers::Offset<wire::LaneJob>>{wire::CreateLaneJob(builder, 1, text)});
-    const auto setting = wire::CreateSetting(builder, 0, true, false, false);
-    builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, jobs));
+    const wire::CaseSettingsT defaults;
+    const auto settings = wire::CaseSettings::Pack(builder, &defaults);
+    const wire::LaneSpecT own;
+    const auto spec = wire::LaneSpec::Pack(builder, &own);
+    builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, false, jobs));
     (void)lane->send(wire::bytes_of(builder));
     (void)wire::receive_frame(lane->socket());
     times.push_back(seconds_since(began) * 1000);
@@ -274,7 +277,7 @@ void planned() {
   double first = 0;
   while (first == 0 && seconds_since(began) < 120) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const auto wal = read_file(cli.run() / "lanes" / "slot0-paddle-lane.log");
+    const auto wal = read_file(cli.run() / "lanes" / "slot0-paddle-test.log");
     if (wal) first = seconds_since(began);
   }
   std::this_thread::sleep_for(std::chrono::seconds(8));

@@ -1,11 +1,12 @@
 """A result taken apart: its leaves, and long lists of numbers as what they are, arrays."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
 from assay.laws import Law
+from assay.sparse import Sparse
 
 # From so many numbers on a (nested) list is one leaf: each leaf of its own costs 200 bytes of record.
 LONG = 256
@@ -22,10 +23,20 @@ class Numbers(NamedTuple):
 TYPECODES = {bool: ("b", "bool"), int: ("q", "int64"), float: ("d", "float64"), complex: ("d", "complex128")}
 
 
-def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any]]:
-    """The leaves of a result; lists and tuples are one kind of sequence."""
-    if isinstance(value, tensor_type | Law):
+def flatten(
+    value: Any, path: str, tensor_type: type, sparse_parts: Callable[[Any], dict[str, Any] | None]
+) -> Iterator[tuple[str, Any]]:
+    """The leaves of a result; lists and tuples are one kind of sequence, a sparse tensor is its parts."""
+    if isinstance(value, tensor_type):
+        parts = sparse_parts(value)
+        if parts is None:
+            yield path, value
+        else:
+            yield from flatten(parts, path, tensor_type, sparse_parts)
+    elif isinstance(value, Law):
         yield path, value
+    elif isinstance(value, Sparse):
+        yield from flatten(value.parts(), path, tensor_type, sparse_parts)
     elif isinstance(value, list | tuple):
         if not value:
             yield path, "empty sequence"
@@ -33,10 +44,10 @@ def flatten(value: Any, path: str, tensor_type: type) -> Iterator[tuple[str, Any
             yield path, numbers
         else:
             for i, part in enumerate(value):
-                yield from flatten(part, f"{path}[{i}]", tensor_type)
+                yield from flatten(part, f"{path}[{i}]", tensor_type, sparse_parts)
     elif isinstance(value, dict):
         for key, part in value.items():
-            yield from flatten(part, f"{path}.{key}", tensor_type)
+            yield from flatten(part, f"{path}.{key}", tensor_type, sparse_parts)
     else:
         yield path, value
 

@@ -139,10 +139,11 @@ class Server:
                 file.write(OOM_SCORE)
             gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
             from assay.lane import Lane
-            from assay.spec import DtypeName, TensorSpec
+            from assay.spec import DtypeName, PlaceName, TensorSpec
+            from assay.wire import Fields
 
             self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, device)
             Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:
@@ -176,15 +177,27 @@ def main() -> int:
         from assay.registry import load_all
 
         apis = len(load_all())
+        facts = describe(framework)
     except BaseException as error:
         answer(error=f"{type(error).__name__}: {error}")
         return 1
     gc.freeze()  # keeps the pages of what is imported shared between all lanes
     gc.enable()  # only now, or all that is imported would be looked through: 0.2 s and more
     python = ".".join(map(str, sys.version_info[:3]))
-    answer(framework=name, version=framework.version, python=python, apis=apis)
+    answer(framework=name, version=framework.version, python=python, apis=apis, **facts)
     Server(framework, assay_native).serve()
     return 0
+
+
+def describe(framework: Any) -> dict[str, Any]:
+    """The kinds of device that this build has, the executions, and what people should know of those in it."""
+    from assay.execution import names
+
+    return {
+        "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
+        "executions": names(),
+        "notes": framework.notes() if hasattr(framework, "notes") else {},
+    }
 
 
 def answer(**fields: Any) -> None:

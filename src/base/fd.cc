@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/atomic_file.h"
+
 namespace assay {
 
 void Fd::reset() {
@@ -56,28 +58,26 @@ Result<std::string> read_file(const std::filesystem::path& path) {
 }
 
 Status write_file(const std::filesystem::path& path, std::string_view text) {
-  std::filesystem::path beside = path;
-  beside += ".part";
-  {
-    const Fd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!fd) return errno_error("cannot write " + path.string());
-    if (!write_all(fd.get(), std::as_bytes(std::span(text)))) {
-      return errno_error("cannot write " + path.string());
-    }
-  }
-  if (::rename(beside.c_str(), path.c_str()) != 0) {
-    return errno_error("cannot write " + path.string());
-  }
-  return {};
+  ASSAY_TRY(AtomicFile file, AtomicFile::create(path));
+  ASSAY_CHECK(file.write(text));
+  return file.commit();
 }
 
 Status write_all(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    // MSG_NOSIGNAL: a peer that has died is an error here, not a SIGPIPE.
-    ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == ENOTSOCK) sent = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno_error("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Status send_all(int socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return errno_error("write");
+    if (sent < 0) return errno_error("send");
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
   return {};
@@ -123,7 +123,7 @@ Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<con
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return errno_error("sendmsg");
   // The descriptors went with the first byte; the rest is plain bytes.
-  return write_all(socket, bytes.subspan(static_cast<std::size_t>(sent)));
+  return send_all(socket, bytes.subspan(static_cast<std::size_t>(sent)));
 }
 
 Result<Received> receive_with_fds(int socket, std::span<std::byte> buffer) {

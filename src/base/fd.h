@@ -49,12 +49,14 @@ Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size
 
 Result<Fd> open_for_append(const std::filesystem::path& path);
 Result<std::string> read_file(const std::filesystem::path& path);
-// Replaces the file in one step (written beside it, then renamed over it).
+// Replaces the file in one step (AtomicFile).
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
 // Writes or reads exactly `bytes` bytes. read_exactly gives false when the other side has closed
 // before the first byte; a close in the middle is an error.
 Status write_all(int fd, std::span<const std::byte> bytes);
+// The same for sockets: a peer that has died is an error here, not a SIGPIPE.
+Status send_all(int socket, std::span<const std::byte> bytes);
 Result<bool> read_exactly(int fd, std::span<std::byte> bytes);
 
 // One message of at most a few kilobytes with descriptors beside it (SCM_RIGHTS).

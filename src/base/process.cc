@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace assay {
@@ -46,7 +46,7 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
 // Only async-signal-safe calls from here to exec: the parent may have threads.
 [[noreturn]] void become_child(const SpawnOptions& options, const std::string& program,
                                char* const* argv, char* const* environment, pid_t parent,
-                               int error_pipe) {
+                               int error_pipe, std::span<int> lifted) {
   const auto give_up = [&] {
     const int code = errno;
     (void)!::write(error_pipe, &code, sizeof code);
@@ -61,16 +61,16 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
-  // Lift every descriptor above the targets first, so that no dup2 overwrites a later source.
-  constexpr int kAbove = 64;
-  std::array<int, 16> lifted{};
-  const std::size_t count = std::min(options.fds.size(), lifted.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    lifted[i] = ::fcntl(options.fds[i].first, F_DUPFD_CLOEXEC, kAbove);
+  // Lift every descriptor above the targets first, so that no dup2 overwrites one that is needed.
+  int above = STDERR_FILENO + 1;
+  for (const auto& [source, target] : options.fds) above = std::max(above, target + 1);
+  error_pipe = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, above);
+  for (std::size_t i = 0; i < lifted.size(); ++i) {
+    lifted[i] = ::fcntl(options.fds[i].first, F_DUPFD_CLOEXEC, above);
     if (lifted[i] < 0) give_up();
   }
   bool has_input = false;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < lifted.size(); ++i) {
     if (::dup2(lifted[i], options.fds[i].second) < 0) give_up();
     has_input = has_input || options.fds[i].second == 0;
   }
@@ -95,19 +95,20 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   // execvp looks in the PATH of the *parent's* environment at the time of the call; resolved here,
   // so that the child needs nothing but async-signal-safe calls.
   const std::string program = find_program(options.argv.front()).value_or(options.argv.front());
+  std::vector<int> lifted(options.fds.size());  // made here: the child may not allocate
   ASSAY_TRY(FdPair errors, make_pipe());
 
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
   if (pid == 0) {
-    become_child(options, program, argv.data(), env.data(), parent, errors.second.get());
+    become_child(options, program, argv.data(), env.data(), parent, errors.second.get(), lifted);
   }
   errors.second.reset();
   Process process;
   process.pid_ = pid;
   process.own_group_ = options.new_group;
-  if (options.new_group) ::setpgid(pid, pid);  // in both, whoever comes first
+  if (options.new_group) ::setpgid(pid, pid);  // in both processes, as either may come first
   process.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   int code = 0;
   const auto got = read_exactly(errors.first.get(), std::as_writable_bytes(std::span(&code, 1)));

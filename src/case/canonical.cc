@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 namespace assay {
 namespace {
@@ -50,15 +51,36 @@ void append_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
-void append_tensor(const TensorSpec& spec, std::string& out) {
-  out += "Tensor([";
-  for (std::size_t i = 0; i < spec.shape.size(); ++i) {
+void append_numbers(std::span<const std::int64_t> numbers, std::string& out) {
+  out += '[';
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (i != 0) out += ", ";
-    append_number(spec.shape[i], out);
+    append_number(numbers[i], out);
   }
-  out += "], \"";
+  out += ']';
+}
+
+void append_place(std::string_view place, std::string& out) {
+  out += "Place(";
+  out += place;
+  out += ')';
+}
+
+void append_tensor(const TensorSpec& spec, std::string& out) {
+  out += "Tensor(";
+  append_numbers(spec.shape, out);
+  out += ", \"";
   out += name(spec.dtype);
-  out += "\")";
+  out += '"';
+  if (!spec.place.empty()) {
+    out += ", place=";
+    append_place(spec.place, out);
+  }
+  if (!spec.strides.empty()) {
+    out += ", is_contiguous=False, strides=";
+    append_numbers(spec.strides, out);
+  }
+  out += ')';
 }
 
 std::string_view builtin_name(DType dtype) {
@@ -153,6 +175,9 @@ void append_value(Value value, std::string& out) {
     case ValueKind::slice:
       append_items("slice(", value, ')', out);
       break;
+    case ValueKind::place:
+      append_place(value.text(), out);
+      break;
   }
 }
 
@@ -162,7 +187,12 @@ void append_canonical(const Case& source, std::string& out) {
   out += source.api();
   out += '(';
   bool first = true;
-  for (const Argument argument : source.arguments()) {
+  for (std::size_t i = 0; i < source.argument_count(); ++i) {
+    if (source.constructs() && i == source.construction_count()) {
+      out += ")(";
+      first = true;
+    }
+    const Argument argument = source.argument(i);
     if (!first) out += ", ";
     first = false;
     if (!argument.keyword.empty()) {
@@ -171,6 +201,7 @@ void append_canonical(const Case& source, std::string& out) {
     }
     append_value(argument.value, out);
   }
+  if (source.constructs() && source.construction_count() == source.argument_count()) out += ")(";
   out += ')';
 }
 

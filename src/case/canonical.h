@@ -6,7 +6,11 @@
 //
 // One blank after each comma, no trailing comma, double quotes, floats in the shortest form that
 // reads back as the same value (2.0, 1e-05, math.inf, nan), complex numbers as complex(0.0, 2.0),
-// list[…], tuple(…) and Ellipsis spelt out. Keyword arguments keep their written order: a Python
+// list[…], tuple(…) and Ellipsis spelt out; what a tensor has besides shape and dtype as
+//
+//   Tensor([2, 3], "float32", place=Place(cpu), is_contiguous=False, strides=[1, 2])
+//
+// and only where it is not what it is without. Keyword arguments keep their written order: a Python
 // callee can see it. It is the dialect of the public corpora, so that engineV2 reads it too.
 
 #include <cstdint>

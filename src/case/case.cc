@@ -29,7 +29,18 @@ std::uint64_t TensorSpec::elements() const {
   return product;
 }
 
-std::uint64_t TensorSpec::bytes() const { return saturating_multiply(elements(), size_of(dtype)); }
+std::uint64_t TensorSpec::storage() const {
+  const std::uint64_t count = elements();
+  if (count == 0 || strides.empty()) return count;
+  std::uint64_t last = 1;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    last = saturating_add(last, saturating_multiply(static_cast<std::uint64_t>(shape[axis] - 1),
+                                                    static_cast<std::uint64_t>(strides[axis])));
+  }
+  return std::max(last, count);
+}
+
+std::uint64_t TensorSpec::bytes() const { return saturating_multiply(storage(), size_of(dtype)); }
 
 std::uint64_t Case::total_elements() const {
   std::uint64_t sum = 0;
@@ -43,11 +54,25 @@ std::uint64_t Case::total_bytes() const {
   return sum;
 }
 
+bool Case::same_tensor(const TensorEntry& mine, const Case& other,
+                       const TensorEntry& theirs) const {
+  const auto numbers = [](const Case& owner, std::uint32_t begin, const TensorEntry& entry) {
+    return std::span(owner.dimensions_).subspan(begin, entry.rank);
+  };
+  return mine.rank == theirs.rank && mine.dtype == theirs.dtype && mine.strided == theirs.strided &&
+         text(mine.place) == other.text(theirs.place) &&
+         std::ranges::equal(numbers(*this, mine.shape, mine),
+                            numbers(other, theirs.shape, theirs)) &&
+         (!mine.strided || std::ranges::equal(numbers(*this, mine.strides, mine),
+                                              numbers(other, theirs.strides, theirs)));
+}
+
 bool Case::same_node(const Node& mine, const Case& other, const Node& theirs) const {
   if (mine.kind != theirs.kind || mine.subtree != theirs.subtree) return false;
   switch (mine.kind) {
     case ValueKind::string:
     case ValueKind::big_integer:
+    case ValueKind::place:
       return text(mine) == other.text(theirs);
     case ValueKind::dtype:
       return mine.form == theirs.form && mine.dtype == theirs.dtype;
@@ -59,7 +84,12 @@ bool Case::same_node(const Node& mine, const Case& other, const Node& theirs) co
 bool operator==(const Case& a, const Case& b) {
   // Pre-order with subtree sizes fixes the shape of the trees, so comparing table by table is
   // enough.
-  return a.api() == b.api() && a.tensors_ == b.tensors_ && a.dimensions_ == b.dimensions_ &&
+  return a.api() == b.api() && a.constructs_ == b.constructs_ &&
+         a.construction_ == b.construction_ &&
+         std::ranges::equal(a.tensors_, b.tensors_,
+                            [&](const auto& mine, const auto& theirs) {
+                              return a.same_tensor(mine, b, theirs);
+                            }) &&
          std::ranges::equal(a.arguments_, b.arguments_,
                             [&](const auto& mine, const auto& theirs) {
                               return mine.node == theirs.node &&

@@ -37,17 +37,22 @@ enum class ValueKind : std::uint8_t {
   list,
   tuple,
   slice,  // three children: start, stop, step
+  place,  // a device, as "gpu:0"
 };
 
-// How a dtype was written, which frameworks tell apart: Dtype(int64), VarType(int64),
+// How a dtype was written, between which frameworks distinguish: Dtype(int64), VarType(int64),
 // type(numpy.int64), type(int).
 enum class DTypeForm : std::uint8_t { dtype, var_type, numpy_type, builtin_type };
 
 struct TensorSpec {
   std::span<const std::int64_t> shape;  // each ≥ 0; empty: a 0-d tensor
   DType dtype = DType::float32;
+  std::span<const std::int64_t> strides;  // in elements; empty: row by row, without gaps
+  std::string_view place;                 // the device that the case asks for; mostly empty
 
-  // Product of the shape (1 for 0-d), and that times the element size. Both saturate at the
+  // Elements of memory from the first to the last, which strides may set far apart.
+  std::uint64_t storage() const;
+  // Product of the shape (1 for 0-d), and the bytes of its storage. All saturate at the
   // largest uint64: real corpora hold shapes of 2.4e18 elements, which no machine can run.
   std::uint64_t elements() const;
   std::uint64_t bytes() const;
@@ -69,7 +74,8 @@ class Value {
   std::int64_t integer() const;
   double floating() const;
   std::complex<double> complex() const;
-  // string: its characters in UTF-8, escapes resolved; big_integer: "-"? and decimal digits.
+  // string: its characters in UTF-8, escapes resolved; big_integer: "-"? and decimal digits;
+  // place: the name of a device.
   std::string_view text() const;
   // tensor: its place among the tensors of the case in order of appearance, nested ones included.
   std::size_t tensor_ordinal() const;
@@ -101,6 +107,10 @@ class Case {
 
   // In written order: positional arguments first, as the grammar wants.
   std::size_t argument_count() const { return arguments_.size(); }
+  // A layer is made and then called: paddle.nn.LayerNorm(8)(Tensor([2, 8], "float32")). Its first
+  // arguments, as many as construction_count() says, make it; those behind them are the call's.
+  bool constructs() const { return constructs_; }
+  std::size_t construction_count() const { return constructs_ ? construction_ : 0; }
   Argument argument(std::size_t index) const {
     const ArgumentEntry& entry = arguments_[index];
     return {text(entry.keyword), Value(this, entry.node)};
@@ -113,7 +123,9 @@ class Case {
   std::size_t tensor_count() const { return tensors_.size(); }
   TensorSpec tensor(std::size_t ordinal) const {
     const TensorEntry& entry = tensors_[ordinal];
-    return {std::span(dimensions_).subspan(entry.shape, entry.rank), entry.dtype};
+    const std::span dimensions(dimensions_);
+    return {dimensions.subspan(entry.shape, entry.rank), entry.dtype,
+            dimensions.subspan(entry.strides, entry.strided ? entry.rank : 0), text(entry.place)};
   }
   auto tensors() const {
     return std::views::iota(std::size_t{0}, tensor_count()) |
@@ -153,10 +165,12 @@ class Case {
     std::uint32_t node = 0;
   };
   struct TensorEntry {
-    std::uint32_t shape = 0;  // where it begins in dimensions_
+    std::uint32_t shape = 0;    // where it begins in dimensions_
+    std::uint32_t strides = 0;  // likewise, when strided
     std::uint8_t rank = 0;
     DType dtype = DType::float32;
-    bool operator==(const TensorEntry&) const = default;
+    bool strided = false;
+    TextSpan place;
   };
 
   std::string_view text(TextSpan span) const {
@@ -166,6 +180,7 @@ class Case {
   std::string_view text(const Node& node) const {
     return text({static_cast<std::uint32_t>(node.first), static_cast<std::uint32_t>(node.second)});
   }
+  bool same_tensor(const TensorEntry& mine, const Case& other, const TensorEntry& theirs) const;
   bool same_node(const Node& mine, const Case& other, const Node& theirs) const;
 
   std::string text_;
@@ -175,6 +190,8 @@ class Case {
   std::vector<Node> nodes_;
   std::vector<TensorEntry> tensors_;
   std::vector<std::int64_t> dimensions_;
+  std::uint32_t construction_ = 0;
+  bool constructs_ = false;
 };
 
 // Walks siblings.

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <optional>
 
 #include "case/case_reader.h"
@@ -46,45 +48,195 @@ bool CaseReader::tensor() {
   entry.shape = static_cast<std::uint32_t>(out_.dimensions_.size());
   if (!take('(') || !shape()) return false;
   entry.rank = static_cast<std::uint8_t>(out_.dimensions_.size() - entry.shape);
-  if (!take(',') || !dtype_string(entry.dtype)) return false;
-  skip_blanks();
-  if (*at_ == ',') ++at_;
-  if (!take(')')) return false;
+  if (!take(',') || !dtype_string(entry.dtype) || !tensor_options(entry)) return false;
   add(ValueKind::tensor).first = out_.tensors_.size();
   out_.tensors_.push_back(entry);
   return true;
 }
 
+// What may follow the dtype: place=…, strides=[…], is_contiguous=….
+bool CaseReader::tensor_options(Case::TensorEntry& entry) {
+  bool scattered = false;
+  skip_blanks();
+  while (*at_ == ',') {
+    ++at_;
+    skip_blanks();
+    if (*at_ == ')') break;
+    const std::string_view word = scan_word(at_);
+    if (word == "is_contiguous") {
+      at_ += word.size();
+      if (!take('=')) return false;
+      skip_blanks();
+      const std::string_view truth = scan_word(at_);
+      if (truth != "True" && truth != "False") return expected("True or False");
+      scattered = truth == "False";
+      at_ += truth.size();
+    } else if (!tensor_option(word, entry)) {
+      return false;
+    }
+    skip_blanks();
+  }
+  if (!take(')')) return false;
+  if (scattered && !entry.strided) scatter(entry);
+  settle_strides(entry);
+  return true;
+}
+
+// Nothing but "not contiguous" is said: column by column, or every second place of one axis.
+void CaseReader::scatter(Case::TensorEntry& entry) {
+  entry.strides = static_cast<std::uint32_t>(out_.dimensions_.size());
+  entry.strided = true;
+  std::int64_t stride = entry.rank == 1 ? 2 : 1;
+  for (std::uint32_t axis = 0; axis < entry.rank; ++axis) {
+    out_.dimensions_.push_back(stride);
+    const std::int64_t extent = std::max<std::int64_t>(out_.dimensions_[entry.shape + axis], 1);
+    // Beyond 64 bits no memory reaches: storage() saturates.
+    if (__builtin_mul_overflow(stride, extent, &stride)) {
+      stride = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+}
+
+// The strides of a tensor without gaps, row by row, are none: one text for one meaning.
+void CaseReader::settle_strides(Case::TensorEntry& entry) {
+  if (!entry.strided) return;
+  std::int64_t stride = 1;
+  bool plain = true;
+  for (std::uint32_t axis = entry.rank; axis-- > 0;) {
+    const std::int64_t extent = out_.dimensions_[entry.shape + axis];
+    plain = plain && (extent == 1 || out_.dimensions_[entry.strides + axis] == stride);
+    plain = !__builtin_mul_overflow(stride, std::max<std::int64_t>(extent, 1), &stride) && plain;
+  }
+  if (!plain) return;
+  out_.dimensions_.resize(entry.strides);
+  entry.strides = 0;
+  entry.strided = false;
+}
+
+bool CaseReader::tensor_option(std::string_view word, Case::TensorEntry& entry) {
+  if (word != "place" && word != "strides") {
+    return expected("place=…, strides=[…] or is_contiguous=…");
+  }
+  const char* const begin = at_;
+  at_ += word.size();
+  if (!take('=')) return false;
+  skip_blanks();
+  if (word == "place") {
+    if (scan_word(at_) != "Place") return expected("a place such as Place(cpu)");
+    at_ += std::string_view("Place").size();
+    return place_name(entry.place);
+  }
+  entry.strides = static_cast<std::uint32_t>(out_.dimensions_.size());
+  entry.strided = true;
+  if (scan_word(at_) == "list") at_ += std::string_view("list").size();
+  if (!numbers("strides such as [3, 1]")) return false;
+  return out_.dimensions_.size() - entry.strides == entry.rank ||
+         fail(begin, fmt::format("{} strides for {} dimensions",
+                                 out_.dimensions_.size() - entry.strides, entry.rank));
+}
+
 bool CaseReader::shape() {
   skip_blanks();
-  if (*at_ != '[') return expected("a shape such as [2, 3]");
+  const std::string_view word = scan_word(at_);
+  if (word != "paddle.Size") return numbers("a shape such as [2, 3]");
+  at_ += word.size();
+  return take('(') && numbers("a shape such as [2, 3]") && take(')');
+}
+
+bool CaseReader::numbers(std::string_view what) {
+  skip_blanks();
+  if (*at_ != '[') return expected(what);
   ++at_;
   skip_blanks();
   for (std::size_t rank = 0; *at_ != ']'; ++rank) {
     if (rank == kMaxDimensions) {
       return fail(at_, fmt::format("more than {} dimensions", kMaxDimensions));
     }
-    if (!dimension() || !separator(']')) return false;
+    if (!extent() || !separator(']')) return false;
   }
   ++at_;
   return true;
 }
 
-bool CaseReader::dimension() {
+// Whole numbers may be computed: 16777216//4, 2*8+1.
+bool CaseReader::extent() {
   const char* const begin = at_;
   if (*at_ == '-' && is_digit(at_[1])) return fail(begin, "a dimension cannot be negative");
+  std::int64_t sum = 0;
+  if (!product(sum)) return false;
+  for (skip_blanks(); *at_ == '+' || *at_ == '-'; skip_blanks()) {
+    const bool minus = *at_ == '-';
+    ++at_;
+    skip_blanks();
+    std::int64_t more = 0;
+    if (!product(more)) return false;
+    if (minus ? __builtin_sub_overflow(sum, more, &sum) : __builtin_add_overflow(sum, more, &sum)) {
+      return fail(begin, "this dimension does not fit in 64 bits");
+    }
+  }
+  if (sum < 0) return fail(begin, "a dimension cannot be negative");
+  out_.dimensions_.push_back(sum);
+  return true;
+}
+
+bool CaseReader::product(std::int64_t& out) {
+  const char* const begin = at_;
+  if (!whole_number(out)) return false;
+  for (const char* next = behind_blanks(at_); *next == '*' || *next == '/';
+       next = behind_blanks(at_)) {
+    const bool divides = *next == '/';
+    at_ = next;
+    if (divides && next[1] != '/') return expected("'//', the division of whole numbers,");
+    at_ = behind_blanks(next + (divides ? 2 : 1));
+    std::int64_t factor = 0;
+    const char* const at_factor = at_;
+    if (!whole_number(factor)) return false;
+    if (divides) {
+      if (factor == 0) return fail(at_factor, "a division by zero");
+      out /= factor;  // neither is negative
+    } else if (__builtin_mul_overflow(out, factor, &out)) {
+      return fail(begin, "this dimension does not fit in 64 bits");
+    }
+  }
+  return true;
+}
+
+bool CaseReader::whole_number(std::int64_t& out) {
+  const char* const begin = at_;
   if (!is_digit(*at_)) return expected("a dimension (a whole number)");
-  std::int64_t dimension = 0;
   bool overflow = false;
+  out = 0;
   for (; is_digit(*at_); ++at_) {
-    overflow |= __builtin_mul_overflow(dimension, std::int64_t{10}, &dimension);
-    overflow |= __builtin_add_overflow(dimension, std::int64_t{*at_ - '0'}, &dimension);
+    overflow |= __builtin_mul_overflow(out, std::int64_t{10}, &out);
+    overflow |= __builtin_add_overflow(out, std::int64_t{*at_ - '0'}, &out);
   }
   if (!scan_word(at_).empty()) return fail(begin, "a dimension must be a whole number");
   if (overflow) return fail(begin, "this dimension does not fit in 64 bits");
   if (*begin == '0' && at_ - begin > 1) return fail(begin, "a dimension cannot begin with 0");
-  out_.dimensions_.push_back(dimension);
   return true;
+}
+
+bool CaseReader::place() {
+  Case::TextSpan name;
+  if (!place_name(name)) return false;
+  set_text(add(ValueKind::place), name);
+  return true;
+}
+
+// "(gpu:0)": a device's name and, it may be, its number.
+bool CaseReader::place_name(Case::TextSpan& name) {
+  if (!take('(')) return false;
+  skip_blanks();
+  const char* const begin = at_;
+  if (!is_name_start(*at_)) return expected("a device such as cpu or gpu:0");
+  at_ += scan_word(at_).size();
+  if (*at_ == ':') {
+    ++at_;
+    if (!is_digit(*at_)) return expected("the number of a device");
+    while (is_digit(*at_)) ++at_;
+  }
+  name = span({begin, static_cast<std::size_t>(at_ - begin)});
+  return take(')');
 }
 
 bool CaseReader::dtype_string(DType& dtype) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "base/utf8.h"
 #include "case/nearest.h"
@@ -12,9 +13,9 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kAllowedNames[] = {"Tensor",  "None",     "True",  "False",   "list",
-                                              "tuple",   "slice",    "Dtype", "VarType", "type",
-                                              "complex", "Ellipsis", "inf",   "nan"};
+constexpr std::string_view kAllowedNames[] = {
+    "Tensor",  "None", "True",    "False",    "list", "tuple", "slice", "Dtype",
+    "VarType", "type", "complex", "Ellipsis", "inf",  "nan",   "Place", "paddle.Size"};
 
 // Names joined by dots, none empty and none beginning with a digit.
 bool is_dotted_path(std::string_view word) {
@@ -63,6 +64,9 @@ void CaseReader::begin(std::string_view text) {
   out_.nodes_.clear();
   out_.tensors_.clear();
   out_.dimensions_.clear();
+  out_.constructs_ = false;
+  out_.construction_ = 0;
+  list_begin_ = 0;
   at_ = out_.text_.c_str();
 }
 
@@ -73,7 +77,18 @@ bool CaseReader::call() {
   }
   out_.api_ = span(api);
   at_ += api.size();
-  return take('(') && arguments();
+  return take('(') && arguments() && layer_arguments();
+}
+
+// The call of the layer that the arguments so far have made, if one follows.
+bool CaseReader::layer_arguments() {
+  const char* const behind = behind_blanks(at_);
+  if (*behind != '(') return true;
+  at_ = behind + 1;
+  list_begin_ = out_.arguments_.size();
+  out_.construction_ = static_cast<std::uint32_t>(list_begin_);
+  out_.constructs_ = true;
+  return arguments();
 }
 
 bool CaseReader::arguments() {
@@ -89,7 +104,8 @@ bool CaseReader::arguments() {
 }
 
 bool CaseReader::argument() {
-  const bool keywords_begun = !out_.arguments_.empty() && out_.arguments_.back().keyword.size != 0;
+  const bool keywords_begun =
+      out_.arguments_.size() > list_begin_ && out_.arguments_.back().keyword.size != 0;
   out_.arguments_.push_back({{}, static_cast<std::uint32_t>(out_.nodes_.size())});
   if (is_name_start(*at_)) {
     const std::string_view word = scan_word(at_);
@@ -110,7 +126,7 @@ bool CaseReader::keyword(std::string_view word) {
   if (word.find('.') != std::string_view::npos) {
     return fail(at_, fmt::format("{} cannot be a keyword: it holds a dot", quote(word)));
   }
-  for (const Case::ArgumentEntry& other : out_.arguments_) {
+  for (const Case::ArgumentEntry& other : std::span(out_.arguments_).subspan(list_begin_)) {
     if (out_.text(other.keyword) == word) {
       return fail(at_, fmt::format("the keyword {} is given twice", quote(word)));
     }
@@ -157,6 +173,8 @@ bool CaseReader::named_value(std::string_view word, unsigned depth) {
   if (word == "VarType") return dtype(DTypeForm::var_type);
   if (word == "type") return scalar_type();
   if (word == "complex") return complex_call();
+  if (word == "Place") return place();
+  if (word == "paddle.Size") return size_of_paddle(depth);
   if (word == "list" || word == "tuple") {
     const bool list = word == "list";
     skip_blanks();
@@ -204,6 +222,14 @@ bool CaseReader::slice(unsigned depth) {
   const std::uint64_t count = out_.nodes_[node].first;
   if (count == 3) return true;
   return fail(begin, fmt::format("a slice has three values: start, stop, step; found {}", count));
+}
+
+// paddle.Size([2, 3]): the list in it.
+bool CaseReader::size_of_paddle(unsigned depth) {
+  if (!take('(')) return false;
+  skip_blanks();
+  if (*at_ != '[') return expected("'['");
+  return items(ValueKind::list, ']', depth) && take(')');
 }
 
 bool CaseReader::constant(std::string_view word, ValueKind kind, bool set) {

@@ -33,6 +33,7 @@ class CaseReader {
   void begin(std::string_view text);
   bool call();
   bool arguments();
+  bool layer_arguments();
   bool argument();
   bool keyword(std::string_view word);
   bool value(unsigned depth);
@@ -41,8 +42,18 @@ class CaseReader {
   bool parenthesised(unsigned depth);
   bool slice(unsigned depth);
   bool tensor();
+  bool tensor_options(Case::TensorEntry& entry);
+  bool tensor_option(std::string_view word, Case::TensorEntry& entry);
+  void scatter(Case::TensorEntry& entry);
+  void settle_strides(Case::TensorEntry& entry);
   bool shape();
-  bool dimension();
+  bool numbers(std::string_view what);
+  bool extent();
+  bool product(std::int64_t& out);
+  bool whole_number(std::int64_t& out);
+  bool size_of_paddle(unsigned depth);
+  bool place();
+  bool place_name(Case::TextSpan& name);
   bool dtype_string(DType& dtype);
   bool dtype(DTypeForm form);
   bool scalar_type();
@@ -74,7 +85,8 @@ class CaseReader {
 
   Case& out_;
   const char* at_ = nullptr;
-  bool after_comma_ = false;  // what the last separator() has found
+  bool after_comma_ = false;    // what the last separator() has found
+  std::size_t list_begin_ = 0;  // the first argument of the list that is being read
   SyntaxError error_;
 };
 

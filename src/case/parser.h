@@ -3,18 +3,24 @@
 // The parser of the case language. It reads text and builds a Case; it evaluates nothing, and no
 // name in it can become more than a name.
 //
-//   call      = api "(" [argument ("," argument)* [","]] ")"
+//   call      = api arguments [arguments]          (a layer: first it is made, then called)
+//   arguments = "(" [argument ("," argument)* [","]] ")"
 //   api       = name ("." name)+
 //   argument  = [name "="] value
 //   value     = "None" | "True" | "False" | "Ellipsis" | "..." | number | string
-//             | "Tensor" "(" "[" dimensions "]" "," string ")"
+//             | "Tensor" "(" shape "," string ("," option)* ")"
 //             | "list" "[" values "]" | "[" values "]"
 //             | "tuple" "(" values ")" | "(" values ")"           (a tuple as in Python: "(1,)")
 //             | "slice" "(" value "," value "," value ")"
 //             | "complex" "(" number "," number ")"
 //             | "Dtype" "(" name ")" | "VarType" "(" name ")"     (a dtype of case/dtype.h)
+//             | "Place" "(" name [":" digits] ")"                 (a device: cpu, gpu:0)
+//             | "paddle.Size" "(" "[" values "]" ")"              (the list in it)
 //             | "type" "(" name ")"                               (bool, int, float, complex,
 //             numpy.…)
+//   shape     = "[" extents "]" | "paddle.Size" "(" "[" extents "]" ")"
+//   option    = "place" "=" place | "strides" "=" "[" extents "]" | "is_contiguous" "=" "True" or
+//   "False" extent    = whole numbers joined by + - * //         (16777216//4)
 //
 // Blanks may stand between any two tokens, and a comma after the last value of any sequence.
 // Parentheses round one value without a comma are that value. Numbers and strings are described in

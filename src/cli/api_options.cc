@@ -6,19 +6,21 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <thread>
 
 #include "base/system_memory.h"
+#include "cli/gpu_seats.h"
+#include "base/text.h"
 #include "cli/settings.h"
 
 namespace assay {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
 // engineV2 writes --flag=True, --flag True and --flag.
@@ -26,7 +28,7 @@ void add_bool(CLI::App& app, const std::string& name, bool& target, const std::s
   app.add_option_function<std::string>(
          name,
          [name, &target](const std::string& text) {
-           const std::optional<bool> value = parse_bool(text);
+           const std::optional<bool> value = text.empty() ? true : parse_bool(text);
            if (!value) throw CLI::ValidationError(name, "takes True or False, not " + text);
            target = *value;
          },
@@ -35,56 +37,33 @@ void add_bool(CLI::App& app, const std::string& name, bool& target, const std::s
       ->type_name("BOOL");
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    std::string part = text.substr(begin, end - begin);
-    part.erase(0, part.find_first_not_of(" \t"));
-    part.erase(part.find_last_not_of(" \t") + 1);
-    if (!part.empty()) parts.push_back(std::move(part));
-    begin = end + 1;
+// The entries of a list with commas, as a person writes it.
+std::vector<std::string> entries_of(const std::string& text) {
+  std::vector<std::string> entries;
+  for (const std::string& part : split_at(text, ',')) {
+    if (!trimmed(part).empty()) entries.emplace_back(trimmed(part));
   }
-  return parts;
+  return entries;
 }
 
-Status check_features(const ApiOptions& options) {
-  struct Later {
-    bool given;
-    std::string_view flag;
-    std::string_view instead;
-  };
-  const Later later[] = {
-      {options.paddle_cinn, "--paddle_cinn", "compiled against eager mode"},
-      {options.test_amp, "--test_amp", "automatic mixed precision"},
-      {options.test_tol, "--test_tol", "the tolerance statistics (records hold an error profile)"},
-  };
-  for (const Later& flag : later) {
-    if (flag.given) {
-      return usage_error(fmt::format("{}: {} is not in this version of assay; leave it out",
-                                     flag.flag, flag.instead));
+Result<std::string> chosen_mode(const ApiOptions& options) {
+  std::string chosen;
+  for (const ModeInfo& mode : modes()) {
+    const auto flag = options.modes.find(std::string(mode.name));
+    if (flag == options.modes.end() || !flag->second) continue;
+    if (!chosen.empty()) {
+      return usage_error(fmt::format("choose one of --{} and --{}", chosen, mode.name));
     }
+    chosen = mode.name;
   }
-  return {};
-}
-
-Result<Mode> chosen_mode(const ApiOptions& options) {
-  const int chosen =
-      int{options.accuracy} + int{options.paddle_only} + int{options.accuracy_stable};
-  if (chosen > 1) {
-    return usage_error("choose one of --accuracy, --paddle_only and --accuracy_stable");
-  }
-  if (options.paddle_only) return Mode::alone;
-  if (options.accuracy_stable) return Mode::stable;
-  return Mode::accuracy;
+  return chosen.empty() ? std::string(modes().front().name) : chosen;
 }
 
 Result<Sources> chosen_sources(const ApiOptions& options) {
   Sources sources;
   if (!options.api_config.empty()) sources.configs.push_back(options.api_config);
   if (!options.api_config_file.empty()) sources.patterns.push_back(options.api_config_file);
-  for (const std::string& pattern : split(options.api_config_file_pattern, ',')) {
+  for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
     sources.patterns.push_back(pattern);
   }
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty()) {
@@ -106,8 +85,8 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
     }
     return outcomes;
   }
-  for (const std::string& text : split(options.retest, ',')) {
-    const auto outcome = find_outcome(text == "accuracy_error" ? "mismatch" : text);
+  for (const std::string& text : entries_of(options.retest)) {
+    const auto outcome = find_outcome(text);
     if (!outcome) {
       std::string known;
       for (const OutcomeInfo& entry : kOutcomes) known += fmt::format(" {}", entry.name);
@@ -129,26 +108,27 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
     return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
   }
-  if (options.num_gpus == 0 || options.num_gpus < -1) {
-    return usage_error("--num_gpus takes a number of at least 1, or -1 for all");
+  if (options.num_gpus < -1) {
+    return usage_error("--num_gpus takes a number, 0 for none, or -1 for all");
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   config.slots = options.num_workers_per_gpu > 0
                      ? static_cast<std::uint32_t>(options.num_workers_per_gpu)
                      : cores;
-  config.device = "cpu";
-  if (!options.test_cpu) {
-    notes.push_back(
-        fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
-                    "version of assay",
-                    cores));
+  ASSAY_TRY(const bool on_gpus,
+            choose_gpu_seats({options.num_gpus, options.gpu_ids, options.num_workers_per_gpu,
+                              options.required_memory, options.test_cpu},
+                             config, notes));
+  if (!on_gpus && !options.test_cpu) {
+    notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
+                                options.num_gpus == 0 ? "--num_gpus=0" : "no GPU is here"));
   }
   ASSAY_TRY(const SystemMemory memory, system_memory());
   config.memory_budget =
       static_cast<std::uint64_t>(static_cast<double>(memory.total) * kMemoryShare);
-  if (options.required_memory > 0) {
-    const auto wanted = static_cast<std::uint64_t>(options.required_memory * kGiB);
-    const std::uint64_t seats = std::max<std::uint64_t>(1, config.memory_budget / wanted);
+  if (options.required_memory > 0 && !on_gpus) {
+    const double fit = static_cast<double>(config.memory_budget) / (options.required_memory * kGiB);
+    const double seats = std::max(1.0, std::floor(fit));
     if (seats < config.slots) {
       notes.push_back(
           fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
@@ -160,11 +140,56 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   return {};
 }
 
+std::string python_of(const ApiOptions& options, const std::string& lane) {
+  if (lane == "paddle") return options.paddle_python;
+  return lane == "torch" ? options.torch_python : std::string();
+}
+
+Status choose_dump(const ApiOptions& options, RunConfig& config) {
+  if (!options.use_dump) {
+    if (options.dump_dir.empty()) return {};
+    return usage_error("--dump_dir: give --use_dump=True as well");
+  }
+  if (options.api_config.empty() || config.sources.configs.size() != 1 ||
+      !config.sources.patterns.empty()) {
+    return usage_error("--use_dump writes one case: give it with --api_config");
+  }
+  const std::filesystem::path folder = options.dump_dir.empty()
+                                           ? config.folder / "dump_case"
+                                           : std::filesystem::path(options.dump_dir);
+  std::error_code error;
+  config.dump_dir = std::filesystem::absolute(folder, error).string();
+  return {};
+}
+
+std::map<std::string, std::string> rerun_flags(const ApiOptions& options) {
+  std::map<std::string, std::string> flags;
+  const auto repeat = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) flags[std::string(kRerunFlag) + flag] = value;
+  };
+  const auto repeat_lane = [&](const char* flag, const std::string& lane,
+                               const std::string& usual) {
+    repeat(flag, lane == usual ? "" : lane);
+  };
+  repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
+  repeat("paddle_python", options.paddle_python);
+  repeat("torch_python", options.torch_python);
+  repeat("settings", options.settings_file);
+  repeat("test_amp", options.test_amp ? "True" : "");
+  repeat("test_backward", options.test_backward ? "True" : "");
+  repeat("test_tol", options.test_tol ? "True" : "");
+  repeat_lane("test-lane", options.test_lane, ApiOptions().test_lane);
+  repeat_lane("reference-lane", options.reference_lane, ApiOptions().reference_lane);
+  return flags;
+}
+
 Status check_numbers(const ApiOptions& options) {
   const auto bad = [](double value) { return !std::isfinite(value) || value < 0; };
-  if (bad(options.atol)) return usage_error("--atol takes a finite number of at least 0");
-  if (bad(options.rtol)) return usage_error("--rtol takes a finite number of at least 0");
-  if (bad(options.timeout)) return usage_error("--timeout takes seconds, at least 0");
+  if (bad(options.settings.atol)) return usage_error("--atol takes a finite number of at least 0");
+  if (bad(options.settings.rtol)) return usage_error("--rtol takes a finite number of at least 0");
+  if (bad(options.timeout) || options.timeout > kMostSeconds) {
+    return usage_error("--timeout takes seconds, at least 0 and at most a year");
+  }
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
 }
@@ -172,8 +197,7 @@ Status check_numbers(const ApiOptions& options) {
 }  // namespace
 
 std::optional<bool> parse_bool(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text = lowered(text);
   if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
   if (text == "false" || text == "0" || text == "no" || text == "n") return false;
   return std::nullopt;
@@ -188,32 +212,44 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--api_config_file_pattern", options.api_config_file_pattern,
                  "Files by pattern: 'a/*.txt,b/*.txt'")
       ->group(cases);
-  app.add_option(
-         "--retest", options.retest,
+  app.add_option_function<std::string>(
+         "--retest",
+         [&options](const std::string& text) { options.retest = text.empty() ? "True" : text; },
          "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
       ->expected(0, 1)
       ->group(cases);
 
   app.option_defaults()->group("What is tested");
-  add_bool(app, "--accuracy", options.accuracy, "Paddle against PyTorch (the default)");
-  add_bool(app, "--paddle_only", options.paddle_only, "Paddle alone: does it run");
-  add_bool(app, "--accuracy_stable", options.accuracy_stable,
-           "Paddle against itself: the same bits twice");
-  add_bool(app, "--paddle_cinn", options.paddle_cinn, "(later) compiled against eager mode");
-  add_bool(app, "--test_amp", options.test_amp, "(later) automatic mixed precision");
-  app.add_option("--atol", options.atol, "Absolute tolerance")->capture_default_str();
-  app.add_option("--rtol", options.rtol, "Relative tolerance")->capture_default_str();
-  add_bool(app, "--test_tol", options.test_tol, "(later) statistics of tolerances");
-  app.add_option("--random_seed", options.random_seed, "Seed of all values")->capture_default_str();
+  for (const ModeInfo& mode : modes()) {
+    const bool usual = mode.name == modes().front().name;
+    add_bool(app, "--" + std::string(mode.name), options.modes[std::string(mode.name)],
+             std::string(mode.meaning) + (usual ? " (the default)" : ""));
+  }
+  add_bool(app, "--test_backward", options.test_backward,
+           "Gradients as well, in modes that leave them out (--paddle_cinn)");
+  add_bool(app, "--test_amp", options.test_amp, "All lanes under automatic mixed precision");
+  app.add_option("--test-lane", options.test_lane,
+                 "The lane under test: one of [lanes.NAME] in assay.toml, or a framework")
+      ->capture_default_str();
+  app.add_option("--reference-lane", options.reference_lane,
+                 "What it is measured against, likewise")
+      ->capture_default_str();
+  app.add_option("--atol", options.settings.atol, "Absolute tolerance")->capture_default_str();
+  app.add_option("--rtol", options.settings.rtol, "Relative tolerance")->capture_default_str();
+  add_bool(app, "--test_tol", options.test_tol,
+           "Which tolerance would pass, by API and dtype: tol.csv, tol_stat.csv, the report");
+  app.add_option("--random_seed", options.settings.seed, "Seed of all values")
+      ->capture_default_str();
 
   app.option_defaults()->group("Where it runs");
-  add_bool(app, "--test_cpu", options.test_cpu, "On the CPU, also where there is a GPU");
-  app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all")->capture_default_str();
-  app.add_option("--gpu_ids", options.gpu_ids, "Which: 0,2,4-7");
-  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
-                 "Workers on each GPU, or on the CPU; -1: one a core")
+  add_bool(app, "--test_cpu", options.test_cpu, "The test lane on the CPU, also where there is a GPU");
+  app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all, 0: none")
       ->capture_default_str();
-  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have");
+  app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
+  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
+                 "Workers on each GPU, or on the CPU; -1: as many as pay off")
+      ->capture_default_str();
+  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have, on its GPU or of the host");
   app.add_option("--paddle_python", options.paddle_python, "Interpreter that has Paddle");
   app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,
@@ -226,6 +262,11 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
                  "assay-runs/)");
+  add_bool(app, "--generate_failed_tests", options.generate_failed_tests,
+           "A script with its inputs for each failed case, in failed_tests/ of --log_dir");
+  add_bool(app, "--use_dump", options.use_dump,
+           "Write what goes into the case of --api_config and comes out of it, in every lane");
+  app.add_option("--dump_dir", options.dump_dir, "Where to (default: dump_case in --log_dir)");
   add_bool(app, "--quiet", options.quiet, "Only the summary");
   add_bool(app, "--use_cached_numpy", options.use_cached_numpy, "(no effect: nothing to cache)");
   add_bool(app, "--use_gpu_cache_mode", options.use_gpu_cache_mode,
@@ -234,30 +275,25 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
 }
 
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
-  ASSAY_CHECK(check_features(options));
   ASSAY_CHECK(check_numbers(options));
   RunConfig config;
-  ASSAY_TRY(config.mode, chosen_mode(options));
+  config.settings = options.settings;
+  ASSAY_TRY(config.settings.mode, chosen_mode(options));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  config.test = settings.framework("paddle", options.paddle_python);
-  config.reference = settings.framework("torch", options.torch_python);
+  config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
+  config.reference =
+      settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
-  config.atol = options.atol;
-  config.rtol = options.rtol;
-  config.seed = options.random_seed;
   config.exit_on_error = options.exit_on_error;
+  config.settings.backward = mode_of(config).backward || options.test_backward;
+  config.amp = options.test_amp;
+  ASSAY_CHECK(choose_dump(options, config));
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
   }
-  const auto repeat = [&](const char* flag, std::string value) {
-    if (!value.empty()) config.rerun_flags[std::string(kRerunFlag) + flag] = std::move(value);
-  };
-  repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
-  repeat("paddle_python", options.paddle_python);
-  repeat("torch_python", options.torch_python);
-  repeat("settings", options.settings_file);
+  config.rerun_flags = rerun_flags(options);
   if (options.use_cached_numpy || options.use_gpu_cache_mode) {
     notes.emplace_back(
         "--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "

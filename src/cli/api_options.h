@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,26 +18,27 @@ struct ApiOptions {
   std::string api_config;
   std::string api_config_file;
   std::string api_config_file_pattern;
-  bool accuracy = false;
-  bool paddle_only = false;
-  bool paddle_cinn = false;
-  bool accuracy_stable = false;
+  std::map<std::string, bool> modes;  // by name
   bool test_amp = false;
+  bool test_backward = false;
   bool test_cpu = false;
   bool test_tol = false;
   bool use_cached_numpy = false;
   bool use_gpu_cache_mode = false;
   bool exit_on_error = false;
+  bool generate_failed_tests = false;
+  bool use_dump = false;
+  std::string dump_dir;
   int num_gpus = -1;
   int num_workers_per_gpu = -1;
   std::string gpu_ids;
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
-  double atol = 0.01;
-  double rtol = 0.01;
-  std::uint64_t random_seed = 0;
-  double timeout = 0;  // seconds
+  wire::CaseSettingsT settings;  // defaults and all
+  double timeout = 0;            // seconds
   std::string retest;
+  std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
+  std::string reference_lane = "torch";  // likewise
   std::string paddle_python;
   std::string torch_python;
   std::string settings_file;  // assay.toml

@@ -55,7 +55,7 @@ void ApiProgress::note(const std::string& line) {
 void ApiProgress::planned(const Totals& totals) {
   if (quiet_) return;
   std::string line = fmt::format("{} cases to run in {} slots on {}", totals.planned, config_.slots,
-                                 config_.device);
+                                 config_.test.device);
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) line += fmt::format("; {} {}", count, what);
   };
@@ -112,8 +112,10 @@ void ApiProgress::print_line(const std::string& line) {
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
   print_line(fmt::format("\n{}", outcome_table(report)));
-  std::string where = fmt::format(
-      "{} on the CPU", config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots));
+  std::string where = config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots);
+  where += config_.gpus.empty()       ? " on the CPU"
+           : config_.gpus.size() == 1 ? " on a GPU"
+                                      : fmt::format(" on {} GPUs", config_.gpus.size());
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);
   }

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "base/fd.h"
+#include "base/toml.h"
 
 namespace assay {
 namespace {
@@ -18,7 +18,33 @@ std::string own_environment(const std::string& name) {
   const auto package = LanePackage::find();
   if (!package) return {};
   const auto python = package->python_path.parent_path() / ".venv" / name / "bin" / "python";
-  return std::filesystem::exists(python) ? python.string() : std::string();
+  std::error_code error;
+  return std::filesystem::exists(python, error) ? python.string() : std::string();
+}
+
+Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table) {
+  FrameworkConfig config;
+  config.name = name;
+  ASSAY_CHECK(table.read("python", config.python));
+  ASSAY_CHECK(table.read("environment", config.environment));
+  return config;
+}
+
+// The lane that `table` makes of the frameworks read so far.
+Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Settings& settings) {
+  LaneConfig lane;
+  lane.label = name;
+  std::string framework = name;
+  ASSAY_CHECK(table.read("framework", framework));
+  std::string python;
+  ASSAY_CHECK(table.read("python", python));
+  lane.framework = settings.framework(framework, python);
+  ASSAY_CHECK(table.read("environment", lane.framework.environment));
+  ASSAY_CHECK(table.read("device", lane.device));
+  ASSAY_CHECK(table.read("execution", lane.execution));
+  lane.reference_functions = framework == kTablesFramework;
+  ASSAY_CHECK(table.read("reference_functions", lane.reference_functions));
+  return lane;
 }
 
 }  // namespace
@@ -33,40 +59,41 @@ FrameworkConfig Settings::framework(const std::string& name, const std::string& 
   return config;
 }
 
+LaneConfig Settings::lane(const std::string& name, const std::string& python) const {
+  LaneConfig lane;
+  if (const auto found = lanes.find(name); found != lanes.end()) {
+    lane = found->second;
+  } else {
+    lane.framework = framework(name, python);
+    lane.reference_functions = name == kTablesFramework;
+  }
+  return lane;
+}
+
 Result<Settings> load_settings(const std::string& path) {
   Settings settings;
   const std::string file = path.empty() ? kDefaultFile : path;
-  if (path.empty() && !std::filesystem::exists(file)) return settings;
+  std::error_code error;
+  if (path.empty() &&
+      std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
+    return settings;
+  }
   auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
-  const toml::parse_result parsed = toml::parse(*text, file);
-  if (!parsed) {
-    return usage_error(fmt::format("{}:{}: {}", file, parsed.error().source().begin.line,
-                                   parsed.error().description()));
-  }
-  const toml::table& root = parsed.table();
-  if (root["version"].value_or<std::int64_t>(0) != kVersion) {
-    return usage_error(fmt::format("{}: version = {} is wanted", file, kVersion));
-  }
-  for (const auto& [key, node] : root) {
-    if (key.str() != "version" && key.str() != "frameworks") {
-      return usage_error(
-          fmt::format("{}:{}: unknown setting {}", file, node.source().begin.line, key.str()));
-    }
-  }
-  if (const toml::table* frameworks = root["frameworks"].as_table()) {
-    for (const auto& [name, node] : *frameworks) {
-      FrameworkConfig config;
-      config.name = name.str();
-      config.python = node.at_path("python").value_or(std::string());
-      if (const toml::array* entries = node.at_path("environment").as_array()) {
-        for (const toml::node& entry : *entries) {
-          config.environment.push_back(entry.value_or(std::string()));
-        }
-      }
-      settings.frameworks.emplace(config.name, std::move(config));
-    }
-  }
+  ASSAY_TRY(TomlTable root, TomlTable::parse(*text, file, kVersion));
+  const auto read = [&](const std::string& name, TomlTable& table) -> Status {
+    ASSAY_TRY(FrameworkConfig config, read_framework(name, table));
+    settings.frameworks.emplace(name, std::move(config));
+    return {};
+  };
+  ASSAY_CHECK(root.read_tables("frameworks", read));
+  const auto take_lane = [&](const std::string& name, TomlTable& table) -> Status {
+    ASSAY_TRY(LaneConfig lane, read_lane(name, table, settings));
+    settings.lanes.emplace(name, std::move(lane));
+    return {};
+  };
+  ASSAY_CHECK(root.read_tables("lanes", take_lane));
+  ASSAY_CHECK(root.refuse_others());
   return settings;
 }
 

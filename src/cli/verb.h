@@ -2,10 +2,13 @@
 
 // What a verb of the command line is to main(): a subcommand, and what runs when it was chosen.
 
-#include <CLI/App.hpp>
 #include <functional>
 
 #include "base/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace assay {
 
@@ -13,5 +16,10 @@ struct Verb {
   CLI::App* app = nullptr;           // owned by its parent
   std::function<Result<int>()> run;  // gives the process's exit code
 };
+
+// Runs it and gives the process's exit code; an error becomes one line on stderr.
+int run_verb(const Verb& verb);
+// All of main(): an exception that nobody foresaw becomes one line and kTrouble, too.
+int run_guarded(const std::function<int()>& body);
 
 }  // namespace assay

@@ -12,8 +12,10 @@
 #include "cli/exit_code.h"
 #include "engine/engine.h"
 #include "report/html.h"
+#include "report/repro.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
+#include "report/tolerances.h"
 
 namespace assay {
 namespace {
@@ -26,11 +28,19 @@ Exit code: 0 all passed or agreed, 1 some verdict failed, 2 usage, 3 the engine 
 130 interrupted.)";
 
 // What the run came to, from its store, after everything else; also after an interruption.
-Result<RunReport> close_run(const std::filesystem::path& folder) {
-  ASSAY_TRY(RunStore store, RunStore::open(folder, OpenMode::existing));
-  ASSAY_CHECK(export_text_logs(store, folder));
-  ASSAY_CHECK(write_html_report(store, folder / "report.html"));
-  return load_report(store);
+Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) {
+  const std::filesystem::path& folder = config.folder;
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
+  if (options.test_tol) {
+    ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(*store, folder));
+  }
+  if (mode_of(config).agreement == Agreement::stable) {
+    ASSAY_CHECK(write_stability(*store, folder));
+  }
+  if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(*store, folder));
+  ASSAY_CHECK(export_text_logs(*store, folder));
+  ASSAY_CHECK(write_html_report(*store, folder / "report.html"));
+  return load_report(*store);
 }
 
 int exit_code(const RunSummary& summary, const RunReport& report) {
@@ -49,7 +59,7 @@ Result<int> run_api(const ApiOptions& options) {
   ApiProgress progress(config, options.quiet);
   for (const std::string& note : notes) progress.note(note);
   ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
-  ASSAY_TRY(const RunReport report, close_run(config.folder));
+  ASSAY_TRY(const RunReport report, close_run(options, config));
   progress.finish(summary, report);
   return exit_code(summary, report);
 }

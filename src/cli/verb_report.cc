@@ -24,7 +24,7 @@ struct ReportOptions {
   bool logs = false;
 };
 
-Status list_outcome(RunStore& store, const std::string& text) {
+Status list_outcome(Store& store, const std::string& text) {
   const auto wanted = find_outcome(text);
   if (!wanted) {
     std::string known;
@@ -44,15 +44,15 @@ Status list_outcome(RunStore& store, const std::string& text) {
 }
 
 Result<int> run_report(const ReportOptions& options) {
-  ASSAY_TRY(RunStore store, RunStore::open(options.folder, OpenMode::existing));
-  if (!options.junit.empty()) ASSAY_CHECK(write_junit(store, options.junit));
-  if (!options.html.empty()) ASSAY_CHECK(write_html_report(store, options.html));
-  if (options.logs) ASSAY_CHECK(export_text_logs(store, options.folder));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::existing));
+  if (!options.junit.empty()) ASSAY_CHECK(write_junit(*store, options.junit));
+  if (!options.html.empty()) ASSAY_CHECK(write_html_report(*store, options.html));
+  if (options.logs) ASSAY_CHECK(export_text_logs(*store, options.folder));
   if (!options.list.empty()) {
-    ASSAY_CHECK(list_outcome(store, options.list));
+    ASSAY_CHECK(list_outcome(*store, options.list));
     return kAllGood;
   }
-  ASSAY_TRY(const RunReport report, load_report(store));
+  ASSAY_TRY(const RunReport report, load_report(*store));
   if (options.json) {
     fmt::print("{}", json_report(report));
   } else if (options.junit.empty() && options.html.empty()) {

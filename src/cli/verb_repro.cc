@@ -23,13 +23,13 @@ struct ReproOptions {
 };
 
 Result<int> run_repro(const ReproOptions& options) {
-  ASSAY_TRY(RunStore store, RunStore::open(options.run, OpenMode::existing));
-  ASSAY_TRY(const FoundCase found, find_case(store, options.wanted));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::existing));
+  ASSAY_TRY(const FoundCase found, find_case(*store, options.wanted));
   const std::filesystem::path folder =
       options.out.empty()
           ? std::filesystem::path(options.run) / ("repro_" + format_case_id(found.id))
           : std::filesystem::path(options.out);
-  ASSAY_TRY(const Repro repro, write_repro(store, found, folder));
+  ASSAY_TRY(const Repro repro, write_repro(*store, found, folder));
   for (const std::string& note : repro.notes) fmt::print(stderr, "note: {}\n", note);
   fmt::print("{}\n{} {}\nrun it with the Python that has the framework: python {}\n", found.text,
              name(found.verdict.outcome), found.verdict.message, repro.script.string());

@@ -1,6 +1,9 @@
 #include "cli/verb_slot.h"
 
+#include <CLI/App.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/exit_code.h"
 #include "slot/slot.h"
@@ -13,11 +16,11 @@ constexpr int kSupervisorFd = 3;
 Verb add_slot_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("slot", "(internal)");
   app->group("");  // not in --help
-  auto json = std::make_shared<std::string>();
-  app->add_option("config", *json)->required();
-  return {app, [json]() -> Result<int> {
-            ASSAY_TRY(SlotConfig config, SlotConfig::from_json(*json));
-            Slot slot(std::move(config), Fd(kSupervisorFd));
+  // For people who look at a list of processes; what a slot is to do comes over its socket.
+  auto shown = std::make_shared<std::vector<std::string>>();
+  app->add_option("shown", *shown, "its number and the folder of its lanes' logs");
+  return {app, [shown]() -> Result<int> {
+            ASSAY_TRY(Slot slot, Slot::begin(Fd(kSupervisorFd)));
             ASSAY_CHECK(slot.run());
             return kAllGood;
           }};

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <limits>
 
+#include "engine/lane_plan.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
 #include "engine/session.h"
@@ -13,11 +15,12 @@ namespace assay {
 namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
+constexpr std::size_t kEveryCase = std::numeric_limits<std::size_t>::max();
 
 // Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
+  if (has_store(folder)) return {};
   std::error_code error;
-  if (std::filesystem::exists(folder / RunStore::kFileName, error)) return {};
   for (const OutcomeInfo& outcome : kOutcomes) {
     if (std::filesystem::exists(folder / outcome.log, error)) {
       return usage_error(fmt::format("{} holds logs of another tool ({}); choose another --log_dir",
@@ -38,46 +41,91 @@ Status make_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-// The servers of the test lane and, unless it is the same framework's or there is none, of the
-// reference lane. They import in the background.
-Result<std::vector<ForkServer>> start_servers(const RunConfig& config) {
-  ASSAY_TRY(const LanePackage package, LanePackage::find());
+// The lanes of each slot and the servers that fork them; a framework that two lanes share has one.
+struct Lanes {
   std::vector<ForkServer> servers;
-  const auto start = [&](const FrameworkConfig& framework) -> Status {
-    const auto log = config.folder / "lanes" / fmt::format("server-{}.log", framework.name);
-    ASSAY_TRY(ForkServer server, ForkServer::start(framework, package, log));
-    servers.push_back(std::move(server));
-    return {};
-  };
-  ASSAY_CHECK(start(config.test));
-  if (config.mode == Mode::accuracy) ASSAY_CHECK(start(config.reference));
-  return servers;
+  std::vector<std::string> labels;  // of the servers
+  std::vector<wire::LaneSpecT> specs;
+  std::vector<std::size_t> server_of;  // each of these
+};
+
+Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
+                              const LanePackage& package, Lanes& lanes) {
+  for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
+    if (lanes.servers[i].config() == lane.framework) return i;
+  }
+  lanes.labels.push_back(lane.spec.label);
+  const auto log = config.folder / "lanes" / fmt::format("server-{}.log", lanes.labels.back());
+  ASSAY_TRY(ForkServer server, ForkServer::start(lane.framework, package, log));
+  lanes.servers.push_back(std::move(server));
+  return lanes.servers.size() - 1;
+}
+
+// The servers import in the background.
+Result<Lanes> start_lanes(const RunConfig& config) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  Lanes lanes;
+  for (PlannedLane& lane : plan_lanes(config)) {
+    ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
+    const std::string& address = lanes.servers[server].address();
+    lane.spec.address.assign(address.begin(), address.end());
+    lanes.specs.push_back(std::move(lane.spec));
+    lanes.server_of.push_back(server);
+  }
+  return lanes;
+}
+
+// Waits for the imports; finds each lane its device, and says what a build cannot do.
+Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& observer) {
+  std::vector<ServerInfo> infos;
+  for (ForkServer& server : lanes.servers) {
+    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
+    infos.push_back(std::move(info));
+  }
+  for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
+    const ServerInfo& info = infos[lanes.server_of[i]];
+    ASSAY_CHECK(check_execution(info, lanes.specs[i]));
+    ASSAY_CHECK(place_lane(info, lanes.specs[i]));
+    for (const auto& [execution, note] : info.notes) {
+      const bool used = lanes.specs[i].execution.find(execution) != std::string::npos;
+      if (used && observer.note) observer.note(fmt::format("{}: {}", lanes.specs[i].label, note));
+    }
+  }
+  return infos;
 }
 
 Result<Policies> load_policies(const RunConfig& config) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
   ASSAY_TRY(const std::string text, read_file(file));
-  return Policies::parse(text, file.string(), {config.atol, config.rtol, true, {}});
+  return Policies::parse(text, file.string(),
+                         {config.settings.atol, config.settings.rtol, true, {}});
 }
 
-// A run is resumed only as what it was begun as: verdicts of two kinds do not mix.
-Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& frameworks,
-                        RunStore& store) {
-  std::map<std::string, std::string> wanted = verdict_settings(config);
-  for (const ServerInfo& info : frameworks) wanted[info.framework] = info.version;
-  ASSAY_TRY(const auto found, store.properties());
+using Properties = std::map<std::string, std::string>;
+
+// A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
+// Reads only.
+Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
+  ASSAY_TRY(const Properties found, store.properties());
+  if (found.empty()) return {};  // a new run
   for (const auto& [key, value] : wanted) {
     const auto stored = found.find(key);
-    if (stored == found.end()) {
-      ASSAY_CHECK(store.set_property(key, value));
-    } else if (stored->second != value) {
-      return usage_error(
-          fmt::format("{} was begun with {} = {}, this run has {}; resume it with "
-                      "the same, or choose another --log_dir",
-                      config.folder.string(), key, stored->second, value));
+    if (stored == found.end() || stored->second != value) {
+      return usage_error(fmt::format(
+          "{} was begun with {} = {}, this run has {}; resume it with "
+          "the same, or choose another --log_dir",
+          config.folder.string(), key,
+          stored == found.end() ? "(an assay that did not keep it)" : stored->second, value));
     }
   }
+  return {};
+}
+
+// Now it is known that the run can start: the plan, and what a retest makes undone, become durable
+// together with what the run was begun with.
+Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
+  for (const auto& [key, value] : properties) ASSAY_CHECK(store.set_property(key, value));
   for (const auto& [key, value] : config.rerun_flags) {
     ASSAY_CHECK(store.set_property(key, value));
   }
@@ -88,27 +136,31 @@ Status check_properties(const RunConfig& config, const std::vector<ServerInfo>& 
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(RunStore store, RunStore::open(config.folder, OpenMode::create));
+  ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(config.folder, StoreMode::create));
+  Store& store = *opened;
+  Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config));
-  ASSAY_TRY(std::vector<ForkServer> servers, start_servers(config));
-  if (!config.retest.empty()) {
-    ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten, store.forget_finished(config.retest));
-  }
+  properties["version.policies"] = policies.version();
+  ASSAY_CHECK(check_properties(config, properties, store));
+  ASSAY_TRY(Lanes lanes, start_lanes(config));
   ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
 
   RunSummary summary;
-  for (ForkServer& server : servers) {
-    ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
-    summary.frameworks.push_back(std::move(info));
+  ASSAY_TRY(summary.frameworks, wait_for_lanes(lanes, observer));
+  for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
+    properties[lanes.labels[i]] = summary.frameworks[i].version;
   }
-  ASSAY_CHECK(check_properties(config, summary.frameworks, store));
+  ASSAY_CHECK(check_properties(config, properties, store));
+  ASSAY_CHECK(begin_run(config, properties, store));
+  ASSAY_TRY([[maybe_unused]] const Supply supply, claim_cases(config, kEveryCase, store, plan));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {
     if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));
   }
   if (!plan.queue.empty()) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
-    Session session(config, plan, recorder, store, observer, std::move(servers));
+    Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
+                    std::move(lanes.specs));
     ASSAY_TRY(summary.ending, session.run());
   }
   summary.totals = plan.totals;

@@ -17,10 +17,12 @@ constexpr std::size_t kShownText = 400;   // of an invalid line
 
 class Planner {
  public:
-  Planner(const RunConfig& config, RunStore& store, Plan& plan)
+  Planner(const RunConfig& config, Store& store, Plan& plan)
       : config_(config), store_(store), plan_(plan) {}
 
   Status run() {
+    ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten,
+              store_.forget_finished(config_.retest));
     ASSAY_CHECK(store_.forget_invalid());
     ASSAY_CHECK(store_.each_finished_id([&](std::uint64_t id) { finished_.insert(id); }));
     plan_.totals.earlier = finished_.size();
@@ -33,9 +35,6 @@ class Planner {
       ASSAY_CHECK(store_.each_unfinished(
           [&](const StoredCase& stored) { return take("run.db", stored.text); }));
     }
-    ASSAY_CHECK(store_.commit());
-    plan_.queue.sort();
-    plan_.totals.planned = plan_.queue.size();
     const Totals& totals = plan_.totals;
     if (totals.planned + totals.earlier + totals.invalid_lines == 0) {
       return usage_error("there is not a single case in what was given");
@@ -81,17 +80,13 @@ class Planner {
       return {};
     }
     if (finished_.contains(id)) return {};
-    QueuedCase queued;
-    queued.id = id;
-    queued.text = plan_.texts.keep(canonical_);
-    queued.cost = estimate_cost(found);
-    if (config_.timeout_ms) queued.cost.limit_ms = *config_.timeout_ms;
-    plan_.queue.add(queued);
-    return store_.add_case({id, queued.text});
+    const Cost cost = estimate_cost(found);
+    ++plan_.totals.planned;
+    return store_.add_case({id, canonical_, cost.elements, cost.bytes});
   }
 
   const RunConfig& config_;
-  RunStore& store_;
+  Store& store_;
   Plan& plan_;
   Case scratch_;
   std::string canonical_;
@@ -102,20 +97,37 @@ class Planner {
 }  // namespace
 
 std::string_view TextPool::keep(std::string_view text) {
-  if (text.size() > kBlock - used_) {
-    blocks_.push_back(std::make_unique<char[]>(std::max(kBlock, text.size())));
-    used_ = 0;
+  if (text.size() > left_) {
+    left_ = std::max(kBlock, text.size());
+    blocks_.push_back(std::make_unique<char[]>(left_));
+    next_ = blocks_.back().get();
   }
-  char* place = blocks_.back().get() + used_;
+  char* const place = next_;
   std::memcpy(place, text.data(), text.size());
-  used_ += text.size();
+  next_ += text.size();
+  left_ -= text.size();
   return {place, text.size()};
 }
 
-Result<Plan> make_plan(const RunConfig& config, RunStore& store) {
+Result<Plan> make_plan(const RunConfig& config, Store& store) {
   Plan plan{{}, Queue(config.memory_budget), {}, {}};
   ASSAY_CHECK(Planner(config, store, plan).run());
   return plan;
+}
+
+Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, Plan& plan) {
+  ASSAY_TRY(const Supply supply, store.claim(most, [&](const ClaimedCase& claimed) -> Status {
+    QueuedCase queued;
+    queued.id = claimed.lease.id;
+    queued.epoch = claimed.lease.epoch;
+    queued.text = plan.texts.keep(claimed.planned.text);
+    queued.cost = {claimed.planned.elements, claimed.planned.bytes,
+                   config.timeout_ms.value_or(time_limit_ms(claimed.planned.elements))};
+    plan.queue.add(queued);
+    return {};
+  }));
+  plan.queue.sort();
+  return supply;
 }
 
 }  // namespace assay

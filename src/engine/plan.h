@@ -1,6 +1,6 @@
 #pragma once
 
-// From corpus text to a queue of cases: parse, dedupe, resume.
+// From corpus text to a queue of cases: parse, drop duplicates, resume.
 
 #include <cstddef>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "engine/run_config.h"
 #include "schedule/queue.h"
-#include "store/run_store.h"
+#include "store/store.h"
 
 namespace assay {
 
@@ -21,7 +21,8 @@ class TextPool {
  private:
   static constexpr std::size_t kBlock = 1 << 20;
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::size_t used_ = kBlock;
+  char* next_ = nullptr;  // free room in the last block
+  std::size_t left_ = 0;
 };
 
 struct Plan {
@@ -31,8 +32,11 @@ struct Plan {
   std::vector<InvalidLine> first_invalid;  // a few, to be shown at once; the store has all
 };
 
-// Writes every case to the store and queues those that have not finished there. Lines that do not
-// parse are stored as invalid and counted.
-Result<Plan> make_plan(const RunConfig& config, RunStore& store);
+// Writes every case to the store, where nothing is committed yet. Lines that do not parse are
+// stored as invalid and counted.
+Result<Plan> make_plan(const RunConfig& config, Store& store);
+
+// Claims cases of the plan that have not finished, and queues them.
+Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, Plan& plan);
 
 }  // namespace assay

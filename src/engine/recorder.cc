@@ -15,7 +15,8 @@ std::string_view api_of(std::string_view case_text) {
 }  // namespace
 
 Result<Recorder::Decision> Recorder::take(const QueuedCase& queued, const OpenRecord& record) {
-  Verdict verdict = judge(*record.root, policies_.find(api_of(queued.text)), config_.mode);
+  Verdict verdict =
+      judge(*record.root, policies_.find(api_of(queued.text)), mode_of(config_).agreement);
   const bool failed = info(verdict.outcome).failed;
   const auto first = firsts_.find(queued.id);
   if (first == firsts_.end() && failed) {
@@ -58,7 +59,8 @@ Status Recorder::finish(const QueuedCase& queued, const Verdict& verdict,
   finished.attempts = queued.attempt;
   finished.finished_ms = wall_ms();
   finished.record = record_bytes;
-  ASSAY_CHECK(store_.record_finished(finished));
+  ASSAY_TRY(const bool ours, store_.finish({queued.id, queued.epoch}, finished));
+  if (!ours) return {};
   ++totals_.finished;
   ++totals_.outcomes[static_cast<std::size_t>(verdict.outcome)];
   if (observer_.finished) observer_.finished(finished, totals_);

@@ -8,7 +8,7 @@
 
 #include "engine/run_config.h"
 #include "schedule/queue.h"
-#include "store/run_store.h"
+#include "store/store.h"
 #include "verdict/judge.h"
 #include "wire/frame.h"
 
@@ -22,7 +22,7 @@ struct OpenRecord {
 
 class Recorder {
  public:
-  Recorder(const RunConfig& config, Policies policies, RunStore& store, Totals& totals,
+  Recorder(const RunConfig& config, Policies policies, Store& store, Totals& totals,
            const RunObserver& observer)
       : config_(config),
         policies_(std::move(policies)),
@@ -50,7 +50,7 @@ class Recorder {
 
   const RunConfig& config_;
   Policies policies_;
-  RunStore& store_;
+  Store& store_;
   Totals& totals_;
   const RunObserver& observer_;
   std::map<std::uint64_t, First> firsts_;

@@ -1,32 +1,40 @@
 #include "engine/run_config.h"
 
-#include <fmt/format.h>
+#include "case/canonical.h"
+#include "engine/lane_plan.h"
+#include "fill/fill.h"
+#include "measure/measure.h"
+#include "wire/frame.h"
+#include "wire/settings.h"
 
 namespace assay {
-namespace {
 
-std::string_view mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::accuracy:
-      return "accuracy";
-    case Mode::stable:
-      return "accuracy_stable";
-    case Mode::alone:
-      return "paddle_only";
-  }
-  return "";
+const ModeInfo& mode_of(const RunConfig& config) {
+  const ModeInfo* mode = find_mode(config.settings.mode);
+  return mode != nullptr ? *mode : modes().front();
 }
 
-}  // namespace
+const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane) {
+  return lane.framework == wire::Role::test ? config.test : config.reference;
+}
 
 std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
-  return {
-      {"mode", std::string(mode_name(config.mode))},
-      {"seed", std::to_string(config.seed)},
-      {"atol", fmt::format("{}", config.atol)},
-      {"rtol", fmt::format("{}", config.rtol)},
-      {"device", config.device},
-  };
+  std::map<std::string, std::string> found;
+  for (const wire::Setting& setting : wire::fields_of(config.settings)) {
+    found.emplace(setting.name, wire::text_of(setting.value));
+  }
+  for (const PlannedLane& lane : plan_lanes(config)) {
+    const std::string role = wire::EnumNameRole(lane.spec.role);
+    found.emplace(role + ".lane", lane.spec.label);
+    found.emplace(role + ".device", lane.spec.device);
+    found.emplace(role + ".execution", lane.spec.execution);
+  }
+  found.emplace("version.assay", ASSAY_VERSION);
+  found.emplace("version.canonical", std::to_string(kCanonicalVersion));
+  found.emplace("version.fill", std::to_string(kFillVersion));
+  found.emplace("version.measurement", std::to_string(kMeasurementVersion));
+  found.emplace("version.record", std::to_string(wire::kVersion));
+  return found;
 }
 
 }  // namespace assay

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "lane/fork_server.h"
-#include "store/run_store.h"
+#include "store/store.h"
 #include "verdict/judge.h"
+#include "wire/settings_generated.h"
 
 namespace assay {
 
@@ -22,28 +23,49 @@ struct Sources {
   std::vector<std::string> patterns;  // corpus files, or glob patterns of them
 };
 
+// The tables' reference functions are written in it: a lane of this framework calls those.
+inline constexpr const char* kTablesFramework = "torch";
+
+// A lane's device before its slot has a seat: that slot's GPU, or the one after it.
+inline constexpr std::string_view kAnyGpu = "gpu";
+inline constexpr std::string_view kNextGpu = "gpu:next";
+
+// What stands behind a role: which framework, where, how.
+struct LaneConfig {
+  FrameworkConfig framework;
+  std::string label;  // its name in logs and records; empty: the framework's
+  std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run takes GPUs
+  std::string execution = "eager";  // around which the mode's own is put
+  bool reference_functions = false;
+};
+
 struct RunConfig {
   Sources sources;
-  Mode mode = Mode::accuracy;
-  FrameworkConfig test;
-  FrameworkConfig reference;  // unused in Mode::alone
+  wire::CaseSettingsT settings;
+  LaneConfig test;
+  LaneConfig reference;  // for modes that have such a lane
   std::filesystem::path folder;
   std::uint32_t slots = 1;
-  std::string device = "cpu";
-  double atol = 0.01;
-  double rtol = 0.01;
-  std::uint64_t seed = 0;
+  std::vector<int> gpus;         // as CUDA counts; slots take turns on them
+  std::uint64_t gpu_budget = 0;  // bytes for all slots together on all of them
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
   bool exit_on_error = false;
+  bool amp = false;      // all lanes under automatic mixed precision
+  std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
   // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;
 };
 
-// What verdicts depend on besides the cases; kept with the run, which is resumed only with the
-// same.
+const ModeInfo& mode_of(const RunConfig& config);
+// Where a lane of the mode sits, and in which framework.
+const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane);
+
+// What ids, inputs and verdicts depend on besides the cases: every field of the settings, the
+// lanes, the versions of what makes and judges them. Kept with the run, which is resumed only with
+// the same.
 std::map<std::string, std::string> verdict_settings(const RunConfig& config);
 
 // Counted as verdicts come in.

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 
+#include "engine/lane_plan.h"
+
 namespace assay {
 namespace {
 
@@ -36,8 +38,9 @@ Result<std::vector<OpenRecord>> records_in(const wire::Bytes& bytes) {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
-                 const RunObserver& observer, std::vector<ForkServer> servers)
+Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
+                 const RunObserver& observer, std::vector<ForkServer> servers,
+                 std::vector<wire::LaneSpecT> lanes)
     : config_(config),
       plan_(plan),
       recorder_(recorder),
@@ -46,6 +49,7 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunSto
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
       grace_(context_),
+      lanes_(std::move(lanes)),
       seats_(config.slots) {
   for (ForkServer& server : servers) servers_.push_back({std::move(server), std::nullopt, 0});
 }
@@ -71,18 +75,11 @@ Result<RunEnding> Session::run() {
 }
 
 SlotConfig Session::slot_config(std::size_t seat) const {
-  SlotConfig slot;
-  slot.index = static_cast<std::uint32_t>(seat);
-  slot.test = {config_.test.name, servers_.front().server.address(), config_.device, false};
-  if (config_.mode != Mode::alone) {
-    slot.reference = {config_.reference.name, servers_.back().server.address(), config_.device,
-                      config_.mode == Mode::accuracy};
+  SlotConfig slot{static_cast<std::uint32_t>(seat), lanes_, config_.settings,
+                  (config_.folder / "lanes").string()};
+  for (wire::LaneSpecT& lane : slot.lanes) {
+    lane.device = device_in_slot(config_, lane.device, slot.index);
   }
-  slot.seed = config_.seed;
-  slot.known_only = config_.mode == Mode::accuracy;
-  slot.atol = config_.atol;
-  slot.rtol = config_.rtol;
-  slot.log_dir = (config_.folder / "lanes").string();
   return slot;
 }
 
@@ -208,12 +205,6 @@ void Session::give_work(std::size_t seat) {
     if (!slot.held().empty() && plan_.queue.next_is_suspect()) break;
     const std::vector<QueuedCase> leased = plan_.queue.lease(slot.index());
     if (leased.empty()) break;
-    for (const QueuedCase& queued : leased) {
-      if (const Status started = store_.record_started(queued.id, queued.attempt, slot.index());
-          !started) {
-        return trouble(started.error());
-      }
-    }
     // A slot that has died shows as end-of-file where it is read.
     (void)slot.send(leased);
   }

@@ -19,8 +19,9 @@ namespace assay {
 
 class Session {
  public:
-  Session(const RunConfig& config, Plan& plan, Recorder& recorder, RunStore& store,
-          const RunObserver& observer, std::vector<ForkServer> servers);
+  Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
+          const RunObserver& observer, std::vector<ForkServer> servers,
+          std::vector<wire::LaneSpecT> lanes);
 
   // Blocks until the queue has run dry and every slot has left, or until told to stop. An error
   // means that the engine itself cannot go on; what was recorded is committed all the same.
@@ -61,13 +62,14 @@ class Session {
   const RunConfig& config_;
   Plan& plan_;
   Recorder& recorder_;
-  RunStore& store_;
+  Store& store_;
   const RunObserver& observer_;
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer ticker_;
   asio::steady_timer grace_;
   std::vector<ServerSeat> servers_;
+  std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Seat> seats_;
   RunEnding ending_ = RunEnding::complete;
   bool stopping_ = false;

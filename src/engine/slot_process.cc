@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/device.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -14,12 +15,15 @@ Result<SlotProcess> SlotProcess::start(const SlotConfig& config, const std::file
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log_file, open_for_append(log));
   SpawnOptions options;
-  options.argv = {program, "slot", config.to_json()};
+  options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
+  options.environment = {kGpuOrder};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   SlotProcess slot;
   slot.index_ = config.index;
   ASSAY_TRY(slot.process_, Process::spawn(options));
   slot.socket_ = std::move(ends.first);
+  // A slot that has died already shows as end-of-file where it is read.
+  (void)wire::send_frame(slot.socket_.get(), begin_message(config));
   return slot;
 }
 

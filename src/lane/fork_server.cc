@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "device/device.h"
 #include "lane/address.h"
 
 namespace assay {
@@ -19,7 +20,6 @@ namespace {
 constexpr int kBacklog = 4096;
 constexpr int kListenFd = 3;
 constexpr int kReadyFd = 4;
-constexpr int kProtocol = 1;
 constexpr int kImportKills = 20;
 constexpr std::chrono::seconds kStopGrace{2};
 
@@ -32,6 +32,7 @@ constexpr std::chrono::seconds kStopGrace{2};
 constexpr std::array kLaneEnvironment = {
     "GLIBC_TUNABLES=glibc.malloc.perturb=128:glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
     "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216",
+    kGpuOrder,
     "OMP_NUM_THREADS=1",
     "OPENBLAS_NUM_THREADS=1",
     "MKL_NUM_THREADS=1",
@@ -98,6 +99,27 @@ Status ForkServer::launch() {
   return {};
 }
 
+namespace {
+
+Result<ServerInfo> server_info(const nlohmann::json& message, const std::string& who) {
+  try {
+    ServerInfo info;
+    info.framework = message.at("framework").get<std::string>();
+    info.version = message.at("version").get<std::string>();
+    info.python = message.at("python").get<std::string>();
+    info.apis = message.at("apis").get<std::int64_t>();
+    info.devices = message.at("devices").get<std::vector<std::string>>();
+    info.executions = message.at("executions").get<std::vector<std::string>>();
+    info.notes = message.at("notes").get<std::map<std::string, std::string>>();
+    return info;
+  } catch (const nlohmann::json::exception& error) {
+    return fail(
+        fmt::format("{} says of itself what assay does not understand: {}", who, error.what()));
+  }
+}
+
+}  // namespace
+
 void ForkServer::stop() {
   if (process_.running()) (void)process_.stop(kStopGrace);
 }
@@ -140,8 +162,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     return fail(fmt::format("{} cannot be imported: {}; `assay doctor` says how to get it", who,
                             message["error"].get<std::string>()));
   }
-  return ServerInfo{message.value("framework", ""), message.value("version", ""),
-                    message.value("python", ""), message.value("apis", std::int64_t{0})};
+  return server_info(message, who);
 }
 
 }  // namespace assay

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
   std::string python;                    // the interpreter of its environment
   std::vector<std::string> environment;  // more "NAME=value" for it
+
+  friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };
 
 // Where the lane package and its native module lie.
@@ -35,7 +38,11 @@ struct ServerInfo {
   std::string framework;
   std::string version;
   std::string python;
-  std::int64_t apis = 0;  // APIs in the tables
+  std::int64_t apis = 0;             // APIs in the tables
+  std::vector<std::string> devices;  // kinds that this build has, "cpu" among them
+  std::vector<std::string> executions;
+  // What people should know of an execution in this build, by its name.
+  std::map<std::string, std::string> notes;
 };
 
 class ForkServer {

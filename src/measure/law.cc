@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <unordered_map>
 
 #include "fill/element.h"
 #include "fill/fill.h"
@@ -205,7 +206,7 @@ void measure_choice(std::span<const double> drawn, const Choice& choice, double 
     measured.kept += is_other ? 0 : 1;
     if (choice.groups.values.empty()) continue;
     const auto group = static_cast<std::size_t>(choice.groups.at(i));
-    if (group >= fates.size()) fates.resize(group + 1);
+    if (group >= fates.size()) fates.resize(group + 1);  // below the number of elements
     const Fate fate = is_other ? Fate::fallen : Fate::kept;
     if (fates[group] == Fate::unknown) fates[group] = fate;
     if (fates[group] != fate) note_outside(measured, i, x);
@@ -314,12 +315,57 @@ void measure_shuffled(std::span<const double> drawn, std::span<const LawParamete
   std::vector<std::uint64_t> foreign;
   std::set_difference(sorted.begin(), sorted.end(), before.begin(), before.end(),
                       std::back_inserter(foreign));
+  std::unordered_map<std::uint64_t, std::uint64_t> left;  // of each foreign row, how often
+  for (const std::uint64_t sum : foreign) ++left[sum];
   for (std::size_t i = 0; i < after.size(); ++i) {
-    const auto place = std::lower_bound(foreign.begin(), foreign.end(), after[i]);
-    if (place == foreign.end() || *place != after[i]) continue;
+    const auto found = left.find(after[i]);
+    if (found == left.end() || found->second == 0) continue;
+    --found->second;
     note_outside(measured, i * row, drawn[i * row]);
-    foreign.erase(place);
   }
+}
+
+// Parameters that are one number for all draws.
+bool is_number(LawKind kind, std::size_t which) {
+  switch (kind) {
+    case LawKind::permutation:
+      return true;
+    case LawKind::kept:
+    case LawKind::shuffled:
+      return which == 1;
+    case LawKind::either:
+      return which == 2;
+    case LawKind::categorical:
+      return which > 0;
+    default:
+      return false;
+  }
+}
+
+bool whole_and_below(double x, std::size_t end) {
+  return x >= 0 && x < static_cast<double>(end) && x == std::floor(x);
+}
+
+std::string groups_fault(const LawParameter& groups, std::size_t count) {
+  const bool sound = std::all_of(groups.values.begin(), groups.values.end(),
+                                 [&](double group) { return whole_and_below(group, count); });
+  return sound ? "" : "it has groups that are no whole numbers below the number of its elements";
+}
+
+std::string rows_fault(const LawParameter& row, std::size_t count) {
+  if (!whole_and_below(row.number - 1, std::max<std::size_t>(1, count))) {
+    return "its rows are longer than its result";
+  }
+  return count % static_cast<std::size_t>(row.number) == 0 ? "" : "its last row is not whole";
+}
+
+std::string categories_fault(std::span<const LawParameter> parameters, std::size_t count) {
+  const std::size_t weights = std::max<std::size_t>(1, parameters[0].values.size());
+  const double categories = parameters[1].number;
+  if (!whole_and_below(categories - 1, weights)) return "it has more categories than weights";
+  const std::size_t rows = weights / static_cast<std::size_t>(categories);
+  if (weights % static_cast<std::size_t>(categories) != 0) return "its last row is not whole";
+  return count % rows == 0 ? "" : "its draws are no whole rows";
 }
 
 }  // namespace
@@ -337,8 +383,30 @@ std::size_t parameter_count(LawKind kind) {
   return kLaws[static_cast<std::size_t>(kind)].parameters;
 }
 
-bool array_fits(LawKind kind, std::size_t which, std::size_t size, std::size_t count) {
-  return size == count || (kind == LawKind::categorical && which == 0);
+std::string parameter_fault(LawKind kind, std::span<const LawParameter> parameters,
+                            std::size_t count) {
+  if (parameters.size() != parameter_count(kind)) return "it has another number of parameters";
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::size_t size = parameters[i].values.size();
+    const bool rows = kind == LawKind::categorical && i == 0;
+    if (size == 0 || rows) continue;
+    if (size != count) return "it has a parameter of another size than its result";
+    if (is_number(kind, i)) return "it has an array where a number is wanted";
+  }
+  switch (kind) {
+    case LawKind::kept:
+      return groups_fault(parameters[2], count);
+    case LawKind::either:
+      return groups_fault(parameters[3], count);
+    case LawKind::permutation:
+      return parameters[0].number == static_cast<double>(count) ? "" : "its extent is not its size";
+    case LawKind::shuffled:
+      return rows_fault(parameters[1], count);
+    case LawKind::categorical:
+      return categories_fault(parameters, count);
+    default:
+      return {};
+  }
 }
 
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,

@@ -54,9 +54,6 @@ std::optional<LawKind> find_law(std::string_view name);
 std::string_view name(LawKind kind);
 // How many parameters a law has.
 std::size_t parameter_count(LawKind kind);
-// Whether parameter `which` may be an array of `size` for `count` draws. It has one value for each,
-// except categorical's weights: rows of their own length.
-bool array_fits(LawKind kind, std::size_t which, std::size_t size, std::size_t count);
 
 // A number for all elements, or one value for each element.
 struct LawParameter {
@@ -64,6 +61,12 @@ struct LawParameter {
   std::vector<double> values;
   double at(std::size_t index) const { return values.empty() ? number : values[index]; }
 };
+
+// Why these are no parameters of the law for `count` draws, empty if they are: what a lane sends is
+// checked here before it is believed. Arrays have one value for each draw, but for categorical's
+// weights, which are whole rows; groups, extents and the like are whole numbers in their range.
+std::string parameter_fault(LawKind kind, std::span<const LawParameter> parameters,
+                            std::size_t count);
 
 struct LawMeasurement {
   std::uint64_t count = 0;
@@ -93,10 +96,10 @@ struct LawMeasurement {
 
 inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
 
-// `drawn` as numbers, `resolution` the relative spacing of its dtype. There are
-// parameter_count(kind) parameters, arrays being as long as array_fits says. Elements
-// whose parameters are outside the law's domain (a negative rate, NaN) are not judged. Of more than
-// kLawSamples elements all are looked at for the support, and that many, evenly spread, for u.
+// `drawn` as numbers, `resolution` the relative spacing of its dtype. The parameters have no
+// parameter_fault. Elements whose parameters are outside the law's domain (a negative rate, NaN)
+// are not judged. Of more than kLawSamples elements all are looked at for the support, and that
+// many, evenly spread, for u.
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution);
 

@@ -1,5 +1,7 @@
 #include "native/case_to_python.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace assay::native {
@@ -7,20 +9,33 @@ namespace {
 
 Ref convert(const Value& value, const PythonTypes& types);
 
+Ref numbers(std::span<const std::int64_t> values) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  if (!tuple) return nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    PyObject* number = PyLong_FromLongLong(values[i]);
+    if (number == nullptr) return nullptr;
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), number);  // takes the reference
+  }
+  return tuple;
+}
+
 Ref convert_tensor(const Value& value, const PythonTypes& types) {
   const TensorSpec spec = value.tensor();
-  Ref shape(PyTuple_New(static_cast<Py_ssize_t>(spec.shape.size())));
+  const Ref shape = numbers(spec.shape);
   if (!shape) return nullptr;
-  for (std::size_t i = 0; i < spec.shape.size(); ++i) {
-    PyObject* extent = PyLong_FromLongLong(spec.shape[i]);
-    if (extent == nullptr) return nullptr;
-    PyTuple_SetItem(shape.get(), static_cast<Py_ssize_t>(i), extent);  // takes the reference
-  }
   const Ref dtype = to_python(name(spec.dtype));
   const Ref ordinal(PyLong_FromSize_t(value.tensor_ordinal()));
   if (!dtype || !ordinal) return nullptr;
+  if (spec.strides.empty() && spec.place.empty()) {
+    return Ref(PyObject_CallFunctionObjArgs(types.tensor_spec.get(), shape.get(), dtype.get(),
+                                            ordinal.get(), nullptr));
+  }
+  const Ref strides = numbers(spec.strides);
+  const Ref place = to_python(spec.place);
+  if (!strides || !place) return nullptr;
   return Ref(PyObject_CallFunctionObjArgs(types.tensor_spec.get(), shape.get(), dtype.get(),
-                                          ordinal.get(), nullptr));
+                                          ordinal.get(), strides.get(), place.get(), nullptr));
 }
 
 Ref convert_dtype(const Value& value, const PythonTypes& types) {
@@ -28,6 +43,12 @@ Ref convert_dtype(const Value& value, const PythonTypes& types) {
   const Ref text = to_python(name(value.dtype()));
   if (!text) return nullptr;
   return Ref(PyObject_CallFunctionObjArgs(types.dtype_name.get(), text.get(), nullptr));
+}
+
+Ref convert_place(const Value& value, const PythonTypes& types) {
+  const Ref text = to_python(value.text());
+  if (!text) return nullptr;
+  return Ref(PyObject_CallFunctionObjArgs(types.place_name.get(), text.get(), nullptr));
 }
 
 Ref convert_list(const Value& value, const PythonTypes& types) {
@@ -80,17 +101,23 @@ Ref convert(const Value& value, const PythonTypes& types) {
       return convert_tuple(value, types);
     case ValueKind::slice:
       return convert_slice(value, types);
+    case ValueKind::place:
+      return convert_place(value, types);
   }
   return nullptr;
 }
 
 }  // namespace
 
-PythonCall to_python(const Case& parsed, const PythonTypes& types) {
+namespace {
+
+PythonCall convert(const Case& parsed, std::size_t first, std::size_t last,
+                   const PythonTypes& types) {
   const Ref positional(PyList_New(0));
   Ref kwargs(PyDict_New());
   if (!positional || !kwargs) return {};
-  for (const Argument& argument : parsed.arguments()) {
+  for (std::size_t i = first; i < last; ++i) {
+    const Argument argument = parsed.argument(i);
     const Ref value = convert(argument.value, types);
     if (!value) return {};
     if (argument.keyword.empty()) {
@@ -101,6 +128,16 @@ PythonCall to_python(const Case& parsed, const PythonTypes& types) {
     }
   }
   return {Ref(PyList_AsTuple(positional.get())), std::move(kwargs)};
+}
+
+}  // namespace
+
+PythonCall call_of(const Case& parsed, const PythonTypes& types) {
+  return convert(parsed, parsed.construction_count(), parsed.argument_count(), types);
+}
+
+PythonCall construction_of(const Case& parsed, const PythonTypes& types) {
+  return convert(parsed, 0, parsed.construction_count(), types);
 }
 
 }  // namespace assay::native

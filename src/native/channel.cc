@@ -38,8 +38,8 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
     if (!frame) return std::optional<CurrentJob>();
     batch_bytes_ = std::move(*frame);
     ASSAY_TRY(batch_, wire::open<wire::Batch>(batch_bytes_));
-    if (batch_->jobs() == nullptr || batch_->setting() == nullptr) {
-      return fail("a batch without jobs or setting");
+    if (batch_->jobs() == nullptr || batch_->settings() == nullptr || batch_->lane() == nullptr) {
+      return fail("a batch without jobs, settings or lane");
     }
     next_index_ = 0;
     arena_.clear();
@@ -53,14 +53,8 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   current.index = next_index_++;
   current.id = job->id();
   current.text = job->text() != nullptr ? job->text()->string_view() : std::string_view();
-  current.setting = batch_->setting();
+  current.batch = batch_;
   return std::optional<CurrentJob>(current);
-}
-
-Result<std::uint64_t> Channel::hand_over(std::span<const std::byte> bytes) {
-  ASSAY_TRY(const std::uint64_t offset, arena_.reserve(bytes.size()));
-  if (!bytes.empty()) std::memcpy(arena_.data() + offset, bytes.data(), bytes.size());
-  return offset;
 }
 
 Status Channel::reply(std::span<const std::uint8_t> message) {

@@ -7,7 +7,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -28,6 +30,12 @@ inline Ref borrowed(PyObject* object) {
 inline Ref to_python(std::string_view text) {
   return Ref(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
 }
+
+inline Ref to_python(const std::string& text) { return to_python(std::string_view(text)); }
+inline Ref to_python(bool value) { return Ref(PyBool_FromLong(value ? 1 : 0)); }
+inline Ref to_python(std::int64_t value) { return Ref(PyLong_FromLongLong(value)); }
+inline Ref to_python(std::uint64_t value) { return Ref(PyLong_FromUnsignedLongLong(value)); }
+inline Ref to_python(double value) { return Ref(PyFloat_FromDouble(value)); }
 
 // Empty on a failure, with Python's error set. The view ends with the object.
 inline std::string_view text_of(PyObject* object) {

@@ -18,7 +18,7 @@ namespace assay::native {
 struct Filling {
   FillRule rule;
   std::vector<double> literal;
-  std::uint64_t checksum = 0;
+  const std::uint64_t* checksum = nullptr;  // of the bytes; a device may still be at it
 };
 
 struct ReplyParts {
@@ -26,12 +26,13 @@ struct ReplyParts {
   wire::Status status = wire::Status::ok;
   std::string_view phase;
   std::string_view error;
-  PyObject* outputs = nullptr;    // sequence of assay.lane.Leaf
+  PyObject* outputs = nullptr;    // sequence of assay.wire.Leaf
   PyObject* gradients = nullptr;  // likewise
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
+  std::span<const ReplyParts> again;  // further runs of the case
 };
 
 // False on a failure, with Python's error set. The message is in `builder` afterwards.

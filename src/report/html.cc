@@ -6,6 +6,7 @@
 #include "base/markup.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
+#include "report/tolerances.h"
 
 namespace assay {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Beyond this a page is no pleasure in any browser; `assay report DIR --list OUTCOME` has them all.
 constexpr std::uint64_t kShownCases = 20'000;
 
-constexpr std::string_view kHead = R"html(<!doctype html>
+constexpr std::string_view kPageHead = R"html(<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>assay report</title>
 <style>
 :root { color-scheme: light dark; --line: #8884; --bad: #c0392b; --good: #27864b; --soft: #888 }
@@ -91,14 +92,14 @@ std::string case_article(const FinishedCase& finished,
 
 }  // namespace
 
-Status write_html_report(RunStore& store, const std::filesystem::path& file) {
+Status write_html_report(Store& store, const std::filesystem::path& file) {
   ASSAY_TRY(const RunReport report, load_report(store));
   std::string facts;
   for (const auto& [key, value] : report.properties) {
     facts += fmt::format("{}{} {}", facts.empty() ? "" : " · ", escape_markup(key),
                          escape_markup(value));
   }
-  std::string page(kHead);
+  std::string page(kPageHead);
   page += fmt::format("<h1>assay: {} cases</h1><p class=soft>{}</p>\n<table>{}</table>\n",
                       report.cases, facts, outcome_rows(report));
   page +=
@@ -121,6 +122,11 @@ Status write_html_report(RunStore& store, const std::filesystem::path& file) {
     return {};
   }));
   if (shown > kShownCases) page += fmt::format("<p>… and {} more</p>\n", shown - kShownCases);
+  if (report.properties.contains(std::string(kRerunFlag) + "test_tol")) {
+    ASSAY_TRY(const std::string rows, tolerance_rows(store));
+    page += fmt::format(
+        "<h2>Which tolerance would pass</h2><div class=scroll><table>{}</table></div>\n", rows);
+  }
   page += fmt::format("<h2>By API</h2><div class=scroll><table>{}</table></div>\n{}</html>\n",
                       api_rows(report), kScript);
   return write_file(file, page);

@@ -3,12 +3,12 @@
 #include <filesystem>
 
 #include "base/result.h"
-#include "store/run_store.h"
+#include "store/store.h"
 
 namespace assay {
 
 // One page that needs nothing else: counts, a table by API, and every failed or flagged case with
 // its message and the command that runs it again. The reader can filter by outcome and text.
-Status write_html_report(RunStore& store, const std::filesystem::path& file);
+Status write_html_report(Store& store, const std::filesystem::path& file);
 
 }  // namespace assay

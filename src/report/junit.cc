@@ -16,7 +16,7 @@ bool is_skipped(Outcome outcome) {
 
 }  // namespace
 
-Status write_junit(RunStore& store, const std::filesystem::path& file) {
+Status write_junit(Store& store, const std::filesystem::path& file) {
   std::string body;
   std::uint64_t tests = 0;
   std::uint64_t failures = 0;

@@ -14,6 +14,7 @@
 #include "case/parser.h"
 #include "fill/fill.h"
 #include "report/repro_script.h"
+#include "report/run_report.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -68,13 +69,19 @@ class Chooser {
   std::vector<std::string> shown_;
 };
 
+bool has_lanes(const wire::Record& record) {
+  return record.trials() != nullptr && record.trials()->size() > 0 &&
+         record.trials()->Get(0)->lanes() != nullptr &&
+         record.trials()->Get(0)->lanes()->size() > 0;
+}
+
+const wire::Trial& trial_of(const wire::Record& record) { return *record.trials()->Get(0); }
+
 // What the test lane reported of its inputs, or else the reference lane, which had the same.
 const flatbuffers::Vector<flatbuffers::Offset<wire::Filling>>* fillings(
     const wire::Record& record) {
-  for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
-    if (lane != nullptr && lane->inputs() != nullptr && lane->inputs()->size() > 0) {
-      return lane->inputs();
-    }
+  for (const wire::LaneRecord* lane : *trial_of(record).lanes()) {
+    if (lane->inputs() != nullptr && lane->inputs()->size() > 0) return lane->inputs();
   }
   return nullptr;
 }
@@ -173,9 +180,14 @@ Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& propert
 
 // Whether there is something to differentiate: not where both lanes found that there is nothing.
 bool wants_backward(const wire::Record& record) {
-  const wire::LaneRecord* reference = record.reference();
-  return record.gradients_compared() || reference == nullptr ||
-         record.test()->status() != wire::Status::ok || reference->status() != wire::Status::ok;
+  const wire::Trial& trial = trial_of(record);
+  const auto* pairs = trial.pairs();
+  if (pairs == nullptr || pairs->size() == 0) return true;
+  return std::any_of(pairs->begin(), pairs->end(),
+                     [](const wire::Pair* pair) { return pair->gradients_compared(); }) ||
+         std::any_of(
+             trial.lanes()->begin(), trial.lanes()->end(),
+             [](const wire::LaneRecord* lane) { return lane->status() != wire::Status::ok; });
 }
 
 std::string one_line(std::string text) {
@@ -184,9 +196,41 @@ std::string one_line(std::string text) {
   return text;
 }
 
+using Properties = std::map<std::string, std::string>;
+
+Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
+                          const std::filesystem::path& folder) {
+  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
+  if (!has_lanes(*record)) return fail("the record of this case has no test lane");
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  Case parsed;
+  if (const auto status = parse_case(found.text, parsed); !status) {
+    return fail("a stored case does not parse: " + status.error().message);
+  }
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  }
+  Repro repro;
+  repro.script = folder / "repro.py";
+  ASSAY_CHECK(write_inputs(parsed, found, seed, folder, repro));
+
+  ReproScript script;
+  script.case_text = found.text;
+  script.draw_seed = draw_seed(seed, found.id);
+  script.backward = wants_backward(*record);
+  script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
+  script.comment.push_back(one_line(
+      fmt::format("the run said: {} {}", name(found.verdict.outcome), found.verdict.message)));
+  for (const std::string& note : repro.notes) script.comment.push_back(note);
+  ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
+  return repro;
+}
+
 }  // namespace
 
-Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
+Result<FoundCase> find_case(Store& store, std::string_view wanted) {
   if (wanted.empty()) return usage_error("name a case by its id or its text");
   Chooser chooser(wanted);
   std::optional<FoundCase> found;
@@ -222,35 +266,27 @@ Result<FoundCase> find_case(RunStore& store, std::string_view wanted) {
   return std::move(*found);
 }
 
-Result<Repro> write_repro(RunStore& store, const FoundCase& found,
+Result<Repro> write_repro(Store& store, const FoundCase& found,
                           const std::filesystem::path& folder) {
-  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
-  if (record->test() == nullptr) return fail("the record of this case has no test lane");
-  ASSAY_TRY(const auto properties, store.properties());
-  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
-  Case parsed;
-  if (const auto status = parse_case(found.text, parsed); !status) {
-    return fail("a stored case does not parse: " + status.error().message);
-  }
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return usage_error(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-  }
-  Repro repro;
-  repro.script = folder / "repro.py";
-  ASSAY_CHECK(write_inputs(parsed, found, seed, folder, repro));
+  ASSAY_TRY(const Properties properties, store.properties());
+  return write_repro(properties, found, folder);
+}
 
-  ReproScript script;
-  script.case_text = found.text;
-  script.draw_seed = draw_seed(seed, found.id);
-  script.backward = wants_backward(*record);
-  script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
-  script.comment.push_back(one_line(
-      fmt::format("the run said: {} {}", name(found.verdict.outcome), found.verdict.message)));
-  for (const std::string& note : repro.notes) script.comment.push_back(note);
-  ASSAY_CHECK(write_file(repro.script, repro_script(parsed, script)));
-  return repro;
+Status write_failed_tests(Store& store, const std::filesystem::path& folder) {
+  ASSAY_TRY(const Properties properties, store.properties());
+  return store.each_finished([&](const FinishedCase& finished) -> Status {
+    const Verdict& verdict = finished.verdict;
+    if (!info(verdict.outcome).failed || verdict.outcome == Outcome::invalid) return {};
+    if (finished.record.empty()) return {};
+    FoundCase found{finished.id, std::string(finished.text), verdict,
+                    wire::Bytes(finished.record.begin(), finished.record.end())};
+    std::string api(api_of(finished.text));
+    std::replace(api.begin(), api.end(), '.', '_');
+    const auto name = fmt::format("test_{}_{}", api, format_case_id(finished.id));
+    ASSAY_TRY([[maybe_unused]] const Repro repro,
+              write_repro(properties, found, folder / "failed_tests" / name));
+    return {};
+  });
 }
 
 }  // namespace assay

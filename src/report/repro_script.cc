@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kHead = R"py(
+constexpr std::string_view kScriptHead = R"py(
 import pathlib
 
 import paddle
@@ -96,6 +96,8 @@ std::string python_value(const Value& value) {
       return fmt::format("({}{})", joined(value), value.size() == 1 ? "," : "");
     case ValueKind::slice:
       return fmt::format("slice({})", joined(value));
+    case ValueKind::place:
+      return fmt::format("\"{}\"", value.text());
   }
   return "None";
 }
@@ -141,10 +143,15 @@ std::string load_tensors(const Case& parsed, bool in_place) {
 std::string call(const Case& parsed, bool in_place) {
   std::string arguments;
   std::string changed;
-  for (const Argument& argument : parsed.arguments()) {
+  for (std::size_t i = 0; i < parsed.argument_count(); ++i) {
+    const Argument argument = parsed.argument(i);
     const std::string value = python_value(argument.value);
     if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
-    if (!arguments.empty()) arguments += ", ";
+    if (parsed.constructs() && i == parsed.construction_count()) {
+      arguments += ")(";
+    } else if (i != 0) {
+      arguments += ", ";
+    }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
     arguments += value;
   }
@@ -178,7 +185,7 @@ std::string repro_script(const Case& parsed, const ReproScript& facts) {
   std::string script =
       "# Runs one case of assay again; needs only Paddle and the files beside it.\n";
   for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
-  script += kHead;
+  script += kScriptHead;
   script += fmt::format("\nprint({})\n", python_string(facts.case_text));
   script += fmt::format("paddle.seed({})\n", facts.draw_seed);
   script += load_tensors(parsed, in_place);

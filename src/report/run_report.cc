@@ -9,18 +9,19 @@
 #include "base/process.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
 
 constexpr int kJsonVersion = 1;
 
-// STAGES of python/assay/lane.py, in the order in which lanes report their nanoseconds.
+// STAGES of python/assay/call.py, in the order in which lanes report their nanoseconds.
 constexpr std::array<const char*, 4> kStages = {"build", "forward", "copy", "backward"};
 
-double add_seconds(const wire::LaneRecord* lane, RunReport& report) {
+double add_seconds_of(const wire::LaneRecord* lane, RunReport& report) {
   double sum = 0;
-  if (lane == nullptr || lane->name() == nullptr || lane->nanoseconds() == nullptr) return sum;
+  if (lane->name() == nullptr || lane->nanoseconds() == nullptr) return sum;
   std::map<std::string, double>& stages = report.seconds[lane->name()->str()];
   const std::size_t count = std::min<std::size_t>(kStages.size(), lane->nanoseconds()->size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -31,14 +32,20 @@ double add_seconds(const wire::LaneRecord* lane, RunReport& report) {
   return sum;
 }
 
-// What a verdict depends on besides the case: the flag, the run's property, the flag's default.
-struct CaseSetting {
-  const char* flag;
-  const char* property;
-  const char* usual;
-};
-constexpr std::array<CaseSetting, 3> kCaseSettings{
-    {{"random_seed", "seed", "0"}, {"atol", "atol", "0.01"}, {"rtol", "rtol", "0.01"}}};
+double add_seconds(const wire::Record& record, RunReport& report) {
+  double sum = 0;
+  if (record.trials() == nullptr) return sum;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (trial->lanes() == nullptr) continue;
+    for (const wire::LaneRecord* lane : *trial->lanes()) sum += add_seconds_of(lane, report);
+  }
+  return sum;
+}
+
+// Settings whose flag has another name than their field; the mode is a flag of its own.
+std::string flag_of(std::string_view setting) {
+  return setting == "seed" ? "random_seed" : std::string(setting);
+}
 
 // The text as one word of a shell's command line.
 std::string shell_word(std::string_view text) {
@@ -95,7 +102,7 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
 
 }  // namespace
 
-Result<RunReport> load_report(RunStore& store) {
+Result<RunReport> load_report(Store& store) {
   RunReport report;
   ASSAY_TRY(report.properties, store.properties());
   ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
@@ -109,8 +116,7 @@ Result<RunReport> load_report(RunStore& store) {
     report.flaky += (finished.verdict.flags & kFlaky) != 0 ? 1 : 0;
     report.contaminated += (finished.verdict.flags & kContaminated) != 0 ? 1 : 0;
     if (const auto record = wire::open<wire::Record>(finished.record)) {
-      found->second.seconds += add_seconds((*record)->test(), report);
-      found->second.seconds += add_seconds((*record)->reference(), report);
+      found->second.seconds += add_seconds(**record, report);
     }
     report.leaked += (finished.verdict.flags & kLeaked) != 0 ? 1 : 0;
     return {};
@@ -139,9 +145,11 @@ std::string rerun_command(std::string_view case_text,
   };
   std::string command = fmt::format("{} api --api_config={} --{}=True", own_command(),
                                     shell_word(case_text), property("mode", "accuracy"));
-  for (const CaseSetting& setting : kCaseSettings) {
-    const std::string value = property(setting.property, setting.usual);
-    if (value != setting.usual) command += fmt::format(" --{}={}", setting.flag, value);
+  for (const wire::Setting& setting : wire::fields_of(wire::CaseSettingsT())) {
+    if (setting.name == "mode" || setting.name == "backward") continue;  // flags of their own
+    const std::string usual = wire::text_of(setting.value);
+    const std::string value = property(std::string(setting.name).c_str(), usual.c_str());
+    if (value != usual) command += fmt::format(" --{}={}", flag_of(setting.name), value);
   }
   for (const auto& [key, value] : properties) {
     if (!key.starts_with(kRerunFlag)) continue;

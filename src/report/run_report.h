@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/run_store.h"
+#include "store/store.h"
 #include "verdict/outcome.h"
 
 namespace assay {
@@ -35,7 +35,7 @@ struct RunReport {
   std::map<std::string, std::map<std::string, double>> seconds;
 };
 
-Result<RunReport> load_report(RunStore& store);
+Result<RunReport> load_report(Store& store);
 
 // "paddle.add" of "paddle.add(Tensor(…), 1)".
 std::string_view api_of(std::string_view case_text);

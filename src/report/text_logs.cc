@@ -37,7 +37,7 @@ std::string in_order_entry(const FinishedCase& finished,
 
 }  // namespace
 
-Status export_text_logs(RunStore& store, const std::filesystem::path& folder) {
+Status export_text_logs(Store& store, const std::filesystem::path& folder) {
   std::map<std::string_view, std::string> files;
   files[kCheckpoint];
   files[kInOrder];

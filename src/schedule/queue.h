@@ -24,7 +24,8 @@ namespace assay {
 
 struct QueuedCase {
   std::uint64_t id = 0;
-  std::string_view text;  // kept by the caller
+  std::uint64_t epoch = 0;  // of the lease that the store has given
+  std::string_view text;    // kept by the caller
   Cost cost;
   std::uint32_t attempt = 1;
   std::uint32_t losses = 0;  // slots that died while they held it

@@ -61,7 +61,7 @@ Status BatchRun::run() {
 // Gives the seat's lane (a new one if need be) all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
-  state = {};
+  state = {.sent = {}, .careful = state.careful};
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
@@ -79,11 +79,12 @@ Status BatchRun::start(std::size_t seat) {
         wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && at.lane->can_lend();
-  const auto setting = wire::CreateSetting(builder, config_.seed, config_.backward,
-                                           at.setup.reference, config_.known_only, state.lends);
+  state.lends = jobs_.size() == 1 && (at.on_gpu() || at.lane->can_lend());
+  const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
+  const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
-  builder.Finish(wire::CreateBatch(builder, wire::kVersion, setting, vector));
+  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
+                                   state.careful));
   state.sent_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   // A lane that is dead already shows as end-of-file where it is read.
@@ -114,7 +115,10 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   ending.bytes = std::move(bytes);
   ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
   ending.arena = seats_[seat].lane->arena();
-  if (state.lends) ending.lender = &*seats_[seat].lane;
+  if (state.lends) {
+    ending.lender = &*seats_[seat].lane;
+    ending.shared = seats_[seat].shared.get();
+  }
   return finish_job(job);
 }
 
@@ -126,20 +130,13 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   LaneSeat& at = seats_[seat];
   if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
-  const std::uint32_t running = at.lane->arena()->header().running.load(std::memory_order_acquire);
-  // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
-  // run again without blame, as everything does when the fork server took the lane with it.
-  std::optional<std::size_t> blamed;
-  if (how == Loss::talks_nonsense) {
-    blamed = state.sent[state.answered];
-  } else if ((exit || how == Loss::timed_out) && running < state.sent.size() &&
-             running >= state.answered) {
-    blamed = state.sent[running];
-  }
+  const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
-                            at.setup.framework));
+                            at.spec.label));
   }
+  state.careful = at.on_gpu();
+  if (at.shared) at.shared->close_all();
   at.lane.reset();
   at.arena.reset();  // earlier answers still lie in it
   if (blamed) {
@@ -149,10 +146,28 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       ending.reason = "its answer is damaged";
     } else if (exit) {
       ending.exit = *exit;
+      if (exit->code == kDeviceFaultExit) {
+        ending.reason = "its GPU reported a fault; the lane's log says which";
+      }
     }
     ASSAY_CHECK(finish_job(*blamed));
   }
   return start(seat);
+}
+
+// Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
+// run again without blame, as everything does when the fork server took the lane with it.
+std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool seen_ending) const {
+  const SeatState& state = states_[seat];
+  if (how == Loss::talks_nonsense) return state.sent[state.answered];
+  const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
+  const std::uint32_t running = header.running.load(std::memory_order_acquire);
+  const bool known = seen_ending || how == Loss::timed_out;
+  if (!known || running >= state.sent.size() || running < state.answered) return std::nullopt;
+  // Its GPU may be at any of them.
+  const bool unsure = seats_[seat].on_gpu() && !state.careful && running > state.answered;
+  if (unsure && how == Loss::timed_out) return std::nullopt;
+  return state.sent[running];
 }
 
 Status BatchRun::finish_job(std::size_t job) {
@@ -161,6 +176,9 @@ Status BatchRun::finish_job(std::size_t job) {
     if (!ending.done()) return {};
   }
   Status status = on_job_(job, endings);
+  for (const Ending& ending : endings) {
+    if (ending.shared != nullptr) ending.shared->close_large();
+  }
   if (!status && std::any_of(endings.begin(), endings.end(), [](const Ending& ending) {
         return ending.lender != nullptr && !ending.lender->alive();
       })) {
@@ -178,6 +196,7 @@ Status BatchRun::run_again(std::size_t job) {
   if (++unexplained_ > kUnexplainedLimit) return fail("lanes keep dying while they are idle");
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     endings_[job][seat] = {};
+    if (seats_[seat].shared) seats_[seat].shared->close_all();
     seats_[seat].lane.reset();
     ASSAY_CHECK(start(seat));
   }

@@ -47,16 +47,29 @@ Offset<wire::Measurement> build_measurement(FlatBufferBuilder& builder, const Me
                                  m.inf_disagree, first, worst);
 }
 
-bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
+Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   const auto* a = left.shape();
   const auto* b = right.shape();
+  if (a == nullptr || b == nullptr) return fail("a lane sent a tensor or a law without shape");
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// Element by element, in their own dtype. What is lent is read in blocks that stay in the cache.
+// How much of a pair is read at once: what is lent in blocks that stay in the cache, what is on a
+// device in blocks that are worth asking it for.
+std::uint64_t block_of(const Tensor& left, const Tensor& right) {
+  constexpr std::uint64_t kLent = 1 << 18;
+  constexpr std::uint64_t kOnDevice = 1 << 23;
+  if (left.device() != nullptr || right.device() != nullptr) return kOnDevice;
+  return left.lent() || right.lent() ? kLent : left.size();
+}
+
+// Element by element, in their own dtype; on the device, where both are there.
 Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolerance) {
-  constexpr std::uint64_t kLentBlock = 1 << 18;
-  const std::uint64_t step = left.lent() || right.lent() ? kLentBlock : left.size();
+  if (left.device() != nullptr && left.device() == right.device()) {
+    return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
+                                  left.size() / size_of(left.dtype()), tolerance);
+  }
+  const std::uint64_t step = block_of(left, right);
   Measurement measured;
   measured.under = tolerance;
   std::uint64_t from = 0;
@@ -169,12 +182,14 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   bool scalar_equal = true;
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
-    if (same_shape(*pair.left, *pair.right)) {
+    ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
+    if (same) {
       ASSAY_TRY(law,
                 measure_law(builder, *pair.left, left.memory, *pair.right, *right.memory.arena));
     }
   } else if (both && is_tensor(*pair.left) && is_tensor(*pair.right)) {
-    if (same_shape(*pair.left, *pair.right) && pair.right->equality() != wire::Equality::shape) {
+    ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
+    if (same && pair.right->equality() != wire::Equality::shape) {
       ASSAY_TRY(const Measurement measured,
                 measure_tensors(*pair.left, left.memory, *pair.right, right.memory, tolerance));
       measurement = build_measurement(builder, measured);

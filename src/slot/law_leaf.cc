@@ -47,10 +47,7 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena) {
   const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
   const auto kind = find_law(law_name);
-  const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
-  if (!kind || parameter_count(*kind) != given) {
-    return fail("a lane sent a law that is not known, or lacks parameters: " + law_name);
-  }
+  if (!kind) return fail("a lane sent a law that is not known: " + law_name);
   ASSAY_TRY(Tensor in_lane, Tensor::of(drawn, drawn_memory));
   ASSAY_TRY(const TensorBytes tensor, in_lane.bytes());
   // The parts of a complex draw are two draws; of what is kept or dropped whole the real part
@@ -58,14 +55,16 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
   const bool by_parts = is_complex(tensor.dtype) && has_distribution(*kind);
   const std::vector<double> drawn_values = numbers_of(tensor, by_parts);
   std::vector<LawParameter> parameters;
+  const std::size_t given = law.parameters() == nullptr ? 0 : law.parameters()->size();
   for (std::size_t i = 0; i < given; ++i) {
     const wire::Parameter* parameter =
         law.parameters()->Get(static_cast<flatbuffers::uoffset_t>(i));
     ASSAY_TRY(LawParameter read, read_parameter(*parameter, law_arena, by_parts));
-    if (!read.values.empty() && !array_fits(*kind, i, read.values.size(), drawn_values.size())) {
-      return fail("a lane sent a law with a parameter of another size than its result");
-    }
     parameters.push_back(std::move(read));
+  }
+  if (const std::string fault = parameter_fault(*kind, parameters, drawn_values.size());
+      !fault.empty()) {
+    return fail("a lane sent a law that cannot be: " + law_name + ": " + fault);
   }
   const LawMeasurement measured =
       measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype));

@@ -11,8 +11,8 @@
 
 namespace assay {
 
-// A finished wire::Record. `endings` are those of the test lane and, if there is one, the reference
-// lane. Fails only when a lane's reply points outside its arena.
+// A finished wire::Record. `endings` are those of the lanes of `config`, in its order. Fails only
+// when a lane's reply points outside its arena.
 Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
                                 const std::vector<Ending>& endings);
 

@@ -23,24 +23,37 @@ constexpr std::int64_t kSendAfterNs = 50'000'000;
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
 
-std::filesystem::path lane_log(const SlotConfig& config, const LaneSetup& setup) {
-  const char* role = setup.reference ? "reference" : "lane";
+std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& spec) {
   return std::filesystem::path(config.log_dir) /
-         fmt::format("slot{}-{}-{}.log", config.index, setup.framework, role);
+         fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
+}
+
+LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec) {
+  return {std::string(spec.address.begin(), spec.address.end()), spec.device,
+          lane_log(config, spec)};
 }
 
 }  // namespace
 
 Slot::Slot(SlotConfig config, Fd supervisor)
     : config_(std::move(config)), supervisor_(std::move(supervisor)) {
-  const auto add_seat = [this](const LaneSetup& setup) {
+  // Results on GPUs are compared on the first of them.
+  std::shared_ptr<LazyDevice> device;
+  for (const wire::LaneSpecT& spec : config_.lanes) {
+    if (!device && gpu_number(spec.device)) device = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
-      LaneSource source(setup.address, setup.device, lane_log(config_, setup));
-      seats->push_back({setup, std::move(source), std::nullopt, nullptr});
+      auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device) : nullptr;
+      seats->push_back(
+          {spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared)});
     }
-  };
-  add_seat(config_.test);
-  if (config_.reference) add_seat(*config_.reference);
+  }
+}
+
+Result<Slot> Slot::begin(Fd supervisor) {
+  ASSAY_TRY(const auto message, wire::receive_frame(supervisor.get()));
+  if (!message) return fail("slot: the supervisor has gone");
+  ASSAY_TRY(SlotConfig config, read_begin(*message));
+  return Slot(std::move(config), std::move(supervisor));
 }
 
 Status Slot::run() {
@@ -114,7 +127,10 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   });
   ASSAY_CHECK(run.run());
   for (LaneSeat& seat : seats) {
-    if (suspect) seat.lane.reset();
+    if (suspect) {
+      if (seat.shared) seat.shared->close_all();
+      seat.lane.reset();
+    }
     if (seat.arena) seat.arena->trim(suspect ? kFreshArenaKeep : kArenaKeep);
   }
   return {};

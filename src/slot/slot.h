@@ -14,12 +14,14 @@ namespace assay {
 
 class Slot {
  public:
-  Slot(SlotConfig config, Fd supervisor);
+  // Reads from the supervisor which lanes it has; blocks until that has come.
+  static Result<Slot> begin(Fd supervisor);
 
   // Serves the supervisor until it says stop or closes the connection.
   Status run();
 
  private:
+  Slot(SlotConfig config, Fd supervisor);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();

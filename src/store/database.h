@@ -63,6 +63,8 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   // Statements without parameters and results, separated by ';'.
   Status execute(const std::string& sql);
+  // Rows that the last INSERT, UPDATE or DELETE has changed.
+  std::int64_t changes() const { return sqlite3_changes64(handle_.get()); }
 
   // PRAGMA user_version, which each schema uses for its own version.
   Result<std::int64_t> schema_version();

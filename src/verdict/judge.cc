@@ -60,12 +60,16 @@ Verdict dead(const wire::LaneRecord& lane) {
 }
 
 // The outcome that lane states alone decide, in the order of Outcome.
-bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* reference,
-                      Verdict& verdict) {
-  const std::array<const wire::LaneRecord*, 2> lanes{&test, reference};
+bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const auto first_with = [&](wire::Status status) -> const wire::LaneRecord* {
-    for (const wire::LaneRecord* lane : lanes) {
-      if (lane != nullptr && lane->status() == status) return lane;
+    for (const wire::LaneRecord* lane : *trial.lanes()) {
+      if (lane->status() == status) return lane;
+    }
+    return nullptr;
+  };
+  const auto first_raised = [&](wire::Role role) -> const wire::LaneRecord* {
+    for (const wire::LaneRecord* lane : *trial.lanes()) {
+      if (lane->role() == role && raised(*lane)) return lane;
     }
     return nullptr;
   };
@@ -93,30 +97,22 @@ bool decided_by_lanes(const wire::LaneRecord& test, const wire::LaneRecord* refe
     verdict = dead(*lane);
     return true;
   }
-  if (raised(test) && reference != nullptr && raised(*reference)) {
+  const wire::LaneRecord* test = first_raised(wire::Role::test);
+  const wire::LaneRecord* reference = first_raised(wire::Role::reference);
+  if (test != nullptr && reference != nullptr) {
     verdict.outcome = Outcome::rejected;
-    verdict.message = lane_message(test);
+    verdict.message = lane_message(*test);
     return true;
   }
-  if (raised(test)) {
-    verdict = of_lane(Outcome::paddle_error, test, lane_message(test));
+  if (test != nullptr) {
+    verdict = of_lane(Outcome::test_error, *test, lane_message(*test));
     return true;
   }
-  if (reference != nullptr && raised(*reference)) {
-    verdict = of_lane(Outcome::torch_error, *reference, lane_message(*reference));
+  if (reference != nullptr) {
+    verdict = of_lane(Outcome::reference_error, *reference, lane_message(*reference));
     return true;
   }
   return false;
-}
-
-// A lane that computed the result and then could not differentiate: its outputs are there.
-bool only_backward(const wire::LaneRecord& lane) {
-  const flatbuffers::String* phase = lane.phase();
-  return phase != nullptr && phase->string_view() == "backward";
-}
-
-bool has_outputs(const wire::LaneRecord& lane) {
-  return lane.status() == wire::Status::ok || only_backward(lane);
 }
 
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
@@ -164,11 +160,11 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
 }
 
 void judge_values(const wire::Comparison& comparison, const Policy& policy,
-                  const wire::Record& record, Mode mode, Finding& finding) {
+                  const wire::Record& record, Agreement agreement, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
-  if (mode == Mode::stable) {
+  if (agreement == Agreement::bits) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
     if (is_exact(comparison.right()->dtype(), policy)) strict.atol = strict.rtol = 0;
@@ -184,7 +180,7 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
     where = fmt::format("; first at element {}: {:.9g} against {:.9g}", worst->index(),
                         worst->left(), worst->right());
   }
-  const bool same_wanted = mode == Mode::stable || (strict.atol == 0 && strict.rtol == 0);
+  const bool same_wanted = agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
   finding.add(
       kValue,
       fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
@@ -193,7 +189,7 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
 }
 
 Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
-                   const wire::Record& record, Mode mode) {
+                   const wire::Record& record, Agreement agreement) {
   Finding finding;
   const wire::Side& left = *comparison.left();
   const wire::Side& right = *comparison.right();
@@ -225,16 +221,16 @@ Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
   if (const wire::LawMeasurement* law = comparison.law(); law != nullptr && !law->holds()) {
     finding.add(kValue, text(law->statement()));
   }
-  judge_values(comparison, policy, record, mode, finding);
+  judge_values(comparison, policy, record, agreement, finding);
   return finding;
 }
 
 void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* comparisons,
-                   bool gradients, const Policy& policy, const wire::Record& record, Mode mode,
-                   Verdict& verdict) {
+                   bool gradients, const Policy& policy, const wire::Record& record,
+                   Agreement agreement, Verdict& verdict) {
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
-    const Finding finding = judge_leaf(*comparison, policy, record, mode);
+    const Finding finding = judge_leaf(*comparison, policy, record, agreement);
     if (finding.kinds == 0) continue;
     verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
     if (!verdict.message.empty()) continue;
@@ -249,49 +245,113 @@ bool killed(const wire::LaneRecord* lane) {
          lane->exit_signal() == SIGKILL && !lane->oom_killed();
 }
 
-void flag_leaks(const wire::Record& record, Verdict& verdict) {
-  for (const wire::LaneRecord* lane : {record.test(), record.reference()}) {
-    if (lane != nullptr && lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
+void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
   }
 }
 
-Verdict judge_lanes_and_results(const wire::Record& record, const Policy& policy, Mode mode) {
-  const wire::LaneRecord& test = *record.test();
-  const wire::LaneRecord* reference = record.reference();
-  Verdict verdict;
-  const bool comparable =
-      mode != Mode::alone && reference != nullptr && has_outputs(test) && has_outputs(*reference);
-  if (!comparable) {
-    (void)decided_by_lanes(test, reference, verdict);
-    return verdict;
-  }
-  if (!same_inputs(test, *reference)) {
+// What these two owe each other where the mode asks for stability.
+Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agreement agreement) {
+  if (agreement != Agreement::stable) return agreement;
+  return left.role() == right.role() ? Agreement::bits : Agreement::within;
+}
+
+void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
+                const wire::Record& record, Agreement agreement, Verdict& verdict) {
+  const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
+  const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
+  if (!same_inputs(*left, *right)) {
     verdict.outcome = Outcome::invalid;
     verdict.message =
         "the lanes did not have the same inputs; its value rule is not a pure function";
+    return;
+  }
+  const Agreement due = owed(*left, *right, agreement);
+  Verdict of_pair;
+  judge_results(pair.outputs(), false, policy, record, due, of_pair);
+  judge_results(pair.gradients(), true, policy, record, due, of_pair);
+  if (of_pair.mismatch == 0) return;
+  const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
+  // A framework that disagrees with itself says more than what it disagrees with besides.
+  if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
+    verdict.outcome = outcome;
+    verdict.message = trial.lanes()->size() < 3
+                          ? of_pair.message
+                          : fmt::format("{} against {}: {}", text(left->name()),
+                                        text(right->name()), of_pair.message);
+    if (due == Agreement::bits) verdict.lane = text(left->name());
+  }
+  verdict.mismatch |= of_pair.mismatch;
+}
+
+Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
+                    Agreement agreement) {
+  Verdict verdict;
+  flag_leaks(trial, verdict);
+  const std::uint8_t flags = verdict.flags;
+  if (trial.pairs() == nullptr || trial.pairs()->size() == 0) {
+    (void)decided_by_lanes(trial, verdict);
+    verdict.flags = flags;
     return verdict;
   }
-  judge_results(record.outputs(), false, policy, record, mode, verdict);
-  judge_results(record.gradients(), true, policy, record, mode, verdict);
-  if (verdict.mismatch != 0) {
-    verdict.outcome = mode == Mode::stable ? Outcome::unstable : Outcome::mismatch;
-  } else if (decided_by_lanes(test, reference, verdict) && verdict.outcome == Outcome::rejected) {
-    // The results agree, and so do the lanes that they cannot be differentiated.
-    verdict.outcome = Outcome::pass;
+  for (const wire::Pair* pair : *trial.pairs()) {
+    judge_pair(trial, *pair, policy, record, agreement, verdict);
+    if (verdict.outcome == Outcome::invalid) return verdict;
   }
+  if (verdict.mismatch == 0 && decided_by_lanes(trial, verdict) &&
+      verdict.outcome == Outcome::rejected) {
+    // The results agree, and so do the lanes that they cannot be differentiated.
+    verdict = {};
+  }
+  verdict.flags = flags;
   return verdict;
+}
+
+// A record says enough to be judged: its lanes are there, and pairs name two of them.
+bool is_whole(const wire::Record& record) {
+  if (record.trials() == nullptr || record.trials()->size() == 0) return false;
+  return std::all_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
+                       if (trial->pairs() == nullptr) return true;
+                       return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
+                                          [&](const wire::Pair* pair) {
+                                            return pair->left() < trial->lanes()->size() &&
+                                                   pair->right() < trial->lanes()->size();
+                                          });
+                     });
 }
 
 }  // namespace
 
-Verdict judge(const wire::Record& record, const Policy& policy, Mode mode) {
-  Verdict verdict = judge_lanes_and_results(record, policy, mode);
-  flag_leaks(record, verdict);
+Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement) {
+  Verdict verdict;
+  if (!is_whole(record)) {
+    verdict.outcome = Outcome::crash;
+    verdict.lane = "slot";
+    verdict.message = "the slot sent a record without lanes";
+    return verdict;
+  }
+  for (const wire::Trial* trial : *record.trials()) {
+    Verdict of_trial = judge_trial(*trial, policy, record, agreement);
+    of_trial.flags |= verdict.flags;
+    if (verdict.outcome == Outcome::pass) {
+      verdict = std::move(of_trial);
+    } else {
+      verdict.mismatch |= of_trial.mismatch;
+      verdict.flags = of_trial.flags;
+    }
+  }
   return verdict;
 }
 
 bool killed_from_outside(const wire::Record& record) {
-  return killed(record.test()) || killed(record.reference());
+  if (!is_whole(record)) return false;
+  return std::any_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
+                     });
 }
 
 std::string describe_mismatch(std::uint8_t kinds) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "verdict/mode.h"
 #include "verdict/outcome.h"
 #include "verdict/policy.h"
 #include "wire/messages_generated.h"
@@ -16,18 +17,13 @@ struct Verdict {
   Outcome outcome = Outcome::pass;
   std::uint8_t mismatch = 0;  // MismatchKind bits
   std::uint8_t flags = 0;     // OutcomeFlag bits
-  std::string lane;           // whose fault, where it is one lane's: "paddle", "torch"
+  std::string lane;           // whose fault, where it is one lane's: its label
   std::string message;        // one line: what to look at first
 };
 
-// What the two sides of a record promise each other.
-enum class Mode {
-  accuracy,  // test against reference, within the policy
-  stable,    // two lanes of one framework: the same bits
-  alone,     // one lane: it runs
-};
-
-Verdict judge(const wire::Record& record, const Policy& policy, Mode mode);
+// A record's trials one after another: the first that does not pass decides, and what other trials
+// add in kinds of mismatch is kept beside it.
+Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement);
 
 // A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
 // else did, which says nothing of the case.

@@ -12,18 +12,18 @@ namespace assay {
 
 // Stored by name, so the order may change.
 enum class Outcome : std::uint8_t {
-  invalid,       // does not parse, or names something private
-  unsupported,   // no reference is known for it yet
-  skip,          // not run, for a stated reason
-  no_kernel,     // the framework says that this build has no kernel for this dtype or device
-  timeout,       // a lane ran out of time
-  oom,           // a lane ran out of memory
-  crash,         // a lane died
-  paddle_error,  // only the test lane raises
-  torch_error,   // only the reference lane raises
-  rejected,      // both raise: they agree that the call is wrong
-  mismatch,      // the results differ
-  unstable,      // the results of repeated runs differ
+  invalid,          // does not parse, or names something private
+  unsupported,      // no reference is known for it yet
+  skip,             // not run, for a stated reason
+  no_kernel,        // the framework says that this build has no kernel for this dtype or device
+  timeout,          // a lane ran out of time
+  oom,              // a lane ran out of memory
+  crash,            // a lane died
+  test_error,       // only the test lane raises
+  reference_error,  // only the reference lane raises
+  rejected,         // both raise: they agree that the call is wrong
+  mismatch,         // the results differ
+  unstable,         // the results of repeated runs differ
   pass,
 };
 
@@ -47,9 +47,9 @@ inline constexpr std::array<OutcomeInfo, 13> kOutcomes{{
     {Outcome::timeout, "timeout", true, true, "api_config_timeout.txt", "a lane ran out of time"},
     {Outcome::oom, "oom", true, true, "api_config_oom.txt", "a lane ran out of memory"},
     {Outcome::crash, "crash", true, true, "api_config_crash.txt", "a lane died"},
-    {Outcome::paddle_error, "paddle_error", true, true, "api_config_paddle_error.txt",
+    {Outcome::test_error, "test_error", true, true, "api_config_paddle_error.txt",
      "only the framework under test raises"},
-    {Outcome::torch_error, "torch_error", true, false, "api_config_torch_error.txt",
+    {Outcome::reference_error, "reference_error", true, false, "api_config_torch_error.txt",
      "only the reference raises"},
     {Outcome::rejected, "rejected", false, true, "api_config_rejected.txt",
      "both raise: they agree that the call is wrong"},
@@ -65,7 +65,11 @@ constexpr const OutcomeInfo& info(Outcome outcome) {
 }
 constexpr std::string_view name(Outcome outcome) { return info(outcome).name; }
 
+// Also by the names that engineV2 and assay 0.1 used.
 constexpr std::optional<Outcome> find_outcome(std::string_view text) {
+  if (text == "paddle_error") return Outcome::test_error;
+  if (text == "torch_error") return Outcome::reference_error;
+  if (text == "accuracy_error") return Outcome::mismatch;
   for (const OutcomeInfo& entry : kOutcomes) {
     if (entry.name == text) return entry.outcome;
   }

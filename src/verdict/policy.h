@@ -31,8 +31,11 @@ class Policies {
   static Result<Policies> parse(std::string_view toml, std::string_view where, Policy run_default);
 
   const Policy& find(std::string_view api) const;
+  // Tells two texts of policies apart.
+  const std::string& version() const { return version_; }
 
  private:
+  std::string version_;
   Policy default_;
   std::map<std::string, Policy, std::less<>> entries_;
 };

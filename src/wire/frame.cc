@@ -22,7 +22,7 @@ Result<std::size_t> checked_length(const std::uint8_t* bytes) {
 
 }  // namespace
 
-Status send_frame(int socket, std::span<const std::uint8_t> message) {
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message) {
   if (message.size() > kMaxFrame) {
     return fail("a message of " + std::to_string(message.size()) + " bytes is too long");
   }
@@ -31,7 +31,7 @@ Status send_frame(int socket, std::span<const std::uint8_t> message) {
   Bytes frame(kLengthBytes + message.size());
   std::memcpy(frame.data(), &length, kLengthBytes);
   std::copy(message.begin(), message.end(), frame.begin() + kLengthBytes);
-  return write_all(socket, std::as_bytes(std::span(frame)));
+  return send_all(socket, std::as_bytes(std::span(frame)));
 }
 
 Result<std::optional<Bytes>> receive_frame(int socket) {

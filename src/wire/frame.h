@@ -15,13 +15,13 @@
 
 namespace assay::wire {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 // A frame holds descriptions, never tensor data; more than this is a broken peer.
 inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
 using Bytes = std::vector<std::uint8_t>;
 
-Status send_frame(int socket, std::span<const std::uint8_t> message);
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
 // Blocks for one whole frame; nullopt when the peer has closed.
 Result<std::optional<Bytes>> receive_frame(int socket);
@@ -44,7 +44,7 @@ template <typename Root>
 Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   flatbuffers::Verifier::Options options;
   options.max_tables = 10'000'000;
-  options.check_nested_flatbuffers = false;  // whoever opens the inner message verifies it
+  options.check_nested_flatbuffers = false;  // the reader of the inner message verifies it
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());

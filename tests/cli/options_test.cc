@@ -1,9 +1,21 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <stdlib.h>
 
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/fd.h"
 #include "cli/api_options.h"
+#include "cli/exit_code.h"
+#include "cli/settings.h"
+#include "cli/verb.h"
 
 namespace assay {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(ParseBool, TakesWhatEngineV2Takes) {
   for (const char* yes : {"True", "true", "TRUE", "1", "yes", "Y"}) {
@@ -15,6 +27,121 @@ TEST(ParseBool, TakesWhatEngineV2Takes) {
   for (const char* other : {"", "2", "t", "on", " true", "True ", "nope", "-1"}) {
     EXPECT_EQ(parse_bool(other), std::nullopt) << other;
   }
+}
+
+// What `assay api FLAGS` reads; the order of the flags is theirs.
+ApiOptions options_of(std::vector<std::string> flags) {
+  CLI::App app;
+  ApiOptions options;
+  add_api_options(app, options);
+  std::reverse(flags.begin(), flags.end());  // as CLI11 takes them
+  app.parse(flags);
+  return options;
+}
+
+TEST(ApiOptions, AFlagAloneIsTrue) {
+  EXPECT_FALSE(options_of({}).quiet);
+  EXPECT_TRUE(options_of({"--quiet"}).quiet);
+  EXPECT_TRUE(options_of({"--quiet", "True"}).quiet);
+  EXPECT_TRUE(options_of({"--quiet=True"}).quiet);
+  EXPECT_FALSE(options_of({"--quiet=False"}).quiet);
+  EXPECT_FALSE(options_of({"--quiet", "no"}).quiet);
+  const ApiOptions several = options_of({"--accuracy", "--test_cpu", "--exit_on_error", "--quiet"});
+  EXPECT_TRUE(several.modes.at("accuracy") && several.test_cpu && several.exit_on_error && several.quiet);
+  EXPECT_EQ(options_of({"--retest"}).retest, "True");
+  EXPECT_EQ(options_of({"--retest=crash"}).retest, "crash");
+  EXPECT_THROW(options_of({"--quiet=perhaps"}), CLI::ValidationError);
+}
+
+Result<RunConfig> config_of(std::vector<std::string> flags) {
+  std::vector<std::string> notes;
+  flags.emplace_back("--api_config=paddle.abs(1)");
+  return make_run_config(options_of(std::move(flags)), notes);
+}
+
+TEST(ApiOptions, LittleMemoryForEachWorkerIsNoLimit) {
+  for (const char* little : {"1e-10", "1e-300", "5e-324"}) {
+    const auto config =
+        config_of({"--num_workers_per_gpu=3", std::string("--required_memory=") + little});
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->slots, 3U);
+  }
+  for (const char* much : {"1e12", "1e300", "1.7e308"}) {
+    const auto config =
+        config_of({"--num_workers_per_gpu=3", std::string("--required_memory=") + much});
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->slots, 1U);
+  }
+}
+
+TEST(ApiOptions, AYearIsTheLongestTimeLimit) {
+  EXPECT_EQ(config_of({"--timeout=1e6"})->timeout_ms, 1'000'000'000U);
+  EXPECT_EQ(config_of({"--timeout=1e-300"})->timeout_ms, 1U);
+  for (const char* bad : {"1e300", "4e7", "inf", "nan", "-1"}) {
+    const auto config = config_of({std::string("--timeout=") + bad});
+    ASSERT_FALSE(config) << bad;
+    EXPECT_EQ(config.error().kind, ErrorKind::usage);
+    EXPECT_THAT(config.error().message, HasSubstr("--timeout takes seconds"));
+  }
+}
+
+class SettingsFile : public ::testing::Test {
+ protected:
+  SettingsFile() {
+    std::string name = (std::filesystem::temp_directory_path() / "assay-cli-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~SettingsFile() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Result<Settings> load(const std::string& text) {
+    const auto path = folder_ / "assay.toml";
+    EXPECT_TRUE(write_file(path, text));
+    return load_settings(path);
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(SettingsFile, NamesInterpreters) {
+  const auto settings =
+      load("version = 1\n[frameworks.paddle]\npython = \"/p\"\nenvironment = [\"A=1\", \"B=2\"]\n");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->framework("paddle", "").python, "/p");
+  EXPECT_EQ(settings->framework("paddle", "/other").python, "/other");
+  EXPECT_THAT(settings->framework("paddle", "").environment, ::testing::ElementsAre("A=1", "B=2"));
+}
+
+TEST_F(SettingsFile, WithUnknownSettingsIsRefused) {
+  const auto outside = load("version = 1\npython = \"/p\"\n");
+  ASSERT_FALSE(outside);
+  EXPECT_EQ(outside.error().kind, ErrorKind::usage);
+  EXPECT_THAT(outside.error().message, HasSubstr("assay.toml:2: unknown setting python"));
+  const auto inside = load("version = 1\n[frameworks.paddle]\npyhton = \"/p\"\n");
+  ASSERT_FALSE(inside);
+  EXPECT_THAT(inside.error().message,
+              HasSubstr("assay.toml:3: unknown setting frameworks.paddle.pyhton"));
+  EXPECT_FALSE(load("version = 1\n[frameworks.paddle]\npython = 3\n"));
+}
+
+// What no verb foresaw ends with one line and exit code 3, not with a signal.
+TEST(Verbs, AnExceptionIsOneLine) {
+  const auto code_of = [](std::function<Result<int>()> run, const std::string& said) {
+    ::testing::internal::CaptureStderr();
+    const Verb verb{nullptr, std::move(run)};
+    const int code = run_guarded([&] { return run_verb(verb); });
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                ::testing::AllOf(HasSubstr(said), ::testing::EndsWith("\n")));
+    return code;
+  };
+  EXPECT_EQ(code_of([]() -> Result<int> { throw std::runtime_error("odd thing"); }, "odd thing"),
+            kTrouble);
+  EXPECT_EQ(code_of([]() -> Result<int> { throw std::bad_alloc(); }, "out of memory"), kTrouble);
+  EXPECT_EQ(code_of([]() -> Result<int> { throw 7; }, "unknown exception"), kTrouble);
+  EXPECT_EQ(code_of([]() -> Result<int> { return usage_error("bad flag"); }, "assay: bad flag"),
+            kUsage);
+  EXPECT_EQ(code_of([]() -> Result<int> { return fail("no disk"); }, "assay: no disk"), kTrouble);
+  EXPECT_EQ(run_verb({nullptr, []() -> Result<int> { return kSomeFailed; }}), kSomeFailed);
 }
 
 }  // namespace

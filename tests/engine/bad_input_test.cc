@@ -43,8 +43,17 @@ INSTANTIATE_TEST_SUITE_P(
                 2,
                 "choose one"},
         BadCase{"no_boolean", {"--api_config=" + kEcho, "--accuracy=perhaps"}, 2, "True or False"},
-        BadCase{"later", {"--api_config=" + kEcho, "--paddle_cinn=True"}, 2, "not in this version"},
-        BadCase{"amp", {"--api_config=" + kEcho, "--test_amp=True"}, 2, "not in this version"},
+        BadCase{"other_device",
+                {"--api_config=" + kEcho, "--paddle_custom_device=True"},
+                2,
+                "no device beside the CPU"},
+        BadCase{"dump_of_files",
+                {"--api_config_file=nowhere.txt", "--use_dump=True"},
+                2,
+                "give it with --api_config"},
+        BadCase{"dump_dir_alone", {"--api_config=" + kEcho, "--dump_dir=x"}, 2, "--use_dump"},
+        BadCase{
+            "no_such_lane", {"--api_config=" + kEcho, "--reference-lane=nonsense"}, 3, "nonsense"},
         BadCase{"negative_atol", {"--api_config=" + kEcho, "--atol=-1"}, 2, "--atol"},
         BadCase{"nan_rtol", {"--api_config=" + kEcho, "--rtol=nan"}, 2, "--rtol"},
         BadCase{
@@ -130,6 +139,39 @@ TEST(BadFolders, OtherSettingsThanTheRunWasBegunWithAreRefused) {
   const CliResult result = cli.call_api({"--api_config=" + kEcho, "--random_seed=7"});
   EXPECT_EQ(result.status.code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("was begun with seed"));
+}
+
+// Ids, inputs and verdicts that another build made are not mixed with ours; an assay that did not
+// keep its versions is another build, too.
+TEST(BadFolders, OtherVersionsThanTheRunWasBegunWithAreRefused) {
+  for (const char* change : {"UPDATE property SET value = '1' WHERE key = 'version.fill'",
+                             "UPDATE property SET value = '0.0.9' WHERE key = 'version.assay'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.canonical'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.measurement'",
+                             "UPDATE property SET value = '99' WHERE key = 'version.policies'",
+                             "DELETE FROM property WHERE key = 'version.record'"}) {
+    Cli cli;
+    cli.call_api({"--api_config=" + kEcho});
+    {
+      auto database = Database::open(cli.run() / "run.db", OpenMode::existing);
+      ASSERT_TRUE(database->execute(change));
+    }
+    const CliResult result = cli.call_api({"--api_config=" + kEcho});
+    EXPECT_EQ(result.status.code, 2) << change << result.output;
+    EXPECT_THAT(result.output, HasSubstr("was begun with version.")) << change;
+  }
+}
+
+// What a retest would run again is forgotten only once it is known that the run can start.
+TEST(BadFolders, ARetestThatCannotStartLosesNoVerdict) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho});
+  const auto before = cli.outcomes();
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(cli.call_api({"--retest=pass", "--random_seed=7"}).status.code, 2);
+  EXPECT_EQ(cli.outcomes(), before);
+  EXPECT_EQ(cli.call_api({"--retest=pass", "--paddle_python=/nowhere/python"}).status.code, 3);
+  EXPECT_EQ(cli.outcomes(), before);
 }
 
 // A small file system that fills up in the middle of a run.

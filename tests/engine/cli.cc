@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "store/run_store.h"
+#include "store/store.h"
 
 namespace assay::testing {
 namespace {
@@ -77,9 +77,9 @@ std::vector<std::string> Cli::api(const std::vector<std::string>& arguments) con
 
 std::map<std::string, std::string> Cli::outcomes() const {
   std::map<std::string, std::string> found;
-  auto store = RunStore::open(run(), OpenMode::existing);
+  auto store = open_store(run(), StoreMode::existing);
   if (!store) throw std::runtime_error(store.error().message);
-  const Status read = store->each_finished([&](const FinishedCase& finished) -> Status {
+  const Status read = (*store)->each_finished([&](const FinishedCase& finished) -> Status {
     found[std::string(finished.text)] = name(finished.verdict.outcome);
     return {};
   });

@@ -51,9 +51,9 @@ TEST(Engine, GivesEveryCaseItsOutcome) {
       cli.outcomes(),
       UnorderedElementsAre(
           Pair(fake("echo"), "pass"), Pair(fake("crash"), "crash"), Pair(fake("exit"), "crash"),
-          Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "paddle_error"),
-          Pair(fake("raises_no_text"), "paddle_error"), Pair(fake("gives_no_text"), "paddle_error"),
-          Pair(fake("gives_no_shape"), "paddle_error"), Pair(fake("nonsense"), "crash"),
+          Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "test_error"),
+          Pair(fake("raises_no_text"), "test_error"), Pair(fake("gives_no_text"), "test_error"),
+          Pair(fake("gives_no_shape"), "test_error"), Pair(fake("nonsense"), "crash"),
           Pair(fake("both_raise"), "rejected"), Pair(fake("no_kernel"), "no_kernel"),
           Pair(fake("out_of_memory"), "oom"), Pair(fake("reference_crash"), "crash"),
           Pair(fake("unknown"), "unsupported"), Pair(fake("_private"), "unsupported")));

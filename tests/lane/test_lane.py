@@ -6,11 +6,14 @@ import re
 import types
 
 import pytest
-from assay import lane
+from assay import call, lane, wire
+from assay.call import drawn_gradient
 from assay.frameworks import look_up
-from assay.lane import Stop, callable_name, describe_error, drawn_gradient, public_name
+from assay.lane import describe_error
 from assay.laws import either, kept
+from assay.names import callable_name, public_name
 from assay.registry import DUNDERS
+from assay.wire import Stop
 
 
 class Tensor:
@@ -41,12 +44,12 @@ def test_gradients_of_drawn_outputs_are_drawn():
     ],
 )
 def test_upstream_gradients_suit_the_size_of_the_inputs(dtype, count, inputs, reach):
-    assert lane.upstream_reach(dtype, count, inputs) == reach
+    assert call.upstream_reach(dtype, count, inputs) == reach
 
 
 def test_errors_are_told_in_one_text():
     assert describe_error(ValueError("bad axis")) == "ValueError: bad axis"
-    assert describe_error(Stop(lane.REFUSED, "private")) == "private"
+    assert describe_error(Stop(wire.REFUSED, "private")) == "private"
     paddle = "\n\n---\nC++ Traceback\n0 frame\n---\nError Message Summary:\n----\nInvalidArgument: x\n"
     assert describe_error(RuntimeError(paddle)) == "RuntimeError: InvalidArgument: x"
     try:
@@ -81,7 +84,7 @@ def test_public_names_are_themselves(name):
 def test_private_names_are_refused(name):
     with pytest.raises(Stop) as refused:
         public_name(name)
-    assert refused.value.status == lane.REFUSED
+    assert refused.value.status == wire.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,7 @@ def test_private_names_are_refused(name):
 def test_what_is_no_function_of_tensors_is_refused(name):
     with pytest.raises(Stop) as refused:
         callable_name(name)
-    assert refused.value.status == lane.REFUSED
+    assert refused.value.status == wire.REFUSED
 
 
 @pytest.mark.parametrize("name", ["paddle.rand", "paddle.Tensor.__add__", "paddle.linalg.svd", "torch.abs"])
@@ -131,7 +134,7 @@ def test_what_a_framework_imports_is_none_of_its_apis():
     for name in ("os.system", "os.path.join", "nn.getcwd", "builtins.eval", "os"):
         with pytest.raises(Stop) as refused:
             look_up(framework, f"framework.{name}")
-        assert refused.value.status == lane.REFUSED
+        assert refused.value.status == wire.REFUSED
     with pytest.raises(AttributeError):
         look_up(framework, "framework.nothing")
 
@@ -158,30 +161,30 @@ def numbered(source, path, declaration):
 
 def test_numbers_are_those_of_the_wire(source):
     fbs = "src/wire/messages.fbs"
-    assert numbered(source, "src/case/dtype.h", "enum class DType ")[1:] == list(lane.DTYPES)[1:]
-    assert lane.DTYPES[0] == "bool"  # `boolean` in C++, where bool is a keyword
+    assert numbered(source, "src/case/dtype.h", "enum class DType ")[1:] == list(wire.DTYPES)[1:]
+    assert wire.DTYPES[0] == "bool"  # `boolean` in C++, where bool is a keyword
     statuses = numbered(source, fbs, "enum Status")
     named = {
-        "ok": lane.OK,
-        "raised": lane.RAISED,
-        "no_kernel": lane.NO_KERNEL,
-        "out_of_memory": lane.OUT_OF_MEMORY,
-        "unsupported": lane.UNSUPPORTED,
-        "skipped": lane.SKIPPED,
-        "refused": lane.REFUSED,
+        "ok": wire.OK,
+        "raised": wire.RAISED,
+        "no_kernel": wire.NO_KERNEL,
+        "out_of_memory": wire.OUT_OF_MEMORY,
+        "unsupported": wire.UNSUPPORTED,
+        "skipped": wire.SKIPPED,
+        "refused": wire.REFUSED,
     }
     assert {name: statuses.index(name) for name in named} == named
     kinds = [
-        lane.TENSOR,
-        lane.INTEGER,
-        lane.FLOAT,
-        lane.COMPLEX_NUMBER,
-        lane.BOOLEAN,
-        lane.TEXT,
-        lane.NONE,
-        lane.LAW,
-        lane.DTYPE,
-        lane.OPAQUE,
+        wire.TENSOR,
+        wire.INTEGER,
+        wire.FLOAT,
+        wire.COMPLEX_NUMBER,
+        wire.BOOLEAN,
+        wire.TEXT,
+        wire.NONE,
+        wire.LAW,
+        wire.DTYPE,
+        wire.OPAQUE,
     ]
     assert kinds == list(range(len(numbered(source, fbs, "enum LeafKind"))))
-    assert list(lane.EQUALITY_CODES) == numbered(source, fbs, "enum Equality")
+    assert list(wire.EQUALITY_CODES) == numbered(source, fbs, "enum Equality")

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 from assay import rules
-from assay.lane import CODES, DTYPES
+from assay.wire import CODES, DTYPES
 
 native = pytest.importorskip("assay_native", reason="build the target assay_native_module")
 

@@ -331,6 +331,26 @@ TEST(Shuffled, HoldsForTheSameRowsInAnotherOrder) {
   EXPECT_TRUE(holds(LawKind::shuffled, alike, {{0, alike}, {kRow, {}}}));
 }
 
+// A million rows that are not of the values: one pass, not one for each row.
+TEST(Shuffled, ForeignRowsAreCountedEachOnce) {
+  const auto measured = [](const std::vector<double>& of, const std::vector<double>& rows) {
+    const std::vector<LawParameter> parameters{{0, of}, {1, {}}};
+    return measure_law(LawKind::shuffled, rows, parameters, 0);
+  };
+  constexpr std::size_t kRows = 1 << 20;
+  std::vector<double> values(kRows);
+  std::iota(values.begin(), values.end(), 0.0);
+  std::vector<double> drawn(kRows);
+  std::iota(drawn.begin(), drawn.end(), 2.0 * kRows);
+  const LawMeasurement all = measured(values, drawn);
+  EXPECT_EQ(all.outside, kRows);
+  EXPECT_EQ(all.first_outside, 0U);
+  drawn = {0, 1, 1, 1, 4};  // 1 once too often, and once more
+  values = {0, 1, 2, 3, 4};
+  const LawMeasurement two = measured(values, drawn);
+  EXPECT_EQ(two.outside, 2U);
+}
+
 // Wrong in its shape alone: mean and deviation are right.
 TEST(Spread, IsMoreThanMeanAndDeviation) {
   const auto drawn =

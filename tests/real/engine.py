@@ -22,7 +22,7 @@ def run(folder, corpus, *flags):
     assert done.returncode in (0, 1), done.stdout + done.stderr
     names = ("invalid", "pass", "no_kernel", "rejected", "unsupported", "mismatch", "crash", "timeout", "oom")
     found = {}
-    for outcome in (*names, "paddle_error", "torch_error"):
+    for outcome in (*names, "test_error", "reference_error"):
         listed = subprocess.check_output([ASSAY, "report", logs, "--list", outcome], text=True)
         found |= dict.fromkeys(listed.splitlines(), outcome)
     return found

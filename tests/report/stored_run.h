@@ -13,7 +13,7 @@
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
-#include "store/run_store.h"
+#include "store/store.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 
@@ -27,9 +27,9 @@ struct InputParts {
 
 class StoredRun {
  public:
-  StoredRun() : store_(must(RunStore::open(folder_.path(), OpenMode::create))) {}
+  StoredRun() : store_(must(open_store(folder_.path(), StoreMode::create))) {}
 
-  RunStore& store() { return store_; }
+  Store& store() { return *store_; }
   const Folder& folder() const { return folder_; }
 
   std::uint64_t add(const std::string& text, const Verdict& verdict,
@@ -40,13 +40,13 @@ class StoredRun {
     finished.verdict = verdict;
     finished.finished_ms = 1'700'000'000'000;
     finished.record = record;
-    must(store_.record_finished(finished));
+    must(store_->finish({id, 1}, finished));
     return id;
   }
 
   std::uint64_t plan(const std::string& text) {
     const std::uint64_t id = case_id(text);
-    must(store_.add_case({id, text}));
+    must(store_->add_case({id, text}));
     return id;
   }
 
@@ -94,9 +94,14 @@ class StoredRun {
     lane.add_name(name);
     lane.add_inputs(filled);
     const auto test = lane.Finish();
+    const auto lanes =
+        builder.CreateVector(std::vector<flatbuffers::Offset<wire::LaneRecord>>{test});
+    const auto trials = builder.CreateVector(
+        std::vector<flatbuffers::Offset<wire::Trial>>{wire::CreateTrial(builder, 0, lanes)});
     wire::RecordBuilder record(builder);
+    record.add_version(wire::kVersion);
     record.add_id(case_id(text));
-    record.add_test(test);
+    record.add_trials(trials);
     builder.Finish(record.Finish());
     return add(text, {Outcome::mismatch, kValue, 0, "", "differs"}, wire::bytes_of(builder));
   }
@@ -109,7 +114,7 @@ class StoredRun {
 
  private:
   Folder folder_;
-  RunStore store_;
+  std::unique_ptr<Store> store_;
 };
 
 struct Ran {

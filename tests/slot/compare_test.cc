@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "leaves.h"
+#include "measure/law.h"
 
 namespace assay {
 namespace {
@@ -26,7 +27,7 @@ class Compared {
       return;
     }
     const auto outputs = builder.CreateVector(*comparisons);
-    wire::RecordBuilder record(builder);
+    wire::PairBuilder record(builder);
     record.add_outputs(outputs);
     builder.Finish(record.Finish());
     bytes_ = {wire::bytes_of(builder).begin(), wire::bytes_of(builder).end()};
@@ -38,7 +39,7 @@ class Compared {
 
  private:
   const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* all() const {
-    return flatbuffers::GetRoot<wire::Record>(bytes_.data())->outputs();
+    return flatbuffers::GetRoot<wire::Pair>(bytes_.data())->outputs();
   }
   std::string error_;
   wire::Bytes bytes_;
@@ -240,6 +241,21 @@ TEST(Compare, ALeafOutsideTheArenaIsAnError) {
   EXPECT_THAT(Compared(left, right).error(), ::testing::HasSubstr("arena"));
 }
 
+TEST(Compare, ALeafWithoutShapeIsAnError) {
+  for (const LeafKind kind : {LeafKind::tensor, LeafKind::law}) {
+    Lane good;
+    Lane bad;
+    good.tensor<float>("", DType::float32, {1}, {1});
+    bad.without_shape(kind);
+    EXPECT_THAT(Compared(good, bad).error(), ::testing::HasSubstr("without shape"));
+  }
+  Lane bad;
+  Lane good;
+  bad.without_shape(LeafKind::tensor);
+  good.tensor<float>("", DType::float32, {1}, {1});
+  EXPECT_THAT(Compared(bad, good).error(), ::testing::HasSubstr("without shape"));
+}
+
 // Whether `drawn` obeys a law, or the error.
 template <typename T>
 std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
@@ -253,6 +269,39 @@ std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
   const Compared compared(left, right);
   if (!compared.error().empty()) return compared.error();
   return compared[0].law()->holds() ? "holds" : "fails";
+}
+
+// What would make the measuring read beyond an array or ask for all memory.
+TEST(Laws, ImpossibleParametersAreAnError) {
+  const std::vector<double> drawn{0, 1, 2, 3};
+  const auto says = [&](const std::string& law, const std::vector<std::vector<double>>& arrays,
+                        const std::vector<double>& numbers) {
+    return law_says(DType::float64, {4}, drawn, law, arrays, numbers);
+  };
+  for (const double bad : {1e18, 5.0, -1.0, 0.5, double(NAN), double(INFINITY)}) {
+    EXPECT_THAT(says("permutation", {}, {bad}), ::testing::HasSubstr("extent")) << bad;
+    EXPECT_THAT(says("shuffled", {drawn}, {bad}), ::testing::HasSubstr("row")) << bad;
+    EXPECT_THAT(says("categorical", {{1, 1, 1, 1}}, {bad, 1}), ::testing::HasSubstr("categor"))
+        << bad;
+  }
+  EXPECT_EQ(says("permutation", {}, {4}), "holds");
+  EXPECT_EQ(says("categorical", {{1, 1, 1, 1}}, {4, 1}), "holds");
+  EXPECT_THAT(says("categorical", {{1, 1, 1, 1}}, {3, 1}), ::testing::HasSubstr("row"));
+  EXPECT_THAT(says("permutation", {{4, 4, 4, 4}}, {}), ::testing::HasSubstr("a number is wanted"));
+  EXPECT_THAT(says("permutation", {}, {}), ::testing::HasSubstr("number of parameters"));
+}
+
+// "Groups" come last, behind the share, as arrays: the helper above has arrays first.
+TEST(Laws, ImpossibleGroupsAreAFault) {
+  const std::vector<double> values(4, 1.0);
+  const auto fault = [&](double group) {
+    const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, {0, 0, 0, group}}};
+    return parameter_fault(LawKind::kept, parameters, values.size());
+  };
+  EXPECT_EQ(fault(3), "");
+  for (const double bad : {1e18, 4.0, -1.0, 0.5, double(NAN), double(INFINITY)}) {
+    EXPECT_THAT(fault(bad), ::testing::HasSubstr("groups")) << bad;
+  }
 }
 
 // Of a complex draw both parts are judged, each by its own part of the parameters.

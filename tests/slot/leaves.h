@@ -41,6 +41,12 @@ class Lane {
     return *this;
   }
 
+  // A leaf as only a broken lane sends it.
+  Lane& without_shape(wire::LeafKind kind) {
+    leaves_.push_back(wire::CreateLeafDirect(builder_, nullptr, kind));
+    return *this;
+  }
+
   Lane& scalar(const std::string& path, wire::LeafKind kind, double number = 0,
                std::int64_t integer = 0, const std::string& text = "") {
     leaves_.push_back(wire::CreateLeafDirect(builder_, path.c_str(), kind, 0, nullptr, 0, 0, number,

@@ -20,11 +20,12 @@ using ::testing::Not;
 using testing::RecordParts;
 using wire::Status;
 
-Verdict judged(const RecordParts& parts, Policy policy = {}, Mode mode = Mode::accuracy) {
+Verdict judged(const RecordParts& parts, Policy policy = {},
+               Agreement agreement = Agreement::within) {
   const wire::Bytes bytes = testing::make_record(parts);
   const auto record = wire::open<wire::Record>(bytes);
   EXPECT_TRUE(record.has_value());
-  return judge(**record, policy, mode);
+  return judge(**record, policy, agreement);
 }
 
 LeafParts floats(std::vector<float> left, std::vector<float> right) {
@@ -79,8 +80,8 @@ TEST(Judge, OneLaneDecides) {
 }
 
 TEST(Judge, RaisingTellsWhose) {
-  EXPECT_EQ(judged(lanes(Status::raised, Status::ok)).outcome, Outcome::paddle_error);
-  EXPECT_EQ(judged(lanes(Status::ok, Status::raised)).outcome, Outcome::torch_error);
+  EXPECT_EQ(judged(lanes(Status::raised, Status::ok)).outcome, Outcome::test_error);
+  EXPECT_EQ(judged(lanes(Status::ok, Status::raised)).outcome, Outcome::reference_error);
   EXPECT_EQ(judged(lanes(Status::raised, Status::raised)).outcome, Outcome::rejected);
 }
 
@@ -241,19 +242,19 @@ TEST(Judge, NanAndInfinityCountAgainst) {
 
 TEST(Judge, StableModeAsksForTheSameBits) {
   const auto almost = floats({1.0F}, {1.0F + std::numeric_limits<float>::epsilon()});
-  EXPECT_EQ(judged(with_output(almost), {}, Mode::accuracy).outcome, Outcome::pass);
-  EXPECT_EQ(judged(with_output(almost), {}, Mode::stable).outcome, Outcome::unstable);
-  EXPECT_EQ(judged(with_output(floats({0.0F}, {-0.0F})), {}, Mode::stable).outcome,
+  EXPECT_EQ(judged(with_output(almost), {}, Agreement::within).outcome, Outcome::pass);
+  EXPECT_EQ(judged(with_output(almost), {}, Agreement::bits).outcome, Outcome::unstable);
+  EXPECT_EQ(judged(with_output(floats({0.0F}, {-0.0F})), {}, Agreement::bits).outcome,
             Outcome::unstable);
-  EXPECT_EQ(judged(with_output(floats({3}, {3})), {}, Mode::stable).outcome, Outcome::pass);
+  EXPECT_EQ(judged(with_output(floats({3}, {3})), {}, Agreement::bits).outcome, Outcome::pass);
 }
 
 TEST(Judge, AloneAsksOnlyWhetherItRuns) {
   RecordParts parts;
   parts.two_lanes = false;
-  EXPECT_EQ(judged(parts, {}, Mode::alone).outcome, Outcome::pass);
+  EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::pass);
   parts.test.status = Status::raised;
-  EXPECT_EQ(judged(parts, {}, Mode::alone).outcome, Outcome::paddle_error);
+  EXPECT_EQ(judged(parts, {}, Agreement::runs).outcome, Outcome::test_error);
 }
 
 // Without the same inputs a comparison says nothing, whatever the values are.
@@ -272,7 +273,7 @@ TEST(Judge, OutputsCountWhenOnlyBackwardFailed) {
   parts.test.phase = "backward";
   EXPECT_EQ(judged(parts).outcome, Outcome::mismatch);
   parts.outputs = {floats({1}, {1})};
-  EXPECT_EQ(judged(parts).outcome, Outcome::paddle_error);
+  EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
   parts.reference.status = Status::raised;
   parts.reference.phase = "backward";
   EXPECT_EQ(judged(parts).outcome, Outcome::pass);  // both say that there is no gradient

@@ -44,6 +44,18 @@ TEST(Policies, AnEntryWithoutReasonIsRefused) {
   EXPECT_THAT(policies.error().message, HasSubstr("paddle.exp has no reason"));
 }
 
+// A misspelt setting would leave the tolerance as it is, and nobody would know.
+TEST(Policies, UnknownSettingsAreRefused) {
+  const auto inside = parsed("version = 1\n[\"paddle.exp\"]\natoll = 1\nreason = \"r\"\n");
+  ASSERT_FALSE(inside.has_value());
+  EXPECT_THAT(inside.error().message,
+              HasSubstr("policies.toml:3: unknown setting paddle.exp.atoll"));
+  const auto outside = parsed("version = 1\natol = 1\n");
+  ASSERT_FALSE(outside.has_value());
+  EXPECT_THAT(outside.error().message, HasSubstr("policies.toml:2: unknown setting atol"));
+  EXPECT_FALSE(parsed("version = 1\n[\"paddle.exp\"]\natol = \"1\"\nreason = \"r\"\n"));
+}
+
 TEST(Policies, AnotherVersionIsRefused) {
   for (const char* text : {"", "version = 2\n", "version = \"1\"\n"}) {
     const auto policies = parsed(text);

@@ -84,7 +84,7 @@ inline flatbuffers::Offset<wire::Measurement> add_measurement(
 
 inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBuilder& builder,
                                                       const LaneParts& lane,
-                                                      const char* framework) {
+                                                      const char* framework, wire::Role role) {
   std::vector<flatbuffers::Offset<wire::Filling>> inputs;
   for (const std::uint64_t checksum : lane.checksums) {
     inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, 0, checksum));
@@ -94,7 +94,7 @@ inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBui
   const auto error = builder.CreateString(lane.error);
   const auto fillings = builder.CreateVector(inputs);
   return wire::CreateLaneRecord(builder, name, lane.status, phase, error, fillings, 0, lane.signal,
-                                0, lane.grown_kb, lane.oom_killed);
+                                0, lane.grown_kb, lane.oom_killed, role);
 }
 
 inline flatbuffers::Offset<wire::Side> add_side(flatbuffers::FlatBufferBuilder& builder,
@@ -124,19 +124,35 @@ inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBui
                                 leaf.scalar_equal);
 }
 
+// As a slot decides whether there is something to compare.
+inline bool has_results(const LaneParts& lane) {
+  return lane.status == wire::Status::ok || lane.phase == "backward";
+}
+
 inline wire::Bytes make_record(const RecordParts& parts) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto test = add_lane(builder, parts.test, "paddle");
+  const auto test = add_lane(builder, parts.test, "paddle", wire::Role::test);
   flatbuffers::Offset<wire::LaneRecord> reference;
-  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch");
+  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch", wire::Role::reference);
   std::vector<flatbuffers::Offset<wire::Comparison>> outputs;
   std::vector<flatbuffers::Offset<wire::Comparison>> gradients;
   for (const LeafParts& leaf : parts.outputs) outputs.push_back(add_leaf(builder, leaf));
   for (const LeafParts& leaf : parts.gradients) gradients.push_back(add_leaf(builder, leaf));
   const auto output_vector = builder.CreateVector(outputs);
   const auto gradient_vector = builder.CreateVector(gradients);
-  builder.Finish(wire::CreateRecord(builder, wire::kVersion, parts.id, 1, false, test, reference,
-                                    output_vector, gradient_vector, !gradients.empty(),
+  std::vector<flatbuffers::Offset<wire::Pair>> pairs;
+  if (parts.two_lanes && has_results(parts.test) && has_results(parts.reference)) {
+    pairs.push_back(
+        wire::CreatePair(builder, 0, 1, output_vector, gradient_vector, !gradients.empty()));
+  }
+  std::vector<flatbuffers::Offset<wire::LaneRecord>> lanes{test};
+  if (parts.two_lanes) lanes.push_back(reference);
+  const auto lane_vector = builder.CreateVector(lanes);
+  const auto pair_vector = builder.CreateVector(pairs);
+  const auto values = builder.CreateString("usual");
+  const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
+      wire::CreateTrial(builder, values, lane_vector, pair_vector)});
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, parts.id, 1, false, 0, trials,
                                     parts.tolerance.atol, parts.tolerance.rtol));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};

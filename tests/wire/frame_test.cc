@@ -26,8 +26,15 @@ Bytes batch(std::uint32_t version = kVersion) {
   flatbuffers::FlatBufferBuilder builder;
   const std::vector<flatbuffers::Offset<LaneJob>> jobs{
       CreateLaneJobDirect(builder, 0xFEDCBA9876543210, "paddle.abs(Tensor([2], \"float32\"))")};
-  const auto setting = CreateSetting(builder, 7, false, true, false);
-  builder.Finish(CreateBatch(builder, version, setting, builder.CreateVector(jobs)));
+  CaseSettingsT settings;
+  settings.seed = 7;
+  settings.backward = false;
+  LaneSpecT lane;
+  lane.reference_functions = true;
+  const auto packed_settings = CaseSettings::Pack(builder, &settings);
+  const auto packed_lane = LaneSpec::Pack(builder, &lane);
+  builder.Finish(CreateBatch(builder, version, packed_settings, packed_lane, false,
+                             builder.CreateVector(jobs)));
   return as_bytes(builder);
 }
 
@@ -146,14 +153,15 @@ TEST(Messages, AreReadBack) {
   const auto opened = open<Batch>(bytes);
   ASSERT_TRUE(opened.has_value());
   EXPECT_EQ((*opened)->jobs()->Get(0)->id(), 0xFEDCBA9876543210);
-  EXPECT_FALSE((*opened)->setting()->backward());
-  EXPECT_TRUE((*opened)->setting()->reference());
+  EXPECT_EQ((*opened)->settings()->seed(), 7U);
+  EXPECT_FALSE((*opened)->settings()->backward());
+  EXPECT_TRUE((*opened)->lane()->reference_functions());
 }
 
 TEST(Messages, AnotherVersionIsRefused) {
   const auto opened = open<Batch>(batch(kVersion + 1));
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("version 2, this assay speaks 1"));
+  EXPECT_THAT(opened.error().message, HasSubstr("version 3, this assay speaks 2"));
 }
 
 // A message may be cut or altered anywhere: it is refused, or it is safe to read (run under asan).
@@ -187,9 +195,9 @@ TEST(Messages, DamageIsRefusedOrHarmless) {
   EXPECT_GT(refused, 1000);
 }
 
-// A record of an assay that knew fewer fields: tables written by hand, each with its first field or
-// two alone, as flatc laid them out before the others were appended.
-TEST(Messages, AnOldMessageReadsDefaults) {
+// A record of this version from an assay that knew fewer fields: tables written by hand, each with
+// its first field or two alone, as flatc laid them out before the others were appended.
+TEST(Messages, WhatAnEarlierBuildLeftOutReadsAsDefaults) {
   flatbuffers::FlatBufferBuilder builder;
   const auto name = builder.CreateString("paddle");
   const auto lane_start = builder.StartTable();
@@ -197,27 +205,40 @@ TEST(Messages, AnOldMessageReadsDefaults) {
   const flatbuffers::Offset<LaneRecord> lane(builder.EndTable(lane_start));
   const auto comparison_start = builder.StartTable();
   const flatbuffers::Offset<Comparison> comparison(builder.EndTable(comparison_start));
-  const auto outputs = builder.CreateVector(&comparison, 1);
+  const auto lanes = builder.CreateVector(&lane, 1);
+  const auto pair = CreatePair(builder, 0, 0, builder.CreateVector(&comparison, 1));
+  const auto trial = CreateTrial(builder, 0, lanes, builder.CreateVector(&pair, 1));
+  const auto trials = builder.CreateVector(&trial, 1);
   const auto start = builder.StartTable();
+  builder.AddElement<std::uint32_t>(Record::VT_VERSION, kVersion, 1);
   builder.AddElement<std::uint64_t>(Record::VT_ID, 9, 0);
-  builder.AddOffset(Record::VT_TEST, lane);
-  builder.AddOffset(Record::VT_OUTPUTS, outputs);
+  builder.AddOffset(Record::VT_TRIALS, trials);
   builder.Finish(flatbuffers::Offset<Record>(builder.EndTable(start)));
 
   const Bytes bytes = as_bytes(builder);
   const auto opened = open<Record>(bytes);
   ASSERT_TRUE(opened.has_value()) << opened.error().message;
-  const Record& record = **opened;
-  EXPECT_EQ(record.version(), 1U);
-  EXPECT_EQ(record.id(), 9U);
-  EXPECT_EQ(record.test()->name()->str(), "paddle");
-  EXPECT_EQ(record.test()->status(), Status::ok);
-  EXPECT_EQ(record.test()->grown_kb(), 0);
-  EXPECT_EQ(record.test()->inputs(), nullptr);
-  EXPECT_EQ(record.reference(), nullptr);
-  EXPECT_FALSE(record.gradients_compared());
-  EXPECT_TRUE(record.outputs()->Get(0)->scalar_equal());
-  EXPECT_EQ(record.outputs()->Get(0)->measurement(), nullptr);
+  EXPECT_EQ((*opened)->id(), 9U);
+  const Trial& read = *(*opened)->trials()->Get(0);
+  EXPECT_EQ(read.lanes()->Get(0)->name()->str(), "paddle");
+  EXPECT_EQ(read.lanes()->Get(0)->status(), Status::ok);
+  EXPECT_EQ(read.lanes()->Get(0)->grown_kb(), 0);
+  EXPECT_EQ(read.lanes()->Get(0)->inputs(), nullptr);
+  EXPECT_FALSE(read.pairs()->Get(0)->gradients_compared());
+  EXPECT_TRUE(read.pairs()->Get(0)->outputs()->Get(0)->scalar_equal());
+  EXPECT_EQ(read.pairs()->Get(0)->outputs()->Get(0)->measurement(), nullptr);
+}
+
+// Messages of version 1 left their version out, because it was the default.
+TEST(Messages, ARecordOfVersion1IsRefused) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto start = builder.StartTable();
+  builder.AddElement<std::uint64_t>(Record::VT_ID, 9, 0);
+  builder.Finish(flatbuffers::Offset<Record>(builder.EndTable(start)));
+  const Bytes bytes = as_bytes(builder);
+  const auto opened = open<Record>(bytes);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(opened.error().message, HasSubstr("version 1, this assay speaks 2"));
 }
 
 // A record of a result in a great many parts, on its way to the supervisor.
@@ -225,7 +246,10 @@ TEST(Message, MayHoldAMessageOfAMillionTables) {
   flatbuffers::FlatBufferBuilder inner;
   std::vector<flatbuffers::Offset<Comparison>> parts(1'200'000);
   for (auto& part : parts) part = CreateComparison(inner);
-  inner.Finish(CreateRecord(inner, kVersion, 7, 1, false, 0, 0, inner.CreateVector(parts)));
+  const auto pair = CreatePair(inner, 0, 1, inner.CreateVector(parts));
+  const auto pairs = inner.CreateVector(&pair, 1);
+  const auto trial = CreateTrial(inner, 0, 0, pairs);
+  inner.Finish(CreateRecord(inner, kVersion, 7, 1, false, 0, inner.CreateVector(&trial, 1)));
   const Bytes record = as_bytes(inner);
   flatbuffers::FlatBufferBuilder builder;
   builder.ForceVectorAlignment(record.size(), 1, 16);

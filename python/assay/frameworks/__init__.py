@@ -10,6 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from assay.spec import TensorSpec
+from assay.wire import refuse
+
 
 class Dense(NamedTuple):
     """A tensor as elements in memory: dense, row by row. `keep` keeps them alive."""
@@ -19,17 +22,30 @@ class Dense(NamedTuple):
     count: int
     dtype: str
     shape: Sequence[int]
+    on_device: bool = False  # in the memory of the lane's GPU, not in the host's
 
 
 class Framework(Protocol):
-    """What a lane asks of a framework. `dtypes` lacks those that this version lacks."""
+    """What a lane asks of a framework. `dtypes` lacks those that this version lacks. `sparse` makes the
+    sparse form of a dense tensor, differentiable if that is; `sparse_parts` takes one apart, as Sparse.parts
+    does, and gives None for a dense tensor. `strided` gives the same values in memory with gaps, `optimized`
+    a parameter after so many steps of an optimizer with this gradient.
+
+    Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
+    context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
+    graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
+    device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
+    fork server; without them there is a CPU and nothing to know.
+    """
 
     name: str
     version: str
+    gpu: bool  # whether this build runs on GPUs
     tensor_type: type
     dtypes: dict[str, Any]
 
     def start(self, device: str) -> None: ...
+    def release(self) -> None: ...  # gives memory that it keeps for later back to the device
     def seed(self, seed: int) -> None: ...
     def empty(self, shape: Sequence[int], dtype: str) -> Any: ...
     def pointer(self, tensor: Any) -> int: ...
@@ -39,6 +55,12 @@ class Framework(Protocol):
     def differentiable(self, tensor: Any) -> bool: ...
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]: ...
     def dense(self, tensor: Any) -> Dense: ...
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any: ...
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None: ...
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any: ...
+    def place(self, name: str) -> Any: ...
+    def parameters(self, layer: Any) -> dict[str, Any]: ...
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any: ...
     def dtype_name(self, dtype: Any) -> str | None: ...
     def shape(self, tensor: Any) -> Sequence[int]: ...
     def tensor_dtype(self, tensor: Any) -> str: ...
@@ -52,8 +74,6 @@ def look_up(root: Any, api: str) -> Any:
     Frameworks also show what they import for themselves (paddle.os, torch.sys); that is none of
     theirs, and no case may reach it.
     """
-    from assay.lane import refuse
-
     home = root.__name__
     found = root
     for part in api.split(".")[1:]:

@@ -6,14 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.sparse import compressed, places
+from assay.spec import TensorSpec
+from assay.wire import DTYPES, SKIPPED, Stop
 
 # Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
 _NO_KERNEL = re.compile(
     r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
     r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
     r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
+    r"|[Nn]ot support CPU kernel|only supports? CUDA"
     r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
 )
+# As many compiled graphs are kept.
+MOST_GRAPHS = 64
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
 
@@ -29,15 +35,36 @@ class PaddleFramework:
         self.paddle = paddle
         self.version: str = paddle.__version__
         self.tensor_type = paddle.Tensor
-        from assay.lane import DTYPES
-
         self.dtypes = {name: getattr(paddle, name) for name in DTYPES if hasattr(paddle, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
         self._grad = paddle.grad
         self._empty = paddle.empty
+        self._graph: Any = None
+        self._graphs = 0
+        self._on_gpu = False
+
+    def devices(self) -> list[str]:
+        device = self.paddle.device
+        kinds = ["xpu"] if device.is_compiled_with_xpu() else []
+        kinds += device.get_all_custom_device_type() or []
+        return [*kinds, *(["gpu"] if device.is_compiled_with_cuda() else []), "cpu"]
+
+    def notes(self) -> dict[str, str]:
+        if self.paddle.is_compiled_with_cinn():
+            return {"to_static": f"Paddle {self.version}: graphs are compiled by CINN"}
+        return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
 
     def start(self, device: str) -> None:
+        # On a GPU (written against the same interface, and not run yet: no build for the GPUs in reach):
+        # Paddle's streams wait for the default one, on which inputs are filled and results are copied.
+        self._on_gpu = device != "cpu"
+        if self._on_gpu:
+            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results shall have the digits of their dtype
         self.paddle.set_device(device)
+
+    def release(self) -> None:
+        if self._on_gpu:
+            self.paddle.device.cuda.empty_cache()
 
     def seed(self, seed: int) -> None:
         self.paddle.seed(seed)
@@ -69,6 +96,35 @@ class PaddleFramework:
         ]
         return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
 
+    def autocast(self) -> Any:
+        if self.paddle.get_device() == "cpu":  # auto_cast() would warn and do nothing
+            raise Stop(SKIPPED, f"Paddle {self.version} has no automatic mixed precision on the CPU")
+        return self.paddle.amp.auto_cast()
+
+    def compiled(self, function: Callable[..., Any], api: str) -> Callable[..., Any]:
+        jit, clear = self.paddle.jit, self.paddle.base.core.clear_executor_cache
+        backend = "CINN" if self.paddle.is_compiled_with_cinn() else None
+        method = api.removeprefix("paddle.Tensor.") if api.startswith("paddle.Tensor.") else None
+        source = _method_call(method) if method else _plain_call(function)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # Made anew for every case: a graph belongs to the shapes of its inputs, and they differ. Paddle
+            # would keep 0.7 MB of each. The last one stays: going backward through one that is gone is a
+            # crash.
+            self._graphs += 1
+            if self._graphs % MOST_GRAPHS == 0:
+                self._graph = None
+                clear()
+            self._graph = jit.to_static(source, full_graph=True, backend=backend)
+            try:
+                return self._graph(args, kwargs)
+            except AssertionError as error:
+                if "dynamic graph mode" not in str(error):
+                    raise
+                raise Stop(SKIPPED, f"Paddle has {api} in dynamic graphs only") from None
+
+        return call
+
     def dense(self, tensor: Any) -> Dense:
         if not tensor.is_dense():
             tensor = self._selected_rows(tensor) if tensor.is_selected_rows() else tensor.to_dense()
@@ -85,7 +141,69 @@ class PaddleFramework:
         if pointer is None:  # a result that Paddle never set: memory that nobody wrote, with its shape
             tensor = self._empty(shape, tensor.dtype)
             pointer = tensor.data_ptr()
-        return Dense(tensor, pointer, count, dtype, shape)
+        return Dense(tensor, pointer, count, dtype, shape, self._on_gpu and tensor.place.is_gpu_place())
+
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        paddle = self.paddle
+        held = places(spec.shape, spec.index, layout)
+        count = len(held.taken)
+        taken = paddle.to_tensor(held.taken, dtype="int64").reshape([count])
+        values = paddle.index_select(tensor.reshape([held.rows, *held.row]), taken)
+        if layout == "csr":  # no gradient flows through Paddle's conversions to csr
+            crows, cols = (
+                paddle.to_tensor(each, dtype="int64") for each in compressed(held.indices, spec.shape)
+            )
+            return paddle.sparse.sparse_csr_tensor(crows, cols, values, spec.shape)
+        indices = paddle.to_tensor(held.indices, dtype="int64").reshape([len(held.indices), count])
+        constant = tensor.stop_gradient
+        return paddle.sparse.sparse_coo_tensor(indices, values, spec.shape, stop_gradient=constant)
+
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None:
+        if tensor.is_dense() or tensor.is_selected_rows():
+            return None
+        shape = list(tensor.shape)
+        if tensor.is_sparse_csr():
+            crows, cols = tensor.crows(), tensor.cols()
+            return {
+                "layout": "csr", "crows": crows, "cols": cols, "values": tensor.values(), "shape": shape
+            }  # fmt: skip
+        indices, values = tensor.indices(), tensor.values()
+        if indices.ndim != 2:  # what should not be is compared as it is
+            return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
+        # In no promised order.
+        place = self.paddle.zeros([indices.shape[1]], "int64")
+        for axis in range(indices.shape[0]):
+            place = place * shape[axis] + indices[axis].astype("int64")
+        order = self.paddle.argsort(place, stable=True)
+        indices = self.paddle.index_select(indices, order, 1)
+        values = self.paddle.index_select(values, order)
+        return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
+
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        memory = self.paddle.zeros([spec.storage()], spec.dtype)
+        if spec.size:
+            apart = list(spec.apart())
+            first = self.paddle.slice(tensor, list(range(len(apart))), [0] * len(apart), apart)
+            self.paddle.as_strided(memory, apart, list(spec.strides))[...] = first
+        return self.paddle.as_strided(memory, list(spec.shape), list(spec.strides))
+
+    def place(self, name: str) -> Any:
+        """Of other devices than the CPU the lane's own stands for any."""
+        if name == "cpu":
+            return self.paddle.CPUPlace()
+        return self.paddle.empty([0]).place
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        parameter = self.paddle.create_parameter(value.shape, value.dtype)
+        parameter.set_value(value)
+        optimizer = make(*args, parameters=[parameter], **kwargs)
+        for _ in range(steps):
+            parameter.grad = gradient
+            optimizer.step()
+        return parameter.detach()
 
     def _selected_rows(self, tensor: Any) -> Any:
         """The dense form of a gradient that holds only some rows, which may repeat."""
@@ -108,6 +226,24 @@ class PaddleFramework:
 
     def out_of_memory(self, error: BaseException) -> bool:
         return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def _plain_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What to_static() takes: it reads the source of a function, and built-in ones have none."""
+
+    def call(args: Any, kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _method_call(method: str) -> Callable[..., Any]:
+    """The same for a method: in a graph it belongs to another class than Tensor."""
+
+    def call(args: Any, kwargs: Any) -> Any:
+        return getattr(args[0], method)(*args[1:], **kwargs)
+
+    return call
 
 
 def create() -> PaddleFramework:

@@ -11,9 +11,9 @@ import time
 from array import array
 
 from assay.frameworks import Dense
-from assay.lane import DTYPES, count_of
 from assay.registry import api
 from assay.rules import Literal
+from assay.wire import DTYPES, count_of
 
 SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
 
@@ -36,10 +36,33 @@ class Fake:
     dtypes = {name: name for name in DTYPES}
 
     def __init__(self):
-        self.name, self.version = os.environ["ASSAY_FRAMEWORK"], "1.0"
+        self.name = os.environ["ASSAY_FRAMEWORK"]
+        self.version = os.environ.get("ASSAY_FAKE_VERSION", "1.0")
         self.calls = 0
+        self.drawn = 0
+        self.in_graph = False
+
+    def compiled(self, function, api):
+        def call(*args, **kwargs):
+            self.in_graph = True
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.in_graph = False
+
+        return call
+
+    def devices(self):
+        builds = os.environ.get("FAKE_GPU_BUILDS", "").split()
+        return ["gpu", "cpu"] if self.name in builds else ["cpu"]
+
+    def notes(self):
+        return {"to_static": "graphs are pretended"}
 
     def start(self, device):
+        self.device = device
+
+    def release(self):
         pass
 
     def seed(self, seed):
@@ -67,7 +90,11 @@ class Fake:
         raise AssertionError("nothing is differentiable")
 
     def dense(self, tensor):
-        return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape)
+        on_gpu = self.device != "cpu"
+        return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape, on_gpu)
+
+    def sparse_parts(self, tensor):
+        return None
 
     def dtype_name(self, dtype):
         return None
@@ -92,6 +119,14 @@ class Fake:
     def do_crash(self, x):
         os.kill(os.getpid(), signal.SIGSEGV)
 
+    def do_gpu_fault(self, x):
+        """What a kernel that reads where it may not does: nobody hears of it until the GPU is asked."""
+        ctypes.CDLL(os.environ["ASSAY_DEVICE_PLUGIN"]).assay_fake_fault()
+        return x
+
+    def do_where(self, x):
+        return self.device
+
     def do_exit(self, x):
         os._exit(3)
 
@@ -106,6 +141,23 @@ class Fake:
         other = x.copy()
         other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
         return other
+
+    def do_wrong_in_graphs(self, x):
+        return self.do_wrong(x) if self.in_graph else x
+
+    def do_unsteady(self, x):
+        """Another value each time, all of them within the tolerance."""
+        self.drawn += 1
+        other = x.copy()
+        floats = (ctypes.c_float * count_of(x.shape)).from_buffer(other.memory)
+        floats[0] += self.drawn * 1e-4
+        return other
+
+    def do_raises_the_second_time(self, x):
+        self.drawn += 1
+        if self.drawn % 2 == 0:
+            raise ValueError("not twice")
+        return x
 
     def do_raises(self, x):
         raise ValueError("the fake framework does not like this")
@@ -191,7 +243,7 @@ def kill_when_idle(lane, note):
 
 @api(*(f"paddle.fake.{name}" for name in
        "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-       "out_of_memory contaminated child".split()))
+       "out_of_memory contaminated child wrong_in_graphs unsteady raises_the_second_time gpu_fault".split()))
 def unchanged(x, tag=None):
     return x
 
@@ -199,6 +251,11 @@ def unchanged(x, tag=None):
 @api("paddle.fake.many_numbers", "paddle.fake.many_numbers_one_wrong")
 def many_numbers(x):
     return [list(range(1000 * i, 1000 * i + 1000)) for i in range(600)]
+
+
+@api("paddle.fake.where")
+def where(x):
+    return "cpu"
 
 
 @api("paddle.fake.many_parts")

@@ -1,0 +1,112 @@
+"""paddle.compat: PyTorch's own functions, with PyTorch's parameters."""
+
+from assay.arguments import as_dtype, as_int, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import constant, distinct, integers
+
+# Equal tensors, but for small ones, which may be so or not.
+_ALIKE = lambda this: constant(1) if this.size > 4 else integers(0, 2)  # noqa: E731
+
+
+@api("paddle.compat.equal", input=_ALIKE, other=_ALIKE, grad=False)
+def equal(input, other):
+    """True or false has no gradient."""
+    common = torch.promote_types(input.dtype, other.dtype)
+    return torch.equal(input.to(common), other.to(common))
+
+
+@api("paddle.compat.slogdet")
+def slogdet(x, out=None):
+    return tuple(torch.linalg.slogdet(x))
+
+
+@api("paddle.compat.sort", input=lambda this: distinct(-2, 2))
+def sort(input, dim=-1, descending=False, stable=False, out=None):
+    return tuple(torch.sort(input, dim=dim, descending=descending, stable=stable))
+
+
+@api("paddle.compat.split")
+def split(tensor, split_size_or_sections, dim=0):
+    sections = split_size_or_sections
+    sections = as_ints(sections) if isinstance(sections, list | tuple) else as_int(sections)
+    return torch.split(tensor, sections, as_int(dim))
+
+
+def _extreme(name, both):
+    @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2), other=lambda this: distinct(-2, 2))
+    def extreme(input, dim=None, keepdim=False, *, out=None, other=None):
+        """Of all, along an axis with the place, or of two tensors."""
+        other = dim if isinstance(dim, torch.Tensor) else other
+        if other is not None:
+            return getattr(torch, both)(input, other)
+        found = getattr(torch, name)
+        return found(input) if dim is None else tuple(found(input, dim, keepdim))
+
+
+_extreme("min", "minimum")
+_extreme("max", "maximum")
+
+
+@api("paddle.compat.unique", input=integers(0, 5), grad=False)
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """Paddle promises no gradient of what is unique."""
+    return torch.unique(input, sorted, return_inverse, return_counts, dim)
+
+
+def _median(name):
+    @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2))
+    def median(input, dim=None, keepdim=False, *, out=None):
+        """The lower of two in the middle."""
+        found = getattr(torch, name)
+        return found(input) if dim is None else tuple(found(input, dim, keepdim))
+
+
+_median("median")
+_median("nanmedian")
+
+
+@api("paddle.compat.nn.functional.pad")
+def pad(input, pad, mode="constant", value=0.0):
+    return torch.nn.functional.pad(input, as_ints(pad), mode, value if mode == "constant" else None)
+
+
+@api("paddle.compat.nn.functional.softmax", "paddle.softmax", "paddle.special.softmax", input=integers(-4, 5))
+def softmax(input, dim=None, dtype=None, *, out=None):
+    """Over the first axis of tensors with one or three, where none is named, and the second of others."""
+    if dim is None:
+        dim = 0 if input.ndim in (0, 1, 3) else 1
+    return torch.softmax(input, dim, dtype=as_dtype(dtype))
+
+
+@api("paddle.compat.nn.functional.linear")
+def linear(input, weight, bias=None):
+    """The weight has the outputs first, other than Paddle's own."""
+    return torch.nn.functional.linear(input, weight, bias)
+
+
+@api("paddle.compat.nn.functional.unfold")
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    return torch.nn.functional.unfold(input, kernel_size, dilation, padding, stride)
+
+
+@api("paddle.compat.nn.functional.scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    scale=None,
+    enable_gqa=False,
+):
+    """Batch, head, sequence, width, as PyTorch has them."""
+    scores = (query @ key.transpose(-1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -torch.inf)
+    if attn_mask is not None:
+        known = attn_mask.dtype == torch.bool
+        scores = scores.masked_fill(~attn_mask, -torch.inf) if known else scores + attn_mask
+    return torch.softmax(scores, -1) @ value

@@ -1,0 +1,264 @@
+"""What only tensors have: their casts, questions about how they are kept, copies."""
+
+from math import prod
+
+from assay import laws
+from assay.apis.casting import castable
+from assay.arguments import as_dtype, as_int, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import integers, positive
+from assay.shorthand import PUBLIC, spread
+from assay.sparse import taken_from
+
+_CASTS = {
+    "bool": "bool", "byte": "uint8", "uint8": "uint8", "char": "int8", "int8": "int8", "short": "int16",
+    "int16": "int16", "int": "int32", "int32": "int32", "long": "int64", "int64": "int64",
+    "half": "float16", "float16": "float16", "bfloat16": "bfloat16", "float": "float32",
+    "float32": "float32", "double": "float64", "float64": "float64", "cfloat": "complex64",
+    "complex64": "complex64", "cdouble": "complex128", "complex128": "complex128",
+}  # fmt: skip
+
+
+def _cast(name, dtype):
+    @api(f"paddle.Tensor.{name}", rules={"self": lambda this: castable(this, dtype)})
+    def cast(self):
+        return self.to(getattr(torch, dtype))
+
+
+for _name, _dtype in _CASTS.items():
+    _cast(_name, _dtype)
+
+
+@api("paddle.Tensor.type_as", rules={"self": lambda other, this: castable(this, other.dtype)})
+def type_as(self, other):
+    return self.to(other.dtype)
+
+
+@api("paddle.Tensor.to", rules={"self": lambda dtype=None, *, this: castable(this, dtype)})
+def to(self, dtype=None, *args, **kwargs):
+    """To a dtype, a device, or as another tensor is; on one device a device changes nothing."""
+    target = kwargs.get("other", dtype)
+    if isinstance(target, torch.Tensor):
+        return self.to(target.dtype)
+    names = [each for each in (dtype, *args) if isinstance(each, torch.dtype) or _names_dtype(each)]
+    return self.to(as_dtype(names[0])) if names else self.clone()
+
+
+def _names_dtype(value):
+    return isinstance(value, str) and isinstance(getattr(torch, value, None), torch.dtype)
+
+
+def _same_values(name):
+    @api(f"paddle.Tensor.{name}")
+    def itself(self):
+        return self.clone()
+
+
+for _name in "contiguous cpu value".split():
+    _same_values(_name)
+
+
+@api("paddle.Tensor.requires_grad_")
+def requires_grad_(self, requires_grad=True):
+    return self.clone() if requires_grad else self.detach()
+
+
+@api("paddle.Tensor.detach_")
+def detach_(self):
+    return self.detach()
+
+
+# -- how it is kept; every tensor of a case is dense and where its lane computes --
+
+
+def _answer(name, reply):
+    @api(f"paddle.Tensor.{name}")
+    def answer(self):
+        return reply
+
+
+for _name in "is_contiguous is_dense".split():
+    _answer(_name, True)
+for _name in "is_dist is_selected_rows is_sparse is_sparse_coo is_sparse_csr".split():
+    _answer(_name, False)
+
+
+@api("paddle.Tensor.get_strides")
+def get_strides(self):
+    return list(self.stride())
+
+
+@api("paddle.Tensor.stride")
+def stride(self, dim=None):
+    return list(self.stride()) if dim is None else self.stride(dim)
+
+
+@api("paddle.Tensor.get_device")
+def get_device(self):
+    return self.get_device()
+
+
+@api("paddle.Tensor.numpy")
+def numpy(self):
+    return self.detach().numpy()
+
+
+# -- other values --
+
+
+@api("paddle.Tensor.copy_", changes="self", grad=False)
+def copy_(self, other, blocking=True):
+    """Behind the back of differentiation."""
+    return other.to(self.dtype).expand(self.shape)
+
+
+@api("paddle.Tensor.set_value", changes="self", grad=False)
+def set_value(self, value):
+    """Behind the back of differentiation."""
+    return value.clone()
+
+
+@api("paddle.Tensor.resize_", grad=False)
+def resize_(x, shape, fill_zero=False, name=None):
+    """More elements than there were are 0 or whatever lies there; Paddle's makes a tensor of its own."""
+    more = prod(shape) - x.numel()
+    if more > 0 and not fill_zero:
+        return laws.anything(shape, x.dtype)
+    flat = torch.cat([x.flatten(), x.new_zeros(max(0, more))])
+    return flat[: prod(shape)].reshape(shape)
+
+
+@api("paddle.Tensor.random_", grad=False)
+def random_(x, from_=0, to=None, *, generator=None):
+    """A draw. Whole numbers that the dtype can hold, unless it is said which."""
+    if to is None and from_ == 0:
+        # Up to where every whole number of the dtype stands.
+        to = round(2 / torch.finfo(x.dtype).eps) if x.is_floating_point() else torch.iinfo(x.dtype).max
+    low, high = (0, from_) if to is None else (from_, to)
+    return laws.integer_draw(low, high, x.shape, x.dtype)
+
+
+@api("paddle.Tensor.repeat")
+def repeat(input, *repeats):
+    counts = repeats[0] if len(repeats) == 1 and not isinstance(repeats[0], int) else repeats
+    counts = as_ints(counts)
+    return torch.tile(input, counts)
+
+
+@api("paddle.Tensor.split_with_sizes")
+def split_with_sizes(self, split_sizes, dim=0):
+    return torch.split(self, as_ints(split_sizes), as_int(dim))
+
+
+@api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False)
+def top_p_sampling(
+    x,
+    ps,
+    threshold=None,
+    topp_seed=None,
+    seed=-1,
+    k=0,
+    mode="truncated",
+    return_top=False,
+    name=None,
+):
+    """A draw among the most probable, of which only the shape is compared."""
+    shape = (x.shape[0], 1)
+    drawn = laws.anything(shape, x.dtype), laws.anything(shape, torch.int64)
+    if not return_top:
+        return drawn
+    return *drawn, laws.anything((x.shape[0], k), x.dtype), laws.anything((x.shape[0], k), torch.int64)
+
+
+# -- PyTorch's names with PyTorch's parameters --
+
+
+@api(*spread("true_divide", *PUBLIC), other=positive())
+def true_divide(input, other, *, out=None):
+    return torch.true_divide(input, other)
+
+
+@api(*spread("argwhere", *PUBLIC), input=integers(-1, 2))
+def argwhere(input):
+    return torch.argwhere(input)
+
+
+@api(*spread("view_as_complex", *PUBLIC))
+def view_as_complex(input):
+    return torch.complex(input[..., 0], input[..., 1])
+
+
+@api(*spread("view_as_real", *PUBLIC))
+def view_as_real(input):
+    return torch.stack([input.real, input.imag], -1)
+
+
+@api(*spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"), grad=False)
+def ormqr(x, tau, y, left=True, transpose=False, name=None):
+    """The product with the whole Q of Householder's reflections; Paddle promises no gradient of it."""
+    return torch.ormqr(x, tau, y, left, transpose)
+
+
+# -- sparse tensors --
+
+
+@api("paddle.Tensor.is_coalesced", layouts={"self": "uncoalesced"})
+def is_coalesced(self):
+    return False
+
+
+@api("paddle.Tensor.indices", layouts={"self": "coo"})
+def indices(self):
+    return self.indices
+
+
+@api("paddle.Tensor.values", layouts={"self": "coo"})
+def values(self):
+    return self.values
+
+
+@api("paddle.Tensor.nnz", layouts={"self": "coo"})
+def nnz(self):
+    return len(self.values)
+
+
+@api("paddle.Tensor.sparse_dim", layouts={"self": "hybrid"})
+def sparse_dim(self):
+    return len(self.indices)
+
+
+@api("paddle.Tensor.dense_dim", layouts={"self": "hybrid"})
+def dense_dim(self):
+    return self.values.ndim - 1
+
+
+@api("paddle.Tensor.crows", layouts={"self": "csr"})
+def crows(self):
+    return self.parts()["crows"]
+
+
+@api("paddle.Tensor.cols", layouts={"self": "csr"})
+def cols(self):
+    return self.parts()["cols"]
+
+
+@api("paddle.Tensor.to_dense", layouts={"self": "coo"})
+def to_dense(self):
+    return self.dense()
+
+
+_SOME_ZEROS = integers(-1, 2)
+
+
+@api("paddle.Tensor.to_sparse_coo", rules={"self": _SOME_ZEROS})
+def to_sparse_coo(self, sparse_dim):
+    """Whole rows of the axes that stay dense are held, if there is anything in them."""
+    rows = self.detach() != 0
+    return taken_from(self, rows.flatten(sparse_dim).any(-1) if sparse_dim < self.ndim else rows)
+
+
+@api("paddle.Tensor.to_sparse_csr", rules={"self": _SOME_ZEROS}, grad=False)
+def to_sparse_csr(self):
+    """No gradient flows through Paddle's conversions to csr."""
+    return taken_from(self, self != 0, "csr")

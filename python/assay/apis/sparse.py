@@ -1,0 +1,250 @@
+"""Sparse tensors: what is done to their values, to their places, and with two of them."""
+
+from math import prod
+
+from assay.apis.decomposition import low_rank
+from assay.arguments import as_axes, as_dtype, as_int, as_ints
+from assay.reference import torch
+from assay.registry import api
+from assay.rules import Literal, positive
+from assay.shorthand import reals
+from assay.sparse import Sparse, taken_from
+from assay.spec import TensorSpec
+
+COO = {"x": "coo"}
+_OVER_POSITIVE = {"sqrt": reals(positive())}
+
+
+def _by_value(name, function, **rules):
+    @api(f"paddle.sparse.{name}", layouts=COO, **rules)
+    def unary(x, name=None):
+        return x.over(function)
+
+
+for (
+    _name
+) in "sin tan asin atan sinh tanh asinh atanh sqrt square log1p abs neg deg2rad rad2deg expm1".split():
+    _by_value(
+        _name,
+        lambda values, name=_name: getattr(torch, name)(values),
+        **({"x": _OVER_POSITIVE[_name]} if _name in _OVER_POSITIVE else {}),
+    )
+_by_value("isnan", lambda values: torch.isnan(values), grad=False)  # true or false has none
+
+
+@api("paddle.sparse.pow", layouts=COO, x=positive(0.5, 1.5))
+def power(x, factor, name=None):
+    return x.over(lambda values: values**factor)
+
+
+@api("paddle.sparse.cast", layouts=COO)
+def cast(x, index_dtype=None, value_dtype=None, name=None):
+    indices = x.indices if index_dtype is None else x.indices.to(as_dtype(index_dtype))
+    values = x.values if value_dtype is None else x.values.to(as_dtype(value_dtype))
+    return x._replace(indices=indices, values=values)
+
+
+@api("paddle.sparse.nn.functional.relu", layouts=COO)
+def relu(x, name=None):
+    return x.over(torch.relu)
+
+
+@api("paddle.sparse.nn.functional.relu6", layouts=COO)
+def relu6(x, name=None):
+    return x.over(torch.nn.functional.relu6)
+
+
+@api("paddle.sparse.nn.functional.leaky_relu", layouts=COO)
+def leaky_relu(x, negative_slope=0.01, name=None):
+    return x.over(lambda values: torch.nn.functional.leaky_relu(values, negative_slope))
+
+
+@api("paddle.sparse.nn.functional.softmax", layouts=COO)
+def softmax(x, axis=-1, name=None):
+    """Among the values that are held; a row without any stays empty."""
+    held = x.held()
+    scores = x.dense().masked_fill(~held, -torch.inf)
+    return taken_from(torch.softmax(scores, axis), held)
+
+
+# -- places --
+
+
+@api("paddle.sparse.transpose", layouts=COO)
+def transpose(x, perm, name=None):
+    return taken_from(x.dense().permute(*as_ints(perm)), x.held().permute(*as_ints(perm)))
+
+
+def _extents(shape, x):
+    """0 keeps the extent that stands there, -1 is what is left."""
+    return [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(as_ints(shape))]
+
+
+@api("paddle.sparse.reshape", layouts=COO)
+def reshape(x, shape, name=None):
+    shape = _extents(shape, x)
+    return taken_from(x.dense().reshape(shape), x.held().reshape(shape))
+
+
+@api("paddle.sparse.slice", layouts=COO)
+def cut(x, axes, starts, ends, name=None):
+    dense, held = x.dense(), x.held()
+    for axis, start, end in zip(as_ints(axes), as_ints(starts), as_ints(ends), strict=True):
+        wanted = range(x.shape[axis])[start:end]
+        dense, held = (each.narrow(axis, wanted.start, len(wanted)) for each in (dense, held))
+    return taken_from(dense, held)
+
+
+def coalesced(x):
+    """Values of one place added up, places in order."""
+    held = x.held()
+    return taken_from(x.dense(), held)
+
+
+@api("paddle.sparse.coalesce", "paddle.Tensor.coalesce", layouts={"x": "uncoalesced"}, grad=False)
+def coalesce(x, name=None):
+    """Paddle's has no gradient."""
+    return coalesced(x)
+
+
+@api("paddle.sparse.sum", layouts=COO)
+def total(x, axis=None, dtype=None, keepdim=False, name=None):
+    """The sum of nothing is not held; that of everything is one place of one axis."""
+    x = x if dtype is None else x.over(lambda values: values.to(as_dtype(dtype)))
+    axes = as_axes(axis)
+    if axes is None or (len(x.shape) == 1 and not keepdim):
+        shape = [1] * len(x.shape) if keepdim else [1]
+        return taken_from(x.values.sum().reshape(shape), torch.ones(shape, dtype=torch.bool))
+    held = x.held().sum(axes, keepdim=keepdim) > 0
+    return taken_from(x.dense().sum(axes, keepdim=keepdim), held)
+
+
+@api("paddle.sparse.is_same_shape", "paddle.Tensor.is_same_shape", layouts={"x": "coo", "y": "coo"})
+def is_same_shape(x, y):
+    return tuple(x.shape) == tuple(y.shape)
+
+
+# -- made of their parts --
+
+
+def _coordinates(shape, this):
+    """Of as many places as there are columns, each once and in order."""
+    axes, count = this.shape
+    size = prod(shape[:axes])
+    places = [place * size // count for place in range(count)]
+    rows, stride = [], size
+    for extent in shape[:axes]:
+        stride //= extent
+        rows += [place // stride % extent for place in places]
+    return Literal(rows)
+
+
+@api("paddle.sparse.sparse_coo_tensor", indices=lambda shape, this: _coordinates(shape, this))
+def sparse_coo_tensor(indices, values, shape=None, dtype=None, place=None, stop_gradient=True):
+    """A copy: no gradient reaches the values, unless the tensor is asked to have one."""
+    values = values.to(as_dtype(dtype) or values.dtype)
+    shape = as_ints(shape) if shape is not None else (indices.amax(1) + 1).tolist()
+    return Sparse(indices, values.detach() if stop_gradient else values, tuple(shape))
+
+
+def _columns(count, rows):
+    begins = [count * row // rows for row in range(rows + 1)]
+    return [column for row in range(rows) for column in range(begins[row + 1] - begins[row])]
+
+
+@api(
+    "paddle.sparse.sparse_csr_tensor",
+    crows=lambda cols, this: Literal([cols.size * i // (this.size - 1) for i in range(this.size)]),
+    cols=lambda crows, this: Literal(_columns(this.size, crows.size - 1)),
+    grad=False,
+)
+def sparse_csr_tensor(crows, cols, values, shape, dtype=None, place=None, stop_gradient=True):
+    """No gradient flows through csr. Columns count up from 0 in each row."""
+    rows = torch.arange(len(crows) - 1).repeat_interleave(crows.diff())
+    inside = torch.arange(len(cols)) - crows.long()[rows]
+    values = values.to(as_dtype(dtype) or values.dtype)
+    return Sparse(torch.stack([rows, inside]), values, tuple(as_ints(shape)), "csr")
+
+
+# -- two of them --
+
+
+def _apart(y, this):
+    """Images to which a value is added for each channel hold whole rows of channels."""
+    return "hybrid" if isinstance(y, TensorSpec) and y.shape != this.shape else "coo"
+
+
+def _beside(x, this):
+    """What is added to each row of channels is dense."""
+    return "coo" if this.shape == x.shape else None
+
+
+def _both(name, function):
+    @api(f"paddle.sparse.{name}", layouts={"x": _apart, "y": _beside})
+    def binary(x, y, name=None):
+        """Of places that either holds."""
+        if not isinstance(y, Sparse):
+            return x.over(lambda values: function(values, y))
+        return taken_from(function(x.dense(), y.dense()), x.held() | y.held())
+
+
+_both("add", lambda x, y: x + y)
+_both("subtract", lambda x, y: x - y)
+_both("multiply", lambda x, y: x * y)
+
+
+@api("paddle.sparse.divide", layouts={"x": "coo", "y": ("coo", 0)}, y=positive(0.5, 1.5))
+def divide(x, y, name=None):
+    """What neither holds is 0 / 0 and held as NaN: as of dense tensors; whole numbers become fractions."""
+    if not isinstance(y, Sparse):
+        return x.over(lambda values: values / y)
+    return taken_from(x.dense() / y.dense(), torch.ones(x.shape, dtype=torch.bool))
+
+
+# -- products --
+
+
+@api("paddle.sparse.matmul", layouts={"x": "csr"}, grad=False)
+def matmul(x, y, name=None):
+    return x.dense() @ y
+
+
+@api("paddle.sparse.mv", layouts={"x": "csr"}, grad=False)
+def mv(x, vec, name=None):
+    return x.dense() @ vec
+
+
+@api("paddle.sparse.addmm", layouts={"x": "csr"}, grad=False)
+def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
+    return beta * input + alpha * (x.dense() @ y)
+
+
+@api("paddle.sparse.mask_as", layouts={"mask": "coo"})
+def mask_as(x, mask, name=None):
+    return Sparse(mask.indices, x[tuple(mask.indices)], mask.shape)
+
+
+@api("paddle.sparse.masked_matmul", layouts={"mask": "csr"})
+def masked_matmul(x, y, mask, name=None):
+    return taken_from(x @ y, mask.held(), "csr")
+
+
+@api("paddle.sparse.pca_lowrank", layouts=COO, grad=False)
+def pca_lowrank(x, q=None, center=True, niter=2, name=None):
+    """Singular vectors have no gradient that a sign does not change."""
+    dense = x.dense()
+    q = min(6, *dense.shape[-2:]) if q is None else as_int(q)
+    return low_rank(dense - dense.mean(-2, keepdim=True) if center else dense, q)
+
+
+@api("paddle.sparse.nn.functional.attention", layouts={"sparse_mask": "csr"})
+def attention(query, key, value, sparse_mask, key_padding_mask=None, attn_mask=None, name=None):
+    """A mask of 0 hides; only places that the sparse mask holds count at all."""
+    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    hidden = ~sparse_mask.held().reshape(scores.shape)
+    if key_padding_mask is not None:
+        hidden = hidden | (key_padding_mask[:, None, None] == 0)
+    if attn_mask is not None:
+        hidden = hidden | (attn_mask == 0)
+    weights = torch.softmax(scores.masked_fill(hidden, -torch.inf), -1)
+    return weights.nan_to_num(0.0) @ value

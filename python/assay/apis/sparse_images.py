@@ -1,0 +1,72 @@
+"""Sparse images and volumes: places that hold a whole row of channels each, channels last."""
+
+from assay.apis.convolution import convolved
+from assay.apis.pooling import max_pool3d
+from assay.reference import torch
+from assay.registry import api
+from assay.sparse import Sparse, taken_from
+
+IMAGE = {"x": "hybrid"}
+
+
+def _windows(x, weight, stride, padding, dilation):
+    """Sums of products over windows, and how many held places each window saw."""
+    count = len(x.shape) - 2
+    layout = "NHWC" if count == 2 else "NDHWC"
+    kernel = weight.movedim((-1, -2), (0, 1))
+    y = convolved(x.dense(), kernel, None, stride, padding, dilation, 1, layout)
+    ones = torch.ones(1, 1, *kernel.shape[2:], dtype=torch.float32)
+    held = x.held().unsqueeze(-1).float()
+    return y, convolved(held, ones, None, stride, padding, dilation, 1, layout).squeeze(-1) > 0.5
+
+
+def _with(y, bias):
+    return y if bias is None else y.over(lambda values: values + bias)
+
+
+def _convolution(rank, layout):
+    @api(f"paddle.sparse.nn.functional.conv{rank}d", layouts=IMAGE)
+    def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, name=None):
+        """Every window that sees a held place is held."""
+        return _with(taken_from(*_windows(x, weight, stride, padding, dilation)), bias)
+
+    @api(
+        f"paddle.sparse.nn.functional.subm_conv{rank}d",
+        f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
+        layouts=IMAGE,
+    )
+    def submanifold(
+        x,
+        weight,
+        bias=None,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        data_format=layout,
+        key=None,
+        name=None,
+    ):
+        """The same places as before, each with the window round it, whatever stride and padding say."""
+        around = [d * (k - 1) // 2 for k, d in zip(weight.shape[:rank], _each(dilation, rank), strict=True)]
+        y, _ = _windows(x, weight, 1, around, dilation)
+        return _with(Sparse(x.indices, y[tuple(x.indices)], tuple(y.shape)), bias)
+
+
+def _each(value, count):
+    return list(value) if isinstance(value, list | tuple) else [value] * count
+
+
+_convolution(2, "NHWC")
+_convolution(3, "NDHWC")
+
+
+@api("paddle.sparse.nn.functional.max_pool3d", layouts=IMAGE)
+def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
+    """The largest of what is held; a window that sees nothing stays empty."""
+    held = x.held().unsqueeze(-1)
+    dense = x.dense().masked_fill(~held, -torch.inf)
+    shape = kernel_size, stride, padding
+    y = max_pool3d(dense, *shape, ceil_mode=ceil_mode, data_format="NDHWC")
+    seen = max_pool3d(held.float(), *shape, ceil_mode=ceil_mode, data_format="NDHWC")
+    return taken_from(y, seen.squeeze(-1) > 0.5)

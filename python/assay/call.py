@@ -1,0 +1,379 @@
+"""One case on its way through a lane: inputs, call, differentiation."""
+
+import os
+import time
+from array import array
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from assay.dump import Dump
+from assay.execution import Execution
+from assay.frameworks import Framework
+from assay.handover import HandOver
+from assay.laws import Law
+from assay.layers import LAYER, OPTIMIZER, STEPS, Made
+from assay.names import callable_name, public_name
+from assay.registry import REGISTRY, Api
+from assay.results import flatten
+from assay.rules import Literal, ask, resolve
+from assay.spec import DtypeName, PlaceName, TensorSpec
+from assay.wire import (
+    CODES,
+    DIFFERENTIABLE,
+    SKIPPED,
+    UNSUPPORTED,
+    Job,
+    Leaf,
+    Stop,
+    count_of,
+    refuse,
+)
+
+# What a case's time is spent on, in the order of the wire: making and filling tensors, the call, the
+# results' way into the arena, differentiation.
+STAGES = ("build", "forward", "copy", "backward")
+# Wall time, because asking for CPU time takes 2 µs; benchmarks want it all the same.
+CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
+
+MOST_LEAVES = 1 << 14
+
+
+class Functions:
+    """What stands for each API in a lane: the framework's own function, or the reference of the tables, as
+    the lane's execution calls it."""
+
+    def __init__(self, framework: Framework, execution: str = "eager") -> None:
+        self.framework = framework
+        self.execution = Execution(execution, framework)
+        self.known: dict[str, Callable[..., Any]] = {}
+
+    def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        found = self.known.get(job.api)
+        if found is None:
+            found = self._plain(job, entry)
+            if entry is None or not entry.kind:
+                found = self.execution.wrap(found, job.api)
+            self.known[job.api] = found
+        return found
+
+    def _plain(self, job: Job, entry: Api | None) -> Callable[..., Any]:
+        if job.lane.reference_functions:
+            if entry is None:
+                raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
+            return entry.call
+        if entry is None:
+            callable_name(job.api)
+        return self.framework.resolve(public_name(job.api))
+
+
+class Call:
+    """One case on its way through the lane; `phase` says where it is when something raises."""
+
+    def __init__(
+        self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
+    ) -> None:
+        self.framework = framework
+        self.native = native
+        self.functions = functions
+        self.hand_over = hand_over
+        self.job = job
+        self.entry = REGISTRY.get(job.api)
+        self.named: dict[str, Any] = {}
+        self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
+        self.taken: tuple[str, ...] = ()  # the parameters of what is called
+        self.kept: list[Any] = []  # memory that was filled and is no argument itself
+        self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.largest = 0  # elements of the largest of them
+        self.elements = 0  # of all inputs
+        self.phase = self.stage = "build"
+        self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
+        self.entered_at = CLOCK()
+        self.outputs: list[Leaf] = []
+        self.gradients: list[Leaf] = []
+        self.differentiable = False
+        self.dump: Dump | None = None  # where inputs and results are written as well
+        self.inputs: list[tuple[str, Any]] = []  # for it
+
+    def run(self) -> None:
+        """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
+        job, entry = self.job, self.entry
+        if entry is None and job.lane.known_only:
+            raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
+        if entry is not None and entry.skip:
+            raise Stop(SKIPPED, entry.skip)
+        function = self.functions.of(job, entry)
+        self.framework.seed(job.seed)
+        if (job.construction is not None) != bool(entry is not None and entry.kind):
+            refuse(f"{job.api}: layers are made and then called, functions only called")
+        self._name_arguments()
+        construction = self._construction()
+        args, kwargs = self._arguments()
+        if construction is not None:
+            function = self._made(function, *construction)
+            if entry.kind == LAYER:
+                function = self.functions.execution.wrap(function, job.api)
+        if self.dump is not None:
+            self.dump.save("input", self.inputs)
+        self._enter("forward")
+        results = self._forward(function, args, kwargs)
+        if entry is not None and entry.shown is not None and not job.lane.reference_functions:
+            results = entry.shown(results)
+        self._enter("copy")
+        leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+        if self.dump is not None:
+            self.dump.save("output", leaves)
+        if len(leaves) > MOST_LEAVES:
+            raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
+        equal = entry.equal if entry is not None else ()
+        self.outputs = [
+            self.hand_over.leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
+            for position, (path, value) in enumerate(leaves)
+        ]
+        self._enter("backward", stage="build")
+        gradients = self._backward(leaves)
+        self._enter("backward", stage="copy")
+        if self.dump is not None:
+            self.dump.save("grad", gradients)
+        self.differentiable = bool(gradients)
+        self.gradients = [self.hand_over.leaf(name, value, "value") for name, value in gradients]
+
+    def durations(self) -> tuple[int, ...]:
+        """Nanoseconds in each of STAGES so far."""
+        self._enter(self.phase)
+        return tuple(self.spent.values())
+
+    def _enter(self, phase: str, stage: str = "") -> None:
+        """What follows belongs to `phase`; its time counts for `stage`, if that is another."""
+        now = CLOCK()
+        self.spent[self.stage] += now - self.entered_at
+        self.entered_at = now
+        self.phase = phase
+        self.stage = stage or phase
+
+    # -- inputs --
+
+    def _name_arguments(self) -> None:
+        """All arguments by their parameters' names, those that make a layer among them."""
+        job, entry = self.job, self.entry
+        if job.construction is not None:
+            self._names(entry.parameters, *job.construction)
+        self.taken = () if entry is None else entry.inputs if entry.kind else entry.parameters
+        self._names(self.taken, job.args, job.kwargs)
+
+    def _names(self, parameters: Any, args: Any, kwargs: Any) -> list[str]:
+        names = [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
+        self.named.update(zip(names, args, strict=True))
+        self.named.update(kwargs)
+        return names
+
+    def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
+        """What the case's layer is made with. Its tensors are constants of it."""
+        if self.job.construction is None:
+            return None
+        self._grad_wanted = False
+        return self._built(self.entry.parameters, *self.job.construction)
+
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        grad = self.entry.grad if self.entry is not None else True
+        self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
+        return self._built(self.taken, self.job.args, self.job.kwargs)
+
+    def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+        names = self._names(parameters, args, kwargs)
+        positional = [self._build(value, name, name) for name, value in zip(names, args, strict=True)]
+        return positional, {name: self._build(value, name, name) for name, value in kwargs.items()}
+
+    def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
+        """The layer that the case makes, as a function; its parameters are filled and differentiated by."""
+        job, entry = self.job, self.entry
+        made = entry.call(*args, **kwargs)
+        if entry.kind == OPTIMIZER:
+            if job.lane.reference_functions:
+                return made.call
+            return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
+        layer = None if job.lane.reference_functions else make(*args, **kwargs)
+        found = {} if layer is None else self.framework.parameters(layer)
+        self.rules = {**self.rules, **made.rules}
+        parameters = {}
+        for place, (name, shape) in enumerate(sorted(made.parameters.items())):
+            if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
+                raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
+            self._grad_wanted = entry.grad and name not in (*made.state, *made.constants)
+            spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
+            parameters[name] = self._tensor(spec, name, name, found.get(name))
+        if left := set(found) - set(made.parameters):
+            raise ValueError(f"the layer has further parameters: {', '.join(sorted(left))}")
+        if layer is None:
+            return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
+        if not made.state:
+            return layer
+        return lambda *inputs, **named: {
+            "result": layer(*inputs, **named), "state": {name: parameters[name] for name in made.state}
+        }  # fmt: skip
+
+    @staticmethod
+    def _with_state(call: Callable[..., Any], made: Made) -> Callable[..., Any]:
+        if not made.state:
+            return call
+
+        def with_state(*inputs: Any, **named: Any) -> dict[str, Any]:
+            result, state = call(*inputs, **named)
+            return {"result": result, "state": state}
+
+        return with_state
+
+    def _build(self, value: Any, parameter: str, path: str) -> Any:
+        kind = type(value)
+        if kind is TensorSpec:
+            return self._tensor(value, parameter, path)
+        if kind is list or kind is tuple:
+            return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
+        if kind is DtypeName:
+            return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
+        if kind is PlaceName:
+            return self.framework.place(value)
+        if kind is slice:
+            return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
+        return value
+
+    def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
+        """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
+        if spec.dtype not in self.framework.dtypes:
+            refuse(f"this build has no dtype {spec.dtype}")
+        self.elements += spec.size
+        if tensor is None:
+            tensor = self.framework.empty(spec.shape, spec.dtype)
+        pointer = self.framework.pointer(tensor) if spec.size else 0
+        code = CODES[spec.dtype]
+        rule = self.rules.get(parameter)
+        fill = resolve(rule, self.named, spec) if rule is not None else None
+        if fill is None:
+            self.native.fill(spec.index, pointer, spec.size, code)
+        elif isinstance(fill, Literal):
+            values = array("d", fill.values)
+            if len(values) != spec.size:
+                refuse(f"{parameter}: {len(values)} values for a tensor of {spec.size}")
+            self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
+        else:
+            self.native.fill(spec.index, pointer, spec.size, code, *fill)
+        if spec.strides:
+            if spec.overlaps():
+                refuse("strides by which elements share memory")
+            self.kept.append(tensor)
+            tensor = self.framework.strided(tensor, spec)
+        if self.job.settings.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
+            self.framework.want_gradient(tensor)
+            self.wanted.append((path, tensor))
+            self.largest = max(self.largest, spec.size)
+        if self.dump is not None:
+            self.inputs.append((path, tensor))
+        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
+        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
+        """The sparse tensor that holds some places of this one, which it is differentiated by."""
+        layout = ask(layout, self.named, spec) if callable(layout) else layout
+        if layout is None:
+            return tensor
+        if isinstance(layout, tuple):  # with the places of another of the case's tensors
+            layout, index = layout
+            spec = spec._replace(index=index)
+        return self.framework.sparse(tensor, spec, layout)
+
+    # -- the call --
+
+    def _forward(self, function: Callable[..., Any], args: list[Any], kwargs: Any) -> Any:
+        changes = self.entry.changes if self.entry is not None else ""
+        if self.job.lane.reference_functions or not changes:
+            return function(*args, **kwargs)
+        # In place: the result is what that argument holds afterwards.
+        if changes in kwargs:
+            changed = kwargs[changes] = self._writable(kwargs[changes])
+        else:
+            position = self.entry.parameters.index(changes)
+            changed = args[position] = self._writable(args[position])
+        returned = function(*args, **kwargs)
+        if not self.functions.execution.in_place:
+            return changed if returned is None else returned
+        tensor_type = self.framework.tensor_type
+        if isinstance(returned, tensor_type) and returned is not changed:
+            if self.framework.pointer(returned) != self.framework.pointer(changed):
+                return {"changed": changed, "returned": returned}
+        return changed
+
+    def _writable(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._writable(part) for part in value]
+        if not isinstance(value, self.framework.tensor_type) or not self.wanted:
+            return value
+        return self.framework.writable(value)
+
+    def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes.
+
+        Through an output that is drawn from two values they are drawn from the gradients of both."""
+        if not self.wanted:
+            return []
+        framework = self.framework
+        outputs, upstream, laws, others = [], [], [], []
+        for position, (_, value) in enumerate(leaves):
+            law = value if isinstance(value, Law) and value.kind in ("kept", "either") else None
+            if law is not None:
+                laws.append(law)
+                value = law.parameters[0]
+            if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
+                continue
+            dtype = framework.tensor_dtype(value)
+            if dtype not in DIFFERENTIABLE:
+                continue
+            shape = framework.shape(value)
+            gradient = framework.empty(shape, dtype)
+            count = count_of(shape)
+            reach = upstream_reach(dtype, count, self.largest)
+            pointer = framework.pointer(gradient) if count else 0
+            self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
+            outputs.append(value)
+            upstream.append(gradient)
+            for other in law.parameters[1:-2] if law is not None else ():
+                if isinstance(other, framework.tensor_type) and framework.differentiable(other):
+                    others.append((other, gradient))
+        if not outputs:
+            return []
+        wanted = [tensor for _, tensor in self.wanted]
+        self._enter("backward")
+        found = framework.gradients(outputs, wanted, upstream)
+        if laws:
+            ends = self._of_others(others, wanted)
+            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
+        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+
+    def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
+        """Gradients through what stands in the place of values that were not kept."""
+        if not others:
+            return [None] * len(wanted)
+        values, upstream = zip(*others, strict=True)
+        return self.framework.gradients(list(values), wanted, list(upstream))
+
+
+def upstream_reach(dtype: str, count: int, inputs: int) -> float:
+    """How far upstream gradients reach from 0: faults of a gradient shall stand above the absolute tolerance.
+
+    A mean of n elements has gradients of 1/n: the fewer elements an output has for those of the inputs, the
+    larger they are made, by a power of two. Half precision has neither the range nor the digits for that, and
+    in running sums of many elements rounding errors would stand out as well."""
+    if dtype in ("float16", "bfloat16") or count > 1 << 16:
+        return 0.5
+    return 4.0 * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
+
+
+def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
+    """The gradient through an output that follows `kept` or `either`: drawn from that of its values and that
+    of what stands in their place; None is a gradient of nothing."""
+    share, groups = law.parameters[-2:]
+    some = other if kept is None else kept
+    if some is None:
+        return None
+    if other is None:
+        return Law("kept", (kept, share, groups), tuple(some.shape), some.dtype)
+    first = 0.0 if kept is None else kept
+    return Law("either", (first, other, share, groups), tuple(some.shape), some.dtype)

@@ -1,0 +1,115 @@
+"""NumPy as a lane sees it: an example of what a framework needs.
+
+It calls NumPy's own function of an API's name: `paddle.add` as numpy.add, `paddle.linalg.det` as
+numpy.linalg.det. It differentiates nothing, so gradients are not compared.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from assay.frameworks import Dense, look_up
+from assay.spec import TensorSpec
+from assay.wire import CODES, DTYPES, UNSUPPORTED, Stop, count_of
+
+
+class NumpyFramework:
+    name = "numpy"
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.numpy = numpy
+        self.version: str = numpy.__version__
+        self.tensor_type = numpy.ndarray
+        self.dtypes = {name: numpy.dtype(name) for name in DTYPES if hasattr(numpy, name)}
+
+    def start(self, device: str) -> None:
+        pass
+
+    def seed(self, seed: int) -> None:
+        self.numpy.random.seed(seed % (1 << 32))
+
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        return self.numpy.empty(shape, self.dtypes[dtype])
+
+    def pointer(self, tensor: Any) -> int:
+        return tensor.ctypes.data
+
+    def resolve(self, api: str) -> Callable[..., Any]:
+        # Functions of the same name, in the namespace itself and in linalg and fft, take the same arguments
+        # by place; others do not as a rule.
+        namespace, _, function = api.rpartition(".")
+        home = "linalg" if namespace.endswith(".linalg") else "fft" if namespace.endswith(".fft") else ""
+        try:
+            return self._arrays(look_up(self.numpy, ".".join(filter(None, ("numpy", home, function)))))
+        except AttributeError:
+            raise Stop(UNSUPPORTED, f"NumPy {self.version} has no function for {api}") from None
+
+    def _arrays(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with arrays for the numbers that NumPy gives instead of arrays of no dimension."""
+        generic, asarray = self.numpy.generic, self.numpy.asarray
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            kwargs.pop("name", None)
+            found = function(*args, **kwargs)
+            return asarray(found) if isinstance(found, generic) else found
+
+        return call
+
+    def want_gradient(self, tensor: Any) -> None:
+        pass
+
+    def writable(self, tensor: Any) -> Any:
+        return tensor
+
+    def differentiable(self, tensor: Any) -> bool:
+        return False
+
+    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        return [None] * len(inputs)
+
+    def dense(self, tensor: Any) -> Dense:
+        shape = tensor.shape  # ascontiguousarray() makes [1] of []
+        tensor = self.numpy.ascontiguousarray(tensor)
+        return Dense(tensor, tensor.ctypes.data, count_of(shape), str(tensor.dtype), shape)
+
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        raise Stop(UNSUPPORTED, "NumPy has no sparse tensors")
+
+    def sparse_parts(self, tensor: Any) -> None:
+        return None
+
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        view = self.numpy.lib.stride_tricks.as_strided
+        memory = self.numpy.zeros(spec.storage(), tensor.dtype)
+        steps = [step * tensor.itemsize for step in spec.strides]
+        view(memory, spec.apart(), steps)[...] = tensor[tuple(slice(extent) for extent in spec.apart())]
+        return view(memory, spec.shape, steps)
+
+    def place(self, name: str) -> str:
+        return name
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        raise Stop(UNSUPPORTED, "NumPy has no layers")
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        raise Stop(UNSUPPORTED, "NumPy has no optimizers")
+
+    def dtype_name(self, dtype: Any) -> str | None:
+        return str(dtype) if isinstance(dtype, self.numpy.dtype) and str(dtype) in CODES else None
+
+    def shape(self, tensor: Any) -> Sequence[int]:
+        return tensor.shape
+
+    def tensor_dtype(self, tensor: Any) -> str:
+        return str(tensor.dtype)
+
+    def no_kernel(self, error: BaseException) -> bool:
+        return isinstance(error, TypeError) and "not supported for the input types" in str(error)
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        return isinstance(error, MemoryError)
+
+
+def create() -> NumpyFramework:
+    return NumpyFramework()

@@ -1,0 +1,96 @@
+"""Results on their way to the slot: each leaf as the native module puts it on the wire."""
+
+from typing import Any
+
+from assay.frameworks import Dense, Framework
+from assay.laws import Law
+from assay.results import Numbers
+from assay.wire import (
+    BOOLEAN,
+    CODES,
+    COMPLEX_NUMBER,
+    DTYPE,
+    EQUALITY_CODES,
+    FLOAT,
+    INTEGER,
+    LAW,
+    NONE,
+    OPAQUE,
+    TENSOR,
+    TEXT,
+    UNSUPPORTED,
+    Leaf,
+    Stop,
+    count_of,
+    refuse,
+)
+
+
+class HandOver:
+    """Copies results into the arena, or lends them where they lie: `lent` keeps those alive."""
+
+    def __init__(self, framework: Framework, native: Any) -> None:
+        self.framework = framework
+        self.native = native
+        self.lent: list[Dense] = []  # what the slot reads where it is
+
+    def leaf(self, path: str, value: Any, equality: str) -> Leaf:
+        equal = EQUALITY_CODES[equality]
+        if isinstance(value, self.framework.tensor_type):
+            dense = self.framework.dense(value)
+            code = CODES[dense.dtype]
+            lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
+            if lent:
+                self.lent.append(dense)
+                offset = dense.pointer
+            else:
+                offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
+            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent)
+        if isinstance(value, Law):
+            return self._law_leaf(path, value)
+        if isinstance(value, Numbers):
+            code, count = CODES[value.dtype], count_of(value.shape)
+            offset = self.native.hand_over(value.values.buffer_info()[0], count, code)
+            return Leaf(path, TENSOR, code, value.shape, offset, None, equal)
+        if value is None:
+            return Leaf(path, NONE)
+        if isinstance(value, bool):
+            return Leaf(path, BOOLEAN, value=value)
+        if isinstance(value, int):
+            return Leaf(path, INTEGER, value=str(value))
+        if isinstance(value, float):
+            return Leaf(path, FLOAT, value=value)
+        if isinstance(value, complex):
+            return Leaf(path, COMPLEX_NUMBER, value=value)
+        if isinstance(value, str):
+            return Leaf(path, TEXT, value=value)
+        if name := self.framework.dtype_name(value):
+            return Leaf(path, DTYPE, value=name)
+        return self._foreign_leaf(path, value, equal)
+
+    def _foreign_leaf(self, path: str, value: Any, equality: int) -> Leaf:
+        """NumPy arrays as tensors, NumPy numbers as numbers; of anything else only the type's name."""
+        if hasattr(value, "__array_interface__") and str(value.dtype) in CODES:
+            if not value.shape:
+                return self.leaf(path, value.item(), "value")
+            array = value if value.flags["C_CONTIGUOUS"] else value.copy(order="C")
+            code = CODES[str(array.dtype)]
+            offset = self.native.hand_over(array.ctypes.data, array.size, code)
+            return Leaf(path, TENSOR, code, tuple(array.shape), offset, None, equality)
+        return Leaf(path, OPAQUE, value=type(value).__name__)
+
+    def _law_leaf(self, path: str, law: Law) -> Leaf:
+        parameters = []
+        for parameter in law.parameters:
+            if isinstance(parameter, self.framework.tensor_type):
+                dense = self.framework.dense(parameter)
+                code = CODES[dense.dtype]
+                offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
+                parameters.append((code, offset, dense.count))
+            else:
+                if isinstance(parameter, complex):
+                    raise Stop(UNSUPPORTED, f"the law {law.kind} has no complex parameters")
+                parameters.append(float(parameter))
+        name = self.framework.dtype_name(law.dtype) or refuse(f"a law of dtype {law.dtype}")
+        shape = tuple(int(extent) for extent in law.shape)
+        return Leaf(path, LAW, CODES[name], shape, 0, law.kind, 0, tuple(parameters))

@@ -1,0 +1,73 @@
+"""What a lane and its slot say to each other, as Python sees it: codes, jobs, leaves.
+
+The messages themselves are made and read by the native module; src/wire/messages.fbs describes them.
+"""
+
+from typing import Any, NamedTuple
+
+from assay.spec import COMPLEX, FLOATING
+
+# In the order of DType in src/case/dtype.h; the position is the code on the wire.
+DTYPES = (
+    "bool int8 int16 int32 int64 uint8 float16 bfloat16 float32 float64 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 uint16 uint32 uint64"
+).split()
+CODES = {name: code for code, name in enumerate(DTYPES)}
+DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
+
+# Status, LeafKind and Equality of src/wire/messages.fbs.
+OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
+TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
+EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3}
+
+
+class Leaf(NamedTuple):
+    """One leaf of a result, as the native module puts it on the wire."""
+
+    path: str
+    kind: int
+    dtype: int = 0
+    shape: tuple[int, ...] = ()
+    offset: int = 0
+    value: Any = None
+    equality: int = 0
+    parameters: tuple[Any, ...] = ()
+    lent: bool | bytes = False  # `offset` is an address in this process, or these bytes say where it is
+
+
+class Fields(dict[str, Any]):
+    """The fields of a table of src/wire/settings.fbs, as attributes."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Job(NamedTuple):
+    """One case, parsed by the native module: tensors are TensorSpec, dtypes DtypeName."""
+
+    api: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    tensors: int
+    seed: int  # of the framework's own generator
+    settings: Fields  # CaseSettings of src/wire/settings.fbs
+    lane: Fields  # LaneSpec, likewise
+    construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
+
+
+class Stop(Exception):
+    """Ends a case with a status of its own instead of a result."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def refuse(message: str) -> Any:
+    raise Stop(REFUSED, message)
+
+
+def count_of(shape: Any) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count

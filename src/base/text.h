@@ -1,0 +1,20 @@
+#pragma once
+
+// The few things that assay does with plain text in many places.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+// Without the blanks and line ends at both ends.
+std::string_view trimmed(std::string_view text);
+
+// The parts between separators, empty ones as well; an empty text has none.
+std::vector<std::string> split_at(std::string_view text, char separator);
+
+// ASCII capitals made small.
+std::string lowered(std::string_view text);
+
+}  // namespace assay

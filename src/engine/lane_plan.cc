@@ -1,0 +1,125 @@
+#include "engine/lane_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kEager = "eager";
+constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kCustom = "custom";
+constexpr std::string_view kNext = "next";
+
+// Ways to execute a call one around another, the innermost first; "eager" adds nothing.
+std::string joined(std::initializer_list<std::string_view> executions) {
+  std::string all;
+  for (const std::string_view execution : executions) {
+    if (execution.empty() || execution == kEager) continue;
+    all += fmt::format("{}{}", all.empty() ? "" : "+", execution);
+  }
+  return all.empty() ? std::string(kEager) : all;
+}
+
+std::string device_of(const ModeLane& lane, const LaneConfig& config) {
+  if (lane.device == kCpu) return std::string(kCpu);
+  const std::string own = config.device.empty() ? std::string(kCpu) : config.device;
+  if (lane.device == kNext) return own == kAnyGpu ? std::string(kNextGpu) : own;
+  if (lane.device.empty() || own != kCpu) return own;
+  return std::string(lane.device);
+}
+
+// What tells this lane from another with the same name.
+std::string difference(const wire::LaneSpecT& spec, const wire::LaneSpecT& other) {
+  if (spec.execution != other.execution) return spec.execution;
+  if (spec.device != other.device) return spec.device;
+  return wire::EnumNameRole(spec.role);
+}
+
+void tell_apart(std::vector<PlannedLane>& lanes) {
+  std::vector<std::string> labels;
+  for (const PlannedLane& lane : lanes) {
+    std::string label = lane.spec.label;
+    for (const PlannedLane& other : lanes) {
+      if (&other != &lane && other.spec.label == lane.spec.label) {
+        label += "-" + difference(lane.spec, other.spec);
+        break;
+      }
+    }
+    labels.push_back(std::move(label));
+  }
+  for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i].spec.label = std::move(labels[i]);
+}
+
+std::string kind_of(std::string_view device) {
+  return std::string(device.substr(0, device.find(':')));
+}
+
+}  // namespace
+
+std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
+  std::vector<PlannedLane> lanes;
+  for (const ModeLane& lane : mode_of(config).lanes) {
+    const LaneConfig& chosen = lane_config(config, lane);
+    PlannedLane planned;
+    planned.framework = chosen.framework;
+    planned.spec.role = lane.role;
+    planned.spec.label = chosen.label.empty() ? chosen.framework.name : chosen.label;
+    planned.spec.framework = chosen.framework.name;
+    planned.spec.device = device_of(lane, chosen);
+    planned.spec.reference_functions = chosen.reference_functions;
+    planned.spec.execution = joined({config.amp ? "amp" : "", chosen.execution, lane.execution});
+    planned.spec.dump_dir = config.dump_dir;
+    lanes.push_back(std::move(planned));
+  }
+  // Where one lane can only call what the tables know, the others need not try more.
+  const bool known_only = std::any_of(lanes.begin(), lanes.end(), [](const PlannedLane& lane) {
+    return lane.spec.reference_functions;
+  });
+  for (PlannedLane& lane : lanes) lane.spec.known_only = known_only;
+  tell_apart(lanes);
+  return lanes;
+}
+
+std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot) {
+  if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
+  const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
+  return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+}
+
+Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {
+  for (const std::string_view way : split_at(spec.execution, '+')) {
+    if (std::find(info.executions.begin(), info.executions.end(), way) == info.executions.end()) {
+      return usage_error(fmt::format("{}: no execution is called {}; there are: {}", spec.label,
+                                     way, fmt::join(info.executions, ", ")));
+    }
+  }
+  return {};
+}
+
+Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec) {
+  const auto refuse = [&](std::string_view what) {
+    return usage_error(fmt::format("{}: {} {} has no {}; this build has: {}", spec.label,
+                                   info.framework, info.version, what,
+                                   fmt::join(info.devices, ", ")));
+  };
+  if (spec.device == kCustom) {
+    const auto other = std::find_if(info.devices.begin(), info.devices.end(),
+                                    [](const std::string& device) { return device != kCpu; });
+    if (other == info.devices.end()) return refuse("device beside the CPU");
+    spec.device = *other + ":0";
+    return {};
+  }
+  const std::string kind = kind_of(spec.device);
+  if (std::find(info.devices.begin(), info.devices.end(), kind) != info.devices.end()) return {};
+  if (kind != kAnyGpu) return refuse(fmt::format("device {}", kind));
+  return refuse(spec.role == wire::Role::test
+                    ? "CUDA (--test_cpu runs the test lane on the CPU, --num_gpus=0 all lanes)"
+                    : "CUDA (--num_gpus=0 runs all lanes on the CPU)");
+}
+
+}  // namespace assay

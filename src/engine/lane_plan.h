@@ -1,0 +1,33 @@
+#pragma once
+
+// The lanes of a run: what its mode asks for, with the frameworks, devices and executions that the
+// run puts in. Nothing is started here.
+
+#include <vector>
+
+#include "base/result.h"
+#include "engine/run_config.h"
+#include "lane/fork_server.h"
+
+namespace assay {
+
+struct PlannedLane {
+  FrameworkConfig framework;
+  wire::LaneSpecT spec;  // without the address of a server
+};
+
+// The test lane first. No two have one label: lanes of one name are told apart by what they differ
+// in.
+std::vector<PlannedLane> plan_lanes(const RunConfig& config);
+
+// Where a lane with this device sits in that slot: "cpu", "gpu:2".
+std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);
+
+// An error where nothing is called like one of the lane's executions.
+Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec);
+
+// Puts a device of this build in the place of "custom"; an error where the build has none, or not
+// the one that the lane names.
+Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec);
+
+}  // namespace assay

@@ -1,0 +1,213 @@
+#include "report/tolerances.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "base/atomic_file.h"
+#include "base/markup.h"
+#include "case/dtype.h"
+#include "report/run_report.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr const char* kUsualValues = "usual";
+
+// One tensor in two runs of a case.
+struct MeasuredTensor {
+  std::string_view api;
+  std::string_view text;  // of the case
+  std::string_view dtype;
+  bool backward = false;
+  const wire::LaneRecord* left = nullptr;
+  const wire::LaneRecord* right = nullptr;
+  const wire::Measurement* measured = nullptr;
+
+  // NaN or infinity on one side: no tolerance passes that.
+  bool passes_never() const {
+    return measured->nan_left() + measured->nan_right() + measured->inf_disagree() > 0;
+  }
+  double max_abs() const { return passes_never() ? kNever : measured->max_abs(); }
+  double max_rel() const { return passes_never() ? kNever : measured->max_rel(); }
+};
+
+using Visit = std::function<Status(const MeasuredTensor&)>;
+using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
+
+Status visit_all(const Comparisons* comparisons, MeasuredTensor tensor, const Visit& visit) {
+  if (comparisons == nullptr) return {};
+  for (const wire::Comparison* comparison : *comparisons) {
+    tensor.measured = comparison->measurement();
+    if (tensor.measured == nullptr || comparison->left() == nullptr) continue;
+    const std::uint8_t code = comparison->left()->dtype();
+    if (code >= kDTypes.size()) continue;
+    tensor.dtype = name(static_cast<DType>(code));
+    ASSAY_CHECK(visit(tensor));
+  }
+  return {};
+}
+
+Status visit_trial(const wire::Trial& trial, std::string_view text, const Visit& visit) {
+  const auto* lanes = trial.lanes();
+  if (lanes == nullptr || trial.pairs() == nullptr) return {};
+  for (const wire::Pair* pair : *trial.pairs()) {
+    if (pair->left() >= lanes->size() || pair->right() >= lanes->size()) continue;
+    MeasuredTensor tensor;
+    tensor.api = api_of(text);
+    tensor.text = text;
+    tensor.left = lanes->Get(pair->left());
+    tensor.right = lanes->Get(pair->right());
+    ASSAY_CHECK(visit_all(pair->outputs(), tensor, visit));
+    tensor.backward = true;
+    ASSAY_CHECK(visit_all(pair->gradients(), tensor, visit));
+  }
+  return {};
+}
+
+// Every tensor that was measured under the usual values, in any pair of lanes.
+Status each_measured(Store& store, const Visit& visit) {
+  return store.each_finished([&](const FinishedCase& finished) -> Status {
+    const auto record = wire::open<wire::Record>(finished.record);
+    if (!record || (*record)->trials() == nullptr) return {};
+    for (const wire::Trial* trial : *(*record)->trials()) {
+      const auto* values = trial->values();
+      if (values != nullptr && values->string_view() != kUsualValues) continue;
+      ASSAY_CHECK(visit_trial(*trial, finished.text, visit));
+    }
+    return {};
+  });
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string made = "\"";
+  for (const char c : text) {
+    if (c == '"') made += '"';
+    made += c;
+  }
+  return made + '"';
+}
+
+std::string_view direction(const MeasuredTensor& tensor) {
+  return tensor.backward ? "backward" : "forward";
+}
+
+void add(ToleranceStats& stats, const MeasuredTensor& tensor) {
+  ToleranceStat& stat =
+      stats[{std::string(tensor.api), std::string(tensor.dtype), std::string(direction(tensor))}];
+  const double abs = tensor.max_abs();
+  const double rel = tensor.max_rel();
+  stat.abs_min = stat.count == 0 ? abs : std::min(stat.abs_min, abs);
+  stat.rel_min = stat.count == 0 ? rel : std::min(stat.rel_min, rel);
+  stat.abs_max = std::max(stat.abs_max, abs);
+  stat.rel_max = std::max(stat.rel_max, rel);
+  stat.abs_sum += abs;
+  stat.rel_sum += rel;
+  ++stat.count;
+  const auto* needed = tensor.measured->atol_needed();
+  for (std::size_t i = 0; i < kRtolGrid.size(); ++i) {
+    const auto place = static_cast<flatbuffers::uoffset_t>(i);
+    const bool known = needed != nullptr && place < needed->size();
+    const double atol = tensor.passes_never() ? kNever : known ? needed->Get(place) : abs;
+    stat.atol_needed[i] = std::max(stat.atol_needed[i], atol);
+  }
+}
+
+// A lane of each role; pairs of runs within one framework say nothing of the tolerance.
+bool across(const MeasuredTensor& tensor) { return tensor.left->role() != tensor.right->role(); }
+
+std::string stat_line(const ToleranceKey& key, const ToleranceStat& stat) {
+  const auto& [api, dtype, mode] = key;
+  const auto count = static_cast<double>(stat.count);
+  std::string line =
+      fmt::format("{},{},{},{:.6e},{:.6e},{:.6e},{:.6e},{:.6e},{:.6e},{}", csv_field(api), dtype,
+                  mode, stat.abs_min, stat.abs_max, stat.abs_sum / count, stat.rel_min,
+                  stat.rel_max, stat.rel_sum / count, stat.count);
+  for (const double atol : stat.atol_needed) line += fmt::format(",{:.6e}", atol);
+  return line + "\n";
+}
+
+Status write_stats(const ToleranceStats& stats, const std::filesystem::path& file) {
+  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
+  std::string text = "API,dtype,mode,abs_min,abs_max,abs_mean,rel_min,rel_max,rel_mean,count";
+  for (const double rtol : kRtolGrid) text += fmt::format(",atol_at_rtol_{}", rtol);
+  text += "\n";
+  for (const auto& [key, stat] : stats) text += stat_line(key, stat);
+  ASSAY_CHECK(out.write(text));
+  return out.commit();
+}
+
+// "P1" of the test lane's first run, "T2" of the reference lane's second; nothing in modes that run
+// a case once.
+std::string run_name(const wire::LaneRecord& lane) {
+  const std::string_view name = lane.name() == nullptr ? "" : lane.name()->string_view();
+  const std::size_t mark = name.rfind('#');
+  if (mark == std::string_view::npos) return {};
+  return fmt::format("{}{}", lane.role() == wire::Role::test ? 'P' : 'T', name.substr(mark + 1));
+}
+
+}  // namespace
+
+Result<ToleranceStats> write_tolerances(Store& store, const std::filesystem::path& folder) {
+  ASSAY_TRY(AtomicFile out, AtomicFile::create(folder / "tol.csv"));
+  ASSAY_CHECK(out.write("API,config,dtype,mode,max_abs_diff,max_rel_diff\n"));
+  ToleranceStats stats;
+  const auto take = [&](const MeasuredTensor& tensor) -> Status {
+    if (!across(tensor)) return {};
+    add(stats, tensor);
+    return out.write(fmt::format("{},{},{},{},{:.6e},{:.6e}\n", csv_field(tensor.api),
+                                 csv_field(tensor.text), tensor.dtype, direction(tensor),
+                                 tensor.max_abs(), tensor.max_rel()));
+  };
+  ASSAY_CHECK(each_measured(store, take));
+  ASSAY_CHECK(out.commit());
+  ASSAY_CHECK(write_stats(stats, folder / "tol_stat.csv"));
+  return stats;
+}
+
+Status write_stability(Store& store, const std::filesystem::path& folder) {
+  std::optional<AtomicFile> out;
+  const auto take = [&](const MeasuredTensor& tensor) -> Status {
+    const std::string left = run_name(*tensor.left);
+    const std::string right = run_name(*tensor.right);
+    if (left.empty() || right.empty()) return {};
+    if (!out) {
+      ASSAY_TRY(AtomicFile file, AtomicFile::create(folder / "stable.csv"));
+      out.emplace(std::move(file));
+      ASSAY_CHECK(out->write("API,config,dtype,comp,max_abs_diff,max_rel_diff\n"));
+    }
+    return out->write(fmt::format("{},{},{},{}{}{},{:.6e},{:.6e}\n", csv_field(tensor.api),
+                                  csv_field(tensor.text), tensor.dtype, left, right,
+                                  tensor.backward ? "B" : "", tensor.max_abs(), tensor.max_rel()));
+  };
+  ASSAY_CHECK(each_measured(store, take));
+  return out ? out->commit() : Status{};
+}
+
+Result<std::string> tolerance_rows(Store& store) {
+  ToleranceStats stats;
+  ASSAY_CHECK(each_measured(store, [&](const MeasuredTensor& tensor) -> Status {
+    if (across(tensor)) add(stats, tensor);
+    return {};
+  }));
+  std::string rows = "<tr><th>API<th>dtype<th>direction<th>tensors";
+  for (const double rtol : kRtolGrid) rows += fmt::format("<th>atol at rtol {}", rtol);
+  rows += "\n";
+  for (const auto& [key, stat] : stats) {
+    const auto& [api, dtype, mode] = key;
+    rows += fmt::format("<tr><td><code>{}</code><td>{}<td>{}<td class=n>{}", escape_markup(api),
+                        dtype, mode, stat.count);
+    for (const double atol : stat.atol_needed) rows += fmt::format("<td class=n>{:.2g}", atol);
+    rows += "\n";
+  }
+  return rows;
+}
+
+}  // namespace assay

@@ -1,0 +1,48 @@
+#pragma once
+
+// Which tolerance would pass: the error profiles of a stored run by API, dtype and direction. The
+// files have the columns of PaddleAPITest's --test_tol and --accuracy_stable, and what only a
+// profile knows beside them.
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "base/result.h"
+#include "measure/measure.h"
+#include "store/store.h"
+
+namespace assay {
+
+// Of all tensors of one API, dtype and direction; infinite where no tolerance would pass.
+struct ToleranceStat {
+  std::uint64_t count = 0;  // tensors
+  double abs_min = 0;
+  double abs_max = 0;
+  double abs_sum = 0;
+  double rel_min = 0;
+  double rel_max = 0;
+  double rel_sum = 0;
+  // For each rtol of kRtolGrid the smallest atol under which every one of them passes.
+  std::array<double, kRtolGrid.size()> atol_needed{};
+};
+
+// API, dtype, "forward" or "backward".
+using ToleranceKey = std::tuple<std::string, std::string, std::string>;
+using ToleranceStats = std::map<ToleranceKey, ToleranceStat>;
+
+// Writes tol.csv (a line for each compared tensor) and tol_stat.csv into `folder` and gives the
+// latter.
+Result<ToleranceStats> write_tolerances(Store& store, const std::filesystem::path& folder);
+
+// Writes stable.csv: each pair of runs of a case, "P1T1", "P1P2", …, backward with a B behind it. A
+// run of another mode has no such pairs, and gets no file.
+Status write_stability(Store& store, const std::filesystem::path& folder);
+
+// Rows of a table for people: API, dtype, direction, tensors, and what would pass.
+Result<std::string> tolerance_rows(Store& store);
+
+}  // namespace assay

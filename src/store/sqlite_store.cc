@@ -1,0 +1,325 @@
+#include "store/sqlite_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kSchemaVersion = 3;
+// "assa" in ASCII: tells a run of assay from any other SQLite file.
+constexpr std::int64_t kApplicationId = 0x61737361;
+// The file has one claimer: what has finished is the only thing that ends a lease.
+constexpr std::uint64_t kOnlyEpoch = 1;
+
+// Tables only grow at their ends; what is random, the ids, is kept apart in narrow indexes, so that
+// a large run writes each page about once.
+constexpr const char* kSchema = R"sql(
+CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL,
+                      elements INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
+                       outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
+                       lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
+                       at_ms INTEGER NOT NULL, record BLOB);
+CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+)sql";
+
+// Version 2 had no estimates, and a table of what had been started, which nobody read.
+constexpr const char* kFromVersion2 = R"sql(
+DROP TABLE started;
+ALTER TABLE planned ADD COLUMN elements INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE planned ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+// Version 1 had the columns of version 2, in trees that were ordered by id.
+constexpr const char* kFromVersion1 = R"sql(
+DROP INDEX IF EXISTS finished_order;
+ALTER TABLE property RENAME TO old_property;
+ALTER TABLE planned RENAME TO old_planned;
+DROP TABLE started;
+ALTER TABLE finished RENAME TO old_finished;
+ALTER TABLE invalid RENAME TO old_invalid;
+)sql";
+constexpr const char* kRowsOfVersion1 = R"sql(
+INSERT INTO property SELECT key, value FROM old_property;
+INSERT INTO planned (id, text) SELECT id, text FROM old_planned;
+INSERT INTO finished SELECT sequence, id, outcome, mismatch, flags, lane, message, attempts, at_ms,
+                            record FROM old_finished;
+INSERT INTO invalid SELECT place, text, message FROM old_invalid;
+DROP TABLE old_property;
+DROP TABLE old_planned;
+DROP TABLE old_finished;
+DROP TABLE old_invalid;
+)sql";
+
+// SQLite's integers are signed; the bits are what counts.
+std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+std::uint64_t unsigned_bits(std::int64_t value) { return std::bit_cast<std::uint64_t>(value); }
+
+Result<bool> is_empty(Database& database) {
+  ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
+  ASSAY_TRY([[maybe_unused]] const bool counted, tables.step());
+  return tables.integer(0) == 0;
+}
+
+Status create_tables(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(database.execute(kSchema));
+  ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
+
+Status upgrade_from_version_1(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(database.execute(kFromVersion1));
+  ASSAY_CHECK(database.execute(kSchema));
+  ASSAY_CHECK(database.execute(kRowsOfVersion1));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
+
+Status upgrade_from_version_2(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(database.execute(kFromVersion2));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
+
+Status upgrade(Database& database, std::int64_t version) {
+  if (version == kSchemaVersion) return {};
+  return version == 2 ? upgrade_from_version_2(database) : upgrade_from_version_1(database);
+}
+
+Status check_identity(Database& database, const std::filesystem::path& file, StoreMode mode) {
+  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
+  ASSAY_TRY(const bool row, identity.step());
+  const std::int64_t found = row ? identity.integer(0) : 0;
+  identity.reset();
+  ASSAY_TRY(const std::int64_t version, database.schema_version());
+  if (found == 0 && version == 0 && mode == StoreMode::create) {
+    ASSAY_TRY(const bool empty, is_empty(database));
+    if (empty) return create_tables(database);
+  }
+  if (found != kApplicationId) {
+    return usage_error(
+        fmt::format("{} is not a run of assay; choose another --log_dir", file.string()));
+  }
+  if (version > kSchemaVersion) {
+    return usage_error(
+        fmt::format("{} was written by a newer assay (store version {}, this one "
+                    "knows {}); use that one, or another --log_dir",
+                    file.string(), version, kSchemaVersion));
+  }
+  return upgrade(database, version);
+}
+
+void read_finished(const Statement& row, FinishedCase& finished) {
+  finished.id = unsigned_bits(row.integer(0));
+  finished.text = row.text(1);
+  finished.verdict.outcome = find_outcome(row.text(2)).value_or(Outcome::invalid);
+  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(3));
+  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(4));
+  finished.verdict.lane = row.text(5);
+  finished.verdict.message = row.text(6);
+  finished.attempts = static_cast<std::uint32_t>(row.integer(7));
+  finished.finished_ms = row.integer(8);
+  finished.record = row.blob(9);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& folder,
+                                                 StoreMode mode) {
+  const std::filesystem::path file = folder / kFileName;
+  if (mode != StoreMode::create && !std::filesystem::exists(file)) {
+    return usage_error(fmt::format("{} holds no run of assay (no {})", folder.string(), kFileName));
+  }
+  const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
+  ASSAY_TRY(Database database, Database::open(file, how));
+  ASSAY_CHECK(check_identity(database, file, mode));
+  std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database)));
+  ASSAY_CHECK(store->prepare_statements());
+  return store;
+}
+
+Status SqliteStore::prepare_statements() {
+  ASSAY_TRY(insert_case_,
+            database_.prepare("INSERT INTO planned (id, text, elements, bytes) VALUES (?, ?, ?, ?) "
+                              "ON CONFLICT (id) DO UPDATE SET elements = excluded.elements, "
+                              "bytes = excluded.bytes"));
+  ASSAY_TRY(insert_finished_,
+            database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
+                              "message, attempts, at_ms, record) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  return {};
+}
+
+Status SqliteStore::begin() {
+  if (transaction_) return {};
+  ASSAY_TRY(Transaction begun, Transaction::begin(database_));
+  transaction_.emplace(std::move(begun));
+  return {};
+}
+
+Status SqliteStore::write(Statement& statement) {
+  ASSAY_CHECK(begin());
+  return statement.run();
+}
+
+Status SqliteStore::commit() {
+  if (!transaction_) return {};
+  Status status = transaction_->commit();
+  transaction_.reset();
+  return status;
+}
+
+Result<std::map<std::string, std::string>> SqliteStore::properties() {
+  std::map<std::string, std::string> found;
+  ASSAY_TRY(Statement rows, database_.prepare("SELECT key, value FROM property"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return found;
+    found.emplace(rows.text(0), rows.text(1));
+  }
+}
+
+Status SqliteStore::set_property(std::string_view key, std::string_view value) {
+  ASSAY_TRY(Statement insert, database_.prepare("INSERT OR REPLACE INTO property VALUES (?, ?)"));
+  insert.bind(1, key);
+  insert.bind(2, value);
+  return write(insert);
+}
+
+// ---- planning ----
+
+Status SqliteStore::add_case(const StoredCase& added) {
+  insert_case_.bind(1, signed_bits(added.id));
+  insert_case_.bind(2, added.text);
+  insert_case_.bind(3, signed_bits(added.elements));
+  insert_case_.bind(4, signed_bits(added.bytes));
+  added_.push_back(added.id);
+  sorted_ = false;
+  return write(insert_case_);
+}
+
+Status SqliteStore::add_invalid(const InvalidLine& line) {
+  ASSAY_TRY(Statement insert, database_.prepare("INSERT INTO invalid VALUES (?, ?, ?)"));
+  insert.bind(1, std::string_view(line.where));
+  insert.bind(2, std::string_view(line.text));
+  insert.bind(3, std::string_view(line.message));
+  return write(insert);
+}
+
+Status SqliteStore::forget_invalid() {
+  ASSAY_CHECK(begin());
+  return database_.execute("DELETE FROM invalid");
+}
+
+Result<std::int64_t> SqliteStore::forget_finished(std::span<const Outcome> outcomes) {
+  std::int64_t forgotten = 0;
+  for (const Outcome outcome : outcomes) {
+    ASSAY_TRY(Statement remove, database_.prepare("DELETE FROM finished WHERE outcome = ?"));
+    remove.bind(1, name(outcome));
+    ASSAY_CHECK(write(remove));
+    forgotten += database_.changes();
+  }
+  return forgotten;
+}
+
+// ---- leases ----
+
+bool SqliteStore::added_here(std::uint64_t id) {
+  if (!sorted_) std::sort(added_.begin(), added_.end());
+  sorted_ = true;
+  return added_.empty() || std::binary_search(added_.begin(), added_.end(), id);
+}
+
+// In the order of planning; `claimed_to_` keeps two claims apart.
+Result<Supply> SqliteStore::claim(std::size_t most,
+                                  const std::function<Status(const ClaimedCase&)>& visit) {
+  ASSAY_TRY(Statement rows,
+            database_.prepare("SELECT number, id, text, elements, bytes FROM planned "
+                              "WHERE number > ? AND id NOT IN (SELECT id FROM finished) "
+                              "ORDER BY number"));
+  rows.bind(1, claimed_to_);
+  for (std::size_t claimed = 0; claimed < most;) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return Supply::none;
+    claimed_to_ = rows.integer(0);
+    const auto id = unsigned_bits(rows.integer(1));
+    if (!added_here(id)) continue;
+    ++claimed;
+    ASSAY_CHECK(visit(
+        {{id, kOnlyEpoch},
+         {id, rows.text(2), unsigned_bits(rows.integer(3)), unsigned_bits(rows.integer(4))}}));
+  }
+  return Supply::more;
+}
+
+Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finished) {
+  const Verdict& verdict = finished.verdict;
+  insert_finished_.bind(1, signed_bits(lease.id));
+  insert_finished_.bind(2, name(verdict.outcome));
+  insert_finished_.bind(3, std::int64_t{verdict.mismatch});
+  insert_finished_.bind(4, std::int64_t{verdict.flags});
+  insert_finished_.bind(5, std::string_view(verdict.lane));
+  insert_finished_.bind(6, std::string_view(verdict.message));
+  insert_finished_.bind(7, std::int64_t{finished.attempts});
+  insert_finished_.bind(8, finished.finished_ms);
+  insert_finished_.bind(9, finished.record);
+  ASSAY_CHECK(write(insert_finished_));
+  return database_.changes() > 0;
+}
+
+// ---- reading ----
+
+Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& visit) {
+  ASSAY_TRY(Statement rows, database_.prepare("SELECT id FROM finished"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    visit(unsigned_bits(rows.integer(0)));
+  }
+}
+
+Status SqliteStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
+  ASSAY_TRY(Statement rows,
+            database_.prepare("SELECT f.id, p.text, outcome, mismatch, flags, lane, message, "
+                              "attempts, at_ms, record FROM finished f JOIN planned p USING (id) "
+                              "ORDER BY sequence"));
+  FinishedCase finished;
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    read_finished(rows, finished);
+    ASSAY_CHECK(visit(finished));
+  }
+}
+
+Status SqliteStore::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
+  ASSAY_TRY(Statement rows,
+            database_.prepare("SELECT id, text, elements, bytes FROM planned WHERE id "
+                              "NOT IN (SELECT id FROM finished) ORDER BY text"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    ASSAY_CHECK(visit({unsigned_bits(rows.integer(0)), rows.text(1), unsigned_bits(rows.integer(2)),
+                       unsigned_bits(rows.integer(3))}));
+  }
+}
+
+Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
+  ASSAY_TRY(Statement rows, database_.prepare("SELECT place, text, message FROM invalid"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    ASSAY_CHECK(
+        visit({std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}));
+  }
+}
+
+}  // namespace assay

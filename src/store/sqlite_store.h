@@ -1,0 +1,60 @@
+#pragma once
+
+// A run in one SQLite file, with one claimer: whoever has the file open (it is locked). So every
+// claim is granted, and leases end with the store.
+
+#include <memory>
+#include <vector>
+
+#include "store/database.h"
+#include "store/store.h"
+
+namespace assay {
+
+class SqliteStore final : public Store {
+ public:
+  static constexpr std::string_view kFileName = "run.db";
+
+  // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
+  // a newer assay, is refused untouched.
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder, StoreMode mode);
+
+  Result<std::map<std::string, std::string>> properties() override;
+  Status set_property(std::string_view key, std::string_view value) override;
+
+  Status add_case(const StoredCase& added) override;
+  Status add_invalid(const InvalidLine& line) override;
+  Status forget_invalid() override;
+  Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
+
+  Result<Supply> claim(std::size_t most,
+                       const std::function<Status(const ClaimedCase&)>& visit) override;
+  std::optional<std::chrono::milliseconds> lease_time() const override { return std::nullopt; }
+  Status renew() override { return {}; }
+  // The case is unfinished when the store is opened next.
+  Status release(const Lease&) override { return {}; }
+  Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
+  Status commit() override;
+
+  Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
+  Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
+  Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+
+ private:
+  explicit SqliteStore(Database database) : database_(std::move(database)) {}
+  Status prepare_statements();
+  Status begin();
+  Status write(Statement& statement);
+  bool added_here(std::uint64_t id);
+
+  Database database_;
+  std::optional<Transaction> transaction_;
+  Statement insert_case_;
+  Statement insert_finished_;
+  std::vector<std::uint64_t> added_;  // ids, since the store was opened
+  bool sorted_ = true;                // added_
+  std::int64_t claimed_to_ = 0;       // planned.number of the last case that was claimed
+};
+
+}  // namespace assay

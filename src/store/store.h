@@ -1,0 +1,139 @@
+#pragma once
+
+// What a run keeps: its properties, what was planned, who works on what, what came of it.
+//
+// One or many supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
+// hold with renew() while it works, and ends each with finish() or gives it back with release().
+// The store decides who holds what: every claim of a case carries a higher epoch than the one
+// before, and what comes with an older epoch changes nothing. So a case ends once, however often it
+// ran.
+//
+// Writes gather until commit(): a claimer that dies loses at most what it had not committed, and
+// never half of it. What was written and not committed is dropped with the store.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "verdict/judge.h"
+
+namespace assay {
+
+// Properties of this beginning are flags of the command line that a rerun of a case repeats.
+inline constexpr std::string_view kRerunFlag = "flag.";
+
+// A case as it is planned. Elements and bytes are estimates of what it needs (schedule/cost.h): a
+// store may hand out cases in their order.
+struct StoredCase {
+  std::uint64_t id = 0;
+  std::string_view text;  // canonical
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+};
+
+// The hold of one claimer on one case.
+struct Lease {
+  std::uint64_t id = 0;     // of the case
+  std::uint64_t epoch = 0;  // rises with every claim of that case
+};
+
+struct ClaimedCase {
+  Lease lease;
+  StoredCase planned;
+};
+
+// What is left for this claimer after a claim.
+enum class Supply {
+  more,            // claim again
+  held_elsewhere,  // nothing now; cases of other claimers may come back
+  none,            // every case has finished or is this claimer's
+};
+
+// A case that has come to something. Views hold as long as the caller's data, or until the next row
+// when they are read.
+struct FinishedCase {
+  std::uint64_t id = 0;
+  std::string_view text;  // canonical; only read
+  Verdict verdict;
+  std::uint32_t attempts = 1;
+  std::int64_t finished_ms = 0;          // since 1970
+  std::span<const std::uint8_t> record;  // wire::Record; empty for lines that never ran
+};
+
+struct InvalidLine {
+  std::string where;  // "FILE:LINE"
+  std::string text;   // cut to what a person can look at
+  std::string message;
+};
+
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  virtual ~Store() = default;
+
+  // What the run was begun with (mode, seed, versions …).
+  virtual Result<std::map<std::string, std::string>> properties() = 0;
+  virtual Status set_property(std::string_view key, std::string_view value) = 0;
+
+  // ---- planning ----
+
+  // A case that is already there keeps its text and what came of it; its estimates are the newest.
+  virtual Status add_case(const StoredCase& added) = 0;
+  virtual Status add_invalid(const InvalidLine& line) = 0;
+  // So that a resumed run does not count the same bad lines again.
+  virtual Status forget_invalid() = 0;
+  // Makes finished cases of these outcomes unfinished, for a retest; says how many.
+  virtual Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) = 0;
+
+  // ---- leases ----
+
+  // Claims up to `most` cases that have not finished and that nobody holds, and shows each to
+  // `visit`. A claimer that has added cases gets only these; one that has added none gets any of
+  // the run.
+  virtual Result<Supply> claim(std::size_t most,
+                               const std::function<Status(const ClaimedCase&)>& visit) = 0;
+  // How long a lease holds without renew(); nullopt: as long as the store is open.
+  virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
+  // Extends all leases of this claimer.
+  virtual Status renew() = 0;
+  // Gives a case back unfinished, for others to claim.
+  virtual Status release(const Lease& lease) = 0;
+  // Records what came of a case. False, and nothing is written: the lease is no longer valid,
+  // because the case has finished or another claimer holds it.
+  virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;
+
+  // Makes what was written so far durable against the death of any process.
+  virtual Status commit() = 0;
+
+  // ---- reading ----
+
+  // Calls `visit` with the id of each finished case.
+  virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
+  // In the order in which they finished.
+  virtual Status each_finished(const std::function<Status(const FinishedCase&)>& visit) = 0;
+  virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
+  virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
+};
+
+enum class StoreMode {
+  create,    // a run is begun where there is none
+  existing,  // a missing run is an error
+};
+
+// The store of the run in this folder, or at this address of a database (postgresql://…).
+Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
+// Whether the folder holds a run.
+bool has_store(const std::filesystem::path& folder);
+
+}  // namespace assay

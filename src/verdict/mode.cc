@@ -1,0 +1,52 @@
+#include "verdict/mode.h"
+
+#include <algorithm>
+#include <array>
+
+namespace assay {
+namespace {
+
+using wire::Role;
+
+constexpr std::array<ModeLane, 2> kAgainstReference{
+    {{Role::test, Role::test}, {Role::reference, Role::reference}}};
+constexpr std::array<ModeLane, 1> kAlone{{{Role::test, Role::test}}};
+constexpr std::array<ModeLane, 2> kTwice{
+    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice"}}};
+constexpr std::array<ModeLane, 2> kCompiled{
+    {{Role::test, Role::test, "to_static"}, {Role::reference, Role::test, "eager"}}};
+constexpr std::array<ModeLane, 2> kOnTwoGpus{
+    {{Role::test, Role::test}, {Role::reference, Role::reference, "eager", "next"}}};
+constexpr std::array<ModeLane, 2> kTwiceOnTwoGpus{
+    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice", "next"}}};
+constexpr std::array<ModeLane, 2> kDevices{
+    {{Role::test, Role::test, "eager", "custom"}, {Role::reference, Role::test, "eager", "cpu"}}};
+
+// The first is the default.
+constexpr std::array<ModeInfo, 7> kModes{{
+    {"accuracy", "Paddle against PyTorch, or the test lane against the reference lane",
+     Agreement::within, kAgainstReference},
+    {"paddle_only", "Paddle alone: does it run", Agreement::runs, kAlone},
+    {"accuracy_stable", "both frameworks twice: the same bits within, the tolerance across",
+     Agreement::stable, kTwice},
+    {"paddle_cinn", "Paddle's compiled graphs against its eager mode", Agreement::within, kCompiled,
+     false},
+    {"paddle_custom_device", "Paddle on another device against Paddle on the CPU",
+     Agreement::within, kDevices},
+    {"accuracy_dual_gpu", "as --accuracy, with the reference on the next GPU", Agreement::within,
+     kOnTwoGpus},
+    {"accuracy_stable_dual_gpu", "as --accuracy_stable, with the reference on the next GPU",
+     Agreement::stable, kTwiceOnTwoGpus},
+}};
+
+}  // namespace
+
+std::span<const ModeInfo> modes() { return kModes; }
+
+const ModeInfo* find_mode(std::string_view name) {
+  const auto found = std::find_if(kModes.begin(), kModes.end(),
+                                  [name](const ModeInfo& mode) { return mode.name == name; });
+  return found == kModes.end() ? nullptr : &*found;
+}
+
+}  // namespace assay

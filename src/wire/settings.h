@@ -1,0 +1,30 @@
+#pragma once
+
+// The fields of a settings table by name, as FlatBuffers' own reflection lists them: so a setting
+// reaches the run's properties and the lane's Python without code of its own.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "wire/settings_generated.h"
+
+namespace assay::wire {
+
+using SettingValue = std::variant<std::string, bool, std::int64_t, std::uint64_t, double>;
+
+struct Setting {
+  std::string_view name;  // lives as long as the program
+  SettingValue value;
+};
+
+// All fields but vectors, those with their default as well, in the order of settings.fbs.
+std::vector<Setting> fields_of(const CaseSettingsT& settings);
+std::vector<Setting> fields_of(const LaneSpecT& spec);
+
+// "true", "42", "0.01": reads back as the same value.
+std::string text_of(const SettingValue& value);
+
+}  // namespace assay::wire

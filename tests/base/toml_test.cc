@@ -1,0 +1,90 @@
+#include "base/toml.h"
+
+#include <gmock/gmock.h>
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Read {
+  std::string text = "kept";
+  double number = 0.5;
+  bool flag = true;
+  std::vector<std::string> texts;
+};
+
+Status read_into(Read& found, TomlTable& table) {
+  ASSAY_CHECK(table.read("text", found.text));
+  ASSAY_CHECK(table.read("number", found.number));
+  ASSAY_CHECK(table.read("flag", found.flag));
+  return table.read("texts", found.texts);
+}
+
+// A file with [tables.NAME]; the last one read, or the error.
+Result<Read> read(const std::string& toml) {
+  ASSAY_TRY(TomlTable root, TomlTable::parse(toml, "file.toml", 3));
+  Read found;
+  const auto read_one = [&](const std::string&, TomlTable& table) {
+    return read_into(found, table);
+  };
+  ASSAY_CHECK(root.read_tables("tables", read_one));
+  ASSAY_CHECK(root.refuse_others());
+  return found;
+}
+
+std::string error_of(const std::string& toml) {
+  const auto result = read(toml);
+  if (result) return "no error";
+  EXPECT_EQ(result.error().kind, ErrorKind::usage);
+  return result.error().message;
+}
+
+TEST(Toml, ReadsEachKindAndKeepsWhatIsNotThere) {
+  const auto all = read(
+      "version = 3\n[tables.a]\ntext = \"t\"\nnumber = 2\nflag = false\ntexts = [\"x\", \"y\"]\n");
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->text, "t");
+  EXPECT_EQ(all->number, 2);
+  EXPECT_FALSE(all->flag);
+  EXPECT_THAT(all->texts, ElementsAre("x", "y"));
+  const auto none = read("version = 3\n[tables.a]\n");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->text, "kept");
+  EXPECT_EQ(none->number, 0.5);
+  EXPECT_TRUE(read("version = 3\n"));
+}
+
+TEST(Toml, RefusesUnknownKeysWithTheirLine) {
+  EXPECT_EQ(error_of("version = 3\ncolour = 1\n"),
+            "file.toml:2: unknown setting colour; known here: version, tables");
+  EXPECT_EQ(error_of("version = 3\n[tables.a]\ntext = \"\"\ntxet = \"\"\n"),
+            "file.toml:4: unknown setting tables.a.txet; known here: text, number, flag, texts");
+  EXPECT_EQ(error_of("version = 3\n[tables]\ntext = \"a\"\n"),
+            "file.toml:3: unknown setting tables.text; known here: only tables");
+  EXPECT_THAT(error_of("version = 3\n[tables.a.b]\n"), HasSubstr("unknown setting tables.a.b"));
+}
+
+TEST(Toml, RefusesOtherTypes) {
+  const auto of = [](const std::string& line) {
+    return error_of("version = 3\n[tables.a]\n" + line + "\n");
+  };
+  EXPECT_EQ(of("text = 1"), "file.toml:3: tables.a.text wants a text in quotes");
+  EXPECT_THAT(of("number = \"1\""), HasSubstr("wants a number"));
+  EXPECT_THAT(of("number = true"), HasSubstr("wants a number"));
+  EXPECT_THAT(of("flag = 1"), HasSubstr("wants true or false"));
+  EXPECT_THAT(of("texts = \"x\""), HasSubstr("wants a list"));
+  EXPECT_THAT(of("texts = [\"x\", 1]"), HasSubstr("wants a list"));
+  EXPECT_THAT(error_of("version = 3\ntables = 1\n"), HasSubstr("tables wants tables"));
+}
+
+TEST(Toml, RefusesOtherVersionsAndWhatIsNoToml) {
+  for (const char* text : {"", "version = 2\n", "version = \"3\"\n", "version = 3.0\n"}) {
+    EXPECT_EQ(error_of(text), "file.toml: version = 3 is wanted") << text;
+  }
+  EXPECT_THAT(error_of("version = 3\n[tables\n"), HasSubstr("file.toml:2: "));
+}
+
+}  // namespace
+}  // namespace assay

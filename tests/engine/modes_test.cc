@@ -1,0 +1,192 @@
+// Modes and lanes by role, as a user asks for them, with frameworks that differ on demand.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cli.h"
+
+namespace assay::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+std::string fake(const std::string& name) {
+  return "paddle.fake." + name + "(Tensor([3], \"float32\"))";
+}
+
+std::vector<std::string> lines_of(const std::filesystem::path& file) {
+  std::istringstream text(read_file(file).value_or(""));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string log_of(const Cli& cli) { return read_file(cli.run() / "log_inorder.log").value_or(""); }
+
+TEST(Modes, StabilityComparesBothFrameworksWithThemselvesAndEachOther) {
+  Cli cli;
+  const std::string cases =
+      cli.write_cases({fake("echo"), fake("unsteady"), fake("wrong"), fake("raises"),
+                       fake("raises_the_second_time"), fake("both_raise")});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--accuracy_stable=True"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(
+      cli.outcomes(),
+      UnorderedElementsAre(Pair(fake("echo"), "pass"), Pair(fake("unsteady"), "unstable"),
+                           Pair(fake("wrong"), "mismatch"), Pair(fake("raises"), "test_error"),
+                           Pair(fake("raises_the_second_time"), "test_error"),
+                           Pair(fake("both_raise"), "rejected")));
+  EXPECT_THAT(log_of(cli), HasSubstr("paddle#1 against paddle#2"));
+
+  std::vector<std::string> pairs;
+  for (const std::string& line : lines_of(cli.run() / "stable.csv")) {
+    if (!line.starts_with("paddle.fake.echo")) continue;
+    const std::size_t end = line.find(",0.000000e+00,0.000000e+00");
+    ASSERT_NE(end, std::string::npos) << line;
+    pairs.push_back(line.substr(line.rfind(',', end - 1) + 1, end - line.rfind(',', end - 1) - 1));
+  }
+  EXPECT_THAT(pairs, UnorderedElementsAre("P1P2", "P1T1", "P1T2", "P2T1", "P2T2", "T1T2"));
+}
+
+TEST(Modes, CompiledGraphsAreComparedWithEagerMode) {
+  Cli cli;
+  // "unknown to the tables" is no reason here: no reference function is called.
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong_in_graphs"), fake("wrong")});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--paddle_cinn=True"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("paddle-to_static: graphs are pretended"));
+  EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("echo"), "pass"),
+                                                   Pair(fake("wrong_in_graphs"), "mismatch"),
+                                                   Pair(fake("wrong"), "pass")));
+  EXPECT_THAT(log_of(cli), HasSubstr("--paddle_cinn=True"));
+}
+
+TEST(Modes, WhatAFrameworkCannotDoIsSkippedWithItsReason) {
+  Cli cli;
+  const CliResult result = cli.call_api({"--api_config=" + fake("wrong"), "--test_amp=True"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("wrong"), "skip")));
+  EXPECT_THAT(log_of(cli), HasSubstr("paddle 1.0 has no automatic mixed precision"));
+}
+
+// Two builds of one framework: the second one is told apart by the name of its lane.
+constexpr const char* kOldLane = R"(
+[lanes.old]
+framework = "paddle"
+environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={}", "ASSAY_FAKE_VERSION=0.9"]
+)";
+
+void add_settings(const Cli& cli, std::string text) {
+  const std::size_t place = text.find("{}");
+  if (place != std::string::npos) {
+    text.replace(place, 2, std::string(ASSAY_SOURCE_DIR) + "/tests/engine/fake");
+  }
+  const std::string settings = read_file(cli.folder() / "assay.toml").value_or("");
+  ASSERT_TRUE(write_file(cli.folder() / "assay.toml", settings + text));
+}
+
+TEST(Lanes, OneFrameworkTwiceInDifferentBuilds) {
+  Cli cli;
+  add_settings(cli, kOldLane);
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong"), fake("reference_crash")});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--reference-lane=old"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  // The old build calls its own functions, which are as wrong, and no reference that crashes.
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(fake("echo"), "pass"), Pair(fake("wrong"), "pass"),
+                                   Pair(fake("reference_crash"), "pass")));
+  for (const char* log : {"server-paddle.log", "server-old.log"}) {
+    EXPECT_TRUE(std::filesystem::exists(cli.run() / "lanes" / log)) << log;
+  }
+  const auto properties = cli.report()["properties"];
+  EXPECT_EQ(properties["paddle"], "1.0");
+  EXPECT_EQ(properties["old"], "0.9");
+
+  const CliResult resumed = cli.call_api({"--api_config_file=" + cases});
+  EXPECT_EQ(resumed.status.code, 2);
+  EXPECT_THAT(resumed.output, HasSubstr("was begun with reference."));
+}
+
+TEST(Lanes, ADeviceThatTheBuildLacksIsSaidAtOnce) {
+  Cli cli;
+  add_settings(cli, "[lanes.npu]\nframework = \"paddle\"\ndevice = \"npu:0\"\n");
+  const CliResult result = cli.call_api({"--api_config=" + fake("echo"), "--test-lane=npu"});
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("npu: paddle 1.0 has no device npu; this build has: cpu"));
+}
+
+TEST(Lanes, SettingsOfALaneAreChecked) {
+  Cli cli;
+  add_settings(cli, "[lanes.odd]\nframework = \"paddle\"\ncolour = \"red\"\n");
+  const CliResult result = cli.call_api({"--api_config=" + fake("echo"), "--test-lane=odd"});
+  EXPECT_EQ(result.status.code, 2);
+  EXPECT_THAT(result.output, HasSubstr("colour"));
+}
+
+TEST(Lanes, AnUnknownExecutionIsNoVerdictOnTheFramework) {
+  Cli cli;
+  add_settings(cli, "[lanes.odd]\nframework = \"paddle\"\nexecution = \"backwards\"\n");
+  const CliResult result = cli.call_api({"--api_config=" + fake("echo"), "--test-lane=odd"});
+  EXPECT_EQ(result.status.code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("no execution is called backwards"));
+}
+
+TEST(Files, TolerancesOfEveryTensorAndOfEveryApi) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("unsteady")});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--test_tol=True"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  const auto tensors = lines_of(cli.run() / "tol.csv");
+  ASSERT_EQ(tensors.size(), 3U);
+  EXPECT_EQ(tensors.front(), "API,config,dtype,mode,max_abs_diff,max_rel_diff");
+  const auto stats = lines_of(cli.run() / "tol_stat.csv");
+  ASSERT_EQ(stats.size(), 3U);
+  EXPECT_TRUE(stats.front().starts_with(
+      "API,dtype,mode,abs_min,abs_max,abs_mean,rel_min,rel_max,rel_mean,count,atol_at_rtol_0,"));
+  EXPECT_TRUE(stats[1].starts_with("paddle.fake.echo,float32,forward,0.000000e+00,")) << stats[1];
+  // The fake adds 0.0001, so that is the absolute tolerance it needs; float32 rounds it.
+  ASSERT_TRUE(stats[2].starts_with("paddle.fake.unsteady,float32,forward,")) << stats[2];
+  const double needed = std::stod(stats[2].substr(stats[2].find("forward,") + 8));
+  EXPECT_NEAR(needed, 1e-4, 1e-7);
+  EXPECT_THAT(read_file(cli.run() / "report.html").value_or(""),
+              HasSubstr("Which tolerance would pass"));
+}
+
+TEST(Files, FailedCasesAsScripts) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("wrong"), fake("crash")});
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cases, "--generate_failed_tests=True"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  std::vector<std::string> apis;
+  for (const auto& entry : std::filesystem::directory_iterator(cli.run() / "failed_tests")) {
+    const std::string name = entry.path().filename();
+    apis.push_back(name.substr(0, name.rfind('_')));
+    EXPECT_THAT(read_file(entry.path() / "repro.py").value_or(""), HasSubstr("paddle.fake."));
+    EXPECT_EQ(std::filesystem::file_size(entry.path() / "x0.bin"), 12U);
+  }
+  EXPECT_THAT(apis, UnorderedElementsAre("test_paddle_fake_wrong", "test_paddle_fake_crash"));
+}
+
+TEST(Files, OneCaseIsDumpedWhole) {
+  Cli cli;
+  const CliResult result = cli.call_api(
+      {"--api_config=" + fake("wrong"), "--use_dump=True", "--dump_dir=" + cli.folder().string()});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  const auto facts =
+      nlohmann::json::parse(read_file(cli.folder() / "paddle.yaml").value_or(""), nullptr, false);
+  ASSERT_TRUE(facts.is_object());
+  EXPECT_EQ(facts["status"], "done");
+  EXPECT_EQ(facts["tensors"].size(), 2U);  // one goes in, one comes out
+  for (const char* file : {"paddle_input.npz", "paddle_output.npz", "torch_output.npz"}) {
+    EXPECT_GT(std::filesystem::file_size(cli.folder() / "tensors" / file), 100U) << file;
+  }
+}
+
+}  // namespace
+}  // namespace assay::testing

@@ -1,0 +1,155 @@
+"""The modes and lanes by role with real frameworks, a few cases each."""
+
+import json
+import subprocess
+
+import pytest
+
+from engine import ASSAY, ROOT
+
+ADD = 'paddle.add(Tensor([4, 5], "float32"), Tensor([4, 5], "float32"))'
+MATMUL = 'paddle.matmul(Tensor([4, 5], "float32"), Tensor([5, 3], "float32"))'
+SOFTMAX = 'paddle.nn.functional.softmax(Tensor([4, 5], "float32"))'
+SPLIT = 'paddle.split(Tensor([6, 5], "float32"), 3)'
+ADD_IN_PLACE = 'paddle.Tensor.add_(Tensor([4, 5], "float32"), Tensor([4, 5], "float32"))'
+GET_ITEM = 'paddle.Tensor.__getitem__(Tensor([4, 5], "float32"), 1)'
+TO_LIST = 'paddle.Tensor.tolist(Tensor([4, 5], "float32"))'
+DROPOUT = 'paddle.nn.functional.dropout(Tensor([40, 50], "float32"), p=0.5)'
+
+LANES = """version = 1
+[lanes.old]
+framework = "paddle"
+python = "{0}/paddle_old/bin/python"
+[lanes.arrays]
+framework = "numpy"
+python = "{0}/torch/bin/python"
+[lanes.mixed]
+framework = "torch"
+python = "{0}/torch/bin/python"
+execution = "amp"
+"""
+
+
+class Run:
+    def __init__(self, folder, cases, *flags):
+        (folder / "assay.toml").write_text(LANES.format(ROOT / ".venv"))
+        (folder / "cases.txt").write_text("\n".join(cases) + "\n")
+        self.logs = folder / "run"
+        command = [
+            ASSAY,
+            "api",
+            f"--log_dir={self.logs}",
+            "--test_cpu=True",
+            "--num_workers_per_gpu=1",
+            *flags,
+        ]
+        if not any(flag.startswith("--api_config=") for flag in flags):
+            command.append("--api_config_file=cases.txt")
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        self.code, self.output = done.returncode, done.stdout + done.stderr
+
+    def listed(self, outcome):
+        return set(
+            subprocess.check_output([ASSAY, "report", self.logs, "--list", outcome], text=True).splitlines()
+        )
+
+    def log(self):
+        return (self.logs / "log_inorder.log").read_text()
+
+
+@pytest.fixture
+def run(tmp_path):
+    for needed in (ASSAY, ROOT / ".venv" / "paddle", ROOT / ".venv" / "torch"):
+        if not needed.exists():
+            pytest.skip(f"{needed.name} is not there: make build")
+    return lambda cases, *flags: Run(tmp_path, cases, *flags)
+
+
+def test_compiled_graphs_agree_with_eager_mode_forward_and_backward(run):
+    cases = [ADD, MATMUL, SOFTMAX, SPLIT, ADD_IN_PLACE, GET_ITEM, TO_LIST]
+    done = run(cases, "--paddle_cinn=True", "--test_backward=True", "--test_tol=True")
+    assert done.code == 0, done.output
+    assert "built without CINN" in done.output or "compiled by CINN" in done.output
+    assert done.listed("pass") == {ADD, MATMUL, SOFTMAX, SPLIT, ADD_IN_PLACE, GET_ITEM}
+    assert done.listed("skip") == {TO_LIST}
+    assert "in dynamic graphs only" in done.log()
+    backward = {
+        line.split(",")[0]
+        for line in (done.logs / "tol.csv").read_text().splitlines()
+        if ",backward," in line
+    }
+    assert {"paddle.add", "paddle.matmul", "paddle.nn.functional.softmax", "paddle.split"} <= backward
+
+
+def test_gradients_of_graphs_are_left_out_unless_asked_for(run):
+    done = run([ADD], "--paddle_cinn=True", "--test_tol=True")
+    assert done.code == 0, done.output
+    assert ",backward," not in (done.logs / "tol.csv").read_text()
+
+
+def test_both_frameworks_are_stable(run):
+    done = run([ADD, MATMUL, SOFTMAX, DROPOUT], "--accuracy_stable=True")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == {ADD, MATMUL, SOFTMAX, DROPOUT}
+    lines = (done.logs / "stable.csv").read_text().splitlines()
+    pairs = {line.split(",")[-3] for line in lines if line.startswith("paddle.matmul,")}
+    six = {"P1P2", "T1T2", "P1T1", "P1T2", "P2T1", "P2T2"}
+    assert pairs == six | {pair + "B" for pair in six}
+
+
+def test_two_versions_of_paddle(run):
+    if not (ROOT / ".venv" / "paddle_old").exists():
+        pytest.skip("an older Paddle is not there: tools/setup paddle_old")
+    done = run([ADD, MATMUL, SOFTMAX, SPLIT, GET_ITEM], "--reference-lane=old")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == {ADD, MATMUL, SOFTMAX, SPLIT, GET_ITEM}
+    report = json.loads(subprocess.check_output([ASSAY, "report", done.logs, "--json"], text=True))
+    assert report["properties"]["paddle"] != report["properties"]["old"]
+
+
+def test_numpy_as_the_reference(run):
+    done = run([ADD, MATMUL, SPLIT, SOFTMAX], "--reference-lane=arrays")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == {ADD, MATMUL, SPLIT}
+    assert done.listed("unsupported") == {SOFTMAX}
+    assert "has no function for paddle.nn.functional.softmax" in done.log()
+
+
+def test_mixed_precision_is_skipped_where_paddle_has_none(run):
+    done = run([MATMUL], "--test_amp=True")
+    assert done.code == 0, done.output
+    assert done.listed("skip") == {MATMUL}
+    assert "no automatic mixed precision on the CPU" in done.log()
+
+
+def test_mixed_precision_computes_in_half(run):
+    done = run([MATMUL, SOFTMAX], "--test-lane=mixed")
+    assert done.code == 1, done.output
+    assert done.listed("mismatch") == {MATMUL}  # autocast makes bfloat16 of products
+    assert "bfloat16[4, 3] against float32[4, 3]" in done.log()
+    assert done.listed("pass") == {SOFTMAX}
+
+
+def test_a_build_without_another_device_says_so(run):
+    done = run([ADD], "--paddle_custom_device=True")
+    assert done.code == 2
+    assert "has no device beside the CPU; this build has: cpu" in done.output
+
+
+def test_a_dump_is_read_by_numpy(run, tmp_path):
+    done = run([], f"--api_config={MATMUL}", "--use_dump=True", f"--dump_dir={tmp_path / 'dump'}")
+    assert done.code == 0, done.output
+    check = """
+import json, sys, numpy
+folder = sys.argv[1]
+def arrays(name):
+    with numpy.load(f"{folder}/tensors/{name}.npz") as file:
+        return [file[key] for key in file.files]
+x, y = arrays("paddle_input")
+(out,) = arrays("torch_output")
+numpy.testing.assert_allclose(x @ y, out, rtol=1e-5)
+assert len(arrays("paddle_grad")) == 2
+assert json.load(open(f"{folder}/paddle.yaml"))["status"] == "done"
+"""
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    subprocess.run([python, "-c", check, tmp_path / "dump"], check=True)

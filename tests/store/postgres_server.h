@@ -1,0 +1,91 @@
+#pragma once
+
+// A real PostgreSQL for one test program, in a folder of its own: no port, one socket in that
+// folder.
+
+#include <pwd.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "folder.h"
+
+namespace assay::testing {
+
+class PostgresServer {
+ public:
+  // Where Debian keeps the server's programs; nullopt: it is not installed.
+  static std::optional<std::filesystem::path> programs() {
+    const std::filesystem::path versions = "/usr/lib/postgresql";
+    std::error_code error;
+    for (const auto& version : std::filesystem::directory_iterator(versions, error)) {
+      if (std::filesystem::exists(version.path() / "bin" / "initdb")) return version.path() / "bin";
+    }
+    return std::nullopt;
+  }
+
+  PostgresServer() {
+    // The server refuses to run as root, so everything belongs to its own user then.
+    if (::geteuid() == 0) {
+      const passwd* user = ::getpwnam("postgres");
+      if (user == nullptr || ::chown(folder_.path().c_str(), user->pw_uid, user->pw_gid) != 0) {
+        throw std::runtime_error("there is no user postgres");
+      }
+    }
+    ::chmod(folder_.path().c_str(), 0755);
+    must(call({(*programs() / "initdb").string(), "-D", data(), "-U", "assay", "-A", "trust", "-E",
+               "UTF8", "--no-sync"}));
+    start();
+    must(call({(*programs() / "createdb").string(), "-h", folder_.path(), "-U", "assay", "runs"}));
+  }
+  ~PostgresServer() { stop(); }
+  PostgresServer(const PostgresServer&) = delete;
+  PostgresServer& operator=(const PostgresServer&) = delete;
+
+  void start() {
+    must(call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-l", folder_ / "log", "-o",
+               "-c listen_addresses='' -c fsync=off -k " + folder_.path().string(), "start"}));
+  }
+  void stop() {
+    (void)call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-m", "immediate", "stop"});
+  }
+
+  // Every name is a schema of its own, empty at first.
+  std::string address(const std::string& schema) {
+    (void)call({(*programs() / "psql").string(), "-h", folder_.path(), "-U", "assay", "-q", "-c",
+                "CREATE SCHEMA IF NOT EXISTS " + schema, "runs"});
+    return "postgresql://assay@/runs?host=" + folder_.path().string() +
+           "&options=-csearch_path%3D" + schema;
+  }
+
+ private:
+  std::string data() const { return folder_ / "data"; }
+
+  static void must(const Result<ExitStatus>& ended) {
+    if (!ended || !ended->ok()) throw std::runtime_error("PostgreSQL could not be started");
+  }
+
+  static Result<ExitStatus> call(std::vector<std::string> argv) {
+    if (::geteuid() == 0) {
+      const std::vector<std::string> as_user{"runuser", "-u", "postgres", "--"};
+      argv.insert(argv.begin(), as_user.begin(), as_user.end());
+    }
+    SpawnOptions options;
+    options.argv = std::move(argv);
+    options.directory = "/";
+    options.die_with_parent = false;  // the server itself stays until stop()
+    ASSAY_TRY(const Fd nothing, open_for_append("/dev/null"));
+    options.fds = {{nothing.get(), 1}, {nothing.get(), 2}};
+    ASSAY_TRY(Process process, Process::spawn(options));
+    return process.wait();
+  }
+
+  Folder folder_;
+};
+
+}  // namespace assay::testing

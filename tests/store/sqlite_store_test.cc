@@ -1,0 +1,377 @@
+// The store of a run: what goes in comes out, a result is recorded once, foreign files are left
+// alone.
+
+#include "store/sqlite_store.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "folder.h"
+
+namespace assay {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Folder;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr std::uint64_t kTopBit = 0x8000'0000'0000'0001;
+
+std::unique_ptr<Store> opened(const Folder& folder, StoreMode mode = StoreMode::create) {
+  auto store = SqliteStore::open(folder.path(), mode);
+  if (!store) throw std::runtime_error(store.error().message);
+  return std::move(*store);
+}
+
+// Ends a case; says whether it was recorded.
+bool finish(Store& store, std::uint64_t id, Outcome outcome) {
+  FinishedCase made;
+  made.id = id;
+  made.verdict = {outcome, 0, 0, "", ""};
+  const auto recorded = store.finish({id, 1}, made);
+  return recorded && *recorded;
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> all_finished(Store& store) {
+  std::vector<std::pair<std::uint64_t, std::string>> found;
+  EXPECT_TRUE(store.each_finished([&](const FinishedCase& each) -> Status {
+    found.emplace_back(each.id, std::string(name(each.verdict.outcome)));
+    return {};
+  }));
+  return found;
+}
+
+// Of finished cases.
+std::vector<std::string> all_texts(Store& store) {
+  std::vector<std::string> found;
+  EXPECT_TRUE(store.each_finished([&](const FinishedCase& each) -> Status {
+    found.emplace_back(each.text);
+    return {};
+  }));
+  return found;
+}
+
+std::vector<std::uint64_t> all_unfinished(Store& store) {
+  std::vector<std::uint64_t> found;
+  EXPECT_TRUE(store.each_unfinished([&](const StoredCase& each) -> Status {
+    found.push_back(each.id);
+    return {};
+  }));
+  return found;
+}
+
+// Claims up to `most` cases; gives their ids.
+std::vector<std::uint64_t> claim(Store& store, std::size_t most, Supply left) {
+  std::vector<std::uint64_t> found;
+  const auto supply = store.claim(most, [&](const ClaimedCase& each) -> Status {
+    EXPECT_EQ(each.lease.id, each.planned.id);
+    found.push_back(each.lease.id);
+    return {};
+  });
+  EXPECT_TRUE(supply && *supply == left);
+  return found;
+}
+
+TEST(SqliteStore, EverythingOfACaseComesBack) {
+  const Folder folder;
+  const std::vector<std::uint8_t> record{0, 1, 2, 255};
+  {
+    const auto store = opened(folder);
+    ASSERT_TRUE(store->add_case({kTopBit, "paddle.abs(1)"}));
+    FinishedCase made;
+    made.id = kTopBit;
+    made.verdict = {Outcome::mismatch, kShape | kGradient, kFlaky, "paddle", "it's \"this\"\n"};
+    made.attempts = 2;
+    made.finished_ms = 1'700'000'000'123;
+    made.record = record;
+    ASSERT_TRUE(*store->finish({kTopBit, 1}, made));
+    ASSERT_TRUE(store->set_property("seed", "7"));
+    ASSERT_TRUE(store->commit());
+  }
+  const auto store = opened(folder, StoreMode::existing);
+  int seen = 0;
+  ASSERT_TRUE(store->each_finished([&](const FinishedCase& back) -> Status {
+    ++seen;
+    EXPECT_EQ(back.id, kTopBit);
+    EXPECT_EQ(back.text, "paddle.abs(1)");
+    EXPECT_EQ(back.verdict.outcome, Outcome::mismatch);
+    EXPECT_EQ(back.verdict.mismatch, kShape | kGradient);
+    EXPECT_EQ(back.verdict.flags, kFlaky);
+    EXPECT_EQ(back.verdict.lane, "paddle");
+    EXPECT_EQ(back.verdict.message, "it's \"this\"\n");
+    EXPECT_EQ(back.attempts, 2U);
+    EXPECT_EQ(back.finished_ms, 1'700'000'000'123);
+    EXPECT_THAT(back.record, ::testing::ElementsAreArray(record));
+    return {};
+  }));
+  EXPECT_EQ(seen, 1);
+  EXPECT_THAT(*store->properties(), ElementsAre(Pair("seed", "7")));
+}
+
+// Ids that differ in the top bit alone are two cases.
+TEST(SqliteStore, IdsAre64Bits) {
+  const Folder folder;
+  const auto store = opened(folder);
+  const std::vector<std::uint64_t> ids{0, 1, kTopBit, ~std::uint64_t{0}};
+  for (const std::uint64_t id : ids) ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+  for (const std::uint64_t id : ids) ASSERT_TRUE(finish(*store, id, Outcome::pass));
+  std::vector<std::uint64_t> back;
+  ASSERT_TRUE(store->each_finished_id([&](std::uint64_t id) { back.push_back(id); }));
+  EXPECT_THAT(back, ::testing::UnorderedElementsAreArray(ids));
+}
+
+// A case may run twice (its slot died after it had answered); its first result stands.
+TEST(SqliteStore, AResultIsRecordedOnce) {
+  const Folder folder;
+  const auto store = opened(folder);
+  ASSERT_TRUE(store->add_case({5, "paddle.abs(1)"}));
+  ASSERT_TRUE(store->add_case({5, "paddle.other(1)"}));
+  EXPECT_TRUE(finish(*store, 5, Outcome::pass));
+  EXPECT_FALSE(finish(*store, 5, Outcome::crash));
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(5, "pass")));
+  EXPECT_EQ(all_texts(*store), std::vector<std::string>{"paddle.abs(1)"});
+}
+
+TEST(SqliteStore, EachUnfinishedCaseIsClaimedOnce) {
+  const Folder folder;
+  const auto store = opened(folder);
+  for (const std::uint64_t id : {1, 2, 3, 4}) {
+    ASSERT_TRUE(store->add_case({id, std::to_string(id), 10 * id, kTopBit}));
+  }
+  ASSERT_TRUE(finish(*store, 2, Outcome::pass));
+  EXPECT_THAT(claim(*store, 2, Supply::more), ElementsAre(1, 3));
+  std::vector<std::uint64_t> estimates;
+  const auto supply = store->claim(5, [&](const ClaimedCase& each) -> Status {
+    EXPECT_EQ(each.planned.text, "4");
+    estimates = {each.planned.elements, each.planned.bytes};
+    return {};
+  });
+  EXPECT_EQ(*supply, Supply::none);
+  EXPECT_THAT(estimates, ElementsAre(40, kTopBit));
+  EXPECT_TRUE(claim(*store, 5, Supply::none).empty());
+}
+
+// Another corpus of the same run is left alone, unless nothing was added at all.
+TEST(SqliteStore, WhatWasAddedIsWhatIsClaimed) {
+  const Folder folder;
+  {
+    const auto store = opened(folder);
+    for (const std::uint64_t id : {1, 2, 3}) {
+      ASSERT_TRUE(store->add_case({id, std::to_string(id), 7, 7}));
+    }
+    ASSERT_TRUE(store->commit());
+  }
+  {
+    const auto store = opened(folder);
+    ASSERT_TRUE(store->add_case({2, "another text", 70, 70}));
+    std::string text;
+    const auto supply = store->claim(5, [&](const ClaimedCase& each) -> Status {
+      text = each.planned.text;
+      EXPECT_EQ(each.planned.elements, 70U);  // the newest estimate
+      return {};
+    });
+    EXPECT_EQ(*supply, Supply::none);
+    EXPECT_EQ(text, "2");
+  }
+  EXPECT_THAT(claim(*opened(folder), 5, Supply::none), ElementsAre(1, 2, 3));
+}
+
+// A retest that cannot start after all has forgotten nothing.
+TEST(SqliteStore, WhatIsNotCommittedIsAsIfItHadNotBeen) {
+  const Folder folder;
+  {
+    const auto store = opened(folder);
+    ASSERT_TRUE(store->add_case({1, "1"}));
+    ASSERT_TRUE(finish(*store, 1, Outcome::crash));
+    ASSERT_TRUE(store->add_invalid({"a:1", "x", "y"}));
+    ASSERT_TRUE(store->commit());
+  }
+  {
+    const auto store = opened(folder);
+    const std::vector<Outcome> outcomes{Outcome::crash};
+    EXPECT_EQ(*store->forget_finished(outcomes), 1);
+    ASSERT_TRUE(store->forget_invalid());
+    ASSERT_TRUE(store->set_property("seed", "1"));
+    EXPECT_TRUE(all_finished(*store).empty());
+  }
+  const auto store = opened(folder);
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(1, "crash")));
+  EXPECT_TRUE(store->properties()->empty());
+  int invalid = 0;
+  ASSERT_TRUE(store->each_invalid([&](const InvalidLine&) -> Status {
+    ++invalid;
+    return {};
+  }));
+  EXPECT_EQ(invalid, 1);
+}
+
+TEST(SqliteStore, TheOrderIsThatOfFinishing) {
+  const Folder folder;
+  const auto store = opened(folder);
+  for (const std::uint64_t id : {1, 2, 3, 4})
+    ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+  for (const std::uint64_t id : {3, 1, 4}) {
+    ASSERT_TRUE(finish(*store, id, Outcome::pass));
+  }
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(3, "pass"), Pair(1, "pass"), Pair(4, "pass")));
+  EXPECT_THAT(all_unfinished(*store), ElementsAre(2));
+}
+
+TEST(SqliteStore, ForgettingMakesUnfinished) {
+  const Folder folder;
+  const auto store = opened(folder);
+  for (const std::uint64_t id : {1, 2, 3}) ASSERT_TRUE(store->add_case({id, std::to_string(id)}));
+  ASSERT_TRUE(finish(*store, 1, Outcome::crash));
+  ASSERT_TRUE(finish(*store, 2, Outcome::pass));
+  ASSERT_TRUE(finish(*store, 3, Outcome::timeout));
+  const std::vector<Outcome> outcomes{Outcome::crash, Outcome::timeout};
+  EXPECT_EQ(*store->forget_finished(outcomes), 2);
+  EXPECT_THAT(all_unfinished(*store), ElementsAre(1, 3));
+  // What runs again comes last, behind what stayed.
+  ASSERT_TRUE(finish(*store, 1, Outcome::pass));
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(2, "pass"), Pair(1, "pass")));
+}
+
+TEST(SqliteStore, InvalidLinesAreForgottenOnResume) {
+  const Folder folder;
+  const auto store = opened(folder);
+  ASSERT_TRUE(store->add_invalid({"a.txt:1", "paddle.(", "column 8: expected a name"}));
+  std::vector<std::string> found;
+  const auto visit = [&](const InvalidLine& line) -> Status {
+    found.push_back(line.where + "|" + line.text + "|" + line.message);
+    return {};
+  };
+  ASSERT_TRUE(store->each_invalid(visit));
+  EXPECT_THAT(found, ElementsAre("a.txt:1|paddle.(|column 8: expected a name"));
+  ASSERT_TRUE(store->forget_invalid());
+  found.clear();
+  ASSERT_TRUE(store->each_invalid(visit));
+  EXPECT_TRUE(found.empty());
+}
+
+// A process that is gone without a word loses what it had not committed, whole, and nothing else.
+TEST(SqliteStore, DeathLosesOnlyWhatWasNotCommitted) {
+  const Folder folder;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto store = SqliteStore::open(folder.path(), StoreMode::create);
+    bool good = store.has_value();
+    for (std::uint64_t id = 1; good && id <= 3; ++id) {
+      good = (*store)->add_case({id, "t"}) && finish(**store, id, Outcome::pass);
+      if (good && id == 2) good = (*store)->commit().has_value();
+    }
+    std::_Exit(good ? 0 : 1);  // no destructor, as after SIGKILL
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  const auto store = opened(folder, StoreMode::existing);
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(1, "pass"), Pair(2, "pass")));
+  EXPECT_TRUE(all_unfinished(*store).empty());
+}
+
+TEST(SqliteStore, AFolderWithoutARunIsAUsageError) {
+  const Folder folder;
+  const auto store = SqliteStore::open(folder.path(), StoreMode::existing);
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().kind, ErrorKind::usage);
+  EXPECT_THAT(store.error().message, HasSubstr("no run of assay"));
+}
+
+// Makes run.db with plain SQL; gives what opening it says.
+std::string opening_says(const Folder& folder, const std::string& sql) {
+  {
+    auto database = Database::open(folder / "run.db", OpenMode::create);
+    EXPECT_TRUE(database && database->execute(sql));
+  }
+  const auto before = read_file(folder / "run.db");
+  const auto store = SqliteStore::open(folder.path(), StoreMode::create);
+  if (store) return "opened";
+  EXPECT_EQ(store.error().kind, ErrorKind::usage);
+  EXPECT_EQ(*read_file(folder / "run.db"), *before) << "a foreign file was changed";
+  return store.error().message;
+}
+
+TEST(SqliteStore, ANewerRunIsRefusedUntouched) {
+  const Folder folder;
+  EXPECT_THAT(opening_says(folder,
+                           "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
+                           "PRAGMA user_version = 4"),
+              HasSubstr("written by a newer assay (store version 4"));
+}
+
+TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {
+  const Folder folder;
+  EXPECT_THAT(opening_says(folder, "CREATE TABLE x (a)"), HasSubstr("is not a run of assay"));
+  const Folder other;
+  EXPECT_THAT(opening_says(other, "PRAGMA application_id = 99"),
+              HasSubstr("is not a run of assay"));
+}
+
+// As version 2 wrote it.
+TEST(SqliteStore, AVersion2RunIsRead) {
+  const Folder folder;
+  EXPECT_EQ(opening_says(folder, R"(
+CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL);
+CREATE TABLE started (id INTEGER NOT NULL, attempt INTEGER NOT NULL, slot INTEGER NOT NULL,
+                      at_ms INTEGER NOT NULL);
+CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
+                       outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
+                       lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
+                       at_ms INTEGER NOT NULL, record BLOB);
+CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+INSERT INTO planned (id, text) VALUES (7, 'paddle.abs(1)'), (2, 'paddle.exp(1)');
+INSERT INTO started VALUES (2, 1, 0, 5);
+INSERT INTO finished VALUES (1, 7, 'pass', 0, 0, '', '', 1, 1600000000000, NULL);
+PRAGMA application_id = 0x61737361;
+PRAGMA user_version = 2;
+)"),
+            "opened");
+  const auto store = opened(folder, StoreMode::existing);
+  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(7, "pass")));
+  EXPECT_THAT(claim(*store, 9, Supply::none), ElementsAre(2));
+}
+
+// A run as version 1 wrote it; every later version must read it. Not made by our own code.
+TEST(SqliteStore, AVersion1RunIsRead) {
+  const Folder folder;
+  EXPECT_EQ(opening_says(folder, R"(
+CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE planned (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE started (id INTEGER, attempt INTEGER, slot INTEGER, at_ms INTEGER,
+                      PRIMARY KEY (id, attempt)) WITHOUT ROWID;
+CREATE TABLE finished (id INTEGER PRIMARY KEY, outcome TEXT NOT NULL, mismatch INTEGER NOT NULL,
+                       flags INTEGER NOT NULL, lane TEXT NOT NULL, message TEXT NOT NULL,
+                       attempts INTEGER NOT NULL, at_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
+                       record BLOB);
+CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+INSERT INTO property VALUES ('mode', 'accuracy');
+INSERT INTO planned VALUES (-1, 'paddle.abs(1)'), (2, 'paddle.exp(1)');
+INSERT INTO started VALUES (2, 1, 0, 5);
+INSERT INTO planned VALUES (3, 'paddle.log(1)');
+INSERT INTO finished VALUES (-1, 'mismatch', 8, 0, '', 'differs', 2, 1700000000000, 2, x'00ff');
+INSERT INTO finished VALUES (3, 'pass', 0, 0, '', '', 1, 1600000000000, 1, NULL);
+CREATE INDEX finished_order ON finished (sequence);
+PRAGMA application_id = 0x61737361;
+PRAGMA user_version = 1;
+)"),
+            "opened");
+  const auto store = opened(folder, StoreMode::existing);
+  const auto before = ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"));
+  EXPECT_THAT(all_finished(*store), before);
+  EXPECT_THAT(all_unfinished(*store), ElementsAre(2));  // started, and never finished
+  EXPECT_THAT(*store->properties(), ElementsAre(Pair("mode", "accuracy")));
+  EXPECT_THAT(all_texts(*store), ElementsAre("paddle.log(1)", "paddle.abs(1)"));
+  ASSERT_TRUE(finish(*store, 2, Outcome::pass));
+  EXPECT_THAT(all_finished(*store),
+              ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"), Pair(2, "pass")));
+}
+
+}  // namespace
+}  // namespace assay
