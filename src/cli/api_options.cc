@@ -21,7 +21,6 @@
 namespace assay {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
