@@ -3,8 +3,8 @@
 from functools import reduce
 
 from assay.reference import torch
-from assay.registry import api
 from assay.regimes import POSITIVE
+from assay.registry import api
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
