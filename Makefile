@@ -3,6 +3,9 @@ BUILD := build/release
 ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
+# The sources of a folder are compiled a few at a time as one, which halves the time from nothing. While
+# you work on one file: make build UNITY=OFF.
+UNITY ?= ON
 
 .PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz clean
 
@@ -14,7 +17,8 @@ setup: ## install what is missing: Debian packages, two framework environments
 
 configure: setup
 	@mkdir -p build
-	@$(CMAKE) --preset release >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@$(CMAKE) --preset release -DCMAKE_UNITY_BUILD=$(UNITY) >build/configure.log 2>&1 || \
+	  { cat build/configure.log; exit 1; }
 
 build: configure ## build everything
 	@$(CMAKE) --build --preset release -j $(JOBS)

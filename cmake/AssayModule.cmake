@@ -1,7 +1,7 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base case fill measure wire verdict native lane slot schedule store engine report chain/params
+    base case fill measure wire device verdict native lane slot schedule store engine report chain/params
     chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cli)
 
 # assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
@@ -85,6 +85,30 @@ function(assay_check_includes folder links)
       endif()
     endforeach()
   endforeach()
+endfunction()
+
+# assay_cuda_module(FOLDER): beside the library of src/FOLDER, assay_FOLDER_cuda of its .cu files.
+function(assay_cuda_module folder)
+  if(NOT ASSAY_CUDA)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cu)
+  add_library(assay_${folder}_cuda STATIC ${sources})
+  target_link_libraries(assay_${folder}_cuda PUBLIC assay_${folder})
+endfunction()
+
+# assay_cuda_test(NAME SOURCES file… LINKS folder…): a program that needs a GPU, and is skipped where
+# there is none.
+function(assay_cuda_test name)
+  if(NOT ASSAY_CUDA)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;SOURCES")
+  add_executable(${name} ${arg_SOURCES})
+  list(TRANSFORM arg_LINKS REPLACE "(.+)" "assay_\\1_cuda")
+  target_link_libraries(${name} PRIVATE ${arg_LINKS})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 LABELS unit)
 endfunction()
 
 # assay_test(NAME SOURCES file… [LINKS folder…] [SYSTEM]): a GTest program under tests/, run by ctest.

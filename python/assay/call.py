@@ -3,7 +3,7 @@
 import os
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from assay.dump import Dump
@@ -11,11 +11,12 @@ from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.laws import Law
+from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.rules import Literal, ask, resolve
-from assay.spec import DtypeName, TensorSpec
+from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
@@ -49,7 +50,10 @@ class Functions:
     def of(self, job: Job, entry: Api | None) -> Callable[..., Any]:
         found = self.known.get(job.api)
         if found is None:
-            found = self.known[job.api] = self.execution.wrap(self._plain(job, entry), job.api)
+            found = self._plain(job, entry)
+            if entry is None or not entry.kind:
+                found = self.execution.wrap(found, job.api)
+            self.known[job.api] = found
         return found
 
     def _plain(self, job: Job, entry: Api | None) -> Callable[..., Any]:
@@ -75,8 +79,12 @@ class Call:
         self.job = job
         self.entry = REGISTRY.get(job.api)
         self.named: dict[str, Any] = {}
+        self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
+        self.taken: tuple[str, ...] = ()  # the parameters of what is called
+        self.kept: list[Any] = []  # memory that was filled and is no argument itself
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
         self.largest = 0  # elements of the largest of them
+        self.elements = 0  # of all inputs
         self.phase = self.stage = "build"
         self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
         self.entered_at = CLOCK()
@@ -95,7 +103,15 @@ class Call:
             raise Stop(SKIPPED, entry.skip)
         function = self.functions.of(job, entry)
         self.framework.seed(job.seed)
+        if (job.construction is not None) != bool(entry is not None and entry.kind):
+            refuse(f"{job.api}: layers are made and then called, functions only called")
+        self._name_arguments()
+        construction = self._construction()
         args, kwargs = self._arguments()
+        if construction is not None:
+            function = self._made(function, *construction)
+            if entry.kind == LAYER:
+                function = self.functions.execution.wrap(function, job.api)
         if self.dump is not None:
             self.dump.save("input", self.inputs)
         self._enter("forward")
@@ -136,17 +152,75 @@ class Call:
 
     # -- inputs --
 
+    def _name_arguments(self) -> None:
+        """All arguments by their parameters' names, those that make a layer among them."""
+        job, entry = self.job, self.entry
+        if job.construction is not None:
+            self._names(entry.parameters, *job.construction)
+        self.taken = () if entry is None else entry.inputs if entry.kind else entry.parameters
+        self._names(self.taken, job.args, job.kwargs)
+
+    def _names(self, parameters: Any, args: Any, kwargs: Any) -> list[str]:
+        names = [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
+        self.named.update(zip(names, args, strict=True))
+        self.named.update(kwargs)
+        return names
+
+    def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
+        """What the case's layer is made with. Its tensors are constants of it."""
+        if self.job.construction is None:
+            return None
+        self._grad_wanted = False
+        return self._built(self.entry.parameters, *self.job.construction)
+
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        job = self.job
-        parameters = self.entry.parameters if self.entry is not None else ()
-        names = [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(job.args))]
-        self.named = dict(zip(names, job.args, strict=True))
-        self.named.update(job.kwargs)
         grad = self.entry.grad if self.entry is not None else True
         self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
-        args = [self._build(value, name, name) for name, value in zip(names, job.args, strict=True)]
-        kwargs = {name: self._build(value, name, name) for name, value in job.kwargs.items()}
-        return args, kwargs
+        return self._built(self.taken, self.job.args, self.job.kwargs)
+
+    def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+        names = self._names(parameters, args, kwargs)
+        positional = [self._build(value, name, name) for name, value in zip(names, args, strict=True)]
+        return positional, {name: self._build(value, name, name) for name, value in kwargs.items()}
+
+    def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
+        """The layer that the case makes, as a function; its parameters are filled and differentiated by."""
+        job, entry = self.job, self.entry
+        made = entry.call(*args, **kwargs)
+        if entry.kind == OPTIMIZER:
+            if job.lane.reference_functions:
+                return made.call
+            return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
+        layer = None if job.lane.reference_functions else make(*args, **kwargs)
+        found = {} if layer is None else self.framework.parameters(layer)
+        self.rules = {**self.rules, **made.rules}
+        parameters = {}
+        for place, (name, shape) in enumerate(sorted(made.parameters.items())):
+            if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
+                raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
+            self._grad_wanted = entry.grad and name not in (*made.state, *made.constants)
+            spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
+            parameters[name] = self._tensor(spec, name, name, found.get(name))
+        if left := set(found) - set(made.parameters):
+            raise ValueError(f"the layer has further parameters: {', '.join(sorted(left))}")
+        if layer is None:
+            return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
+        if not made.state:
+            return layer
+        return lambda *inputs, **named: {
+            "result": layer(*inputs, **named), "state": {name: parameters[name] for name in made.state}
+        }  # fmt: skip
+
+    @staticmethod
+    def _with_state(call: Callable[..., Any], made: Made) -> Callable[..., Any]:
+        if not made.state:
+            return call
+
+        def with_state(*inputs: Any, **named: Any) -> dict[str, Any]:
+            result, state = call(*inputs, **named)
+            return {"result": result, "state": state}
+
+        return with_state
 
     def _build(self, value: Any, parameter: str, path: str) -> Any:
         kind = type(value)
@@ -156,17 +230,22 @@ class Call:
             return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
         if kind is DtypeName:
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
+        if kind is PlaceName:
+            return self.framework.place(value)
         if kind is slice:
             return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
         return value
 
-    def _tensor(self, spec: TensorSpec, parameter: str, path: str) -> Any:
+    def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
+        """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
         if spec.dtype not in self.framework.dtypes:
             refuse(f"this build has no dtype {spec.dtype}")
-        tensor = self.framework.empty(spec.shape, spec.dtype)
+        self.elements += spec.size
+        if tensor is None:
+            tensor = self.framework.empty(spec.shape, spec.dtype)
         pointer = self.framework.pointer(tensor) if spec.size else 0
         code = CODES[spec.dtype]
-        rule = self.entry.rules.get(parameter) if self.entry is not None else None
+        rule = self.rules.get(parameter)
         fill = resolve(rule, self.named, spec) if rule is not None else None
         if fill is None:
             self.native.fill(spec.index, pointer, spec.size, code)
@@ -177,6 +256,11 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
+        if spec.strides:
+            if spec.overlaps():
+                refuse("strides by which elements share memory")
+            self.kept.append(tensor)
+            tensor = self.framework.strided(tensor, spec)
         if self.job.settings.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))

@@ -39,12 +39,12 @@ class HandOver:
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
             code = CODES[dense.dtype]
-            lent = self.native.lend(dense.pointer, dense.count, code)
+            lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
             if lent:
                 self.lent.append(dense)
                 offset = dense.pointer
             else:
-                offset = self.native.hand_over(dense.pointer, dense.count, code)
+                offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
             return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
@@ -85,9 +85,8 @@ class HandOver:
             if isinstance(parameter, self.framework.tensor_type):
                 dense = self.framework.dense(parameter)
                 code = CODES[dense.dtype]
-                parameters.append(
-                    (code, self.native.hand_over(dense.pointer, dense.count, code), dense.count)
-                )
+                offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
+                parameters.append((code, offset, dense.count))
             else:
                 if isinstance(parameter, complex):
                     raise Stop(UNSUPPORTED, f"the law {law.kind} has no complex parameters")

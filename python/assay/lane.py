@@ -14,6 +14,8 @@ from assay.handover import HandOver
 from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, Job, Stop
 
 MAX_MESSAGE = 4000
+# After a case with more elements than these the memory that it leaves is of use to others.
+LARGE = 1 << 25
 
 
 class Lane:
@@ -27,18 +29,22 @@ class Lane:
 
     def serve(self) -> None:
         """Runs cases until the slot closes the channel."""
+        large = False
         while (job := self.native.next()) is not None:
             self.hand_over.lent.clear()
-            self._run(Job(*job))
+            if large:
+                self.framework.release()
+            large = self._run(Job(*job)) > LARGE
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: Job) -> int:
+        """Runs a case and replies; how many elements its inputs had."""
         functions = self.functions.get(job.lane.execution)
         if functions is None:
             try:
                 functions = Functions(self.framework, job.lane.execution)
             except Stop as error:
                 self.native.reply(error.status, "build", str(error), [], [], False, ())
-                return
+                return 0
             self.functions[job.lane.execution] = functions
         first = self._once(job, functions, 1)
         again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
@@ -46,6 +52,7 @@ class Lane:
             self.native.reply(*first, again)
         except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
             self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[-1])
+        return self.elements
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         """What native.reply() takes of one run of a case."""
@@ -60,6 +67,7 @@ class Lane:
             error.__traceback__ = None
         if call.dump is not None:
             call.dump.finish(phase, message)
+        self.elements = call.elements
         return status, phase, message, call.outputs, call.gradients, call.differentiable, call.durations()
 
     def _status(self, error: Exception) -> int:

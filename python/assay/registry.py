@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import reference
+from assay.layers import LAYER, Made
 from assay.rules import AnyRule
 from assay.sparse import is_layout
 
@@ -54,9 +55,12 @@ class Api:
     rules: Mapping[str, AnyRule] = field(default_factory=dict)
     grad: bool | Callable[..., bool] = True
     equal: tuple[str, ...] = ()
+    no_gradient: str = ""  # why none is compared, where `grad` is False
     changes: str = ""  # works in place: this parameter afterwards is the result
     skip: str = ""
     layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
+    kind: str = ""  # "layer" or "optimizer": first made, then called with `inputs`
+    inputs: tuple[str, ...] = ()
     shown: Callable[[Any], Any] | None = None  # what is compared of the tested framework's own result
 
 
@@ -66,13 +70,19 @@ class Registry(dict[str, Api]):
     def __init__(self) -> None:
         super().__init__()
         self._aliases: list[tuple[str, str, str]] = []
+        self._likenesses: list[tuple[str, str]] = []
+        self._reasons: list[tuple[str, str]] = []
 
     def alias(self, of: str, names: str, changes: str = "") -> None:
         """More names of an API that some family file registers; `settle` enters them."""
         self._aliases += [(of, name, changes) for name in names.split()]
 
+    def no_gradient(self, reason: str, names: str) -> None:
+        """Why no gradient of these APIs is compared; `settle` enters it."""
+        self._reasons += [(name, reason) for name in names.split()]
+
     def settle(self) -> None:
-        """Enters the aliases, once all family files are read."""
+        """Enters aliases, likenesses and reasons, once all family files are read."""
         for of, name, changes in self._aliases:
             if name in self:
                 raise ValueError(f"{name} is registered twice")
@@ -80,6 +90,17 @@ class Registry(dict[str, Api]):
             changed = changes or (entry.parameters[0] if changes_input(name) else "")
             self[name] = replace(entry, name=name, changes=changed)
         self._aliases.clear()
+        for name, like in self._likenesses:
+            entry, other = self[name], self[like]
+            known = {*entry.parameters, *entry.inputs}
+            theirs = {key: rule for key, rule in other.rules.items() if key in known}
+            self[name] = replace(entry, rules={**theirs, **entry.rules}, equal=entry.equal or other.equal)
+        self._likenesses.clear()
+        for name, reason in self._reasons:
+            if self[name].grad is not False:
+                raise ValueError(f"{name}: a reason for no gradient, where one is compared")
+            self[name] = replace(self[name], no_gradient=reason)
+        self._reasons.clear()
 
     def api(
         self,
@@ -127,8 +148,41 @@ class Registry(dict[str, Api]):
                     raise ValueError(f"{name} is registered twice")
                 changed = changes or (parameters[0] if changes_input(name) else "")
                 self[name] = Api(
-                    name, function, parameters, all_rules, grad, equal, changed, skip, layouts or {}, shown
+                    name, function, parameters, all_rules, grad, equal,
+                    changes=changed, skip=skip, layouts=layouts or {}, shown=shown,
+                )  # fmt: skip
+            return function
+
+        return register
+
+    def layer(
+        self,
+        *names: str,
+        inputs: str,
+        like: str = "",
+        kind: str = LAYER,
+        grad: bool = True,
+        equal: str | tuple[str, ...] = (),
+        **rules: AnyRule,
+    ) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
+        """Registers the decorated function, which makes the layer, as the reference of `names`.
+
+        inputs: the names of what the layer is called with.
+        like: the API whose value rules the inputs follow, where `rules` say nothing else.
+        """
+        equal = (equal,) if isinstance(equal, str) else equal
+
+        def register(function: Callable[..., Made]) -> Callable[..., Made]:
+            parameters = tuple(inspect.signature(function).parameters)
+            for name in names:
+                if name in self:
+                    raise ValueError(f"{name} is registered twice")
+                called = tuple(inputs.split())
+                self[name] = Api(
+                    name, function, parameters, rules, grad, equal, kind=kind, inputs=called
                 )
+                if like:
+                    self._likenesses.append((name, like))
             return function
 
         return register
@@ -157,7 +211,7 @@ class Registry(dict[str, Api]):
             if full_name in self:
                 raise ValueError(f"{full_name} is registered twice")
             changed = parameters[0] if changes_input(full_name) else ""
-            self[full_name] = Api(full_name, function, tuple(parameters), rules, grad, (), changed)
+            self[full_name] = Api(full_name, function, tuple(parameters), rules, grad, changes=changed)
 
 
 def changes_input(name: str) -> bool:
@@ -209,6 +263,8 @@ def _attribute(root: Any, path: str) -> Any:
 REGISTRY = Registry()
 api = REGISTRY.api
 alias = REGISTRY.alias
+layer = REGISTRY.layer
+no_gradient = REGISTRY.no_gradient
 same = REGISTRY.same
 
 

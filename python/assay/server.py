@@ -178,7 +178,7 @@ class Server:
             from assay.wire import Fields
 
             self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields)
+            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, device)
             Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:

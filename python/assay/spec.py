@@ -16,6 +16,27 @@ class TensorSpec(NamedTuple):
     def ndim(self) -> int:
         return len(self.shape)
 
+    def storage(self) -> int:
+        """Elements of memory from the first to the last."""
+        if not self.strides or not self.size:
+            return self.size
+        return 1 + sum((extent - 1) * step for extent, step in zip(self.shape, self.strides, strict=True))
+
+    def apart(self) -> tuple[int, ...]:
+        """The shape of the elements that have a place of their own: a stride of 0 repeats one."""
+        return tuple(
+            1 if step == 0 else extent for extent, step in zip(self.shape, self.strides, strict=True)
+        )
+
+    def overlaps(self) -> bool:
+        """Whether elements share memory otherwise than by a stride of 0."""
+        reach = 0
+        for step, extent in sorted(zip(self.strides, self.apart(), strict=True)):
+            if extent > 1 and step <= reach:
+                return True
+            reach += (extent - 1) * step
+        return False
+
     @property
     def size(self) -> int:
         """Number of elements."""

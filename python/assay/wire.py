@@ -32,7 +32,7 @@ class Leaf(NamedTuple):
     value: Any = None
     equality: int = 0
     parameters: tuple[Any, ...] = ()
-    lent: bool = False  # `offset` is an address in this process
+    lent: bool | bytes = False  # `offset` is an address in this process, or these bytes say where it is
 
 
 class Fields(dict[str, Any]):

@@ -34,9 +34,8 @@ std::uint64_t TensorSpec::storage() const {
   if (count == 0 || strides.empty()) return count;
   std::uint64_t last = 1;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    last = saturating_add(last,
-                          saturating_multiply(static_cast<std::uint64_t>(shape[axis] - 1),
-                                              static_cast<std::uint64_t>(strides[axis])));
+    last = saturating_add(last, saturating_multiply(static_cast<std::uint64_t>(shape[axis] - 1),
+                                                    static_cast<std::uint64_t>(strides[axis])));
   }
   return std::max(last, count);
 }
@@ -62,7 +61,8 @@ bool Case::same_tensor(const TensorEntry& mine, const Case& other,
   };
   return mine.rank == theirs.rank && mine.dtype == theirs.dtype && mine.strided == theirs.strided &&
          text(mine.place) == other.text(theirs.place) &&
-         std::ranges::equal(numbers(*this, mine.shape, mine), numbers(other, theirs.shape, theirs)) &&
+         std::ranges::equal(numbers(*this, mine.shape, mine),
+                            numbers(other, theirs.shape, theirs)) &&
          (!mine.strided || std::ranges::equal(numbers(*this, mine.strides, mine),
                                               numbers(other, theirs.strides, theirs)));
 }

@@ -165,7 +165,7 @@ class Case {
     std::uint32_t node = 0;
   };
   struct TensorEntry {
-    std::uint32_t shape = 0;  // where it begins in dimensions_
+    std::uint32_t shape = 0;    // where it begins in dimensions_
     std::uint32_t strides = 0;  // likewise, when strided
     std::uint8_t rank = 0;
     DType dtype = DType::float32;

@@ -13,10 +13,9 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kAllowedNames[] = {"Tensor",  "None",     "True",  "False",   "list",
-                                              "tuple",   "slice",    "Dtype", "VarType", "type",
-                                              "complex", "Ellipsis", "inf",   "nan",
-                                              "Place",   "paddle.Size"};
+constexpr std::string_view kAllowedNames[] = {
+    "Tensor",  "None", "True",    "False",    "list", "tuple", "slice", "Dtype",
+    "VarType", "type", "complex", "Ellipsis", "inf",  "nan",   "Place", "paddle.Size"};
 
 // Names joined by dots, none empty and none beginning with a digit.
 bool is_dotted_path(std::string_view word) {
@@ -105,8 +104,8 @@ bool CaseReader::arguments() {
 }
 
 bool CaseReader::argument() {
-  const bool keywords_begun = out_.arguments_.size() > list_begin_ &&
-                              out_.arguments_.back().keyword.size != 0;
+  const bool keywords_begun =
+      out_.arguments_.size() > list_begin_ && out_.arguments_.back().keyword.size != 0;
   out_.arguments_.push_back({{}, static_cast<std::uint32_t>(out_.nodes_.size())});
   if (is_name_start(*at_)) {
     const std::string_view word = scan_word(at_);

@@ -85,7 +85,7 @@ class CaseReader {
 
   Case& out_;
   const char* at_ = nullptr;
-  bool after_comma_ = false;  // what the last separator() has found
+  bool after_comma_ = false;    // what the last separator() has found
   std::size_t list_begin_ = 0;  // the first argument of the list that is being read
   SyntaxError error_;
 };

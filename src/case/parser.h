@@ -19,8 +19,8 @@
 //             | "type" "(" name ")"                               (bool, int, float, complex,
 //             numpy.…)
 //   shape     = "[" extents "]" | "paddle.Size" "(" "[" extents "]" ")"
-//   option    = "place" "=" place | "strides" "=" "[" extents "]" | "is_contiguous" "=" "True" or "False"
-//   extent    = whole numbers joined by + - * //         (16777216//4)
+//   option    = "place" "=" place | "strides" "=" "[" extents "]" | "is_contiguous" "=" "True" or
+//   "False" extent    = whole numbers joined by + - * //         (16777216//4)
 //
 // Blanks may stand between any two tokens, and a comma after the last value of any sequence.
 // Parentheses round one value without a comma are that value. Numbers and strings are described in

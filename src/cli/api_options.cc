@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/system_memory.h"
+#include "cli/gpu_seats.h"
 #include "base/text.h"
 #include "cli/settings.h"
 
@@ -107,23 +108,25 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
     return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
   }
-  if (options.num_gpus == 0 || options.num_gpus < -1) {
-    return usage_error("--num_gpus takes a number of at least 1, or -1 for all");
+  if (options.num_gpus < -1) {
+    return usage_error("--num_gpus takes a number, 0 for none, or -1 for all");
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   config.slots = options.num_workers_per_gpu > 0
                      ? static_cast<std::uint32_t>(options.num_workers_per_gpu)
                      : cores;
-  if (!options.test_cpu) {
-    notes.push_back(
-        fmt::format("workers sit on the CPU ({} cores): slots on GPUs are not in this "
-                    "version of assay",
-                    cores));
+  ASSAY_TRY(const bool on_gpus,
+            choose_gpu_seats({options.num_gpus, options.gpu_ids, options.num_workers_per_gpu,
+                              options.required_memory, options.test_cpu},
+                             config, notes));
+  if (!on_gpus && !options.test_cpu) {
+    notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
+                                options.num_gpus == 0 ? "--num_gpus=0" : "no GPU is here"));
   }
   ASSAY_TRY(const SystemMemory memory, system_memory());
   config.memory_budget =
       static_cast<std::uint64_t>(static_cast<double>(memory.total) * kMemoryShare);
-  if (options.required_memory > 0) {
+  if (options.required_memory > 0 && !on_gpus) {
     const double fit = static_cast<double>(config.memory_budget) / (options.required_memory * kGiB);
     const double seats = std::max(1.0, std::floor(fit));
     if (seats < config.slots) {
@@ -242,13 +245,14 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
       ->capture_default_str();
 
   app.option_defaults()->group("Where it runs");
-  add_bool(app, "--test_cpu", options.test_cpu, "On the CPU, also where there is a GPU");
-  app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all")->capture_default_str();
-  app.add_option("--gpu_ids", options.gpu_ids, "Which: 0,2,4-7");
-  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
-                 "Workers on each GPU, or on the CPU; -1: one a core")
+  add_bool(app, "--test_cpu", options.test_cpu, "The test lane on the CPU, also where there is a GPU");
+  app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all, 0: none")
       ->capture_default_str();
-  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have");
+  app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
+  app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
+                 "Workers on each GPU, or on the CPU; -1: as many as pay off")
+      ->capture_default_str();
+  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have, on its GPU or of the host");
   app.add_option("--paddle_python", options.paddle_python, "Interpreter that has Paddle");
   app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,

@@ -112,8 +112,10 @@ void ApiProgress::print_line(const std::string& line) {
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
   print_line(fmt::format("\n{}", outcome_table(report)));
-  std::string where = fmt::format(
-      "{} on the CPU", config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots));
+  std::string where = config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots);
+  where += config_.gpus.empty()       ? " on the CPU"
+           : config_.gpus.size() == 1 ? " on a GPU"
+                                      : fmt::format(" on {} GPUs", config_.gpus.size());
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);
   }

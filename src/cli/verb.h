@@ -2,10 +2,13 @@
 
 // What a verb of the command line is to main(): a subcommand, and what runs when it was chosen.
 
-#include <CLI/App.hpp>
 #include <functional>
 
 #include "base/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace assay {
 

@@ -12,6 +12,9 @@
 
 #include "cli/exit_code.h"
 #include "cli/settings.h"
+#include "device/gpu_choice.h"
+#include "device/nvml.h"
+#include "device/plugin.h"
 #include "lane/fork_server.h"
 
 namespace assay {
@@ -46,6 +49,22 @@ bool examine(const FrameworkConfig& config, const LanePackage& package) {
   return false;
 }
 
+// GPUs, their driver and the plug-in; missing ones are no fault, since workers can sit on the CPU.
+void examine_gpus() {
+  const GpuDriver driver = nvml_driver();
+  if (!driver.present) return fmt::print("note     no NVIDIA driver: workers sit on the CPU\n");
+  for (const GpuInfo& gpu : nvml_gpus()) {
+    fmt::print("ok       GPU {}: {}, {} of {} MiB free\n", gpu.number, gpu.name,
+               gpu.free_bytes >> 20, gpu.total_bytes >> 20);
+  }
+  const auto plugin = load_device_plugin(device_plugin_file());
+  if (!plugin) return fmt::print("note     {}\n", plugin.error().message);
+  const Status runs = check_driver(driver, (*plugin)->needs_driver, (*plugin)->name);
+  fmt::print("{}\n", runs ? fmt::format("ok       plug-in for GPUs ({}), driver {}",
+                                        (*plugin)->name, driver.version)
+                          : "note     " + runs.error().message);
+}
+
 Result<int> run_doctor(const DoctorOptions& options) {
   bool good = true;
   const auto package = LanePackage::find();
@@ -64,10 +83,7 @@ Result<int> run_doctor(const DoctorOptions& options) {
   good = examine(settings.framework("paddle", options.paddle_python), *package) && good;
   good = examine(settings.framework("torch", options.torch_python), *package) && good;
   fmt::print("ok       {} cores\n", std::thread::hardware_concurrency());
-  const bool gpu = std::filesystem::exists("/proc/driver/nvidia/version");
-  fmt::print("note     {}\n", gpu ? "there is an NVIDIA driver; slots on GPUs are not in this "
-                                    "version: workers sit on the CPU"
-                                  : "no NVIDIA driver: workers sit on the CPU");
+  examine_gpus();
   return good ? kAllGood : kSomeFailed;
 }
 

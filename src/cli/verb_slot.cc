@@ -1,5 +1,6 @@
 #include "cli/verb_slot.h"
 
+#include <CLI/App.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -14,9 +14,13 @@
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "cli/exit_code.h"
+#include "timeline/analysis/insights.h"
+#include "timeline/analysis/page.h"
 #include "timeline/analysis_report.h"
 #include "timeline/clocks.h"
 #include "timeline/importers/importer.h"
+#include "timeline/load.h"
 #include "timeline/merge.h"
 #include "timeline/serve.h"
 
@@ -29,6 +33,9 @@ struct TimelineOptions {
   JobLogOptions logs;
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
+  std::vector<std::string> comm;    // patterns of kernels that communicate, too
+  std::vector<std::int32_t> ranks;  // of the files, in order
+  std::filesystem::path job_names;
   std::filesystem::path out;
   std::vector<std::string> formats;  // of merge; empty: all
   std::string format = "table";
@@ -53,7 +60,17 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
       ->delimiter(',');
   app.add_flag("--multi_machine", options.logs.multi_machine, "The folder holds machineK folders");
   app.add_option("FILE", options.files,
-                 "Traces of PyTorch's or Paddle's profiler, nsys SQLite exports, recordings");
+                 "Traces of PyTorch's or Paddle's profiler (also .gz, .zst), nsys SQLite exports, "
+                 "recordings, or folders of them");
+  app.add_option("--comm", options.comm,
+                 "Kernels that communicate, too: a regular expression (may be repeated)");
+  app.add_option("--ranks", options.ranks,
+                 "The ranks of the files in order, where neither they nor their names tell: 0,1,…")
+      ->delimiter(',');
+  app.add_option("--job-names", options.job_names,
+                 "File of names of ranges that are pipeline jobs: lines of forward, backward or "
+                 "weight and a regular expression")
+      ->check(CLI::ExistingFile);
   app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-probes", options.clocks.probes, "JSON lines of clock probes")
@@ -63,23 +80,45 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
       "The devices in order are the stages of one pipeline: relate clocks by its handovers");
 }
 
-Result<Trace> load_files(std::span<const std::filesystem::path> files, const ClockOptions& clocks) {
-  Trace trace;
-  for (const auto& file : files) {
-    ASSAY_TRY(const Trace other, import_trace(file));
-    append_trace(trace, other);
+Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
+  LoadOptions load;
+  load.import.analysis = analysis;
+  load.ranks = options.ranks;
+  ASSAY_TRY(load.import.kinds, KernelKinds::with(options.comm));
+  if (!options.job_names.empty()) {
+    ASSAY_TRY(load.job_names, JobNames::read(options.job_names));
   }
-  ASSAY_TRY(const auto related, relate_clocks(machines_of(trace.tracks), clocks, &trace));
+  ASSAY_TRY(Trace trace, load_traces(options.files, load));
+  ASSAY_TRY(const auto related, relate_clocks(machines_of(trace.tracks), options.clocks, &trace));
   apply_clocks(trace, related);
   return trace;
 }
 
-Result<Trace> load(const TimelineOptions& options) {
+Result<Trace> load(const TimelineOptions& options, bool analysis) {
   if (options.files.empty() == options.logs.log_dir.empty()) {
     return usage_error("give either --log_dir or trace files");
   }
-  if (!options.files.empty()) return load_files(options.files, options.clocks);
+  if (!options.files.empty()) return load_files(options, analysis);
   return load_job_logs(options.logs, options.clocks);
+}
+
+// A folder of job logs, as --log_dir takes it; any other holds traces.
+bool holds_job_logs(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("workerlog.") || name.starts_with("machine")) return true;
+  }
+  return false;
+}
+
+// The answer is there; events that no reader could take are missing from it.
+int exit_code_of(std::span<const FileReport> files, bool traces) {
+  const bool lost = std::any_of(files.begin(), files.end(), [](const FileReport& file) {
+    return file.malformed + file.truncated > 0;
+  });
+  return traces && lost ? kSomeFailed : kAllGood;
 }
 
 Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
@@ -123,39 +162,76 @@ Result<int> run_merge(const TimelineOptions& options) {
     tell(result, outputs);
     return 0;
   }
-  ASSAY_TRY(Trace trace, load_files(options.files, options.clocks));
+  ASSAY_TRY(Trace trace, load_files(options, false));
   ASSAY_TRY(const MergeResult result, write_trace(trace, outputs));
   tell(result, outputs);
-  return 0;
+  return exit_code_of(result.files, true);
+}
+
+// A trace, and all that is told of it.
+struct Analysed {
+  Trace trace;
+  Analysis analysis;
+  Insights insights;
+};
+
+Result<Analysed> analysed(const TimelineOptions& options) {
+  // With --out the trace is written again, all of it.
+  ASSAY_TRY(Trace trace, load(options, options.out.empty()));
+  Analysed result{std::move(trace), {}, {}};
+  result.analysis = analyse(result.trace);
+  result.insights = insights_of(result.trace, result.analysis);
+  return result;
+}
+
+Result<Analysed> analysed_baseline(const TimelineOptions& options) {
+  TimelineOptions before = options;
+  before.logs.log_dir.clear();
+  before.files.clear();
+  before.ranks.clear();
+  before.out.clear();
+  if (std::filesystem::is_directory(options.baseline) && holds_job_logs(options.baseline)) {
+    before.logs.log_dir = options.baseline;
+  } else {
+    before.files.push_back(options.baseline);
+  }
+  return analysed(before);
+}
+
+// What `analyze` prints.
+Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
+  if (!options.baseline.empty()) {
+    ASSAY_TRY(const Analysed before, analysed_baseline(options));
+    return comparison_table(before.analysis, now.analysis) +
+           kernel_comparison(before.insights, before.analysis.steps.size(), now.insights,
+                             now.analysis.steps.size());
+  }
+  if (options.format == "json") {
+    return analysis_json(now.analysis, insights_members(now.insights));
+  }
+  const std::string tables = insights_table(now.insights);
+  if (options.format == "html") return analysis_html(now.analysis, now.trace, tables);
+  return analysis_table(now.analysis) + tables;
+}
+
+// The trace again, with the analysis as counter tracks, and the page beside it.
+Status write_analysed(const TimelineOptions& options, Analysed& now) {
+  now.trace.counters = counters_of(now.analysis);
+  ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
+  ASSAY_CHECK(write_trace(now.trace, outputs));
+  ASSAY_CHECK(write_file(options.out / "analysis.json",
+                         analysis_json(now.analysis, insights_members(now.insights))));
+  return write_file(options.out / "analysis.html",
+                    analysis_html(now.analysis, now.trace, insights_table(now.insights)));
 }
 
 Result<int> run_analyze(const TimelineOptions& options) {
-  ASSAY_TRY(Trace trace, load(options));
-  fmt::print(stderr, "{}", describe(trace.files, {}));
-  const Analysis analysis = analyse(trace);
-  if (!options.baseline.empty()) {
-    TimelineOptions before = options;
-    const bool logs = std::filesystem::is_directory(options.baseline);
-    before.logs.log_dir = logs ? options.baseline : "";
-    before.files.clear();
-    if (!logs) before.files.push_back(options.baseline);
-    ASSAY_TRY(const Trace baseline, load(before));
-    fmt::print("{}", comparison_table(analyse(baseline), analysis));
-  } else if (options.format == "json") {
-    fmt::print("{}", analysis_json(analysis));
-  } else if (options.format == "html") {
-    fmt::print("{}", analysis_html(analysis, trace));
-  } else {
-    fmt::print("{}", analysis_table(analysis));
-  }
-  if (options.out.empty()) return 0;
-  // The trace again, with the analysis as counter tracks, and the page beside it.
-  trace.counters = counters_of(analysis);
-  ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
-  ASSAY_CHECK(write_trace(trace, outputs));
-  ASSAY_CHECK(write_file(options.out / "analysis.json", analysis_json(analysis)));
-  ASSAY_CHECK(write_file(options.out / "analysis.html", analysis_html(analysis, trace)));
-  return 0;
+  ASSAY_TRY(Analysed now, analysed(options));
+  fmt::print(stderr, "{}", describe(now.trace.files, {}));
+  ASSAY_TRY(const std::string text, printed(options, now));
+  fmt::print("{}", text);
+  if (!options.out.empty()) ASSAY_CHECK(write_analysed(options, now));
+  return exit_code_of(now.trace.files, !options.files.empty());
 }
 
 Result<int> run_open(const TimelineOptions& options) {

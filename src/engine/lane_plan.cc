@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kEager = "eager";
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kCustom = "custom";
+constexpr std::string_view kNext = "next";
 
 // Ways to execute a call one around another, the innermost first; "eager" adds nothing.
 std::string joined(std::initializer_list<std::string_view> executions) {
@@ -26,7 +27,9 @@ std::string joined(std::initializer_list<std::string_view> executions) {
 
 std::string device_of(const ModeLane& lane, const LaneConfig& config) {
   if (lane.device == kCpu) return std::string(kCpu);
-  if (lane.device.empty() || config.device != kCpu) return config.device;
+  const std::string own = config.device.empty() ? std::string(kCpu) : config.device;
+  if (lane.device == kNext) return own == kAnyGpu ? std::string(kNextGpu) : own;
+  if (lane.device.empty() || own != kCpu) return own;
   return std::string(lane.device);
 }
 
@@ -82,6 +85,12 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
   return lanes;
 }
 
+std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot) {
+  if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
+  const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
+  return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+}
+
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {
   for (const std::string_view way : split_at(spec.execution, '+')) {
     if (std::find(info.executions.begin(), info.executions.end(), way) == info.executions.end()) {
@@ -107,7 +116,10 @@ Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec) {
   }
   const std::string kind = kind_of(spec.device);
   if (std::find(info.devices.begin(), info.devices.end(), kind) != info.devices.end()) return {};
-  return refuse(fmt::format("device {}", kind));
+  if (kind != kAnyGpu) return refuse(fmt::format("device {}", kind));
+  return refuse(spec.role == wire::Role::test
+                    ? "CUDA (--test_cpu runs the test lane on the CPU, --num_gpus=0 all lanes)"
+                    : "CUDA (--num_gpus=0 runs all lanes on the CPU)");
 }
 
 }  // namespace assay

@@ -20,6 +20,9 @@ struct PlannedLane {
 // in.
 std::vector<PlannedLane> plan_lanes(const RunConfig& config);
 
+// Where a lane with this device sits in that slot: "cpu", "gpu:2".
+std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);
+
 // An error where nothing is called like one of the lane's executions.
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "engine/lane_plan.h"
 #include "slot/config.h"
 
 namespace assay {
@@ -115,7 +116,10 @@ void Session::perform(const StartSlot& action) {
       },
       [this, slot](const ExitStatus& status) { slot_gone(slot, status); }};
   const std::filesystem::path logs = config_.folder / "lanes";
-  const SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string()};
+  SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string()};
+  for (wire::LaneSpecT& lane : begin.lanes) {
+    lane.device = device_in_slot(config_, lane.device, begin.index);
+  }
   auto started =
       SlotProcess::start(context_, begin, logs / fmt::format("slot{}.log", slot), events);
   if (!started) return core_.fail(started.error());

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <memory>
 
+#include "device/device.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -24,6 +25,7 @@ Result<std::unique_ptr<SlotProcess>> SlotProcess::start(asio::io_context& contex
   ASSAY_TRY(const Fd log_file, open_for_append(log));
   SpawnOptions options;
   options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
+  options.environment = {kGpuOrder};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   ASSAY_TRY(Process process, Process::spawn(options));
   std::unique_ptr<SlotProcess> slot(

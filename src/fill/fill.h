@@ -12,9 +12,9 @@
 
 namespace assay {
 
-// The version of the values: a change of any bit that fill() writes must raise it, since stored
-// checksums of inputs are compared over runs.
-inline constexpr int kFillVersion = 2;
+// The version of the values and of their checksums: a change of any bit that fill() writes, or that
+// checksum() makes of them, must raise it, since stored checksums of inputs are compared over runs.
+inline constexpr int kFillVersion = 3;
 
 struct FillKey {
   std::uint64_t seed = 0;
@@ -78,7 +78,8 @@ void fill(const FillRule& rule, const FillKey& key, DType dtype, std::span<std::
 // common part.
 void fill_values(std::span<const double> values, DType dtype, std::span<std::byte> out);
 
-// XXH3_64 of the bytes: what lanes compare to show that they had the same inputs.
+// What lanes compare to show that they had the same inputs: XXH3_64 of the bytes, of more than 4096
+// bytes put together from that of every 4096 (fill/checksum.h), so that a GPU is quick with it.
 std::uint64_t checksum(std::span<const std::byte> bytes);
 
 }  // namespace assay

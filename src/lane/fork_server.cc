@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "device/device.h"
 #include "lane/address.h"
 
 namespace assay {
@@ -19,7 +20,6 @@ namespace {
 constexpr int kBacklog = 4096;
 constexpr int kListenFd = 3;
 constexpr int kReadyFd = 4;
-constexpr int kProtocol = 1;
 constexpr int kImportKills = 20;
 constexpr std::chrono::seconds kStopGrace{2};
 
@@ -32,6 +32,7 @@ constexpr std::chrono::seconds kStopGrace{2};
 constexpr std::array kLaneEnvironment = {
     "GLIBC_TUNABLES=glibc.malloc.perturb=128:glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
     "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216",
+    kGpuOrder,
     "OMP_NUM_THREADS=1",
     "OPENBLAS_NUM_THREADS=1",
     "MKL_NUM_THREADS=1",

@@ -19,7 +19,6 @@
 
 namespace assay {
 namespace {
-constexpr int kProtocol = 1;
 // How often this machine's kernel has killed a process because memory ran out; 0 if it does not
 // say.
 std::uint64_t oom_kills() {

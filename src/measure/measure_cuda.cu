@@ -1,6 +1,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "fill/numbers.h"
 #include "measure/kernels.h"
@@ -11,34 +13,49 @@ namespace assay {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 8;
 constexpr int kMostBlocks = 2048;
 constexpr int kGrid = static_cast<int>(kRtolGrid.size());
 constexpr int kBuckets = static_cast<int>(kUlpBuckets);
+constexpr unsigned kWarp = 32;
+constexpr unsigned kAll = ~0U;     // every thread of a warp
 using Count = unsigned long long;  // what the atomic functions take
 constexpr Count kNone = ~Count{0};
 
-// What all threads find together. Maxima are of numbers that are not negative, whose bits are in
-// their order: they are kept as bits.
+// What all threads find together; all zeros is nothing. Maxima are of numbers that are not
+// negative, whose bits are in their order: they are kept as bits. The first offender is kept as the
+// largest complement of an index.
 struct Tally {
-  Count needed[kGrid];
-  Count relative;
-  Count bit_equal;
-  Count beyond;
-  Count special[6];
-  Count buckets[kBuckets];
-  Count first;  // smaller is earlier
+  static constexpr int kRelative = kGrid;
+  static constexpr int kFirst = kGrid + 1;
+  static constexpr int kMaxima = kGrid + 2;
+  static constexpr int kBitEqual = 0;
+  static constexpr int kBeyond = 1;
+  static constexpr int kSpecial = 2;
+  static constexpr int kUlps = kSpecial + 6;
+  static constexpr int kSums = kUlps + kBuckets;
+  Count maxima[kMaxima];
+  Count sums[kSums];
 };
 // The worst pair of one block of threads.
 struct Worst {
   double excess;
   Count index;
 };
+// What the host reads.
+struct Found {
+  Tally tally;
+  Worst worst;
+  // Left and right element of the worst pair, then of the first offender.
+  alignas(16) unsigned char elements[4][16];
+};
+// Zeros before a measurement, and again after it.
 struct Scratch {
   Tally tally;
+  unsigned blocks_done;
   Worst worst[kMostBlocks];
 };
 static_assert(sizeof(Scratch) <= kMeasureCudaScratch);
+static_assert(sizeof(Found) <= kMeasureCudaResult);
 
 __device__ Count bits(double value) { return static_cast<Count>(ieee::bits_of(value)); }
 
@@ -68,13 +85,39 @@ __device__ uint4 load_words(const T* from, std::uint64_t load) {
   return __ldcs(reinterpret_cast<const uint4*>(from) + load);
 }
 
+// The largest over the threads of a warp, all of which take part.
+__device__ Count warp_larger(Count value) {
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    const Count other = __shfl_xor_sync(kAll, value, step);
+    value = value < other ? other : value;
+  }
+  return value;
+}
+// Of numbers that are not negative.
+__device__ float warp_larger(float value) {
+  return __uint_as_float(__reduce_max_sync(kAll, __float_as_uint(value)));
+}
+__device__ double warp_larger(double value) {
+  return ieee::double_of(static_cast<std::uint64_t>(warp_larger(bits(value))));
+}
+
+// The types whose pairs are compared with the fewest instructions; see Quick below.
+template <typename T>
+inline constexpr bool kIsQuick =
+    std::is_same_v<T, float> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+// Blocks of threads on a multiprocessor: as many as their registers let.
+template <typename T>
+inline constexpr int kBlocksPerMultiprocessor = kIsQuick<T> ? 4 : 2;
+
 // One thread's share.
 template <typename T>
 struct Share {
   using Real = MeasureReal<T>;
   Real needed[kGrid] = {};
-  Real relative = 0;
+  Real relative = 0;  // the largest that any thread of the warp has seen, now and then
   Real worst = 0;
+  Real bar = 0;  // the largest `worst` of the warp likewise: only what is above it is noted
   Count worst_index = kNone;
   Count first = kNone;
   std::uint32_t bit_equal = 0;
@@ -104,21 +147,24 @@ struct Share {
       above_most = ieee::larger(above_most, other.above_most);
     }
     __device__ bool notable(const Share& share, const Limits<Real>& limits) const {
-      return above_most > 0 || excess > share.worst || excess > limits.atol;
+      return above_most > 0 || excess > share.bar || excess > limits.atol;
     }
   };
   __device__ Peaks add_finite(T a, T b, const Limits<Real>& limits, Table& table) {
     const Pair<Real> pair = compare_finite(a, b);
     bit_equal += same_bits(a, b);
     add_distance(pair.ulps, table);
+    return add_difference(pair.difference, pair.reference, limits);
+  }
+  __device__ Peaks add_difference(Real difference, Real reference, const Limits<Real>& limits) {
 #pragma unroll
     for (int g = 0; g < kGrid; ++g) {
       if (kIsCoarse<T> && g > 0 && g < static_cast<int>(kFirstCoarse)) continue;  // as needed[0]
-      const Real excess = ieee::fused(-limits.grid[g], pair.reference, pair.difference);
+      const Real excess = g == 0 ? difference : ieee::fused(-limits.grid[g], reference, difference);
       needed[g] = ieee::larger(needed[g], excess);
     }
-    return {ieee::fused(-limits.rtol, pair.reference, pair.difference),
-            ieee::fused(-relative, pair.reference, pair.difference)};
+    return {ieee::fused(-limits.rtol, reference, difference),
+            ieee::fused(-relative, reference, difference)};
   }
   // The rest for a finite pair that may be an offender or the largest so far.
   __device__ void note(T a, T b, std::uint64_t index, const Limits<Real>& limits) {
@@ -132,6 +178,12 @@ struct Share {
       if (index < first) first = index;
     }
     note_worst(excess, index);
+  }
+  // Tells all threads of the warp what each has noted. A later load of any of them has higher
+  // indices, so what only equals the bar is never the first of its kind.
+  __device__ void share_peaks() {
+    relative = warp_larger(relative);
+    bar = warp_larger(bar);
   }
   __device__ void finish() {
     for (int g = 1; kIsCoarse<T> && g < static_cast<int>(kFirstCoarse); ++g) needed[g] = needed[0];
@@ -164,7 +216,8 @@ struct Share {
   }
   __device__ void note_worst(Real excess, std::uint64_t index) {
     // A thread goes through its elements in order, so the first of equals stays.
-    if (excess > worst) {
+    if (excess > bar) {
+      bar = excess;
       worst = excess;
       worst_index = index;
     }
@@ -178,64 +231,247 @@ struct Share {
   }
 };
 
-// The largest, least and sum over the threads of a warp.
-__device__ Count warp_larger(Count value) {
-  for (int step = 16; step > 0; step /= 2) {
-    const Count other = __shfl_xor_sync(~0U, value, step);
-    value = value < other ? other : value;
-  }
-  return value;
-}
-__device__ Count warp_smaller(Count value) { return ~warp_larger(~value); }
-
-// Carries the shares of a block of threads and its table to the whole tally.
+// The pairs of one load of float32, float16 or bfloat16, whose differences are all finite and whose
+// signs are all the same: an integer of the two codes gives the distance then.
 template <typename T>
-__device__ void gather(Share<T>& share, const Table& table, Scratch* scratch) {
+struct Quick {
+  static constexpr int kCount = Load<T>::kCount;
+  // How far to the left an integer holds a code, so that its sign is the code's.
+  static constexpr int kShift = sizeof(T) == 2 ? 16 : 0;
+  static constexpr std::uint32_t kSigns = sizeof(T) == 2 ? 0x80008000 : 0x80000000;
+
+  std::uint32_t differing;  // bits that differ in some pair
+  float difference[kCount];
+  bool possible;
+
+  static __device__ std::uint32_t word(const uint4& words, int i) {
+    return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+  }
+  static __device__ std::uint32_t code(const uint4& words, int k) {
+    if constexpr (sizeof(T) == 4) return word(words, k);
+    const std::uint32_t both = word(words, k / 2);
+    return k % 2 == 0 ? both << 16 : both & 0xFFFF0000;
+  }
+  static __device__ float value(const uint4& words, int k) {
+    if constexpr (std::is_same_v<T, Float16>) {
+      const auto half = static_cast<unsigned short>(code(words, k) >> 16);
+      return __half2float(__ushort_as_half(half));
+    } else {
+      return __uint_as_float(code(words, k));
+    }
+  }
+
+  __device__ Quick(const uint4& x, const uint4& y) {
+    differing = (x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w);
+    float most = 0;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      difference[k] = fabsf(__fsub_rn(value(x, k), value(y, k)));
+      // NaN where one is NaN: both elements are finite where this is.
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(most), "f"(difference[k]));
+    }
+    possible = most < INFINITY && (differing & kSigns) == 0;
+  }
+
+  __device__ typename Share<T>::Peaks add(const uint4& x, const uint4& y,
+                                          const Limits<float>& limits, Share<T>& share,
+                                          Table& table) const {
+    typename Share<T>::Peaks peaks;
+    std::uint32_t near = 0;  // four counts, of the distances 0 to 3
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      peaks.raise(share.add_difference(difference[k], fabsf(value(y, k)), limits));
+      near += one_at(distance_of(x, y, k));
+    }
+    const std::uint32_t same = __dp4a(near, 0x00000001U, 0U);
+    share.add_equal(same);
+    share.near[1] = __dp4a(near, 0x00000100U, share.near[1]);
+    share.near[2] = __dp4a(near, 0x01010000U, share.near[2]);
+    if (__dp4a(near, 0x01010101U, 0U) != kCount) {
+#pragma unroll
+      for (int k = 0; k < kCount; ++k) {
+        const std::uint32_t ulps = distance_of(x, y, k) >> kShift;
+        if (ulps > 3) atomicAdd(&table.buckets[ulp_bucket(ulps)], 1U);
+      }
+    }
+    return peaks;
+  }
+
+ private:
+  static __device__ std::uint32_t distance_of(const uint4& x, const uint4& y, int k) {
+    return static_cast<std::uint32_t>(
+        abs(static_cast<int>(code(x, k)) - static_cast<int>(code(y, k))));
+  }
+  // A one in the byte of that number of values; nothing from the fourth on, since the machine's
+  // shift leaves nothing of what it shifts out.
+  static __device__ std::uint32_t one_at(std::uint32_t distance) {
+    std::uint32_t place;
+    if constexpr (kShift == 16) {
+      place = distance >> 13;
+    } else {
+      place = min(distance, 4U) << 3;
+    }
+    std::uint32_t one;
+    asm("shl.b32 %0, 1, %1;" : "=r"(one) : "r"(place));
+    return one;
+  }
+};
+
+// Adds the pairs of a load, of any type. All threads of a warp come here together.
+template <typename T>
+__device__ void add_load(const T* left, const T* right, const uint4& x, const uint4& y,
+                         std::uint64_t load, const Limits<MeasureReal<T>>& limits, Share<T>& share,
+                         Table& table) {
+  constexpr int kLoad = Load<T>::kCount;
+  typename Share<T>::Peaks peaks;
+  bool each = false;
+  if constexpr (kIsQuick<T>) {
+    const Quick<T> quick(x, y);
+    each = !quick.possible;
+    if (quick.possible && quick.differing == 0) {
+      share.add_equal(kLoad);
+    } else if (quick.possible) {
+      peaks = quick.add(x, y, limits, share, table);
+    }
+  } else {
+    const auto a = __builtin_bit_cast(Load<T>, x);
+    const auto b = __builtin_bit_cast(Load<T>, y);
+    each = !a.finite() || !b.finite();
+    if (!each && x.x == y.x && x.y == y.y && x.z == y.z && x.w == y.w) {
+      share.add_equal(kLoad);
+    } else if (!each) {
+#pragma unroll
+      for (int k = 0; k < kLoad; ++k) {
+        peaks.raise(share.add_finite(a.element[k], b.element[k], limits, table));
+      }
+    }
+  }
+  const bool notable = peaks.notable(share, limits);
+  if (!__any_sync(kAll, each || notable)) return;
+  const std::uint64_t from = load * kLoad;
+  if (each) {
+#pragma unroll 1
+    for (std::uint64_t k = from; k < from + kLoad; ++k) {
+      share.add(left[k], right[k], k, limits, table);
+    }
+  } else if (notable) {
+#pragma unroll 1
+    for (std::uint64_t k = from; k < from + kLoad; ++k) share.note(left[k], right[k], k, limits);
+  }
+  __syncwarp();
+  share.share_peaks();
+}
+
+template <typename T>
+__device__ void copy_element(const T* from, Count index, unsigned char* to) {
+  if (index == kNone) return;
+  const T element = from[index];
+  __builtin_memcpy(to, &element, sizeof element);
+}
+
+// What the last block of threads does: the worst pair of all, and what the host wants to read. The
+// scratch is zeros again afterwards.
+template <typename T>
+__device__ void conclude(const T* left, const T* right, Scratch* scratch, Found* found) {
   __shared__ Count most;
   __shared__ Count where;
-  share.finish();
   if (threadIdx.x == 0) {
     most = 0;
     where = kNone;
   }
   __syncthreads();
-  const bool leads = threadIdx.x % 32 == 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += kThreads) {
+    atomicMax(&most, bits(__ldcg(&scratch->worst[b].excess)));
+  }
+  __syncthreads();
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += kThreads) {
+    if (most != 0 && bits(__ldcg(&scratch->worst[b].excess)) == most) {
+      atomicMin(&where, __ldcg(&scratch->worst[b].index));
+    }
+  }
   Tally& all = scratch->tally;
+  const auto take = [](Count* from, Count* to) {
+    *to = __ldcg(from);
+    *from = 0;
+  };
+  const Count first = ~__ldcg(&all.maxima[Tally::kFirst]);
+  __syncthreads();
+  for (int i = threadIdx.x; i < Tally::kMaxima; i += kThreads) {
+    take(&all.maxima[i], &found->tally.maxima[i]);
+  }
+  for (int i = threadIdx.x; i < Tally::kSums; i += kThreads) {
+    take(&all.sums[i], &found->tally.sums[i]);
+  }
+  if (threadIdx.x == 0) {
+    scratch->blocks_done = 0;
+    found->worst = {ieee::double_of(static_cast<std::uint64_t>(most)), where};
+    copy_element(left, where, found->elements[0]);
+    copy_element(right, where, found->elements[1]);
+    copy_element(left, first, found->elements[2]);
+    copy_element(right, first, found->elements[3]);
+  }
+}
+
+// Carries the shares of a block of threads and its table to the whole tally.
+template <typename T>
+__device__ void gather(Share<T>& share, const Table& table, Scratch* scratch, bool& is_last) {
+  __shared__ Tally block;
+  __shared__ Count most;
+  __shared__ Count where;
+  share.finish();
+  for (int i = threadIdx.x; i < static_cast<int>(sizeof(Tally) / sizeof(Count)); i += kThreads) {
+    reinterpret_cast<Count*>(&block)[i] = 0;
+  }
+  if (threadIdx.x == 0) {
+    most = 0;
+    where = kNone;
+  }
+  __syncthreads();
+  const bool leads = threadIdx.x % kWarp == 0;
   const auto raise = [&](Count* target, Count value) {
     value = warp_larger(value);
     if (leads && value != 0) atomicMax(target, value);
   };
-  for (int g = 0; g < kGrid; ++g) raise(&all.needed[g], bits(share.needed[g]));
-  raise(&all.relative, bits(share.relative));
+  for (int g = 0; g < kGrid; ++g) raise(&block.maxima[g], bits(share.needed[g]));
+  raise(&block.maxima[Tally::kRelative], bits(share.relative));
+  raise(&block.maxima[Tally::kFirst], ~share.first);
   raise(&most, bits(share.worst));
   const auto sum = [&](Count* target, std::uint32_t value) {
-    value = __reduce_add_sync(~0U, value);
+    value = __reduce_add_sync(kAll, value);
     if (leads && value != 0) atomicAdd(target, Count{value});
   };
-  sum(&all.bit_equal, share.bit_equal);
-  sum(&all.beyond, share.beyond);
-  for (int k = 0; k < 3; ++k) sum(&all.buckets[k], share.near[k]);
-  const Count first = warp_smaller(share.first);
-  if (leads && first != kNone) atomicMin(&all.first, first);
+  sum(&block.sums[Tally::kBitEqual], share.bit_equal);
+  sum(&block.sums[Tally::kBeyond], share.beyond);
+  for (int k = 0; k < 3; ++k) sum(&block.sums[Tally::kUlps + k], share.near[k]);
+  for (int i = threadIdx.x; i < kBuckets; i += kThreads) {
+    atomicAdd(&block.sums[Tally::kUlps + i], Count{table.buckets[i]});
+  }
+  if (threadIdx.x < 6) block.sums[Tally::kSpecial + threadIdx.x] = table.special[threadIdx.x];
   __syncthreads();
   if (bits(share.worst) == most) atomicMin(&where, share.worst_index);
+  Tally& all = scratch->tally;
+  for (int i = threadIdx.x; i < Tally::kMaxima; i += kThreads) {
+    if (block.maxima[i] != 0) atomicMax(&all.maxima[i], block.maxima[i]);
+  }
+  for (int i = threadIdx.x; i < Tally::kSums; i += kThreads) {
+    if (block.sums[i] != 0) atomicAdd(&all.sums[i], block.sums[i]);
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     scratch->worst[blockIdx.x] = {ieee::double_of(static_cast<std::uint64_t>(most)), where};
   }
-  for (int i = threadIdx.x; i < kBuckets; i += kThreads) {
-    if (table.buckets[i] != 0) atomicAdd(&all.buckets[i], Count{table.buckets[i]});
-  }
-  if (threadIdx.x < 6 && table.special[threadIdx.x] != 0) {
-    atomicAdd(&all.special[threadIdx.x], Count{table.special[threadIdx.x]});
-  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(&scratch->blocks_done, 1U) + 1 == gridDim.x;
+  __syncthreads();
 }
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<T>)
     measure_kernel(const T* left, const T* right, std::uint64_t count,
-                   const Limits<MeasureReal<T>> limits, Scratch* scratch) {
+                   const Limits<MeasureReal<T>> limits, Scratch* scratch, Found* found) {
   __shared__ Table table;
+  __shared__ bool is_last;
   for (int i = threadIdx.x; i < static_cast<int>(sizeof(Table) / 4); i += kThreads) {
     reinterpret_cast<std::uint32_t*>(&table)[i] = 0;
   }
@@ -246,84 +482,73 @@ __global__ void __launch_bounds__(kThreads)
       (reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right)) %
           sizeof(uint4) ==
       0;
-  const std::uint64_t loads = aligned ? count / kLoad : 0;
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
-  for (std::uint64_t i = thread; i < loads; i += stride) {
+  // Every thread of a warp or none, two loads of each side at once.
+  const std::uint64_t loads = aligned ? count / kLoad / kWarp * kWarp : 0;
+  std::uint64_t i = thread;
+#pragma unroll 1
+  for (; i + stride < loads; i += 2 * stride) {
     const uint4 x = load_words(left, i);
     const uint4 y = load_words(right, i);
-    const auto a = __builtin_bit_cast(Load<T>, x);
-    const auto b = __builtin_bit_cast(Load<T>, y);
-    if (!a.finite() || !b.finite()) {
-#pragma unroll 1
-      for (std::uint64_t k = i * kLoad; k < (i + 1) * kLoad; ++k) {
-        share.add(left[k], right[k], k, limits, table);
-      }
-    } else if (x.x == y.x && x.y == y.y && x.z == y.z && x.w == y.w) {
-      share.add_equal(kLoad);
-    } else {
-      typename Share<T>::Peaks peaks;
-#pragma unroll
-      for (int k = 0; k < kLoad; ++k) {
-        peaks.raise(share.add_finite(a.element[k], b.element[k], limits, table));
-      }
-      if (peaks.notable(share, limits)) {
-#pragma unroll 1
-        for (std::uint64_t k = i * kLoad; k < (i + 1) * kLoad; ++k) {
-          share.note(left[k], right[k], k, limits);
-        }
-      }
-    }
+    const uint4 next_x = load_words(left, i + stride);
+    const uint4 next_y = load_words(right, i + stride);
+    add_load(left, right, x, y, i, limits, share, table);
+    add_load(left, right, next_x, next_y, i + stride, limits, share, table);
   }
-  for (std::uint64_t i = loads * kLoad + thread; i < count; i += stride) {
-    share.add(left[i], right[i], i, limits, table);
+  if (i < loads) {
+    add_load(left, right, load_words(left, i), load_words(right, i), i, limits, share, table);
+  }
+  for (std::uint64_t k = loads * kLoad + thread; k < count; k += stride) {
+    share.add(left[k], right[k], k, limits, table);
   }
   __syncthreads();
-  gather(share, table, scratch);
+  gather(share, table, scratch, is_last);
+  if (is_last) {
+    __threadfence();
+    conclude(left, right, scratch, found);
+  }
 }
 
-// Copies the pair of an offender from the device and completes it.
+// An offender from its index and elements.
 template <typename T>
-cudaError_t complete(const T* left, const T* right, const Limits<MeasureReal<T>>& limits,
-                     Offender& offender, cudaStream_t stream) {
-  if (!offender) return cudaSuccess;
+void complete(const unsigned char* left, const unsigned char* right,
+              const Limits<MeasureReal<T>>& limits, Offender& offender) {
+  if (!offender) return;
   T a;
   T b;
-  cudaError_t error =
-      cudaMemcpyAsync(&a, left + offender.index, sizeof(T), cudaMemcpyDeviceToHost, stream);
-  if (error == cudaSuccess) {
-    error = cudaMemcpyAsync(&b, right + offender.index, sizeof(T), cudaMemcpyDeviceToHost, stream);
-  }
-  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-  if (error != cudaSuccess) return error;
+  std::memcpy(&a, left, sizeof a);
+  std::memcpy(&b, right, sizeof b);
   offender.left = values_of<T>(reinterpret_cast<const std::byte*>(&a));
   offender.right = values_of<T>(reinterpret_cast<const std::byte*>(&b));
   const auto pair = compare(a, b);
   offender.excess = pair.kind == PairKind::finite
                         ? ieee::fused(-limits.rtol, pair.reference, pair.difference)
                         : std::numeric_limits<double>::infinity();
-  return cudaSuccess;
 }
 
 // The tally in the words of a measurement.
 void read_tally(const Tally& tally, Measurement& result) {
   const auto number = [](Count bits) { return ieee::double_of(static_cast<std::uint64_t>(bits)); };
-  const auto special = [&](PairKind kind) { return tally.special[static_cast<int>(kind)]; };
-  result.bit_equal = tally.bit_equal;
+  const auto special = [&](PairKind kind) {
+    return tally.sums[Tally::kSpecial + static_cast<int>(kind)];
+  };
+  result.bit_equal = tally.sums[Tally::kBitEqual];
   result.both_nan = special(PairKind::both_nan);
   result.nan_left_only = special(PairKind::nan_left_only);
   result.nan_right_only = special(PairKind::nan_right_only);
   result.inf_disagree = special(PairKind::inf_disagree);
-  for (int g = 0; g < kGrid; ++g) result.atol_needed[g] = number(tally.needed[g]);
+  for (int g = 0; g < kGrid; ++g) result.atol_needed[g] = number(tally.maxima[g]);
   result.max_abs = result.atol_needed[0];
-  result.max_rel = number(tally.relative);
-  std::copy(tally.buckets, tally.buckets + kBuckets, result.ulp_histogram.begin());
-  result.beyond = tally.beyond + result.nan_left_only + result.nan_right_only + result.inf_disagree;
-  result.first.index = tally.first;
+  result.max_rel = number(tally.maxima[Tally::kRelative]);
+  std::copy(tally.sums + Tally::kUlps, tally.sums + Tally::kSums, result.ulp_histogram.begin());
+  result.beyond = tally.sums[Tally::kBeyond] + result.nan_left_only + result.nan_right_only +
+                  result.inf_disagree;
+  result.first.index = ~tally.maxima[Tally::kFirst];
 }
 
 template <typename T>
-cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scratch,
+cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scratch, Found* found,
                 Measurement& result, cudaStream_t stream) {
   int device = 0;
   int multiprocessors = 0;
@@ -333,48 +558,35 @@ cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scr
   }
   if (error != cudaSuccess) return error;
   const std::uint64_t wanted = count / (Load<T>::kCount * kThreads) + 1;
-  const int most = std::min(multiprocessors * kBlocksPerMultiprocessor, kMostBlocks);
+  const int most = std::min(multiprocessors * kBlocksPerMultiprocessor<T>, kMostBlocks);
   const int blocks = static_cast<int>(std::min<std::uint64_t>(wanted, most));
 
   const auto limits = limits_of<MeasureReal<T>>(result.under, kIsCoarse<T>);
-  error = cudaMemsetAsync(scratch, 0, sizeof(Tally), stream);
-  if (error == cudaSuccess) {
-    error = cudaMemsetAsync(&scratch->tally.first, 0xFF, sizeof(Count), stream);
-  }
-  if (error != cudaSuccess) return error;
-  measure_kernel<T><<<blocks, kThreads, 0, stream>>>(left, right, count, limits, scratch);
+  measure_kernel<T><<<blocks, kThreads, 0, stream>>>(left, right, count, limits, scratch, found);
   error = cudaGetLastError();
-  if (error != cudaSuccess) return error;
-  Scratch found;
-  const std::size_t bytes = offsetof(Scratch, worst) + sizeof(Worst) * blocks;
-  error = cudaMemcpyAsync(&found, scratch, bytes, cudaMemcpyDeviceToHost, stream);
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) return error;
 
-  read_tally(found.tally, result);
-  for (int b = 0; b < blocks; ++b) {
-    const Worst& worst = found.worst[b];
-    const bool earlier = worst.excess == result.worst.excess && worst.index < result.worst.index;
-    if (worst.excess > result.worst.excess || (earlier && worst.excess > 0)) {
-      result.worst.excess = worst.excess;
-      result.worst.index = worst.index;
-    }
-  }
-  error = complete(left, right, limits, result.worst, stream);
-  return error == cudaSuccess ? complete(left, right, limits, result.first, stream) : error;
+  read_tally(found->tally, result);
+  result.worst.index = found->worst.index;
+  complete<T>(found->elements[0], found->elements[1], limits, result.worst);
+  complete<T>(found->elements[2], found->elements[3], limits, result.first);
+  return cudaSuccess;
 }
 
 }  // namespace
 
 int measure_cuda(DType dtype, const void* left, const void* right, std::uint64_t count,
-                 Tolerance under, void* scratch, Measurement& result, void* stream) {
+                 Tolerance under, const MeasureCudaMemory& memory, Measurement& result,
+                 void* stream) {
   result = {};
   result.under = under;
   result.count = count;
   if (count == 0) return cudaSuccess;
   return visit(dtype, [&]<typename T>(Type<T>) {
     return run(static_cast<const T*>(left), static_cast<const T*>(right), count,
-               static_cast<Scratch*>(scratch), result, static_cast<cudaStream_t>(stream));
+               static_cast<Scratch*>(memory.scratch), static_cast<Found*>(memory.result), result,
+               static_cast<cudaStream_t>(stream));
   });
 }
 

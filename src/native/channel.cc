@@ -57,12 +57,6 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   return std::optional<CurrentJob>(current);
 }
 
-Result<std::uint64_t> Channel::hand_over(std::span<const std::byte> bytes) {
-  ASSAY_TRY(const std::uint64_t offset, arena_.reserve(bytes.size()));
-  if (!bytes.empty()) std::memcpy(arena_.data() + offset, bytes.data(), bytes.size());
-  return offset;
-}
-
 Status Channel::reply(std::span<const std::uint8_t> message) {
   const auto length = static_cast<std::uint32_t>(message.size());
   const std::size_t old = pending_.size();

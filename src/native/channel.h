@@ -34,8 +34,11 @@ class Channel {
   // at the start of every batch.
   Result<std::optional<CurrentJob>> next_job();
 
-  // Copies bytes into the arena, which grows as needed; gives their offset there.
-  Result<std::uint64_t> hand_over(std::span<const std::byte> bytes);
+  // Room in the arena, which grows as needed: its offset there.
+  Result<std::uint64_t> reserve(std::size_t bytes) { return arena_.reserve(bytes); }
+  const wire::Arena& arena() const { return arena_; }
+  // Whether the job at hand is the last of its batch.
+  bool at_last_job() const { return batch_ == nullptr || next_index_ == batch_->jobs()->size(); }
 
   // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
   // is a millisecond ago, otherwise together with the next ones.

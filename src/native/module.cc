@@ -2,19 +2,26 @@
 // python/assay/lane.py for who calls it. One binary for every CPython from 3.10 on (limited API);
 // everything it needs is linked in and hidden, because it lives among other people's symbols.
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <optional>
 
+#include "base/clock.h"
 #include "case/case.h"
 #include "case/parser.h"
+#include "device/device.h"
 #include "fill/fill.h"
 #include "native/case_to_python.h"
 #include "native/channel.h"
+#include "native/kept_replies.h"
 #include "native/memory.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
@@ -30,6 +37,12 @@ constexpr std::size_t kLendFrom = 1 << 20;
 // More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 
+// Of the arena's first bytes, which a device copies results to by itself; no arena is ever cut to
+// less (kFreshArenaKeep of the slot).
+constexpr std::uint64_t kPinned = std::uint64_t{1} << 25;
+// Replies wait this long at most for the device.
+constexpr std::int64_t kSettleAfterNs = 20'000'000;
+
 struct ModuleState {
   std::optional<Channel> channel;
   CurrentJob job;
@@ -43,6 +56,11 @@ struct ModuleState {
   MemoryWatch memory;
   Ref settings;  // of the batch
   Ref lane;      // its LaneSpec
+  // Where tensors are: until a channel is open, and in lanes on the CPU, the host.
+  std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
+  std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
+  KeptReplies kept;
+  std::int64_t settled_ns = 0;
 };
 
 ModuleState& state_of(PyObject* module) {
@@ -71,8 +89,9 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   PyObject* dtype_name = nullptr;
   PyObject* place_name = nullptr;
   PyObject* fields = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOOOO", &socket, &arena, &tensor_spec, &dtype_name,
-                        &place_name, &fields)) {
+  const char* device = nullptr;
+  if (!PyArg_ParseTuple(arguments, "iiOOOOs", &socket, &arena, &tensor_spec, &dtype_name,
+                        &place_name, &fields, &device)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
@@ -81,6 +100,11 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   state.channel.emplace(std::move(*channel));
   state.types = {borrowed(tensor_spec), borrowed(dtype_name), borrowed(place_name),
                  borrowed(fields)};
+  auto opened = open_device(device);
+  if (!opened) return raise(opened.error());
+  state.device = std::move(*opened);
+  // Where that fails, copies only take longer.
+  (void)state.device->pin(state.channel->arena().data(), kPinned);
   state.memory.open();
   return none();
 }
@@ -109,6 +133,26 @@ Ref construction_or_none(const ModuleState& state) {
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
+// Ends this process: its device will never work again. Of several cases whose work was under way
+// nobody knows which one it was: then the arena blames none, and the slot runs them one by one.
+[[noreturn]] void end_of_device(ModuleState& state, const Error& error) {
+  fmt::print(stderr, "assay lane: {}\n", error.message);
+  (void)std::fflush(stderr);
+  if (state.kept.count() > 1) {
+    state.channel->arena().header().running.store(wire::kIdle, std::memory_order_release);
+  }
+  ::_exit(kDeviceFaultExit);
+}
+
+// Waits until the device has done all that was begun, then sends the replies that spoke of it.
+Status settle(ModuleState& state) {
+  if (const Status done = state.device->synchronize(); !done) end_of_device(state, done.error());
+  const Status sent = state.kept.send(*state.channel);
+  state.checksums.clear();
+  state.settled_ns = monotonic_ns();
+  return sent;
+}
+
 // -> the fields of assay.wire.Job, or None when the slot has closed the channel.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
@@ -122,6 +166,10 @@ PyObject* next_job(PyObject* module, PyObject*) {
   state.fillings.clear();
   state.inputs.clear();
   state.lent_bytes = 0;
+  if (state.job.index == 0) {
+    state.device->end_sharing();
+    state.settled_ns = monotonic_ns();
+  }
   if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
@@ -159,12 +207,23 @@ struct Target {
   }
 };
 
-void record_filling(ModuleState& state, const Target& target, const FillRule& rule,
-                    std::vector<double> literal = {}) {
-  if (target.tensor < state.fillings.size()) {
-    state.fillings[target.tensor] = {rule, std::move(literal), checksum(target.memory())};
-    state.inputs.push_back(target.memory());
-  }
+// Keeps how an input was filled, and begins to work out the checksum of its bytes.
+Status record_filling(ModuleState& state, const Target& target, const FillRule& rule,
+                      std::vector<double> literal = {}) {
+  if (target.tensor >= state.fillings.size()) return {};
+  std::uint64_t& sum = state.checksums.emplace_back(KeptReplies::kToCome);
+  state.fillings[target.tensor] = {rule, std::move(literal), &sum};
+  const std::span<std::byte> memory = target.memory();
+  state.inputs.push_back(memory);
+  return state.device->checksum(memory.data(), memory.size(), &sum);
+}
+
+Status fill_by_rule(ModuleState& state, const Target& target, const FillRule& rule,
+                    std::uint32_t tensor) {
+  FillKey key = state.key;
+  key.tensor = tensor;
+  return state.device->fill(rule, key, target.type(), target.memory().data(),
+                            static_cast<std::uint64_t>(target.count), 0);
 }
 
 // fill(tensor, pointer, count, dtype[, kind, low, high, extent]): by rule, or by the dtype's
@@ -184,11 +243,9 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   rule.extent = extent;
   if (kind < 0) rule = default_rule(target.type());
   ModuleState& state = state_of(module);
-  FillKey key = state.key;
-  key.tensor = target.tensor;
-  fill(rule, key, target.type(), target.memory());
-  record_filling(state, target, rule);
-  return none();
+  Status filled = fill_by_rule(state, target, rule, target.tensor);
+  if (filled) filled = record_filling(state, target, rule);
+  return filled ? none() : raise(filled.error());
 }
 
 // fill_literal(tensor, pointer, count, dtype, values): these values, one for each element; the
@@ -207,10 +264,13 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
     return raise(Error{"fill_literal: another number of values than elements"});
   }
   std::memcpy(values.data(), bytes, static_cast<std::size_t>(size));
-  fill_values(values, target.type(), target.memory());
+  ModuleState& state = state_of(module);
+  std::vector<std::byte> listed(target.memory().size());
+  fill_values(values, target.type(), listed);
   if (values.size() > kMostListed) values.clear();
-  record_filling(state_of(module), target, {}, std::move(values));
-  return none();
+  Status filled = state.device->copy(target.memory().data(), listed.data(), listed.size());
+  if (filled) filled = record_filling(state, target, {}, std::move(values));
+  return filled ? none() : raise(filled.error());
 }
 
 // fill_upstream(output, pointer, count, dtype, reach): the upstream gradient of an output, evenly
@@ -223,17 +283,17 @@ PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
-  FillKey key = state_of(module).key;
-  key.tensor = kUpstream + target.tensor;
   rule.low = -rule.high;
-  fill(rule, key, target.type(), target.memory());
-  return none();
+  const Status filled = fill_by_rule(state_of(module), target, rule, kUpstream + target.tensor);
+  return filled ? none() : raise(filled.error());
 }
 
-// The arguments (pointer, count, dtype) of `function` for a lane that serves; false once a Python
-// error is set.
-bool read_result(PyObject* module, PyObject* arguments, const char* function, Target& target) {
-  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
+// The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false
+// once a Python error is set.
+bool read_result(PyObject* module, PyObject* arguments, const char* function, Target& target,
+                 int& on_device) {
+  if (!PyArg_ParseTuple(arguments, "Kni|p", &target.pointer, &target.count, &target.dtype,
+                        &on_device)) {
     return false;
   }
   if (!target.valid()) {
@@ -246,29 +306,64 @@ bool read_result(PyObject* module, PyObject* arguments, const char* function, Ta
   return false;
 }
 
-// lend(pointer, count, dtype) -> whether the slot reads this result where it is, until the next
-// batch. Not where it lies in an input, which would have to be kept as well.
+// Lends a result on the device: the bytes that let another process open it.
+PyObject* lend_on_device(ModuleState& state, std::span<std::byte> memory) {
+  const auto shared = state.device->share(memory.data(), memory.size());
+  if (!shared) return Py_NewRef(Py_False);  // it is copied then
+  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&*shared), sizeof *shared);
+}
+
+// lend(pointer, count, dtype[, on_device]) -> whether the slot reads this result where it is, until
+// the next batch; of one on the device what the slot needs for that. Not where it lies in an input,
+// which would have to be kept as well.
 PyObject* lend(PyObject* module, PyObject* arguments) {
   Target target;
-  if (!read_result(module, arguments, "lend", target)) return nullptr;
+  int on_device = 0;
+  if (!read_result(module, arguments, "lend", target, on_device)) return nullptr;
   ModuleState& state = state_of(module);
   const std::span<std::byte> memory = target.memory();
-  const bool lent =
-      memory.size() >= kLendFrom && state.job.batch->lend() &&
-      std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
-        return memory.data() >= input.data() && memory.data() < input.data() + input.size();
-      });
+  if (memory.size() < kLendFrom || !state.job.batch->lend() ||
+      (on_device != 0) == state.device->is_host()) {
+    return Py_NewRef(Py_False);
+  }
+  if (on_device != 0) return lend_on_device(state, memory);
+  const bool lent = std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
+    return memory.data() >= input.data() && memory.data() < input.data() + input.size();
+  });
   if (lent) state.lent_bytes += memory.size();
   return Py_NewRef(lent ? Py_True : Py_False);
 }
 
-// hand_over(pointer, count, dtype) -> offset in the arena
+// hand_over(pointer, count, dtype[, on_device]) -> offset in the arena, where its bytes are once
+// the device has come that far
 PyObject* hand_over(PyObject* module, PyObject* arguments) {
   Target target;
-  if (!read_result(module, arguments, "hand_over", target)) return nullptr;
-  const auto offset = state_of(module).channel->hand_over(target.memory());
+  int on_device = 0;
+  if (!read_result(module, arguments, "hand_over", target, on_device)) return nullptr;
+  ModuleState& state = state_of(module);
+  const std::span<std::byte> memory = target.memory();
+  const auto offset = state.channel->reserve(memory.size());
   if (!offset) return raise(offset.error());
-  return PyLong_FromUnsignedLongLong(*offset);
+  Device& device = on_device != 0 ? *state.device : host_device();
+  const Status copied =
+      device.copy(state.channel->arena().data() + *offset, memory.data(), memory.size());
+  return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
+}
+
+// Sends the reply in the builder, or keeps it until the device has done what it speaks of.
+Status send_reply(ModuleState& state) {
+  const std::span<const std::uint8_t> message = wire::bytes_of(state.builder);
+  if (state.device->is_host()) {
+    const Status sent = state.channel->reply(message);
+    state.checksums.clear();
+    return sent;
+  }
+  std::vector<const std::uint64_t*> sums;
+  for (const Filling& filling : state.fillings) sums.push_back(filling.checksum);
+  state.kept.keep(message, std::move(sums));
+  const bool now = state.job.batch->careful() || state.channel->at_last_job() ||
+                   monotonic_ns() - state.settled_ns > kSettleAfterNs;
+  return now ? settle(state) : Status();
 }
 
 // (status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): one run of a
@@ -280,9 +375,9 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpO|O", &status, &phase, &phase_size, &error,
-                        &error_size, &parts.outputs, &parts.gradients, &differentiable,
-                        &parts.nanoseconds, again)) {
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpO|O", &status, &phase, &phase_size, &error, &error_size,
+                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds,
+                        again)) {
     return false;
   }
   parts.status = static_cast<wire::Status>(status);
@@ -314,7 +409,7 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   parts.again = runs;
   state.builder.Clear();
   if (!build_reply(parts, state.builder)) return nullptr;
-  const Status sent = state.channel->reply(wire::bytes_of(state.builder));
+  const Status sent = send_reply(state);
   return sent ? none() : raise(sent.error());
 }
 

@@ -73,6 +73,15 @@ Scalar read_scalar(wire::LeafKind leaf_kind, PyObject* object) {
   return scalar;
 }
 
+// Of a result that is lent on a device: where it is.
+Offset<flatbuffers::Vector<std::uint8_t>> build_shared(PyObject* lent, FlatBufferBuilder& builder) {
+  char* bytes = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_Check(lent) == 0 || PyBytes_AsStringAndSize(lent, &bytes, &size) != 0) return 0;
+  return builder.CreateVector(reinterpret_cast<const std::uint8_t*>(bytes),
+                              static_cast<std::size_t>(size));
+}
+
 Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
   const Ref path_object = item(leaf, path);
   const Ref shape_object = item(leaf, shape);
@@ -96,10 +105,14 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
   const auto shape_offset = builder.CreateVector(extents);
   const auto text_offset = builder.CreateString(scalar.text);
   const auto parameter_offset = build_parameters(parameter_objects.get(), builder);
-  return wire::CreateLeaf(
-      builder, path_offset, leaf_kind, code, shape_offset, number_at(leaf, offset), bytes,
-      scalar.number, scalar.imaginary, scalar.integer, text_offset, parameter_offset,
-      static_cast<wire::Equality>(number_at(leaf, equality)), number_at(leaf, lent) != 0);
+  const Ref lent_object = item(leaf, lent);
+  if (!lent_object) return {};
+  const auto shared = build_shared(lent_object.get(), builder);
+  return wire::CreateLeaf(builder, path_offset, leaf_kind, code, shape_offset,
+                          number_at(leaf, offset), bytes, scalar.number, scalar.imaginary,
+                          scalar.integer, text_offset, parameter_offset,
+                          static_cast<wire::Equality>(number_at(leaf, equality)),
+                          PyObject_IsTrue(lent_object.get()) == 1, shared);
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
@@ -121,9 +134,9 @@ Offset<flatbuffers::Vector<Offset<wire::Filling>>> build_fillings(std::span<cons
   for (const Filling& filling : fillings) {
     const auto literal = filling.literal.empty() ? Offset<flatbuffers::Vector<double>>()
                                                  : builder.CreateVector(filling.literal);
-    built.push_back(wire::CreateFilling(builder, static_cast<std::uint8_t>(filling.rule.kind),
-                                        filling.rule.low, filling.rule.high, filling.rule.extent,
-                                        literal, filling.checksum));
+    built.push_back(wire::CreateFilling(
+        builder, static_cast<std::uint8_t>(filling.rule.kind), filling.rule.low, filling.rule.high,
+        filling.rule.extent, literal, filling.checksum != nullptr ? *filling.checksum : 0));
   }
   return builder.CreateVector(built);
 }

@@ -18,7 +18,7 @@ namespace assay::native {
 struct Filling {
   FillRule rule;
   std::vector<double> literal;
-  std::uint64_t checksum = 0;
+  const std::uint64_t* checksum = nullptr;  // of the bytes; a device may still be at it
 };
 
 struct ReplyParts {

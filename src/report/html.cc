@@ -14,7 +14,7 @@ namespace {
 // Beyond this a page is no pleasure in any browser; `assay report DIR --list OUTCOME` has them all.
 constexpr std::uint64_t kShownCases = 20'000;
 
-constexpr std::string_view kHead = R"html(<!doctype html>
+constexpr std::string_view kPageHead = R"html(<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>assay report</title>
 <style>
 :root { color-scheme: light dark; --line: #8884; --bad: #c0392b; --good: #27864b; --soft: #888 }
@@ -99,7 +99,7 @@ Status write_html_report(Store& store, const std::filesystem::path& file) {
     facts += fmt::format("{}{} {}", facts.empty() ? "" : " · ", escape_markup(key),
                          escape_markup(value));
   }
-  std::string page(kHead);
+  std::string page(kPageHead);
   page += fmt::format("<h1>assay: {} cases</h1><p class=soft>{}</p>\n<table>{}</table>\n",
                       report.cases, facts, outcome_rows(report));
   page +=

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr std::string_view kHead = R"py(
+constexpr std::string_view kScriptHead = R"py(
 import pathlib
 
 import paddle
@@ -147,7 +147,11 @@ std::string call(const Case& parsed, bool in_place) {
     const Argument argument = parsed.argument(i);
     const std::string value = python_value(argument.value);
     if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
-    if (!arguments.empty()) arguments += ", ";
+    if (parsed.constructs() && i == parsed.construction_count()) {
+      arguments += ")(";
+    } else if (i != 0) {
+      arguments += ", ";
+    }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
     arguments += value;
   }
@@ -181,7 +185,7 @@ std::string repro_script(const Case& parsed, const ReproScript& facts) {
   std::string script =
       "# Runs one case of assay again; needs only Paddle and the files beside it.\n";
   for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
-  script += kHead;
+  script += kScriptHead;
   script += fmt::format("\nprint({})\n", python_string(facts.case_text));
   script += fmt::format("paddle.seed({})\n", facts.draw_seed);
   script += load_tensors(parsed, in_place);

@@ -62,9 +62,7 @@ Status BatchRun::run() {
 // Gives the seat's lane (a new one if need be) all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
-  const std::uint64_t lane_number = state.lane_number + 1;
-  state = {};
-  state.lane_number = lane_number;
+  state = {.sent = {}, .lane_number = state.lane_number + 1, .careful = state.careful};
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
@@ -82,11 +80,12 @@ Status BatchRun::start(std::size_t seat) {
         wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && at.lane->can_lend();
+  state.lends = jobs_.size() == 1 && (at.on_gpu() || at.lane->can_lend());
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
-  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector));
+  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
+                                   state.careful));
   state.since_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   // A lane that is dead already shows as end-of-file where it is read.
@@ -124,7 +123,10 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   ending.bytes = std::move(bytes);
   ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
   ending.arena = seats_[seat].lane->arena();
-  if (state.lends) ending.lender = &*seats_[seat].lane;
+  if (state.lends) {
+    ending.lender = &*seats_[seat].lane;
+    ending.shared = seats_[seat].shared.get();
+  }
   return finish_job(job);
 }
 
@@ -137,21 +139,13 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   const std::uint64_t lane_number = state.lane_number;
   if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
-  look_at_lane(seat);
-  // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
-  // run again without blame, as everything does when the fork server took the lane with it.
-  std::optional<std::size_t> blamed;
-  if (how == Loss::talks_nonsense) {
-    blamed = state.sent[state.answered];
-  } else if (state.at_hand && (exit || how == Loss::timed_out)) {
-    blamed = state.sent[std::max(*state.at_hand, state.answered)];
-  } else if (how == Loss::timed_out) {
-    blamed = state.sent[state.answered];  // none was seen to begin: the next one is tried again
-  }
+  const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
                             at.spec.label));
   }
+  state.careful = at.on_gpu();
+  if (at.shared) at.shared->close_all();
   at.lane.reset();
   at.arena.reset();  // earlier answers still lie in it
   if (blamed) {
@@ -161,11 +155,32 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       ending.reason = "its answer is damaged";
     } else if (exit) {
       ending.exit = *exit;
+      if (exit->code == kDeviceFaultExit) {
+        ending.reason = "its GPU reported a fault; the lane's log says which";
+      }
     }
     ASSAY_CHECK(finish_job(*blamed));
     if (state.lane_number != lane_number) return {};  // it has begun again already
   }
   return start(seat);
+}
+
+// Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
+// run again without blame, as everything does when the fork server took the lane with it.
+std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool seen_ending) const {
+  const SeatState& state = states_[seat];
+  if (how == Loss::talks_nonsense) return state.sent[state.answered];
+  if (how == Loss::timed_out) {
+    const std::size_t at_hand = std::max(state.at_hand.value_or(0), state.answered);
+    // Its GPU may be at any of those that it has not answered.
+    const bool unsure = seats_[seat].on_gpu() && !state.careful;
+    if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
+    return state.sent[at_hand];
+  }
+  const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
+  const std::uint32_t running = header.running.load(std::memory_order_acquire);
+  if (!seen_ending || running >= state.sent.size() || running < state.answered) return std::nullopt;
+  return state.sent[running];
 }
 
 Status BatchRun::finish_job(std::size_t job) {
@@ -174,6 +189,9 @@ Status BatchRun::finish_job(std::size_t job) {
     if (!ending.done()) return {};
   }
   Status status = on_job_(job, endings);
+  for (const Ending& ending : endings) {
+    if (ending.shared != nullptr) ending.shared->close_large();
+  }
   if (!status && std::any_of(endings.begin(), endings.end(), [](const Ending& ending) {
         return ending.lender != nullptr && !ending.lender->alive();
       })) {
@@ -191,6 +209,7 @@ Status BatchRun::run_again(std::size_t job) {
   if (++unexplained_ > kUnexplainedLimit) return fail("lanes keep dying while they are idle");
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     endings_[job][seat] = {};
+    if (seats_[seat].shared) seats_[seat].shared->close_all();
     seats_[seat].lane.reset();
     ASSAY_CHECK(start(seat));
   }

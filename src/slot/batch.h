@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "device/shared_cache.h"
 #include "lane/lane.h"
 #include "slot/config.h"
 #include "wire/messages_generated.h"
@@ -35,7 +36,8 @@ struct Ending {
   wire::Bytes bytes;
   const wire::Reply* reply = nullptr;
   std::shared_ptr<wire::Arena> arena;
-  const Lane* lender = nullptr;  // holds its large results in its own memory
+  const Lane* lender = nullptr;   // holds its large results in its own memory
+  SharedCache* shared = nullptr;  // of what it lends on a GPU
   // Blamed: crashed or timed_out.
   std::optional<wire::Status> blame;
   LaneExit exit;
@@ -49,7 +51,10 @@ struct LaneSeat {
   wire::LaneSpecT spec;
   LaneSource source;
   std::optional<Lane> lane;
-  std::shared_ptr<wire::Arena> arena;  // kept from lane to lane, for its warm pages
+  std::shared_ptr<wire::Arena> arena;   // kept from lane to lane, for its warm pages
+  std::unique_ptr<SharedCache> shared;  // of its lane on a GPU; none on the CPU
+
+  bool on_gpu() const { return shared != nullptr; }
 };
 
 class BatchRun {
@@ -72,10 +77,13 @@ class BatchRun {
     // The job at hand and since when, as far as the lane's word can be true: a case may write over
     // what its lane says of itself, so jobs only ever follow each other, and none begins before the
     // one before it, or in the future.
-    std::optional<std::size_t> at_hand;  // index into `sent`
-    std::int64_t since_ns = 0;           // or when they were sent
-    std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
-    bool lends = false;                  // large results stay with the lane
+    std::optional<std::size_t> at_hand = std::nullopt;  // index into `sent`
+    std::int64_t since_ns = 0;                          // or when they were sent
+    std::uint64_t lane_number = 0;  // of the lanes that this seat has had in this batch
+    bool lends = false;             // large results stay with the lane
+    // The lane waits for its GPU after each job. Otherwise it does so when many are done, and of
+    // those that it has not answered by then any may be the one that the GPU broke or hangs on.
+    bool careful = false;
     bool busy() const { return answered < sent.size(); }
   };
 
@@ -84,6 +92,7 @@ class BatchRun {
   Status take(std::size_t seat, wire::Bytes bytes);
   enum class Loss { ended, timed_out, talks_nonsense };
   Status lost(std::size_t seat, Loss how);
+  std::optional<std::size_t> to_blame(std::size_t seat, Loss how, bool seen_ending) const;
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
   void look_at_lane(std::size_t seat);

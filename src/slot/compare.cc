@@ -54,10 +54,22 @@ Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// Element by element, in their own dtype. What is lent is read in blocks that stay in the cache.
+// How much of a pair is read at once: what is lent in blocks that stay in the cache, what is on a
+// device in blocks that are worth asking it for.
+std::uint64_t block_of(const Tensor& left, const Tensor& right) {
+  constexpr std::uint64_t kLent = 1 << 18;
+  constexpr std::uint64_t kOnDevice = 1 << 23;
+  if (left.device() != nullptr || right.device() != nullptr) return kOnDevice;
+  return left.lent() || right.lent() ? kLent : left.size();
+}
+
+// Element by element, in their own dtype; on the device, where both are there.
 Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolerance) {
-  constexpr std::uint64_t kLentBlock = 1 << 18;
-  const std::uint64_t step = left.lent() || right.lent() ? kLentBlock : left.size();
+  if (left.device() != nullptr && left.device() == right.device()) {
+    return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
+                                  left.size() / size_of(left.dtype()), tolerance);
+  }
+  const std::uint64_t step = block_of(left, right);
   Measurement measured;
   measured.under = tolerance;
   std::uint64_t from = 0;

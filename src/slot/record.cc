@@ -84,7 +84,7 @@ bool has_outputs(const LaneRun& run) {
 }
 
 LaneMemory memory_of(const Ending& ending) {
-  LaneMemory memory{ending.arena.get(), nullptr};
+  LaneMemory memory{ending.arena.get(), nullptr, ending.shared};
   if (ending.lender != nullptr) {
     memory.read_lent = [lane = ending.lender](std::uint64_t address, std::span<std::byte> to) {
       return lane->read(address, to);

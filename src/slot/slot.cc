@@ -39,9 +39,14 @@ LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec) {
 
 Slot::Slot(SlotConfig config, Fd supervisor)
     : config_(std::move(config)), supervisor_(std::move(supervisor)) {
+  // Results on GPUs are compared on the first of them.
+  std::shared_ptr<LazyDevice> device;
   for (const wire::LaneSpecT& spec : config_.lanes) {
+    if (!device && gpu_number(spec.device)) device = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
-      seats->push_back({spec, lane_source(config_, spec), std::nullopt, nullptr});
+      auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device) : nullptr;
+      seats->push_back(
+          {spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared)});
     }
   }
 }
@@ -125,7 +130,10 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   });
   ASSAY_CHECK(run.run());
   for (LaneSeat& seat : seats) {
-    if (suspect) seat.lane.reset();
+    if (suspect) {
+      if (seat.shared) seat.shared->close_all();
+      seat.lane.reset();
+    }
     if (seat.arena) seat.arena->trim(suspect ? kFreshArenaKeep : kArenaKeep);
   }
   return {};

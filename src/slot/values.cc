@@ -48,12 +48,15 @@ Result<Tensor> Tensor::of(const wire::Leaf& leaf, const LaneMemory& memory) {
     sound = sound && extent >= 0 &&
             !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
   }
-  const bool lent = leaf.lent() && memory.read_lent;
+  const bool shared = leaf.shared() != nullptr && memory.shared != nullptr;
+  const bool lent = shared || (leaf.lent() && memory.read_lent);
   if (!sound || bytes != leaf.bytes() || (!lent && !memory.arena->holds(leaf.offset(), bytes))) {
     return fail("a lane sent a tensor that does not lie in its arena");
   }
   tensor.size_ = bytes;
-  if (lent) {
+  if (shared) {
+    ASSAY_CHECK(tensor.open(*leaf.shared(), *memory.shared));
+  } else if (lent) {
     tensor.address_ = leaf.offset();
     tensor.read_lent_ = &memory.read_lent;
   } else {
@@ -62,10 +65,24 @@ Result<Tensor> Tensor::of(const wire::Leaf& leaf, const LaneMemory& memory) {
   return tensor;
 }
 
+Status Tensor::open(const flatbuffers::Vector<std::uint8_t>& said, SharedCache& cache) {
+  SharedMemory shared;
+  if (said.size() != sizeof shared) return fail("a lane sent a shared tensor of another version");
+  std::memcpy(&shared, said.data(), sizeof shared);
+  ASSAY_TRY(on_device_, cache.at(shared, size_));
+  device_ = cache.device();
+  return {};
+}
+
 Result<TensorBytes> Tensor::bytes(std::uint64_t from, std::uint64_t size) {
   if (!lent()) return TensorBytes{dtype_, {in_arena_ + from, size}};
   copy_.resize(size);
-  ASSAY_CHECK((*read_lent_)(address_ + from, copy_));
+  if (device_ != nullptr) {
+    ASSAY_CHECK(device_->copy(copy_.data(), on_device_ + from, size));
+    ASSAY_CHECK(device_->synchronize());
+  } else {
+    ASSAY_CHECK((*read_lent_)(address_ + from, copy_));
+  }
   return TensorBytes{dtype_, copy_};
 }
 

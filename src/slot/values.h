@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "case/dtype.h"
+#include "device/shared_cache.h"
 #include "wire/arena.h"
 #include "wire/messages_generated.h"
 
@@ -29,9 +30,11 @@ using ReadLent = std::function<Status(std::uint64_t address, std::span<std::byte
 struct LaneMemory {
   const wire::Arena* arena = nullptr;
   ReadLent read_lent;
+  SharedCache* shared = nullptr;  // opens what it lends on a GPU
 };
 
-// A tensor of a lane's results. One that is lent is copied when its bytes are asked for.
+// A tensor of a lane's results. One that is lent, or on a device, is copied when its bytes are
+// asked for.
 class Tensor {
  public:
   // Fails when the leaf points outside the arena or its shape and size disagree: a broken lane.
@@ -39,17 +42,24 @@ class Tensor {
 
   DType dtype() const { return dtype_; }
   std::uint64_t size() const { return size_; }  // in bytes
-  bool lent() const { return read_lent_ != nullptr; }
+  bool lent() const { return read_lent_ != nullptr || device_ != nullptr; }
+  // Where it lies on a device; nullptr: on the host.
+  Device* device() const { return device_; }
+  const std::byte* device_memory() const { return on_device_; }
   // Bytes [from, from + size) of it, valid until the next call.
   Result<TensorBytes> bytes(std::uint64_t from, std::uint64_t size);
   Result<TensorBytes> bytes() { return bytes(0, size_); }
 
  private:
+  Status open(const flatbuffers::Vector<std::uint8_t>& said, SharedCache& cache);
+
   DType dtype_ = DType::float32;
   std::uint64_t size_ = 0;
   std::uint64_t address_ = 0;
   const std::byte* in_arena_ = nullptr;
   const ReadLent* read_lent_ = nullptr;
+  Device* device_ = nullptr;
+  const std::byte* on_device_ = nullptr;
   std::vector<std::byte> copy_;
 };
 

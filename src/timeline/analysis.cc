@@ -13,14 +13,82 @@
 namespace assay::timeline {
 namespace {
 
+// The time that each kind of work took.
+struct Busy {
+  Intervals compute, communication, memory;
+
+  void add(Kind kind, const Interval& interval) {
+    if (kind == Kind::compute) compute.push_back(interval);
+    if (kind == Kind::communication) communication.push_back(interval);
+    if (kind == Kind::memory) memory.push_back(interval);
+  }
+  void unite_all() {
+    compute = unite(std::move(compute));
+    communication = unite(std::move(communication));
+    memory = unite(std::move(memory));
+  }
+  Intervals all() const {
+    Intervals any = compute;
+    any.insert(any.end(), communication.begin(), communication.end());
+    any.insert(any.end(), memory.begin(), memory.end());
+    return unite(std::move(any));
+  }
+  Busy within(std::span<const Interval> cut) const {
+    return {intersect(compute, cut), intersect(communication, cut), intersect(memory, cut)};
+  }
+};
+
+// When a piece of GPU work began, and when the host had launched it.
+struct Start {
+  Nanos begin = 0;
+  Nanos launched = 0;
+  friend auto operator<=>(const Start&, const Start&) = default;
+};
+
 struct Device {
   std::string label;
   std::string machine;
   std::int32_t number = kNone;
+  std::int32_t rank = kNone;
+  std::int64_t pid = kNone;
+  std::uint32_t source = 0;
   bool has_work = false;  // tracks of kernels and copies, beside those of jobs
-  Intervals compute, communication, memory;
+  bool launched = false;  // its work is charged to the steps that launched it
+  Busy busy;
+  Intervals any;  // all of busy, united
+  WorkCounts counts;
+  std::map<std::int64_t, Busy> by_step;  // kNone: of no step
+  WorkCounts outside;
+  std::vector<Start> starts;  // sorted; of work whose launch is known
   // Pipeline jobs, ordered by begin.
   StageJobs jobs;
+};
+
+// Which step a moment of a process's time lies in.
+class StepsOfSources {
+ public:
+  explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
+    for (const RankStep& mark : trace.rank_steps) {
+      if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
+    }
+    for (auto& steps : steps_) {
+      std::sort(steps.begin(), steps.end(),
+                [](const Step& a, const Step& b) { return a.begin < b.begin; });
+    }
+  }
+  bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
+  std::int64_t at(std::uint32_t source, Nanos time) const {
+    if (!any(source)) return kNone;
+    const auto& steps = steps_[source];
+    const auto behind = std::partition_point(steps.begin(), steps.end(),
+                                             [&](const Step& step) { return step.begin <= time; });
+    if (behind == steps.begin()) return kNone;
+    const Step& step = *std::prev(behind);
+    return time < step.end ? step.number : kNone;
+  }
+
+ private:
+  std::vector<std::vector<Step>> steps_;
 };
 
 // Several processes' devices come in the order of their files: they are ordered by number. Those of
@@ -29,8 +97,10 @@ void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
   std::vector<std::size_t> at(devices.size());
   std::iota(at.begin(), at.end(), 0U);
   std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
-    return std::tie(devices[a].machine, devices[a].number) <
-           std::tie(devices[b].machine, devices[b].number);
+    const auto key = [](const Device& device) {
+      return std::tie(device.rank, device.machine, device.number, device.pid);
+    };
+    return key(devices[a]) < key(devices[b]);
   });
   std::vector<Device> ordered;
   std::vector<std::size_t> place(devices.size());
@@ -42,40 +112,91 @@ void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
   for (std::size_t& device : device_of) device = devices.empty() ? 0 : place[device];
 }
 
-std::vector<Device> devices_of(const Trace& trace) {
+std::string label_of(const Track& track) {
+  if (track.process.empty() || track.device == kNone) return track.label;
+  return track.rank == kNone ? fmt::format("GPU:{}", track.device)
+                             : fmt::format("rank {} · GPU {}", track.rank, track.device);
+}
+
+// Devices that would read the same get the name of their process, and of their machine.
+void tell_apart(std::vector<Device>& devices) {
+  for (const bool by_machine : {false, true}) {
+    std::map<std::string, int> seen;
+    for (const Device& device : devices) ++seen[device.label];
+    for (Device& device : devices) {
+      if (seen[device.label] < 2) continue;
+      if (by_machine && !device.machine.empty()) device.label += " · " + device.machine;
+      if (!by_machine && device.pid != kNone) {
+        device.label += fmt::format(" · process {}", device.pid);
+      }
+    }
+  }
+}
+
+std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& device_of) {
   std::vector<Device> devices;
   bool of_processes = false;
-  std::map<std::tuple<std::string, std::string, std::int32_t>, std::size_t> known;
-  std::vector<std::size_t> device_of(trace.tracks.size(), 0);
+  std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::string, std::int32_t>,
+           std::size_t>
+      known;
+  device_of.assign(trace.tracks.size(), 0);
   for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
     const Track& track = trace.tracks[i];
     if (!track.gpu) continue;
     // A track without a device number is a device of its own.
     const std::string own = track.device == kNone ? track.process + track.label : "";
-    const auto [entry, is_new] =
-        known.try_emplace({track.machine, own, track.device}, devices.size());
+    const auto [entry, is_new] = known.try_emplace(
+        {track.rank, track.machine, track.pid, own, track.device}, devices.size());
     device_of[i] = entry->second;
     of_processes |= !track.process.empty();
     if (is_new) {
       Device device;
-      device.label = track.process.empty() || track.device == kNone
-                         ? track.label
-                         : fmt::format("GPU:{}", track.device);
+      device.label = label_of(track);
       device.machine = track.machine;
       device.number = track.device;
+      device.rank = track.rank;
+      device.pid = track.pid;
+      device.source = track.source;
       devices.push_back(std::move(device));
     }
     devices[entry->second].has_work |= !track.jobs;
   }
   if (of_processes) order(devices, device_of);
+  tell_apart(devices);
+  return devices;
+}
+
+void count(Kind kind, WorkCounts& counts) {
+  if (kind == Kind::memory) ++counts.copies;
+  if (kind == Kind::compute || kind == Kind::communication) ++counts.kernels;
+  if (kind == Kind::communication) ++counts.communication_kernels;
+}
+
+void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Device& device) {
+  const Interval interval{slice.begin, slice.end};
+  device.busy.add(slice.kind, interval);
+  count(slice.kind, device.counts);
+  if (slice.kind == Kind::other || slice.kind == Kind::host) return;
+  std::int64_t step = kNone;
+  if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
+    const Launch& launch = trace.launches[trace.details[slice.detail].launch];
+    step = steps.at(trace.tracks[launch.track].source, launch.begin);
+    device.launched |= steps.any(trace.tracks[launch.track].source);
+    device.starts.push_back({slice.begin, launch.end});
+  }
+  device.by_step[step].add(slice.kind, interval);
+  if (step == kNone) count(slice.kind, device.outside);
+}
+
+std::vector<Device> devices_of(const Trace& trace) {
+  std::vector<std::size_t> device_of;
+  std::vector<Device> devices = find_devices(trace, device_of);
+  const StepsOfSources steps(trace);
   for (const Slice& slice : trace.slices) {
     if (!trace.tracks[slice.track].gpu) continue;
     Device& device = devices[device_of[slice.track]];
     if (!trace.tracks[slice.track].jobs || !device.has_work) {
-      const Interval interval{slice.begin, slice.end};
-      if (slice.kind == Kind::compute) device.compute.push_back(interval);
-      if (slice.kind == Kind::communication) device.communication.push_back(interval);
-      if (slice.kind == Kind::memory) device.memory.push_back(interval);
+      add_work(trace, steps, slice, device);
     }
     PipelineJob job{.micro_batch = slice.micro_batch, .begin = slice.begin, .end = slice.end};
     if (slice.micro_batch != kNone && parse_job_type(trace.strings.text(slice.category), job)) {
@@ -83,9 +204,10 @@ std::vector<Device> devices_of(const Trace& trace) {
     }
   }
   for (Device& device : devices) {
-    device.compute = unite(std::move(device.compute));
-    device.communication = unite(std::move(device.communication));
-    device.memory = unite(std::move(device.memory));
+    device.busy.unite_all();
+    device.any = device.busy.all();
+    std::sort(device.starts.begin(), device.starts.end());
+    for (auto& [step, busy] : device.by_step) busy.unite_all();
   }
   return devices;
 }
@@ -98,7 +220,7 @@ class Dependencies {
 
   std::optional<Nanos> ready(std::size_t stage, const PipelineJob& job) const {
     const bool forward = job.pass == Pass::forward;
-    if (job.pass == Pass::weight || (forward && stage == 0) ||
+    if (devices_.empty() || job.pass == Pass::weight || (forward && stage == 0) ||
         (!forward && stage + 1 == devices_.size())) {
       return std::nullopt;
     }
@@ -129,45 +251,120 @@ const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
   return it != jobs.end() && it->begin == begin ? &*it : nullptr;
 }
 
-TimeShare share_of(const Device& device, std::size_t stage, const Interval& window,
-                   const Dependencies& dependencies) {
+// How much of a gap passed before the work that ends it had been launched; all of it, where the
+// launch is not known.
+Nanos late_launch(const Device& device, const Interval& gap) {
+  const auto it = std::lower_bound(device.starts.begin(), device.starts.end(),
+                                   Start{gap.end, std::numeric_limits<Nanos>::min()});
+  if (it == device.starts.end() || it->begin != gap.end) return gap.end - gap.begin;
+  return std::clamp(it->launched, gap.begin, gap.end) - gap.begin;
+}
+
+void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
+                 const Interval& busy_span, const Dependencies& dependencies, TimeShare& share) {
+  const auto charge = [&](IdleCause cause, Nanos time) {
+    share.idle_by[static_cast<std::size_t>(cause)] += time;
+  };
+  const Nanos length = gap.end - gap.begin;
+  if (gap.begin >= busy_span.end) return charge(IdleCause::drain, length);
+  if (gap.end <= busy_span.begin) return charge(IdleCause::fill, length);
+  Nanos dependent = 0;
+  if (const PipelineJob* job = job_at(device.jobs, gap.end)) {
+    const auto ready = dependencies.ready(stage, *job);
+    if (ready) dependent = std::clamp(*ready, gap.begin, gap.end) - gap.begin;
+  }
+  charge(IdleCause::dependency, dependent);
+  const Nanos host = std::max<Nanos>(0, late_launch(device, gap) - dependent);
+  charge(IdleCause::host, host);
+  charge(IdleCause::device, length - dependent - host);
+}
+
+// `mine` is the work to be told; `any` all that the device did.
+TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
+                   const Interval& window, const Dependencies& dependencies) {
   const std::array<Interval, 1> cut{window};
-  const Intervals compute = intersect(device.compute, cut);
-  const Intervals communication = intersect(device.communication, cut);
-  const Intervals memory = intersect(device.memory, cut);
   TimeShare share;
   share.span = window.end - window.begin;
-  share.compute = measure(compute);
-  share.communication = measure(communication);
-  share.hidden_communication = measure(intersect(communication, compute));
-  Intervals busy = compute;
-  busy.insert(busy.end(), communication.begin(), communication.end());
+  share.compute = measure(mine.compute);
+  share.communication = measure(mine.communication);
+  share.hidden_communication = measure(intersect(mine.communication, mine.compute));
+  Intervals busy = mine.compute;
+  busy.insert(busy.end(), mine.communication.begin(), mine.communication.end());
   busy = unite(std::move(busy));
-  share.memory = measure(subtract(memory, busy));
-  busy.insert(busy.end(), memory.begin(), memory.end());
-  busy = unite(std::move(busy));
-  const Intervals gaps = subtract(cut, busy);
+  share.memory = measure(subtract(mine.memory, busy));
+  const Intervals own = mine.all();
+  const Intervals any = intersect(device.any, cut);
+  const Intervals gaps = subtract(cut, any);
   share.idle = measure(gaps);
+  share.other_steps = measure(any) - measure(intersect(own, cut));
+  const Interval busy_span =
+      own.empty() ? Interval{window.end, window.end} : Interval{own.front().begin, own.back().end};
   for (const Interval& gap : gaps) {
-    IdleCause cause = IdleCause::host;
-    Nanos dependent = 0;
-    if (busy.empty() || gap.begin >= busy.back().end) {
-      cause = IdleCause::drain;
-    } else if (gap.end <= busy.front().begin) {
-      cause = IdleCause::fill;
-    } else if (const PipelineJob* job = job_at(device.jobs, gap.end)) {
-      const auto ready = dependencies.ready(stage, *job);
-      if (ready) dependent = std::clamp(*ready, gap.begin, gap.end) - gap.begin;
+    if (own.empty()) {
+      share.idle_by[static_cast<std::size_t>(IdleCause::drain)] += gap.end - gap.begin;
+    } else {
+      explain_gap(device, stage, gap, busy_span, dependencies, share);
     }
-    share.idle_by[static_cast<std::size_t>(IdleCause::dependency)] += dependent;
-    share.idle_by[static_cast<std::size_t>(cause)] += gap.end - gap.begin - dependent;
   }
   return share;
 }
 
-Schedule schedule_of(const std::vector<Device>& devices, const Interval& window) {
+// Where a device's steps begin and end. Those told from launches are the same for all devices
+// whose clocks may be compared.
+class Windows {
+ public:
+  Windows(const Trace& trace, const std::vector<Device>& devices) : one_clock_(trace.one_clock) {
+    for (const Device& device : devices) {
+      if (!device.launched) continue;
+      for (const auto& [step, busy] : device.by_step) {
+        const Intervals all = busy.all();
+        if (step == kNone || all.empty()) continue;
+        const auto [entry, is_new] =
+            windows_[clock(device)].try_emplace(step, Interval{all.front().begin, all.back().end});
+        entry->second.begin = std::min(entry->second.begin, all.front().begin);
+        entry->second.end = std::max(entry->second.end, all.back().end);
+      }
+    }
+    for (auto& [name, windows] : windows_) {
+      for (auto it = windows.begin(); it != windows.end(); ++it) {
+        const auto next = std::next(it);
+        if (next == windows.end() || next->first != it->first + 1) continue;
+        it->second.end = std::max(it->second.end, next->second.begin);
+      }
+    }
+  }
+
+  // Empty, where the device's clock has no such step.
+  Interval of(const Device& device, const Step& step) const {
+    if (!device.launched) return {step.begin, step.end};
+    const auto windows = windows_.find(clock(device));
+    if (windows == windows_.end()) return {};
+    const auto window = windows->second.find(step.number);
+    return window == windows->second.end() ? Interval{} : window->second;
+  }
+
+  Interval of_all(const std::vector<Device>& devices, const Step& step) const {
+    Interval all;
+    for (const Device& device : devices) {
+      const Interval window = of(device, step);
+      if (window.end <= window.begin) continue;
+      all.begin = all.end == 0 ? window.begin : std::min(all.begin, window.begin);
+      all.end = std::max(all.end, window.end);
+    }
+    return all;
+  }
+
+ private:
+  std::string clock(const Device& device) const { return one_clock_ ? "" : device.machine; }
+
+  bool one_clock_;
+  std::map<std::string, std::map<std::int64_t, Interval>> windows_;
+};
+
+Schedule schedule_of(const std::vector<Device>& devices, const Windows& windows, const Step& step) {
   std::vector<StageJobs> stages;
   for (const Device& device : devices) {
+    const Interval window = windows.of(device, step);
     StageJobs jobs;
     for (auto it =
              std::partition_point(device.jobs.begin(), device.jobs.end(),
@@ -178,6 +375,48 @@ Schedule schedule_of(const std::vector<Device>& devices, const Interval& window)
     stages.push_back(std::move(jobs));
   }
   return recognise_schedule(stages);
+}
+
+TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
+                     const Interval& window, const Dependencies& dependencies) {
+  if (window.end <= window.begin) return {};
+  if (!device.launched) {
+    const std::array<Interval, 1> cut{window};
+    return share_of(device, stage, device.busy.within(cut), window, dependencies);
+  }
+  const auto mine = device.by_step.find(step.number);
+  return share_of(device, stage, mine == device.by_step.end() ? Busy{} : mine->second, window,
+                  dependencies);
+}
+
+DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
+                       const Windows& windows, const Dependencies& dependencies) {
+  DeviceReport report;
+  report.label = device.label;
+  report.machine = device.machine;
+  report.rank = device.rank;
+  report.number = device.number;
+  report.pid = device.pid;
+  report.counts = device.counts;
+  if (!device.any.empty()) {
+    report.whole = share_of(device, stage, device.busy,
+                            {device.any.front().begin, device.any.back().end}, dependencies);
+  }
+  for (const Step& step : steps) {
+    report.steps.push_back(step_share(device, stage, step, windows.of(device, step), dependencies));
+    report.total += report.steps.back();
+  }
+  if (!device.launched) return report;
+  report.outside_counts = device.outside;
+  const auto outside = device.by_step.find(kNone);
+  if (outside == device.by_step.end()) return report;
+  const Intervals all = outside->second.all();
+  if (all.empty()) return report;
+  report.outside =
+      share_of(device, stage, outside->second, {all.front().begin, all.back().end}, dependencies);
+  report.outside.idle = report.outside.other_steps = report.outside.span = 0;
+  report.outside.idle_by = {};
+  return report;
 }
 
 void rank(Analysis& analysis) {
@@ -207,6 +446,7 @@ std::vector<Step> steps_of(const Trace& trace) {
   Step whole;
   for (const Slice& slice : trace.slices) {
     if (!trace.tracks[slice.track].gpu) continue;
+    if (slice.kind == Kind::other || slice.kind == Kind::host) continue;
     whole.begin = std::min(whole.begin, slice.begin);
     whole.end = std::max(whole.end, slice.end);
   }
@@ -217,7 +457,8 @@ std::vector<Step> steps_of(const Trace& trace) {
 }  // namespace
 
 std::string_view name(IdleCause cause) {
-  constexpr std::array<std::string_view, kIdleCauses> kNames{"fill", "drain", "dependency", "host"};
+  constexpr std::array<std::string_view, kIdleCauses> kNames{"fill", "drain", "dependency", "host",
+                                                             "device"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 
@@ -228,6 +469,7 @@ TimeShare& TimeShare::operator+=(const TimeShare& other) {
   hidden_communication += other.hidden_communication;
   memory += other.memory;
   idle += other.idle;
+  other_steps += other.other_steps;
   for (std::size_t i = 0; i < kIdleCauses; ++i) idle_by[i] += other.idle_by[i];
   return *this;
 }
@@ -237,23 +479,23 @@ Analysis analyse(const Trace& trace) {
   analysis.steps = steps_of(trace);
   analysis.notes = trace.notes;
   const std::vector<Device> devices = devices_of(trace);
-  const Dependencies dependencies(devices);
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    DeviceReport report;
-    report.label = devices[i].label;
-    report.machine = devices[i].machine;
-    for (const Step& step : analysis.steps) {
-      report.steps.push_back(share_of(devices[i], i, {step.begin, step.end}, dependencies));
-      report.total += report.steps.back();
-    }
-    analysis.devices.push_back(std::move(report));
-  }
+  const Windows windows(trace, devices);
   for (const Step& step : analysis.steps) {
-    analysis.schedules.push_back(schedule_of(devices, {step.begin, step.end}));
+    analysis.schedules.push_back(schedule_of(devices, windows, step));
+    analysis.windows.push_back(windows.of_all(devices, step));
   }
-  if (devices.empty()) {
+  // Only a pipeline's stages wait for each other's jobs.
+  const bool pipeline =
+      std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
+                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; });
+  const std::vector<Device> nobody;
+  const Dependencies dependencies(pipeline ? devices : nobody);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
+  }
+  if (devices.empty() && trace.flight.empty()) {
     analysis.notes.emplace_back("the trace holds no GPU time: nothing to analyse");
-  } else {
+  } else if (!devices.empty()) {
     rank(analysis);
   }
   return analysis;

@@ -1,6 +1,6 @@
 #pragma once
 
-// An analysis as a table, as JSON, as a page with the timeline drawn, and two of them compared.
+// An analysis as a table, as JSON, and two of them compared.
 
 #include <string>
 
@@ -9,9 +9,8 @@
 namespace assay::timeline {
 
 std::string analysis_table(const Analysis& analysis);
-std::string analysis_json(const Analysis& analysis);  // "version": 1
-// One file without scripts or links. Slices too thin to be seen are left out of the drawing.
-std::string analysis_html(const Analysis& analysis, const Trace& trace);
+// "version": 1. `members` is text that stands among the object's members (insights.h), or empty.
+std::string analysis_json(const Analysis& analysis, const std::string& members = {});
 // Mean time of a step, and each device's shares, before and after.
 std::string comparison_table(const Analysis& before, const Analysis& after);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "timeline/analysis/memory.h"
 #include "timeline/slice_source.h"
 #include "timeline/writers/chrome_json.h"
 #include "timeline/writers/perfetto_binary.h"
@@ -145,8 +146,8 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
   const std::vector<Track> grouped = grouped_by_clock(tracks, run.clocks);
   std::vector<std::string> notes = describe_clocks(run.clocks);
   notes.insert(notes.end(), survey.notes.begin(), survey.notes.end());
-  ASSAY_TRY(Writers writers,
-            open_writers(outputs, {strings, tracks, {}, notes}, {strings, grouped, {}, notes}));
+  ASSAY_TRY(Writers writers, open_writers(outputs, {strings, tracks, {}, notes, nullptr},
+                                          {strings, grouped, {}, notes, nullptr}));
 
   const std::vector<Slice> steps = step_slices(survey.steps, strings);
   std::vector<std::unique_ptr<SliceSource>> sources;
@@ -161,7 +162,9 @@ Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOpti
 }
 
 Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs) {
-  const TraceHeader header{trace.strings, trace.tracks, trace.counters, trace.notes};
+  std::vector<Counter> counters = memory_counters(trace);
+  counters.insert(counters.end(), trace.counters.begin(), trace.counters.end());
+  const TraceHeader header{trace.strings, trace.tracks, counters, trace.notes, &trace};
   ASSAY_TRY(Writers writers, open_writers(outputs, header, header));
   std::vector<std::unique_ptr<SliceSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(trace.slices));

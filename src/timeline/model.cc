@@ -4,6 +4,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace assay::timeline {
 
 Strings::Strings() { texts_.emplace_back("(too many names)"); }
@@ -16,6 +19,10 @@ bool is_ascii(std::string_view text) {
 }
 
 }  // namespace
+
+std::size_t Strings::Hash::operator()(std::string_view text) const {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 StringId Strings::intern(std::string_view text) {
   if (is_ascii(text)) return intern_valid(text);
@@ -39,17 +46,6 @@ std::string_view name(Kind kind) {
   constexpr std::array<std::string_view, 5> kNames{"compute", "communication", "memory", "host",
                                                    "other"};
   return kNames[static_cast<std::size_t>(kind)];
-}
-
-Kind kind_of_kernel(std::string_view kernel) {
-  const auto has = [kernel](std::string_view word) {
-    return kernel.find(word) != std::string_view::npos;
-  };
-  if (has("nccl") || has("NCCL") || has("nvshmem") || has("deep_ep")) return Kind::communication;
-  if (kernel.starts_with("Memcpy") || kernel.starts_with("Memset") || has("[CUDA mem")) {
-    return Kind::memory;
-  }
-  return Kind::compute;
 }
 
 Kind kind_of_job(std::string_view type) {

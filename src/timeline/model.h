@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,14 +29,17 @@ class Strings {
 
   Strings();
   StringId intern(std::string_view text);
+  // The same for a text that is known to be UTF-8.
+  StringId intern_valid(std::string_view text);
   std::string_view text(StringId id) const { return texts_[id]; }
   std::size_t size() const { return texts_.size(); }
 
  private:
-  StringId intern_valid(std::string_view text);
-
+  struct Hash {
+    std::size_t operator()(std::string_view text) const;
+  };
   std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, StringId> ids_;
+  std::unordered_map<std::string_view, StringId, Hash> ids_;
   std::size_t bytes_ = 0;
 };
 
@@ -49,12 +54,13 @@ enum class Kind : std::uint8_t {
 
 std::string_view name(Kind kind);
 
-// The kind that a kernel's or operator's name tells ("ncclDevKernel_…" is communication).
+// The kind that a kernel's or operator's name tells (kernel_kinds.h has the rules).
 Kind kind_of_kernel(std::string_view kernel);
 // The kind of a pipeline job ("forward" computes, "send_backward" communicates).
 Kind kind_of_job(std::string_view type);
 
 inline constexpr std::int32_t kNone = -1;
+inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
 struct Slice {
   Nanos begin = 0;
@@ -65,6 +71,7 @@ struct Slice {
   std::uint32_t track = 0;
   std::int32_t micro_batch = kNone;
   Kind kind = Kind::other;
+  std::uint32_t detail = kNoIndex;  // in Trace::details: what only some slices have
 };
 
 // What a trace shows behind a slice's name: "_4" of a log's job, "@3" of a recorded micro batch, or
@@ -85,7 +92,10 @@ struct Track {
   std::string process;     // what Perfetto groups tracks by; empty: one group without a name
   std::string machine;     // empty where only one is known
   std::int32_t device = kNone;
-  bool gpu = false;   // slices are GPU time (or jobs, which stand for it)
+  std::int32_t rank = kNone;  // of the process in its job
+  std::int64_t pid = kNone;   // of the process that used the device
+  std::uint32_t source = 0;   // in Trace::sources
+  bool gpu = false;           // slices are GPU time (or jobs, which stand for it)
   bool jobs = false;  // slices are jobs, whose GPU time is that of the device's other tracks
 };
 
@@ -93,6 +103,88 @@ struct Step {
   std::int64_t number = 0;
   Nanos begin = std::numeric_limits<Nanos>::max();
   Nanos end = std::numeric_limits<Nanos>::min();
+};
+
+// A step as one process marked it; Trace::steps has what all of them make together.
+struct RankStep {
+  std::uint32_t source = 0;
+  Step step;
+};
+
+// One process that was traced: who it was in its job. The names of process groups are those that
+// its collectives carry.
+struct Source {
+  std::string path;
+  std::string host;
+  std::int32_t rank = kNone;
+  std::int32_t world_size = kNone;
+  std::int64_t pid = kNone;
+  std::map<std::string, std::vector<std::int32_t>> groups;  // a process group's ranks
+};
+
+// A call of the host's that GPU work may come from.
+struct Launch {
+  Nanos begin = 0;
+  Nanos end = 0;
+  std::uint64_t correlation = 0;
+  std::uint32_t track = 0;
+  StringId name = 0;
+};
+
+// What a collective operation is, as its kernel or its host operator says.
+struct Collective {
+  StringId name = 0;         // "allreduce"
+  StringId group = 0;        // "0"
+  StringId description = 0;  // "default_pg"
+  StringId dtype = 0;
+  StringId ranks = 0;  // "[0, 1, 2]"
+  std::int64_t in_elements = kNone;
+  std::int64_t out_elements = kNone;
+  std::int32_t group_size = kNone;
+  std::int64_t sequence = kNone;
+};
+
+// What only some slices have.
+struct Detail {
+  std::uint64_t correlation = 0;  // 0: none
+  std::uint64_t args_at = 0;      // in Trace::args: the store's number << 48, and the place
+  std::uint32_t args_size = 0;
+  std::uint32_t launch = kNoIndex;      // in Trace::launches
+  std::uint32_t collective = kNoIndex;  // in Trace::collectives
+  std::int64_t bytes = kNone;           // of a copy
+};
+
+// One end of an arrow between slices.
+struct Flow {
+  Nanos time = 0;
+  StringId id = 0;
+  StringId name = 0;
+  StringId category = 0;
+  std::uint32_t track = 0;
+  char phase = 's';  // s, t, f
+  bool enclosing = false;
+};
+
+// Memory of a device as its allocator told it.
+struct MemoryPoint {
+  Nanos time = 0;
+  std::int64_t allocated = 0;
+  std::int64_t reserved = 0;
+  std::uint32_t source = 0;
+  std::int32_t device = kNone;  // kNone: the host's memory
+};
+
+// What a flight recorder kept of one collective that its rank called.
+enum class FlightState : std::uint8_t { scheduled, started, completed };
+struct FlightEntry {
+  std::uint32_t source = 0;
+  bool p2p = false;
+  FlightState state = FlightState::scheduled;
+  std::int64_t sequence = 0;
+  Nanos created = 0;
+  std::string group;        // "0"
+  std::string description;  // "default_pg"
+  std::string name;         // "nccl:all_reduce"
 };
 
 // A value over time, for Perfetto's counter tracks.
@@ -122,15 +214,27 @@ struct FileReport {
   std::uint64_t dropped() const { return malformed + truncated + backwards + overlapping; }
 };
 
+class ArgsStore;
+
 // A trace in memory, for every format but the logs (which are streamed).
 struct Trace {
   Strings strings;
   std::vector<Track> tracks;
   std::vector<Slice> slices;
   std::vector<Step> steps;
+  std::vector<Source> sources;
+  std::vector<RankStep> rank_steps;
+  std::vector<Launch> launches;  // of each source by correlation
+  std::vector<Detail> details;
+  std::vector<Collective> collectives;
+  std::vector<Flow> flows;
+  std::vector<MemoryPoint> memory;
+  std::vector<FlightEntry> flight;
   std::vector<Counter> counters;
+  std::vector<std::shared_ptr<ArgsStore>> args;  // the text of events' args, a file each
   std::vector<FileReport> files;
   std::vector<std::string> notes;  // clock relations, warnings
+  bool one_clock = true;           // times of all machines may be compared
 
   // Orders slices by begin, the longer first, so that a parent stands before its children.
   void sort();

@@ -1,5 +1,7 @@
 #include "timeline/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -18,16 +20,59 @@ bool all_forwards_first(const StageJobs& jobs) {
                       [](const PipelineJob& job) { return job.pass == Pass::forward; });
 }
 
-// Forwards and backwards take turns once `warm_up` forwards have run.
-bool takes_turns(const StageJobs& jobs, std::size_t warm_up) {
+// Where forwards and backwards stop to take turns once `warm_up` forwards have run: the number of
+// the forward that comes too early, or kNone.
+std::int64_t first_early_forward(const StageJobs& jobs, std::size_t warm_up) {
   std::size_t forwards = 0;
   std::size_t backwards = 0;
   for (const PipelineJob& job : jobs) {
     if (job.pass == Pass::weight) continue;
     ++(job.pass == Pass::forward ? forwards : backwards);
-    if (forwards > backwards + warm_up) return false;
+    if (forwards > backwards + warm_up) return static_cast<std::int64_t>(forwards) - 1;
   }
-  return true;
+  return kNone;
+}
+
+// Parts of a forward between parts of a backward, more often than not: the two are overlapped, as
+// only DualPipe does it within a stage.
+bool overlaps_passes(const StageJobs& jobs) {
+  std::size_t turns = 0;
+  std::size_t forwards = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].pass != Pass::forward) continue;
+    ++forwards;
+    const bool before = i > 0 && jobs[i - 1].pass != Pass::forward;
+    const bool after = i + 1 < jobs.size() && jobs[i + 1].pass != Pass::forward;
+    if (before && after) ++turns;
+    // Streams overlap, too: the other pass began before this part was over.
+    if (after && !before && jobs[i + 1].begin < jobs[i].end) ++turns;
+  }
+  return forwards > 2 && 2 * turns > forwards;
+}
+
+// Whether devices run the same micro batch's forward at once: copies of one stage, no pipeline.
+bool runs_at_once(std::span<const StageJobs> stages) {
+  std::size_t at_once = 0;
+  std::size_t pairs = 0;
+  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    std::map<std::pair<std::int32_t, std::int32_t>, Interval> forwards;
+    for (const PipelineJob& job : stages[s]) {
+      if (job.pass == Pass::forward) {
+        forwards.try_emplace({job.micro_batch, job.chunk}, Interval{job.begin, job.end});
+      }
+    }
+    for (const PipelineJob& job : stages[s + 1]) {
+      const auto other = forwards.find({job.micro_batch, job.chunk});
+      if (job.pass != Pass::forward || other == forwards.end()) continue;
+      ++pairs;
+      const Nanos common =
+          std::min(job.end, other->second.end) - std::max(job.begin, other->second.begin);
+      if (2 * common > std::min(job.end - job.begin, other->second.end - other->second.begin)) {
+        ++at_once;
+      }
+    }
+  }
+  return pairs > 0 && 2 * at_once > pairs;
 }
 
 // When each micro batch first ran forward on a stage.
@@ -118,20 +163,53 @@ double measured_share(std::span<const StageJobs> stages) {
   return available > 0 ? 1 - static_cast<double>(busy) / available : 0;
 }
 
-ScheduleKind kind_of(const Schedule& schedule, std::span<const StageJobs> stages) {
-  const bool split = std::any_of(stages.begin(), stages.end(), [](const StageJobs& jobs) {
+bool splits_backward(std::span<const StageJobs> stages) {
+  return std::any_of(stages.begin(), stages.end(), [](const StageJobs& jobs) {
     return std::any_of(jobs.begin(), jobs.end(),
                        [](const PipelineJob& job) { return job.pass == Pass::weight; });
   });
+}
+
+ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
+  if (runs_at_once(stages)) {
+    schedule.reason = "the devices run the same forwards at once: copies of one stage";
+    return ScheduleKind::none;
+  }
   if (goes_both_ways(stages)) return ScheduleKind::dualpipe;
-  if (split) return ScheduleKind::zero_bubble;
+  if (splits_backward(stages)) return ScheduleKind::zero_bubble;
   if (schedule.chunks > 1) return ScheduleKind::interleaved;
-  bool turns = true;
-  for (std::size_t s = 0; s < stages.size(); ++s)
-    turns &= takes_turns(stages[s], stages.size() - s);
-  if (turns) return ScheduleKind::one_f_one_b;
-  return std::all_of(stages.begin(), stages.end(), all_forwards_first) ? ScheduleKind::gpipe
-                                                                       : ScheduleKind::unknown;
+  std::string early;
+  for (std::size_t s = 0; s < stages.size() && early.empty(); ++s) {
+    const std::int64_t forward = first_early_forward(stages[s], stages.size() - s);
+    if (forward == kNone) continue;
+    early = fmt::format(
+        "stage {} runs its forward number {} (from 0) with more than the {} in flight that 1F1B "
+        "has",
+        s, forward, stages.size() - s);
+  }
+  if (early.empty()) return ScheduleKind::one_f_one_b;
+  if (std::all_of(stages.begin(), stages.end(), all_forwards_first)) return ScheduleKind::gpipe;
+  schedule.reason = early + ", and a forward follows a backward, which GPipe has not";
+  return ScheduleKind::unknown;
+}
+
+// One stage of many says little, but for passes that overlap.
+Schedule of_one_stage(const StageJobs& jobs) {
+  Schedule schedule;
+  schedule.stages = 1;
+  const std::array<StageJobs, 1> stage{jobs};
+  if (!jobs.empty() && overlaps_passes(jobs)) {
+    schedule.kind = ScheduleKind::dualpipe;
+    schedule.micro_batches = count_distinct(stage, &PipelineJob::micro_batch);
+    schedule.measured_bubble = measured_share(stage);
+    schedule.reason =
+        fmt::format("told from one stage: parts of forwards and backwards take turns{}",
+                    splits_backward(stage) ? ", weights' gradients are split off" : "");
+    return schedule;
+  }
+  schedule.reason = jobs.empty() ? "no range names a forward or a backward (--job-names FILE)"
+                                 : "one device: a schedule is told from the stages of a pipeline";
+  return schedule;
 }
 
 }  // namespace
@@ -163,15 +241,21 @@ bool parse_job_type(std::string_view type, PipelineJob& job) {
 }
 
 Schedule recognise_schedule(std::span<const StageJobs> stages) {
+  if (stages.size() == 1) return of_one_stage(stages[0]);
   Schedule schedule;
   schedule.stages = stages.size();
-  if (stages.size() < 2 || std::any_of(stages.begin(), stages.end(),
-                                       [](const StageJobs& jobs) { return jobs.empty(); })) {
+  const auto without = static_cast<std::size_t>(std::count_if(
+      stages.begin(), stages.end(), [](const StageJobs& jobs) { return jobs.empty(); }));
+  if (without > 0 || stages.empty()) {
+    schedule.reason = without == stages.size()
+                          ? "no range names a forward or a backward (--job-names FILE)"
+                          : fmt::format("{} of {} devices have no jobs", without, stages.size());
     return schedule;
   }
   schedule.micro_batches = count_distinct(stages, &PipelineJob::micro_batch);
   schedule.chunks = std::max<std::size_t>(1, count_distinct(stages, &PipelineJob::chunk));
   schedule.kind = kind_of(schedule, stages);
+  if (schedule.kind == ScheduleKind::none) return schedule;
   schedule.ideal_bubble = ideal_share(schedule, stages);
   schedule.measured_bubble = measured_share(stages);
   return schedule;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct Schedule {
   std::size_t chunks = 1;
   double ideal_bubble = 0;     // share of the pipeline's time in which a stage computes nothing
   double measured_bubble = 0;  // the same, of this step
+  std::string reason;          // why it is none or unknown, or what it was told from
 };
 
 // "forward", "backward", "backward_b", "backward_w", each with its chunk's number at the end.

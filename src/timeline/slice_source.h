@@ -67,6 +67,9 @@ struct TraceHeader {
   std::span<const Track> tracks;
   std::span<const Counter> counters;
   std::span<const std::string> notes;  // clock relations and warnings: they travel in the trace
+  // Of a trace in memory: args, arrows and who each track belongs to are written, too. Null for
+  // job logs, which are written as Paddle's script writes them.
+  const Trace* trace = nullptr;
 };
 
 // Takes events in the order of time. Of two on one track at the same time ends come first, so that

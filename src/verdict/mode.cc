@@ -15,11 +15,15 @@ constexpr std::array<ModeLane, 2> kTwice{
     {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice"}}};
 constexpr std::array<ModeLane, 2> kCompiled{
     {{Role::test, Role::test, "to_static"}, {Role::reference, Role::test, "eager"}}};
+constexpr std::array<ModeLane, 2> kOnTwoGpus{
+    {{Role::test, Role::test}, {Role::reference, Role::reference, "eager", "next"}}};
+constexpr std::array<ModeLane, 2> kTwiceOnTwoGpus{
+    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice", "next"}}};
 constexpr std::array<ModeLane, 2> kDevices{
     {{Role::test, Role::test, "eager", "custom"}, {Role::reference, Role::test, "eager", "cpu"}}};
 
 // The first is the default.
-constexpr std::array<ModeInfo, 5> kModes{{
+constexpr std::array<ModeInfo, 7> kModes{{
     {"accuracy", "Paddle against PyTorch, or the test lane against the reference lane",
      Agreement::within, kAgainstReference},
     {"paddle_only", "Paddle alone: does it run", Agreement::runs, kAlone},
@@ -29,6 +33,10 @@ constexpr std::array<ModeInfo, 5> kModes{{
      false},
     {"paddle_custom_device", "Paddle on another device against Paddle on the CPU",
      Agreement::within, kDevices},
+    {"accuracy_dual_gpu", "as --accuracy, with the reference on the next GPU", Agreement::within,
+     kOnTwoGpus},
+    {"accuracy_stable_dual_gpu", "as --accuracy_stable, with the reference on the next GPU",
+     Agreement::stable, kTwiceOnTwoGpus},
 }};
 
 }  // namespace

@@ -24,7 +24,8 @@ struct ModeLane {
   wire::Role framework = wire::Role::test;  // whose framework and interpreter it uses
   std::string_view execution = "eager";     // how it executes a call: python/assay/execution
   // "cpu": always there. "custom": on what this build has beside the CPU, if the lane says nothing
-  // else. Empty: where the lane says.
+  // else. "next": where the lane says, but not on its slot's GPU, on the next if there are several.
+  // Empty: where the lane says.
   std::string_view device = {};
 };
 

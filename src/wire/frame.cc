@@ -31,7 +31,7 @@ void append_frame(Bytes& out, std::span<const std::uint8_t> message) {
             out.begin() + static_cast<std::ptrdiff_t>(begin + kLengthBytes));
 }
 
-Status send_frame(int socket, std::span<const std::uint8_t> message) {
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message) {
   if (message.size() > kMaxFrame) {
     return fail("a message of " + std::to_string(message.size()) + " bytes is too long");
   }

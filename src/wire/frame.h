@@ -24,7 +24,7 @@ using Bytes = std::vector<std::uint8_t>;
 // Appends a whole frame to `out`.
 void append_frame(Bytes& out, std::span<const std::uint8_t> message);
 
-Status send_frame(int socket, std::span<const std::uint8_t> message);
+assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
 // Blocks for one whole frame; nullopt when the peer has closed.
 Result<std::optional<Bytes>> receive_frame(int socket);

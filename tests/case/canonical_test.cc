@@ -67,6 +67,26 @@ TEST(Canonical, Dtypes) {
   EXPECT_EQ(canonical_value("type(numpy.bool_)"), "type(numpy.bool)");
 }
 
+TEST(Canonical, WhereATensorLies) {
+  EXPECT_EQ(
+      canonical_value("Tensor(paddle.Size([16//4,2]),'int8', strides=[1, 4],place=Place(cpu))"),
+      R"(Tensor([4, 2], "int8", place=Place(cpu), is_contiguous=False, strides=[1, 4]))");
+  EXPECT_EQ(canonical_value("Tensor([4, 2], 'int8', is_contiguous=False)"),
+            R"(Tensor([4, 2], "int8", is_contiguous=False, strides=[1, 4]))");
+  EXPECT_EQ(canonical_value("Tensor([4,2],'int8', strides=[2,1], is_contiguous=True)"),
+            R"(Tensor([4, 2], "int8"))");
+  EXPECT_EQ(canonical_value("Place( gpu:0 )"), "Place(gpu:0)");
+  EXPECT_EQ(canonical_value("paddle.Size([2])"), "list[2]");
+}
+
+TEST(Canonical, Layers) {
+  EXPECT_EQ(canonical("p.L(8,bias=True, )( Tensor([8],'int8') ,2)"),
+            R"(p.L(8, bias=True)(Tensor([8], "int8"), 2))");
+  EXPECT_EQ(canonical("p.L() ()"), "p.L()()");
+  EXPECT_EQ(canonical("p.L(1)()"), "p.L(1)()");
+  EXPECT_EQ(canonical("p.L()(1)"), "p.L()(1)");
+}
+
 TEST(CaseId, IsXxh3) {
   // The sanity-check value of xxHash for no input and seed 0, and of "a" as `xxhsum -H3` prints it.
   EXPECT_EQ(case_id(""), 0x2D06800538D394C2U);

@@ -63,7 +63,29 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"paddle.add(list(1))", 16, "expected '['"},
                       Refusal{"paddle.add(tuple[1])", 17, "expected '('"},
                       Refusal{"paddle.add(slice(1,2))", 17, "three values"},
+                      Refusal{"paddle.add(1)(2)(3)", 17, "expected the end of the line"},
+                      Refusal{"paddle.add(x=1)(x=1, x=2)", 22, "given twice"},
+                      Refusal{"paddle.add(1)(x=1, 2)", 20, "no positional argument can follow"},
                       Refusal{"paddle.add(\xC3\xA9)", 12, "expected a value, found '\xC3\xA9'"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    WhereATensorLies, RefusedCall,
+    ::testing::Values(Refusal{R"(p.f(Tensor([2/2],"int8")))", 14, "'//'"},
+                      Refusal{R"(p.f(Tensor([2//0],"int8")))", 16, "division by zero"},
+                      Refusal{R"(p.f(Tensor([2-3],"int8")))", 13, "cannot be negative"},
+                      Refusal{R"(p.f(Tensor([9223372036854775807*2],"int8")))", 13, "64 bits"},
+                      Refusal{R"(p.f(Tensor([9223372036854775807+1],"int8")))", 13, "64 bits"},
+                      Refusal{R"(p.f(Tensor([2*],"int8")))", 15, "a whole number"},
+                      Refusal{R"(p.f(Tensor([2, 3],"int8",strides=[1])))", 26,
+                              "1 strides for 2 dimensions"},
+                      Refusal{R"(p.f(Tensor([2],"int8",strides=[-1])))", 32, "cannot be negative"},
+                      Refusal{R"(p.f(Tensor([2],"int8",device=0)))", 23, "place="},
+                      Refusal{R"(p.f(Tensor([2],"int8",is_contiguous=0)))", 37, "True or False"},
+                      Refusal{R"(p.f(Tensor([2],"int8",place=cpu)))", 29, "Place(cpu)"},
+                      Refusal{"p.f(Place(0))", 11, "a device such as"},
+                      Refusal{"p.f(Place(gpu:))", 15, "the number"},
+                      Refusal{"p.f(Place(gpu:0, 1))", 16, "')'"},
+                      Refusal{"p.f(paddle.Size(2))", 17, "'['"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Names, RefusedCall,

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -298,6 +299,81 @@ TEST(ParseLine, BoundsTheCallsOfOneLine) {
   EXPECT_TRUE(parse_line(line, scratch, count));
   EXPECT_EQ(calls, kMaxCallsPerLine);
   EXPECT_FALSE(parse_line(line + "a.b()", scratch, count));
+}
+
+std::vector<std::int64_t> listed(std::span<const std::int64_t> numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+TEST(Parser, ReadsADevice) {
+  const OneValue one("Place(gpu:0)");
+  EXPECT_EQ(one.value().kind(), ValueKind::place);
+  EXPECT_EQ(one.value().text(), "gpu:0");
+  EXPECT_EQ(OneValue("Place( cpu )").value().text(), "cpu");
+}
+
+TEST(Parser, ReadsPaddlesSizeAsTheListInIt) {
+  EXPECT_THAT(
+      listed(OneValue(R"(Tensor(paddle.Size([63, 128]),"float32"))").value().tensor().shape),
+      ElementsAre(63, 128));
+  const OneValue one("paddle.Size([2, 3])");
+  EXPECT_EQ(one.value().kind(), ValueKind::list);
+  EXPECT_EQ(one.value().size(), 2U);
+}
+
+TEST(Parser, ComputesAnExtent) {
+  const OneValue one(R"(Tensor([16777216//4, 2 * 3 + 4, 7//2*2, 9-4], "int8"))");
+  EXPECT_THAT(listed(one.value().tensor().shape), ElementsAre(4194304, 10, 6, 5));
+}
+
+TEST(Parser, ReadsWhereATensorLies) {
+  const OneValue one(
+      R"(Tensor([2, 3],"float32",place=Place(cpu),is_contiguous=False,strides=[1, 2]))");
+  const TensorSpec spec = one.value().tensor();
+  EXPECT_EQ(spec.place, "cpu");
+  EXPECT_THAT(listed(spec.strides), ElementsAre(1, 2));
+  EXPECT_EQ(spec.storage(), 6U);
+}
+
+TEST(Parser, TensorsWithoutGapsHaveNoStrides) {
+  EXPECT_THAT(OneValue(R"(Tensor([2, 3],"int8",strides=[3, 1]))").value().tensor().strides,
+              IsEmpty());
+  EXPECT_THAT(
+      OneValue(R"(Tensor([2, 1, 3],"int8",strides=list[3, 9, 1]))").value().tensor().strides,
+      IsEmpty());
+  EXPECT_THAT(OneValue(R"(Tensor([2, 3],"int8",is_contiguous=True))").value().tensor().strides,
+              IsEmpty());
+}
+
+TEST(Parser, ScatteredWithoutStridesLiesColumnByColumn) {
+  EXPECT_THAT(
+      listed(OneValue(R"(Tensor([2, 3],"int8",is_contiguous=False))").value().tensor().strides),
+      ElementsAre(1, 2));
+  const OneValue row(R"(Tensor([5],"int8",is_contiguous=False))");
+  EXPECT_THAT(listed(row.value().tensor().strides), ElementsAre(2));
+  EXPECT_EQ(row.value().tensor().storage(), 9U);
+}
+
+TEST(Parser, StorageOfHugeStridesSaturates) {
+  const OneValue one(R"(Tensor([9, 9],"float32",strides=[9223372036854775807, 1]))");
+  EXPECT_EQ(one.value().tensor().storage(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(one.value().tensor().elements(), 81U);
+}
+
+TEST(Parser, ReadsALayerThatIsMadeAndCalled) {
+  const Case call =
+      parsed(R"(paddle.nn.LayerNorm(8, epsilon=0.1) (Tensor([2, 8], "float32"), epsilon=2))");
+  EXPECT_TRUE(call.constructs());
+  EXPECT_EQ(call.construction_count(), 2U);
+  ASSERT_EQ(call.argument_count(), 4U);
+  EXPECT_EQ(call.argument(2).value.kind(), ValueKind::tensor);
+  EXPECT_FALSE(parsed("paddle.f(8)").constructs());
+  EXPECT_TRUE(parsed("paddle.nn.ReLU()()").constructs());
+}
+
+TEST(Parser, ALayerIsNoFunctionOfBoth) {
+  EXPECT_FALSE(parsed("paddle.f(1)(2)") == parsed("paddle.f(1, 2)"));
+  EXPECT_FALSE(parsed("paddle.f(1, 2)()") == parsed("paddle.f()(1, 2)"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "random_case.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -55,9 +56,27 @@ std::string random_string(Random& random) {
   return out;
 }
 
+std::string random_place(Random& random) {
+  return one_of(random, {"cpu", "gpu:0", "gpu:17", "gpu", "gpu_pinned"});
+}
+
+// Strides of no tensor without gaps: those would be none.
+std::vector<std::int64_t> random_strides(Random& random, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides;
+  for (const std::int64_t extent : shape) {
+    if (extent > 4) return {};
+    strides.push_back(static_cast<std::int64_t>(5 + below(random, 30)));
+  }
+  for (const std::int64_t extent : shape) {
+    if (extent > 1) return strides;
+  }
+  return {};
+}
+
 RandomValue random_value(Random& random, unsigned size, unsigned depth) {
   RandomValue out;
   out.kind = static_cast<ValueKind>(below(random, depth < 5 && size > 0 ? 13 : 10));
+  if (below(random, 15) == 0) out.kind = ValueKind::place;
   switch (out.kind) {
     case ValueKind::boolean:
       out.integer = static_cast<std::int64_t>(below(random, 2));
@@ -85,6 +104,12 @@ RandomValue random_value(Random& random, unsigned size, unsigned depth) {
             static_cast<std::int64_t>(below(random, 20) == 0 ? random() >> 1U : below(random, 5)));
       }
       out.dtype = kDTypes[below(random, kDTypes.size())].dtype;
+      if (below(random, 4) == 0) out.text = random_place(random);
+      if (!out.shape.empty() && below(random, 4) == 0)
+        out.strides = random_strides(random, out.shape);
+      break;
+    case ValueKind::place:
+      out.text = random_place(random);
       break;
     case ValueKind::dtype:
       out.form = static_cast<DTypeForm>(below(random, 4));
@@ -115,8 +140,18 @@ class Writer {
 
   std::string write(const RandomCase& source) {
     text_ = source.api;
-    sequence("(", ")", source.arguments.size(), false, [&](std::size_t i) {
-      const auto& [keyword, value] = source.arguments[i];
+    if (source.constructs) {
+      arguments(source, 0, source.construction);
+      blanks();
+    }
+    arguments(source, source.construction, source.arguments.size());
+    return text_;
+  }
+
+ private:
+  void arguments(const RandomCase& source, std::size_t first, std::size_t last) {
+    sequence("(", ")", last - first, false, [&](std::size_t i) {
+      const auto& [keyword, value] = source.arguments[first + i];
       if (!keyword.empty()) {
         text_ += keyword;
         blanks();
@@ -125,10 +160,48 @@ class Writer {
       }
       this->value(value);
     });
-    return text_;
   }
 
- private:
+  // Now and then as a sum, a difference, a product or a quotient.
+  void extent(std::int64_t value) {
+    if (value > 1'000'000 || below(random_, 4) != 0) {
+      text_ += std::to_string(value);
+      return;
+    }
+    const std::string whole = std::to_string(value);
+    const std::string blank = coin() ? " " : "";
+    text_ += one_of(random_, {whole + blank + "*" + blank + "1", "2*" + whole + "//2",
+                              std::to_string(value * 4 + 3) + blank + "//" + blank + "4",
+                              whole + "+1" + blank + "-1", "7+" + whole + "-1*7"});
+  }
+
+  void tensor(const RandomValue& source) {
+    text_ += "Tensor(";
+    const bool size = coin();
+    if (size) text_ += "paddle.Size(";
+    sequence("[", "]", source.shape.size(), false, [&](std::size_t i) { extent(source.shape[i]); });
+    if (size) text_ += ")";
+    text_ += ",";
+    blanks();
+    string(std::string(info(source.dtype).name));
+    std::vector<std::string> options;
+    if (!source.text.empty()) options.push_back("place=Place(" + source.text + ")");
+    if (!source.strides.empty()) {
+      std::string strides = coin() ? "strides=list[" : "strides=[";
+      for (const std::int64_t stride : source.strides) strides += std::to_string(stride) + ",";
+      options.push_back(strides + "]");
+      if (coin()) options.push_back("is_contiguous=False");
+    } else if (coin()) {
+      options.push_back("is_contiguous=True");
+    }
+    if (coin()) std::ranges::reverse(options);
+    for (const std::string& option : options) {
+      text_ += coin() ? "," : " , ";
+      text_ += option;
+    }
+    text_ += ")";
+  }
+
   bool coin() { return below(random_, 2) == 0; }
   void blanks() { text_ += one_of(random_, {"", "", "", " ", "  ", "\t"}); }
 
@@ -228,13 +301,7 @@ class Writer {
         text_ += coin() ? "..." : "Ellipsis";
         break;
       case ValueKind::tensor:
-        text_ += "Tensor(";
-        sequence("[", "]", source.shape.size(), false,
-                 [&](std::size_t i) { text_ += std::to_string(source.shape[i]); });
-        text_ += ",";
-        blanks();
-        string(std::string(info(source.dtype).name));
-        text_ += ")";
+        tensor(source);
         break;
       case ValueKind::dtype:
         dtype(source);
@@ -247,6 +314,13 @@ class Writer {
         break;
       case ValueKind::slice:
         children("slice(", ")", source);
+        break;
+      case ValueKind::place:
+        text_ += "Place(";
+        blanks();
+        text_ += source.text;
+        blanks();
+        text_ += ")";
         break;
     }
   }
@@ -272,6 +346,7 @@ bool same(const RandomValue& source, Value parsed, std::size_t& tensors) {
       return source.integer == parsed.integer();
     case ValueKind::big_integer:
     case ValueKind::string:
+    case ValueKind::place:
       return source.text == parsed.text();
     case ValueKind::floating:
       return same_double(source.real, parsed.floating());
@@ -281,7 +356,8 @@ bool same(const RandomValue& source, Value parsed, std::size_t& tensors) {
     case ValueKind::tensor: {
       const TensorSpec spec = parsed.tensor();
       return parsed.tensor_ordinal() == tensors++ && spec.dtype == source.dtype &&
-             std::vector<std::int64_t>(spec.shape.begin(), spec.shape.end()) == source.shape;
+             spec.place == source.text && std::ranges::equal(spec.strides, source.strides) &&
+             std::ranges::equal(spec.shape, source.shape);
     }
     case ValueKind::dtype:
       return source.dtype == parsed.dtype() && source.form == parsed.dtype_form();
@@ -306,6 +382,10 @@ RandomCase random_case(Random& random, unsigned size) {
     out.arguments.emplace_back("", random_value(random, size, 0));
   }
   std::set<std::string> keywords;
+  if (below(random, 5) == 0) {
+    out.constructs = true;
+    out.construction = below(random, positional + 1);
+  }
   for (std::uint64_t i = below(random, size + 1); i > 0; --i) {
     const std::string keyword =
         one_of(random, {"x", "axis", "list", "Tensor", "_1", "inf", "None"});
@@ -322,6 +402,8 @@ std::string write_somehow(const RandomCase& source, Random& random) {
 std::string difference(const RandomCase& source, const Case& parsed) {
   if (parsed.api() != source.api) return "the API";
   if (parsed.argument_count() != source.arguments.size()) return "the number of arguments";
+  if (parsed.constructs() != source.constructs) return "whether a layer is made";
+  if (parsed.construction_count() != source.construction) return "what the layer is made with";
   std::size_t tensors = 0;
   for (std::size_t i = 0; i < source.arguments.size(); ++i) {
     const Argument argument = parsed.argument(i);

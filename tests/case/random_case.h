@@ -17,8 +17,9 @@ struct RandomValue {
   std::int64_t integer = 0;  // boolean, integer
   double real = 0;
   double imaginary = 0;
-  std::string text;  // string, big_integer
+  std::string text;  // string, big_integer, place; the place of a tensor
   std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  // none, or as many as the shape has extents
   DType dtype = DType::float32;
   DTypeForm form = DTypeForm::dtype;
   std::vector<RandomValue> children;
@@ -27,6 +28,8 @@ struct RandomValue {
 struct RandomCase {
   std::string api;
   std::vector<std::pair<std::string, RandomValue>> arguments;
+  std::size_t construction = 0;  // the first so many make a layer
+  bool constructs = false;
 };
 
 using Random = std::mt19937_64;

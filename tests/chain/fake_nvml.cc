@@ -43,7 +43,21 @@ struct Process {
 
 EXPORT int nvmlInit_v2() { return 0; }
 EXPORT int nvmlDeviceGetCount_v2(unsigned int* count) {
-  *count = 1;
+  const char* said = std::getenv("FAKE_NVML_GPUS");
+  *count = said != nullptr ? static_cast<unsigned int>(std::atoi(said)) : 1;
+  return 0;
+}
+EXPORT int nvmlSystemGetDriverVersion(char* text, unsigned int size) {
+  std::snprintf(text, size, "550.1");
+  return 0;
+}
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  const char* said = std::getenv("FAKE_NVML_CUDA");
+  *version = said != nullptr ? std::atoi(said) : 12040;
+  return 0;
+}
+EXPORT int nvmlDeviceGetUUID(void*, char* text, unsigned int size) {
+  std::snprintf(text, size, "GPU-0123");
   return 0;
 }
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int, void** handle) {

@@ -1,4 +1,4 @@
-// Needs a GPU: the device's bits against the host's, and what the device fills in a second.
+// Needs a GPU: the device's bits and checksums against the host's.
 
 #include <cuda_runtime.h>
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "fill/checksum_cuda.h"
 #include "fill/fill.h"
 #include "fill/fill_cuda.h"
 
@@ -43,7 +44,13 @@ int compare_all(void* device) {
   int failures = 0;
   for (const assay::DTypeInfo& dtype : assay::kDTypes) {
     for (int kind = 0; kind <= static_cast<int>(FillKind::constant); ++kind) {
-      for (const auto& [low, high] : {std::pair{-0.5, 0.5}, {-3.0, 100.0}, {1.0, 1e9}}) {
+      for (const auto& [low, high] : {std::pair{-0.5, 0.5},
+                                      {-3.0, 100.0},
+                                      {1.0, 1e9},
+                                      {0.0, 4294967296.0},
+                                      {-1e-35, 1e-35},
+                                      {-1e38, 1e38},
+                                      {0.0, 5.0}}) {
         for (const std::uint64_t first :
              {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{1} << 33}) {
           const FillRule rule{static_cast<FillKind>(kind), low, high, 37};
@@ -58,39 +65,46 @@ int compare_all(void* device) {
   return failures;
 }
 
-void print_speed(DType dtype, void* device, std::size_t bytes) {
-  const std::uint64_t count = bytes / assay::size_of(dtype);
-  const FillRule rule = assay::default_rule(dtype);
-  cudaEvent_t start = nullptr;
-  cudaEvent_t stop = nullptr;
-  cudaEventCreate(&start);
-  cudaEventCreate(&stop);
-  constexpr int kRuns = 20;
-  assay::fill_cuda(rule, {}, dtype, device, count);
-  cudaEventRecord(start);
-  for (int i = 0; i < kRuns; ++i) assay::fill_cuda(rule, {}, dtype, device, count);
-  cudaEventRecord(stop);
-  cudaEventSynchronize(stop);
-  float milliseconds = 0;
-  cudaEventElapsedTime(&milliseconds, start, stop);
-  std::printf("fill %s: %.0f GB/s\n", assay::name(dtype).data(),
-              static_cast<double>(bytes) * kRuns / milliseconds / 1e6);
+int compare_checksums(void* device) {
+  int failures = 0;
+  std::uint64_t* sum = nullptr;
+  if (cudaMalloc(reinterpret_cast<void**>(&sum), sizeof *sum) != cudaSuccess) return 1;
+  std::vector<std::byte> host(std::size_t{20} << 20);
+  assay::fill({FillKind::integers, 0, 256, 1}, {}, DType::uint8, host);
+  cudaMemcpy(device, host.data(), host.size(), cudaMemcpyHostToDevice);
+  std::vector<std::size_t> sizes{
+      4097, 8192, 8193, 12288 + 240, 12288 + 241, 1000003, host.size() - 16};
+  for (std::size_t size = 0; size <= 4096; size += size < 300 ? 1 : 37) sizes.push_back(size);
+  sizes.push_back(4096);
+  for (const std::size_t size : sizes) {
+    for (const std::size_t from : {std::size_t{0}, std::size_t{8}, std::size_t{1}}) {
+      std::uint64_t found = 0;
+      cudaMemset(sum, 0, sizeof *sum);
+      assay::add_checksum_cuda(static_cast<std::byte*>(device) + from, size, sum);
+      cudaMemcpy(&found, sum, sizeof found, cudaMemcpyDeviceToHost);
+      if (assay::checksum_of_cuda_sum(found, size) ==
+          assay::checksum(std::span(host).subspan(from, size))) {
+        continue;
+      }
+      std::printf("checksum differs: %zu bytes from %zu\n", size, from);
+      ++failures;
+    }
+  }
+  cudaFree(sum);
+  return failures;
 }
 
 }  // namespace
 
 int main() {
-  constexpr std::size_t kBytes = std::size_t{1} << 30;
-  const DeviceMemory device = allocate(kBytes);
+  const DeviceMemory device = allocate(std::size_t{64} << 20);
   if (!device) {
     std::printf("no GPU memory: not run\n");
     return 77;
   }
-  const int failures = compare_all(device.get());
-  std::printf("%d of the comparisons with the host differ\n", failures);
-  for (const DType dtype :
-       {DType::float32, DType::bfloat16, DType::float16, DType::float64, DType::int64}) {
-    print_speed(dtype, device.get(), kBytes);
-  }
-  return failures == 0 ? 0 : 1;
+  const int fills = compare_all(device.get());
+  const int checksums = compare_checksums(device.get());
+  std::printf("fill: %d of the comparisons with the host differ; checksums: %d\n", fills,
+              checksums);
+  return fills + checksums == 0 ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <set>
 
+#include "fill/checksum.h"
 #include "tensor.h"
 
 namespace assay {
@@ -220,6 +221,40 @@ TEST(Checksum, IsXxh3) {
   const std::uint64_t before = checksum(bytes);
   bytes[3999] ^= std::byte{1};
   EXPECT_NE(checksum(bytes), before);
+}
+
+// What a GPU hashes with, against the library, over every length that has a formula of its own and
+// the edges of stripes and blocks.
+TEST(Checksum, TheDevicesFunctionsAreTheLibrarys) {
+  const auto bytes = make(default_rule(DType::uint8), DType::uint8, 5000);
+  const auto* const raw = reinterpret_cast<const unsigned char*>(bytes.data());
+  for (std::uint32_t size = 0; size <= kChecksumChunk; ++size) {
+    ASSERT_EQ(xxh3::hash(raw + 1, size), checksum({bytes.data() + 1, size})) << size;
+  }
+}
+
+TEST(Checksum, OfManyChunksTellsTheirOrderAndLength) {
+  auto bytes = make(default_rule(DType::uint8), DType::uint8, 3 * kChecksumChunk + 5);
+  const std::uint64_t before = checksum(bytes);
+  std::swap_ranges(bytes.begin(), bytes.begin() + kChecksumChunk, bytes.begin() + kChecksumChunk);
+  EXPECT_NE(checksum(bytes), before);
+  std::swap_ranges(bytes.begin(), bytes.begin() + kChecksumChunk, bytes.begin() + kChecksumChunk);
+  EXPECT_EQ(checksum(bytes), before);
+  bytes.back() ^= std::byte{1};
+  EXPECT_NE(checksum(bytes), before);
+  bytes.back() ^= std::byte{1};
+  bytes.push_back(std::byte{0});
+  EXPECT_NE(checksum(bytes), before);
+}
+
+// Each chunk's hash counts: of whole chunks that are all the same, how many there are.
+TEST(Checksum, SeesHowOftenAChunkRepeats) {
+  const std::vector<std::byte> zeros(64 * kChecksumChunk);
+  std::set<std::uint64_t> seen;
+  for (std::size_t chunks = 1; chunks <= 64; ++chunks) {
+    seen.insert(checksum({zeros.data(), chunks * kChecksumChunk}));
+  }
+  EXPECT_EQ(seen.size(), 64U);
 }
 
 }  // namespace

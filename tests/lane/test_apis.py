@@ -19,7 +19,7 @@ def test_names_are_public_and_of_paddle(apis):
 
 def test_rules_and_changes_name_parameters(apis):
     for name, api in apis.items():
-        assert set(api.rules) <= set(api.parameters), name
+        assert set(api.rules) <= {*api.parameters, *api.inputs}, name
         assert not api.changes or api.changes in api.parameters, name
         assert set(api.equal) <= set(EQUALITIES), name
 
@@ -38,7 +38,7 @@ def test_rules_ask_for_parameters_only(apis):
         for parameter, rule in api.rules.items()
         for function in asked(rule)
         for wanted, about in inspect.signature(function).parameters.items()
-        if wanted not in (*api.parameters, "this")
+        if wanted not in (*api.parameters, *api.inputs, "this")
         and about.kind in (about.POSITIONAL_OR_KEYWORD, about.KEYWORD_ONLY)
         and about.default is about.empty
     ]
@@ -49,3 +49,8 @@ def test_grad_functions_ask_for_parameters_only(apis):
     for name, api in apis.items():
         if callable(api.grad):
             assert set(inspect.signature(api.grad).parameters) <= {*api.parameters, "this"}, name
+
+
+def test_no_gradient_is_left_out_without_a_reason(apis):
+    assert [name for name, api in apis.items() if api.grad is False and not api.no_gradient] == []
+    assert [name for name, api in apis.items() if api.grad is not False and api.no_gradient] == []

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40U;
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kAllMemory = std::numeric_limits<std::uint64_t>::max();
 
 QueuedCase sized(std::uint64_t id, std::uint64_t elements, std::uint64_t bytes = 1) {
   QueuedCase made;
@@ -115,14 +115,14 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
 
 // A case that fits no budget, its bytes saturated, runs when nothing else does, and alone.
 TEST(Queue, AHugeCaseRunsAlone) {
-  Queue queue = filled(100, {sized(1, 1, 10), sized(2, kMost, kMost), sized(3, kMost, kMost)});
+  Queue queue = filled(100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   queue.release(10);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(kMost);
+  queue.release(kAllMemory);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
 }
 
@@ -144,7 +144,7 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
 
 TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
   Queue queue = filled(100, {sized(1, 1, 50)});
-  queue.release(kMost);
+  queue.release(kAllMemory);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   queue.put_back(sized(2, 1, 60));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 50 are still held

@@ -1,7 +1,10 @@
 // The writers: what readers that are not ours make of their files.
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
+#include <csignal>
 #include <protozero/pbf_reader.hpp>
 
 #include "support.h"
@@ -41,13 +44,36 @@ TEST(OutputFile, AnUnfinishedFileLeavesNothing) {
 }
 
 TEST(OutputFile, AFullDiskIsAnError) {
-  if (!test::fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const TempFolder folder;
-  test::fs::create_symlink("/dev/full", folder / ("out.part." + std::to_string(::getpid())));
-  auto file = OutputFile::create(folder / "out");
-  ASSERT_TRUE(file);
-  file->put("text");
-  EXPECT_FALSE(file->finish());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    auto file = OutputFile::create(folder / "out");
+    ASSERT_TRUE(file);
+    rlimit small = before;
+    small.rlim_cur = 4096;
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    file->put(std::string(1U << 20U, 'x'));
+    EXPECT_FALSE(file->finish());
+    ::setrlimit(RLIMIT_FSIZE, &before);
+  }
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(test::fs::is_empty(folder.path()));
+}
+
+// A process that is killed while it writes leaves nothing behind.
+TEST(OutputFile, AKilledWriterLeavesNothing) {
+  const TempFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto file = OutputFile::create(folder / "out");
+    if (file) file->put(std::string(1U << 20U, 'x'));
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(test::fs::is_empty(folder.path()));
 }
 
 // Names that JSON must escape, slices that do not nest, more names than are interned.
@@ -88,10 +114,11 @@ TEST_F(Writers, ChromeJsonParsesWhateverTheNames) {
   ASSERT_FALSE(json.is_discarded());
   const auto events = test::event_times(json);
   EXPECT_TRUE(events.contains(
-      R"({"cat":"kernel","name":"a \"quoted\"\\\n name_7","ph":"B","pid":0,"tid":"GPU0"})"));
-  EXPECT_TRUE(
-      events.contains("{\"cat\":\"kernel\",\"name\":\"bro\xEF\xBF\xBDken\",\"ph\":\"E\",\"pid\":0,"
-                      "\"tid\":\"GPU0\"}"));
+      R"({"cat":"kernel","dur":0.01,"name":"a \"quoted\"\\\n name_7","ph":"X","pid":0,"tid":"GPU0"})"));
+  // It overlaps the first slice and does not nest in it: it has a row beside it, and its duration.
+  EXPECT_TRUE(events.contains(
+      "{\"cat\":\"kernel\",\"dur\":10.0,\"name\":\"bro\xEF\xBF\xBDken\",\"ph\":\"X\",\"pid\":0,"
+      "\"tid\":\"GPU0 (overlap 1)\"}"));
   EXPECT_EQ(json.at("otherData").at("notes"), nlohmann::json({"a note"}));
 }
 

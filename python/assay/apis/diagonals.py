@@ -29,9 +29,9 @@ def diagflat(x, offset=0, name=None):
     return torch.diagflat(x, offset)
 
 
-@api("paddle.diag_embed", "paddle.Tensor.diag_embed", grad=False)
+@api("paddle.diag_embed", "paddle.Tensor.diag_embed")
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Paddle has no backward of it: its result does not ask for gradients."""
+    """Linear in the input, and so differentiable, although Paddle's result asks for no gradient."""
     return torch.diag_embed(input, offset, dim1, dim2)
 
 

@@ -55,7 +55,7 @@ def bilinear(x1, x2, weight, bias=None, name=None):
     return result if bias is None else result + bias
 
 
-@api("paddle.nn.utils.parameters_to_vector", grad=False)
+@api("paddle.nn.utils.parameters_to_vector")
 def parameters_to_vector(parameters, name=None):
     return torch.cat([each.reshape(-1) for each in parameters])
 

@@ -132,13 +132,12 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
 
 @api(
     "paddle.geometric.reindex_graph",
-    "paddle.incubate.graph_reindex",
     x=lambda this: Literal(range(this.size)),
     neighbors=integers(0, lambda x: 3 * x.size),
     count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
     grad=False,
 )
-def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, *more):
+def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """Numbers of nodes in the order in which they are first seen; whole numbers have no gradient."""
     order = {node: place for place, node in enumerate(x.tolist())}
     for node in neighbors.tolist():
@@ -146,6 +145,20 @@ def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, *mo
     source = torch.tensor([order[node] for node in neighbors.tolist()], dtype=x.dtype)
     target = torch.arange(len(x), dtype=x.dtype).repeat(len(count) // max(1, len(x)))
     return source, target.repeat_interleave(count.long()), torch.tensor(list(order), dtype=x.dtype)
+
+
+@api(
+    "paddle.incubate.graph_reindex",
+    x=lambda this: Literal(range(this.size)),
+    neighbors=integers(0, lambda x: 3 * x.size),
+    count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
+    grad=False,
+)
+def graph_reindex(
+    x, neighbors, count, value_buffer=None, index_buffer=None, flag_buffer_hashtable=False, name=None
+):
+    """Whole numbers have no gradient."""
+    return reindex_graph(x, neighbors, count)
 
 
 def _shared(amount, among):

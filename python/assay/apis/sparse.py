@@ -1,10 +1,12 @@
 """Sparse tensors: what is done to their values, to their places, and with two of them."""
 
+from math import prod
+
 from assay.apis.decomposition import low_rank
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import positive
+from assay.rules import Literal, positive
 from assay.shorthand import reals
 from assay.sparse import Sparse, taken_from
 from assay.spec import TensorSpec
@@ -120,6 +122,48 @@ def total(x, axis=None, dtype=None, keepdim=False, name=None):
 @api("paddle.sparse.is_same_shape", "paddle.Tensor.is_same_shape", layouts={"x": "coo", "y": "coo"})
 def is_same_shape(x, y):
     return tuple(x.shape) == tuple(y.shape)
+
+
+# -- made of their parts --
+
+
+def _coordinates(shape, this):
+    """Of as many places as there are columns, each once and in order."""
+    axes, count = this.shape
+    size = prod(shape[:axes])
+    places = [place * size // count for place in range(count)]
+    rows, stride = [], size
+    for extent in shape[:axes]:
+        stride //= extent
+        rows += [place // stride % extent for place in places]
+    return Literal(rows)
+
+
+@api("paddle.sparse.sparse_coo_tensor", indices=lambda shape, this: _coordinates(shape, this))
+def sparse_coo_tensor(indices, values, shape=None, dtype=None, place=None, stop_gradient=True):
+    """A copy: no gradient reaches the values, unless the tensor is asked to have one."""
+    values = values.to(as_dtype(dtype) or values.dtype)
+    shape = as_ints(shape) if shape is not None else (indices.amax(1) + 1).tolist()
+    return Sparse(indices, values.detach() if stop_gradient else values, tuple(shape))
+
+
+def _columns(count, rows):
+    begins = [count * row // rows for row in range(rows + 1)]
+    return [column for row in range(rows) for column in range(begins[row + 1] - begins[row])]
+
+
+@api(
+    "paddle.sparse.sparse_csr_tensor",
+    crows=lambda cols, this: Literal([cols.size * i // (this.size - 1) for i in range(this.size)]),
+    cols=lambda crows, this: Literal(_columns(this.size, crows.size - 1)),
+    grad=False,
+)
+def sparse_csr_tensor(crows, cols, values, shape, dtype=None, place=None, stop_gradient=True):
+    """No gradient flows through csr. Columns count up from 0 in each row."""
+    rows = torch.arange(len(crows) - 1).repeat_interleave(crows.diff())
+    inside = torch.arange(len(cols)) - crows.long()[rows]
+    values = values.to(as_dtype(dtype) or values.dtype)
+    return Sparse(torch.stack([rows, inside]), values, tuple(as_ints(shape)), "csr")
 
 
 # -- two of them --

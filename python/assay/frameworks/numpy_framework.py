@@ -79,6 +79,22 @@ class NumpyFramework:
     def sparse_parts(self, tensor: Any) -> None:
         return None
 
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        view = self.numpy.lib.stride_tricks.as_strided
+        memory = self.numpy.zeros(spec.storage(), tensor.dtype)
+        steps = [step * tensor.itemsize for step in spec.strides]
+        view(memory, spec.apart(), steps)[...] = tensor[tuple(slice(extent) for extent in spec.apart())]
+        return view(memory, spec.shape, steps)
+
+    def place(self, name: str) -> str:
+        return name
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        raise Stop(UNSUPPORTED, "NumPy has no layers")
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        raise Stop(UNSUPPORTED, "NumPy has no optimizers")
+
     def dtype_name(self, dtype: Any) -> str | None:
         return str(dtype) if isinstance(dtype, self.numpy.dtype) and str(dtype) in CODES else None
 

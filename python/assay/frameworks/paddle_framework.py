@@ -41,6 +41,7 @@ class PaddleFramework:
         self._empty = paddle.empty
         self._graph: Any = None
         self._graphs = 0
+        self._on_gpu = False
 
     def devices(self) -> list[str]:
         device = self.paddle.device
@@ -54,7 +55,16 @@ class PaddleFramework:
         return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
 
     def start(self, device: str) -> None:
+        # On a GPU (written against the same interface, and not run yet: no build for the GPUs in reach):
+        # Paddle's streams wait for the default one, on which inputs are filled and results are copied.
+        self._on_gpu = device != "cpu"
+        if self._on_gpu:
+            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results shall have the digits of their dtype
         self.paddle.set_device(device)
+
+    def release(self) -> None:
+        if self._on_gpu:
+            self.paddle.device.cuda.empty_cache()
 
     def seed(self, seed: int) -> None:
         self.paddle.seed(seed)
@@ -131,7 +141,7 @@ class PaddleFramework:
         if pointer is None:  # a result that Paddle never set: memory that nobody wrote, with its shape
             tensor = self._empty(shape, tensor.dtype)
             pointer = tensor.data_ptr()
-        return Dense(tensor, pointer, count, dtype, shape)
+        return Dense(tensor, pointer, count, dtype, shape, self._on_gpu and tensor.place.is_gpu_place())
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
         paddle = self.paddle
@@ -168,6 +178,32 @@ class PaddleFramework:
         indices = self.paddle.index_select(indices, order, 1)
         values = self.paddle.index_select(values, order)
         return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
+
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        memory = self.paddle.zeros([spec.storage()], spec.dtype)
+        if spec.size:
+            apart = list(spec.apart())
+            first = self.paddle.slice(tensor, list(range(len(apart))), [0] * len(apart), apart)
+            self.paddle.as_strided(memory, apart, list(spec.strides))[...] = first
+        return self.paddle.as_strided(memory, list(spec.shape), list(spec.strides))
+
+    def place(self, name: str) -> Any:
+        """Of other devices than the CPU the lane's own stands for any."""
+        if name == "cpu":
+            return self.paddle.CPUPlace()
+        return self.paddle.empty([0]).place
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        parameter = self.paddle.create_parameter(value.shape, value.dtype)
+        parameter.set_value(value)
+        optimizer = make(*args, parameters=[parameter], **kwargs)
+        for _ in range(steps):
+            parameter.grad = gradient
+            optimizer.step()
+        return parameter.detach()
 
     def _selected_rows(self, tensor: Any) -> Any:
         """The dense form of a gradient that holds only some rows, which may repeat."""

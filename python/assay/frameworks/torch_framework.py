@@ -13,6 +13,8 @@ _NO_KERNEL = re.compile(
     r"not implemented for '|Could not run '.*' with arguments from|not supported for (?:Half|BFloat16|dtype)"
     r"|_cpu\" not implemented|not compiled with CUDA"
 )
+# What a lane on a GPU may keep for its next case, although others share that GPU.
+KEPT_BYTES = 1 << 30
 _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
 
 
@@ -32,6 +34,8 @@ class TorchFramework:
         self._run_backward = getattr(torch.autograd.graph, "_engine_run_backward", None)
         self._empty = torch.empty
         self._device = "cpu"
+        self._generators = [torch.default_generator]
+        self.gpu = torch.version.cuda is not None
 
     def devices(self) -> list[str]:
         return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]
@@ -39,14 +43,30 @@ class TorchFramework:
     def start(self, device: str) -> None:
         self._device = device.replace("gpu", "cuda")
         if self._device != "cpu":
-            self.torch.set_default_device(self._device)
+            self._start_gpu(int(device.split(":")[1]))
         self.torch.set_num_threads(1)
 
+    def _start_gpu(self, number: int) -> None:
+        torch = self.torch
+        torch.cuda.set_device(number)
+        torch.cuda.init()
+        # What a function makes of itself must lie where its arguments do.
+        torch.set_default_device(self._device)
+        self._generators.append(torch.cuda.default_generators[number])
+        # Results shall have the digits of their dtype, as they have on a CPU.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+
     def seed(self, seed: int) -> None:
-        self.torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
+        for generator in self._generators:
+            generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        return self._empty(shape, dtype=self.dtypes[dtype])
+        return self._empty(shape, dtype=self.dtypes[dtype], device=self._device)
+
+    def release(self) -> None:
+        if self._device != "cpu" and self.torch.cuda.memory_reserved() > KEPT_BYTES:
+            self.torch.cuda.empty_cache()
 
     def pointer(self, tensor: Any) -> int:
         return tensor.data_ptr()
@@ -92,9 +112,8 @@ class TorchFramework:
         if tensor.is_neg():
             tensor = tensor.resolve_neg()
         tensor = tensor.contiguous()
-        return Dense(
-            tensor, tensor.data_ptr(), tensor.numel(), self._names[tensor.dtype], tuple(tensor.shape)
-        )
+        dtype, shape = self._names[tensor.dtype], tuple(tensor.shape)
+        return Dense(tensor, tensor.data_ptr(), tensor.numel(), dtype, shape, tensor.is_cuda)
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Sparse:
         """The tables' own form: PyTorch's sparse tensors know few operations, and fewer gradients."""
@@ -106,6 +125,27 @@ class TorchFramework:
 
     def sparse_parts(self, tensor: Any) -> None:
         return None
+
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        memory = self.torch.zeros(spec.storage(), dtype=self.dtypes[spec.dtype])
+        first = tensor[tuple(slice(extent) for extent in spec.apart())]
+        self.torch.as_strided(memory, spec.apart(), spec.strides).copy_(first)
+        return self.torch.as_strided(memory, spec.shape, spec.strides)
+
+    def place(self, name: str) -> str:
+        """References compute where they are."""
+        return name
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        return dict(layer.named_parameters())
+
+    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+        parameter = self.torch.nn.Parameter(value.detach().clone())
+        optimizer = make([parameter], *args, **kwargs)
+        for _ in range(steps):
+            parameter.grad = gradient
+            optimizer.step()
+        return parameter.detach()
 
     def dtype_name(self, dtype: Any) -> str | None:
         return self._names.get(dtype) if isinstance(dtype, self.torch.dtype) else None

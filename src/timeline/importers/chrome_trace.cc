@@ -1,202 +1,19 @@
 #include "timeline/importers/chrome_trace.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
-#include "base/fd.h"
-#include "timeline/importers/importer.h"
+#include "timeline/importers/builder.h"
+#include "timeline/input/args_store.h"
 
 namespace assay::timeline {
 namespace {
 
-// A text or number longer than this is no name; the reader ends there instead of holding it.
-constexpr std::uint64_t kMaxTokenBytes = 16U << 20U;
 constexpr std::size_t kMaxOpenEvents = 4096;
-
-// The bytes of a file, read in blocks; ends early when one token grows beyond all measure.
-class FileBytes {
- public:
-  explicit FileBytes(int fd) : fd_(fd) {}
-  // -1 at the end.
-  int next() {
-    if (at_ == size_ && !refill()) return -1;
-    ++position_;
-    return static_cast<unsigned char>(buffer_[at_++]);
-  }
-  void token_done() { token_began_ = position_; }
-  std::uint64_t position() const { return position_; }
-
- private:
-  bool refill() {
-    if (position_ - token_began_ > kMaxTokenBytes) return false;
-    ssize_t got = 0;
-    do {
-      got = ::read(fd_, buffer_.data(), buffer_.size());
-    } while (got < 0 && errno == EINTR);
-    at_ = 0;
-    size_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-    return size_ > 0;
-  }
-
-  int fd_;
-  std::array<char, 1 << 16> buffer_;
-  std::size_t at_ = 0;
-  std::size_t size_ = 0;
-  std::uint64_t position_ = 0;
-  std::uint64_t token_began_ = 0;
-};
-
-// The same as an input iterator, which is what the JSON parser reads.
-class ByteIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  ByteIterator() = default;
-  explicit ByteIterator(FileBytes& bytes) : bytes_(&bytes) { ++*this; }
-  reference operator*() const { return value_; }
-  ByteIterator& operator++() {
-    const int byte = bytes_->next();
-    if (byte < 0) {
-      bytes_ = nullptr;
-    } else {
-      value_ = static_cast<char>(byte);
-    }
-    return *this;
-  }
-  ByteIterator operator++(int) {
-    ByteIterator before = *this;
-    ++*this;
-    return before;
-  }
-  friend bool operator==(const ByteIterator& a, const ByteIterator& b) {
-    return a.bytes_ == b.bytes_;
-  }
-  friend bool operator!=(const ByteIterator& a, const ByteIterator& b) { return !(a == b); }
-
- private:
-  FileBytes* bytes_ = nullptr;
-  char value_ = 0;
-};
-
-// Takes the parser's calls apart: scalars of the top object are header, objects of its traceEvents
-// (or of a top array) are events.
-class EventHandler : public nlohmann::json_sax<nlohmann::json> {
- public:
-  EventHandler(FileBytes& bytes, ChromeHeader& header, FileReport& report,
-               const std::function<void(ChromeEvent&)>& visit)
-      : bytes_(bytes), header_(header), report_(report), visit_(visit) {}
-
-  bool null() override { return scalar({}); }
-  bool boolean(bool value) override { return scalar(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { return scalar(std::to_string(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return scalar(std::to_string(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return scalar(text); }
-  bool string(string_t& value) override { return scalar(value); }
-  bool binary(binary_t&) override { return true; }
-
-  bool start_object(std::size_t) override {
-    bytes_.token_done();
-    if (++depth_ > kMaxDepth) return too_deep();
-    if (depth_ == event_depth_) event_ = ChromeEvent{};
-    in_args_ = depth_ == event_depth_ + 1 && event_depth_ > 0 && key_ == "args";
-    return true;
-  }
-  bool end_object() override {
-    bytes_.token_done();
-    if (depth_ == event_depth_) {
-      ++report_.records;
-      visit_(event_);
-    }
-    in_args_ = false;
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    bytes_.token_done();
-    if (++depth_ > kMaxDepth) return too_deep();
-    if (depth_ == 1 || (depth_ == 2 && key_ == "traceEvents")) event_depth_ = depth_ + 1;
-    return true;
-  }
-  bool end_array() override {
-    bytes_.token_done();
-    if (depth_ == event_depth_ - 1) event_depth_ = -1;
-    --depth_;
-    return true;
-  }
-  bool key(string_t& value) override {
-    bytes_.token_done();
-    key_ = value;
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    broken_ = true;
-    return false;
-  }
-  bool broken() const { return broken_; }
-
- private:
-  static constexpr int kMaxDepth = 1000;
-
-  bool too_deep() {
-    broken_ = true;
-    return false;
-  }
-  bool scalar(const std::string& value) {
-    bytes_.token_done();
-    if (depth_ == 1 && event_depth_ != 2) {
-      constexpr std::size_t kMaxHeader = 256;
-      if (header_.size() < kMaxHeader) header_[key_] = value;
-    } else if (depth_ == event_depth_) {
-      set_field(value);
-    } else if (in_args_ && depth_ == event_depth_ + 1) {
-      if (key_ == "name") event_.label = value;
-      if (key_ == "device") {
-        std::from_chars(value.data(), value.data() + value.size(), event_.device);
-      }
-    }
-    return true;
-  }
-
-  void set_field(const std::string& value) {
-    if (key_ == "ph") {
-      event_.phase = value.empty() ? '\0' : value[0];
-    } else if (key_ == "name") {
-      event_.name = value;
-    } else if (key_ == "cat") {
-      event_.category = value;
-    } else if (key_ == "pid") {
-      event_.pid = value;
-    } else if (key_ == "tid") {
-      event_.tid = value;
-    } else if (key_ == "ts") {
-      event_.timed = parse_microseconds(value, event_.begin);
-    } else if (key_ == "dur" && !parse_microseconds(value, event_.duration)) {
-      event_.duration = -1;
-    }
-  }
-
-  FileBytes& bytes_;
-  ChromeHeader& header_;
-  FileReport& report_;
-  const std::function<void(ChromeEvent&)>& visit_;
-  ChromeEvent event_;
-  std::string key_;
-  int depth_ = 0;
-  int event_depth_ = -1;
-  bool in_args_ = false;
-  bool broken_ = false;
-};
 
 // "forward@3" of category "forward" is how a recording's jobs are shown: the name alone stays, and
 // its micro batch is given.
@@ -210,270 +27,510 @@ std::int32_t take_micro_batch(ChromeEvent& event) {
   std::int32_t number = 0;
   const auto [stop, error] = std::from_chars(event.name.data() + at + 1, end, number);
   if (error != std::errc() || stop != end || number < 0) return kNone;
-  event.name.resize(at);
+  event.name = event.name.substr(0, at);
   return number;
 }
 
-struct OpenEvent {
-  Slice slice;
-  StringId name = 0;
-};
+std::int64_t number_of(std::string_view text, std::int64_t fallback = kNone) {
+  std::int64_t value = fallback;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : fallback;
+}
+
+bool on_gpu(EventKind kind) {
+  return kind == EventKind::kernel || kind == EventKind::copy || kind == EventKind::gpu_range ||
+         kind == EventKind::gpu_job;
+}
 
 // Turns events into slices on tracks.
-class TraceBuilder {
+class ChromeBuilder {
  public:
-  TraceBuilder(Trace& trace, const ChromeDialect& dialect) : trace_(trace), dialect_(dialect) {}
-
-  void take(ChromeEvent& event, FileReport& counts) {
-    if (event.phase == 'M') {
-      name_track(event);
-      return;
+  ChromeBuilder(const ChromeDialect& dialect, const ImportOptions& options)
+      : dialect_(dialect), options_(options) {
+    builder_.trace().sources.emplace_back();
+    if (options.analysis) return;
+    if (auto store = ArgsStore::create()) {
+      args_ = std::make_shared<ArgsStore>(std::move(*store));
+      builder_.trace().args.push_back(args_);
     }
-    if (event.phase != 'X' && event.phase != 'B' && event.phase != 'E') {
-      ++counts.ignored;
-      return;
-    }
-    if (!event.timed || event.duration < 0) {
-      ++counts.malformed;
-      return;
-    }
-    const ChromeDialect::Meaning meaning = dialect_.read(event);
-    if (!meaning.keep || trace_.slices.size() >= kMaxImportedSlices) {
-      ++(meaning.keep ? counts.overlapping : counts.ignored);
-      return;
-    }
-    const std::uint32_t track = track_of(event, meaning);
-    const std::int32_t micro_batch = take_micro_batch(event);
-    if (event.phase == 'E') {
-      end(event, track, counts);
-      return;
-    }
-    Slice slice{.begin = event.begin,
-                .end = event.begin + event.duration,
-                .name = trace_.strings.intern(event.name),
-                .category = trace_.strings.intern(event.category),
-                .track = track,
-                .micro_batch = micro_batch,
-                .kind = meaning.kind};
-    if (meaning.step != kNone && event.phase == 'X') {
-      trace_.steps.push_back({meaning.step, slice.begin, slice.end});
-    }
-    if (event.phase == 'B') {
-      if (open_[track].size() < kMaxOpenEvents) {
-        open_[track].push_back({slice, slice.name});
-      } else {
-        ++counts.overlapping;
-      }
-      return;
-    }
-    trace_.slices.push_back(slice);
-    ++counts.kept;
   }
 
-  void finish(FileReport& counts) {
-    for (const auto& [track, events] : open_) counts.truncated += events.size();
-    for (auto& [key, index] : tracks_) {
-      const auto process = process_names_.find(key.first);
-      Track& track = trace_.tracks[index];
-      if (process != process_names_.end()) {
-        track.process = fmt::format("{} {}", process->second, key.first);
-      }
-      const auto label = track_names_.find(key);
-      if (label != track_names_.end()) track.label = label->second;
+  void take(ChromeEvent& event) {
+    switch (event.phase) {
+      case 'X':
+      case 'B':
+      case 'E':
+        slice(event);
+        break;
+      case 'M':
+        metadata(event);
+        break;
+      case 's':
+      case 't':
+      case 'f':
+        flow(event);
+        break;
+      case 'i':
+      case 'I':
+        instant(event);
+        break;
+      default:
+        ++counts().ignored;
     }
-    mend_job_tracks();
   }
+
+  Result<Trace> finish(const std::filesystem::path& path, FileReport report, ChromeHeader& header);
 
  private:
-  // Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata that may
-  // stand at the file's end: only now is it known that their events are pipeline jobs.
-  void mend_job_tracks() {
-    for (Track& track : trace_.tracks) track.gpu |= track.label.starts_with("GPU:");
-    for (Slice& slice : trace_.slices) {
-      if (trace_.tracks[slice.track].label.starts_with("GPU:")) {
-        slice.kind = kind_of_job(trace_.strings.text(slice.category));
-      }
+  struct Thread {
+    std::uint32_t track = kNoIndex;
+    StringId tid = 0;
+    std::vector<Slice> open;
+  };
+
+  Trace& trace() { return builder_.trace(); }
+  FileReport& counts() { return builder_.report(); }
+
+  EventKind kind_of(const ChromeEvent& event, StringId category) {
+    if (dialect_.by_track) return dialect_.classify(event);
+    constexpr std::size_t kMaxCategories = 1U << 12U;
+    if (category >= kMaxCategories) return dialect_.classify(event);
+    if (kinds_.size() <= category) kinds_.resize(category + 1, kUnknown);
+    if (kinds_[category] == kUnknown) {
+      kinds_[category] = static_cast<std::uint8_t>(dialect_.classify(event));
     }
+    return static_cast<EventKind>(kinds_[category]);
   }
 
-  void name_track(const ChromeEvent& event) {
-    constexpr std::size_t kMaxNames = 1U << 16U;
-    if (process_names_.size() + track_names_.size() > kMaxNames) return;
-    if (event.name == "process_name") process_names_[event.pid] = event.label;
-    if (event.name == "thread_name") track_names_[{event.pid, event.tid}] = event.label;
+  Kind kernel_kind(StringId name) {
+    if (kernels_.size() <= name) kernels_.resize(name + 1, kUnknown);
+    if (kernels_[name] == kUnknown) {
+      kernels_[name] = static_cast<std::uint8_t>(options_.kinds.kind(trace().strings.text(name)));
+    }
+    return static_cast<Kind>(kernels_[name]);
   }
 
-  std::uint32_t track_of(const ChromeEvent& event, const ChromeDialect::Meaning& meaning) {
-    constexpr std::size_t kMaxTracks = 1U << 16U;
-    const auto key = std::pair(event.pid, event.tid);
-    const auto known = tracks_.find(key);
-    if (known != tracks_.end()) {
-      trace_.tracks[known->second].gpu |= meaning.gpu;
-      return known->second;
+  Kind slice_kind(EventKind kind, StringId name, StringId category) {
+    switch (kind) {
+      case EventKind::kernel:
+        return kernel_kind(name);
+      case EventKind::copy:
+        return Kind::memory;
+      case EventKind::gpu_job:
+        return kind_of_job(trace().strings.text(category));
+      case EventKind::launch:
+      case EventKind::annotation:
+      case EventKind::host:
+        return Kind::host;
+      case EventKind::gpu_range:
+      case EventKind::other:
+        break;
     }
-    if (trace_.tracks.size() >= kMaxTracks) return static_cast<std::uint32_t>(kMaxTracks - 1);
-    const auto index = static_cast<std::uint32_t>(trace_.tracks.size());
-    Track track;
-    track.gpu = meaning.gpu;
-    track.process = event.pid;
-    track.label = event.tid;
-    track.device = static_cast<std::int32_t>(event.device);
-    if (meaning.gpu && event.device != kNone) {
-      track.label = fmt::format("GPU {} stream {}", event.device, event.tid);
-    }
-    trace_.tracks.push_back(std::move(track));
-    tracks_.emplace(key, index);
-    return index;
+    return Kind::other;
   }
 
-  void end(const ChromeEvent& event, std::uint32_t track, FileReport& counts) {
-    std::vector<OpenEvent>& open = open_[track];
-    const StringId name = trace_.strings.intern(event.name);
-    // Ends close the innermost event of their name: not every writer nests.
-    for (auto it = open.rbegin(); it != open.rend(); ++it) {
-      if (it->name != name && !event.name.empty()) continue;
-      it->slice.end = event.begin;
-      const bool forward = it->slice.end >= it->slice.begin;
-      if (forward) {
-        trace_.slices.push_back(it->slice);
-        ++counts.kept;
-        const std::int64_t step = dialect_step(it->slice);
-        if (step != kNone) trace_.steps.push_back({step, it->slice.begin, it->slice.end});
-      } else {
-        ++counts.backwards;
-      }
-      open.erase(std::next(it).base());
+  void slice(ChromeEvent& event) {
+    if (!event.timed || event.duration < 0) {
+      ++counts().malformed;
       return;
     }
-    ++counts.malformed;
+    if (event.begin > kMaxTime - event.duration) {
+      ++counts().malformed;
+      return;
+    }
+    const StringId category = trace().strings.intern_valid(event.category);
+    const EventKind kind = kind_of(event, category);
+    if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
+      if (kind == EventKind::host) count_process(event);
+      ++counts().ignored;
+      return;
+    }
+    if (!builder_.has_room()) return;
+    Thread& thread = thread_of(event, on_gpu(kind));
+    if (kind == EventKind::launch) return launch(event, thread, category);
+    if (dialect_.durations_in_names && event.name.ends_with("s]")) {
+      event.name = event.name.substr(0, event.name.rfind('['));
+    }
+    const std::int32_t micro_batch = take_micro_batch(event);
+    Slice slice{.begin = event.begin,
+                .end = event.begin + event.duration,
+                .name = trace().strings.intern_valid(event.name),
+                .category = category,
+                .track = thread.track,
+                .micro_batch = micro_batch};
+    slice.kind = slice_kind(kind, slice.name, category);
+    if (event.phase == 'E') return end(event, thread, kind);
+    slice.detail = detail_of(event, kind);
+    if (event.phase == 'B') {
+      if (thread.open.size() == kMaxOpenEvents) {
+        ++counts().overlapping;
+      } else {
+        thread.open.push_back(slice);
+      }
+      return;
+    }
+    add(slice, kind);
   }
 
-  std::int64_t dialect_step(const Slice& slice) const {
-    ChromeEvent event;
-    event.name = trace_.strings.text(slice.name);
-    event.category = trace_.strings.text(slice.category);
-    return dialect_.read(event).step;
+  void add(const Slice& slice, EventKind kind) {
+    if (kind == EventKind::annotation && dialect_.step != nullptr) {
+      const std::int64_t step = dialect_.step(trace().strings.text(slice.name));
+      if (step != kNone) {
+        trace().rank_steps.push_back(
+            {trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
+      }
+    }
+    builder_.add(slice);
   }
 
-  Trace& trace_;
+  // Ends close the innermost event of their name: not every writer nests.
+  void end(const ChromeEvent& event, Thread& thread, EventKind kind) {
+    const StringId name = trace().strings.intern_valid(event.name);
+    for (auto it = thread.open.rbegin(); it != thread.open.rend(); ++it) {
+      if (it->name != name && !event.name.empty()) continue;
+      it->end = event.begin;
+      const Slice slice = *it;
+      thread.open.erase(std::next(it).base());
+      if (slice.end < slice.begin) {
+        ++counts().backwards;
+      } else {
+        add(slice, kind);
+      }
+      return;
+    }
+    ++counts().malformed;
+  }
+
+  void launch(const ChromeEvent& event, const Thread& thread, StringId category) {
+    count_process(event);
+    const StringId name = trace().strings.intern_valid(event.name);
+    const std::int64_t correlation = event.number(Arg::correlation, 0);
+    trace().launches.push_back({.begin = event.begin,
+                                .end = event.begin + event.duration,
+                                .correlation = static_cast<std::uint64_t>(correlation),
+                                .track = thread.track,
+                                .name = name});
+    if (options_.analysis) {
+      ++counts().ignored;
+      return;
+    }
+    builder_.add({.begin = event.begin,
+                  .end = event.begin + event.duration,
+                  .name = name,
+                  .category = category,
+                  .track = thread.track,
+                  .kind = Kind::host,
+                  .detail = detail_of(event, EventKind::launch)});
+  }
+
+  std::uint32_t detail_of(const ChromeEvent& event, EventKind kind) {
+    const bool gpu = kind == EventKind::kernel || kind == EventKind::copy;
+    const bool keep_args = args_ != nullptr && !event.args_text.empty();
+    if (!gpu && !keep_args) return kNoIndex;
+    Detail detail;
+    if (gpu) {
+      detail.correlation = static_cast<std::uint64_t>(event.number(Arg::correlation, 0));
+      detail.bytes = event.number(Arg::bytes);
+      detail.collective = collective_of(event);
+    }
+    if (keep_args) {
+      detail.args_at = args_->add(event.args_text);
+      detail.args_size = static_cast<std::uint32_t>(event.args_text.size());
+    }
+    trace().details.push_back(detail);
+    return static_cast<std::uint32_t>(trace().details.size() - 1);
+  }
+
+  std::uint32_t collective_of(const ChromeEvent& event) {
+    if (event.arg(Arg::collective).empty()) return kNoIndex;
+    const auto intern = [&](Arg arg) { return trace().strings.intern_valid(event.arg(arg)); };
+    const bool described = !event.arg(Arg::group_description).empty() &&
+                           event.arg(Arg::group_description) != "undefined";
+    trace().collectives.push_back(
+        {.name = intern(Arg::collective),
+         .group = intern(Arg::group),
+         .description = described ? intern(Arg::group_description) : intern(Arg::group),
+         .dtype = intern(Arg::dtype),
+         .ranks = intern(Arg::group_ranks),
+         .in_elements = event.number(Arg::in_elements),
+         .out_elements = event.number(Arg::out_elements),
+         .group_size = static_cast<std::int32_t>(event.number(Arg::group_size)),
+         .sequence = event.number(Arg::sequence)});
+    return static_cast<std::uint32_t>(trace().collectives.size() - 1);
+  }
+
+  void metadata(const ChromeEvent& event) {
+    constexpr std::size_t kMaxNames = 1U << 16U;
+    if (process_names_.size() + track_names_.size() > kMaxNames) return;
+    const std::string name(event.arg(Arg::name));
+    if (event.name == "process_name") process_names_[std::string(event.pid)] = name;
+    if (event.name == "thread_name") {
+      track_names_[{std::string(event.pid), std::string(event.tid)}] = name;
+    }
+    if (event.name == kTrackMetadata) merged_track(event);
+  }
+
+  // A track as our own merge describes it, before its first event.
+  void merged_track(const ChromeEvent& event) {
+    Track track;
+    track.label = event.arg(Arg::name);
+    track.process = event.arg(Arg::process);
+    track.machine = event.arg(Arg::machine);
+    track.device = static_cast<std::int32_t>(event.number(Arg::device));
+    track.rank = static_cast<std::int32_t>(event.number(Arg::rank));
+    track.pid = event.number(Arg::pid);
+    track.gpu = event.arg(Arg::gpu) == "true";
+    track.jobs = event.arg(Arg::jobs) == "true";
+    const auto known =
+        std::find_if(trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
+          return source.rank == track.rank && source.host == track.machine &&
+                 source.pid == track.pid;
+        });
+    track.source = static_cast<std::uint32_t>(known - trace().sources.begin());
+    if (known == trace().sources.end()) {
+      trace().sources.push_back(
+          {.path = "", .host = track.machine, .rank = track.rank, .pid = track.pid, .groups = {}});
+    }
+    const bool gpu = track.gpu;
+    Thread thread;
+    thread.track = builder_.add_track(std::move(track));
+    const auto key = key_of(event, gpu);
+    threads_.insert_or_assign(key, thread);
+    // Host events of a GPU's track do not exist; events are looked up by either key.
+    threads_.insert_or_assign(key ^ 1U, thread);
+    merged_ = true;
+  }
+
+  std::uint64_t key_of(const ChromeEvent& event, bool gpu) {
+    const std::uint64_t pid = trace().strings.intern_valid(event.pid);
+    const std::uint64_t tid = trace().strings.intern_valid(event.tid);
+    return pid << 33U | tid << 1U | (gpu ? 1U : 0U);
+  }
+
+  Thread& thread_of(const ChromeEvent& event, bool gpu) {
+    const std::uint64_t key = key_of(event, gpu);
+    const auto [entry, is_new] = threads_.try_emplace(key);
+    Thread& thread = entry->second;
+    if (!is_new) return thread;
+    Track track;
+    track.gpu = gpu;
+    track.process = event.pid;
+    track.label = event.tid;
+    thread.tid = trace().strings.intern_valid(event.tid);
+    if (gpu) {
+      std::int64_t device = event.number(Arg::device);
+      if (device == kNone && !dialect_.by_track) device = number_of(event.pid);
+      track.device = static_cast<std::int32_t>(device);
+      if (device != kNone) {
+        std::string_view stream = event.tid;
+        if (stream.starts_with("stream ")) stream.remove_prefix(7);
+        track.label = fmt::format("GPU {} · stream {}", device, stream);
+      }
+    }
+    thread.track = builder_.add_track(std::move(track));
+    return thread;
+  }
+
+  void count_process(const ChromeEvent& event) {
+    const std::int64_t pid = number_of(event.pid);
+    constexpr std::size_t kMaxProcesses = 1024;
+    if (pid > 0 && processes_.size() < kMaxProcesses) ++processes_[pid];
+  }
+
+  void flow(const ChromeEvent& event) {
+    if (options_.analysis || !event.timed || trace().flows.size() >= kMaxImportedSlices) {
+      ++counts().ignored;
+      return;
+    }
+    // An arrow ends on a track that a slice has made; whether it is a GPU's is known by then.
+    auto known = threads_.find(key_of(event, true));
+    const auto host = threads_.find(key_of(event, false));
+    if (known == threads_.end()) known = host;
+    if (known == threads_.end()) {
+      late_flows_.push_back({trace().flows.size(), key_of(event, false)});
+    }
+    trace().flows.push_back({.time = event.begin,
+                             .id = trace().strings.intern_valid(event.id),
+                             .name = trace().strings.intern_valid(event.name),
+                             .category = trace().strings.intern_valid(event.category),
+                             .track = known == threads_.end() ? kNoIndex : known->second.track,
+                             .phase = event.phase,
+                             .enclosing = event.enclosing});
+  }
+
+  void instant(const ChromeEvent& event) {
+    if (event.name != "[memory]" || !event.timed || event.arg(Arg::allocated).empty() ||
+        trace().memory.size() >= kMaxImportedSlices) {
+      ++counts().ignored;
+      return;
+    }
+    constexpr std::int64_t kCpu = 0;
+    const bool cpu = event.number(Arg::device_type) == kCpu;
+    trace().memory.push_back(
+        {.time = event.begin,
+         .allocated = event.number(Arg::allocated, 0),
+         .reserved = event.number(Arg::reserved, 0),
+         .source = 0,
+         .device = cpu ? kNone : static_cast<std::int32_t>(event.number(Arg::device_id))});
+  }
+
+  void name_tracks();
+  void mend_job_tracks();
+  void settle_flows();
+  Source describe_source(const std::filesystem::path& path, const ChromeHeader& header) const;
+  void shift(Nanos base);
+
+  static constexpr std::uint8_t kUnknown = 0xff;
+  static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
+
   const ChromeDialect& dialect_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> tracks_;
+  const ImportOptions& options_;
+  TraceBuilder builder_;
+  std::shared_ptr<ArgsStore> args_;
+  std::vector<std::uint8_t> kinds_;    // by category
+  std::vector<std::uint8_t> kernels_;  // by name
+  std::unordered_map<std::uint64_t, Thread> threads_;
   std::map<std::string, std::string> process_names_;
   std::map<std::pair<std::string, std::string>, std::string> track_names_;
-  std::map<std::uint32_t, std::vector<OpenEvent>> open_;
+  std::map<std::int64_t, std::uint64_t> processes_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> late_flows_;
+  bool merged_ = false;
 };
 
-// Steps are marked by every process; a row of them has each once.
-void fold_steps(std::vector<Step>& steps) {
-  std::map<std::int64_t, Step> folded;
-  for (const Step& step : steps) {
-    Step& entry = folded[step.number];
-    entry.number = step.number;
-    entry.begin = std::min(entry.begin, step.begin);
-    entry.end = std::max(entry.end, step.end);
+void ChromeBuilder::name_tracks() {
+  for (auto& [key, thread] : threads_) {
+    if (merged_ || thread.track == kNoIndex) continue;
+    Track& track = trace().tracks[thread.track];
+    const std::string pid(trace().strings.text(static_cast<StringId>(key >> 33U)));
+    const std::string tid(trace().strings.text(static_cast<StringId>(key >> 1U & 0xffffffffU)));
+    const bool stream = track.gpu && track.device != kNone;
+    const auto process = process_names_.find(pid);
+    if (stream) {
+      track.process = fmt::format("GPU {}", track.device);
+    } else if (process != process_names_.end()) {
+      track.process = fmt::format("{} {}", process->second, pid);
+    }
+    const auto label = track_names_.find({pid, tid});
+    if (label != track_names_.end() && !stream) track.label = label->second;
   }
-  steps.clear();
-  for (const auto& [number, step] : folded) steps.push_back(step);
+}
+
+// Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata that may
+// stand at the file's end: only now is it known that their events are pipeline jobs.
+void ChromeBuilder::mend_job_tracks() {
+  if (!dialect_.by_track) return;
+  for (Track& track : trace().tracks) track.gpu |= track.label.starts_with("GPU:");
+  for (Slice& slice : trace().slices) {
+    if (trace().tracks[slice.track].label.starts_with("GPU:")) {
+      slice.kind = kind_of_job(trace().strings.text(slice.category));
+    }
+  }
+}
+
+// Arrows whose track came after them; those without any go.
+void ChromeBuilder::settle_flows() {
+  for (const auto& [index, key] : late_flows_) {
+    for (const std::uint64_t candidate : {key | 1U, key}) {
+      const auto thread = threads_.find(candidate);
+      if (thread == threads_.end()) continue;
+      trace().flows[index].track = thread->second.track;
+      break;
+    }
+  }
+  std::erase_if(trace().flows, [](const Flow& flow) { return flow.track == kNoIndex; });
+}
+
+Source ChromeBuilder::describe_source(const std::filesystem::path& path,
+                                      const ChromeHeader& header) const {
+  Source source;
+  source.path = path.string();
+  if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
+  std::uint64_t most = 0;
+  for (const auto& [pid, count] : processes_) {
+    if (count > most) source.pid = pid;
+    most = std::max(most, count);
+  }
+  const auto found = header.find("distributedInfo");
+  if (found == header.end()) return source;
+  const auto info = nlohmann::json::parse(found->second, nullptr, false);
+  if (!info.is_object()) return source;
+  const auto whole = [](const nlohmann::json& object, const char* key) -> std::int32_t {
+    const auto field = object.find(key);
+    constexpr std::int64_t kMaxRank = 1 << 24;
+    if (field == object.end() || !field->is_number_integer()) return kNone;
+    const auto value = field->get<std::int64_t>();
+    return value >= 0 && value < kMaxRank ? static_cast<std::int32_t>(value) : kNone;
+  };
+  source.rank = whole(info, "rank");
+  source.world_size = whole(info, "world_size");
+  const auto groups = info.find("pg_config");
+  if (groups == info.end() || !groups->is_array()) return source;
+  for (const auto& group : *groups) {
+    if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
+    const auto ranks = group.find("ranks");
+    if (ranks == group.end() || !ranks->is_array()) continue;
+    auto& list = source.groups[group["pg_name"].get<std::string>()];
+    for (const auto& rank : *ranks) {
+      if (rank.is_number_integer()) list.push_back(rank.get<std::int32_t>());
+    }
+  }
+  return source;
+}
+
+void ChromeBuilder::shift(Nanos base) {
+  const auto move = [base](auto& spans) {
+    for (auto& span : spans) {
+      span.begin += base;
+      span.end += base;
+    }
+  };
+  move(trace().slices);
+  move(trace().launches);
+  for (RankStep& mark : trace().rank_steps) {
+    mark.step.begin += base;
+    mark.step.end += base;
+  }
+  for (Flow& flow : trace().flows) flow.time += base;
+  for (MemoryPoint& point : trace().memory) point.time += base;
+}
+
+Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileReport report,
+                                    ChromeHeader& header) {
+  for (const auto& [key, thread] : threads_) counts().truncated += thread.open.size();
+  name_tracks();
+  mend_job_tracks();
+  settle_flows();
+  report.format = dialect_.format;
+  builder_.add_counts(std::move(report));
+  // Kineto counts from a base that it names beside the events.
+  if (const auto found = header.find("baseTimeNanoseconds"); found != header.end()) {
+    const std::int64_t base = number_of(found->second, 0);
+    if (base > 0 && base < kMaxTime) shift(base);
+  }
+  if (merged_) {
+    trace().sources[0].path = path.string();
+  } else {
+    trace().sources[0] = describe_source(path, header);
+  }
+  return builder_.finish();
 }
 
 }  // namespace
 
-bool parse_microseconds(const std::string& text, Nanos& time) {
-  const bool negative = text.starts_with('-');
-  const char* p = text.data() + (negative ? 1 : 0);
-  const char* const end = text.data() + text.size();
-  std::int64_t whole = 0;
-  const auto integer = std::from_chars(p, end, whole);
-  constexpr std::int64_t kMaxMicros = std::numeric_limits<Nanos>::max() / 1000 / 4;
-  if (integer.ec != std::errc() || whole > kMaxMicros) return false;
-  p = integer.ptr;
-  std::int64_t fraction = 0;
-  if (p < end && *p == '.') {
-    int digits = 0;
-    for (++p; p < end && *p >= '0' && *p <= '9'; ++p, ++digits) {
-      if (digits < 3) fraction = fraction * 10 + (*p - '0');
-    }
-    for (; digits < 3; ++digits) fraction *= 10;
-  }
-  time = whole * 1000 + fraction;
-  if (p < end) {  // an exponent
-    double value = 0;
-    const auto number = std::from_chars(text.data(), end, value);
-    if (number.ptr != end || !(std::abs(value) < static_cast<double>(kMaxMicros))) return false;
-    time = static_cast<Nanos>(std::llround(value * 1000.0));
-    return true;
-  }
-  if (negative) time = -time;
-  return true;
-}
-
-std::int64_t step_number(const std::string& name, std::string_view prefix) {
+std::int64_t step_number(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return kNone;
-  std::int64_t number = kNone;
-  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
-  return number;
+  return number_of(name.substr(prefix.size()));
 }
 
-Result<FileReport> read_chrome_trace(const std::filesystem::path& path, ChromeHeader& header,
-                                     const std::function<void(ChromeEvent&)>& visit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot read {}", path.string()));
-  FileReport report;
-  report.path = path.string();
-  FileBytes bytes(fd.get());
-  EventHandler handler(bytes, header, report, visit);
-  try {
-    nlohmann::json::sax_parse(ByteIterator(bytes), ByteIterator(), &handler);
-  } catch (const std::exception& error) {
-    report.notes.emplace_back(error.what());
-  }
-  report.bytes = bytes.position();
-  if (handler.broken()) {
-    ++report.truncated;
-    report.notes.push_back(
-        fmt::format("the JSON breaks at byte {}: what came before is kept", bytes.position()));
-  }
-  return report;
-}
-
-Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect) {
-  Trace trace;
+Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect,
+                                  const ImportOptions& options) {
   ChromeHeader header;
-  FileReport counts;
-  TraceBuilder builder(trace, dialect);
-  ASSAY_TRY(FileReport report, read_chrome_trace(path, header, [&](ChromeEvent& event) {
-              builder.take(event, counts);
+  ChromeBuilder builder(dialect, options);
+  ASSAY_TRY(FileReport report, read_chrome_events(path, header, [&](ChromeEvent& event) {
+              builder.take(event);
+              return true;
             }));
-  builder.finish(counts);
-  report.format = dialect.format;
-  report.kept = counts.kept;
-  report.ignored = counts.ignored;
-  report.malformed += counts.malformed;
-  report.truncated += counts.truncated;
-  report.backwards = counts.backwards;
-  report.overlapping = counts.overlapping;
-  trace.files.push_back(std::move(report));
-
-  // Kineto counts from a base that it names beside the events.
-  Nanos base = 0;
-  if (const auto found = header.find("baseTimeNanoseconds"); found != header.end()) {
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), base);
-    if (base < 0 || base > std::numeric_limits<Nanos>::max() / 2) base = 0;
-  }
-  for (Slice& slice : trace.slices) {
-    slice.begin += base;
-    slice.end += base;
-  }
-  for (Step& step : trace.steps) {
-    step.begin += base;
-    step.end += base;
-  }
-  if (const auto host = header.find("host_name"); host != header.end()) {
-    for (Track& track : trace.tracks) track.machine = host->second;
-  }
-  fold_steps(trace.steps);
-  trace.sort();
-  return trace;
+  return builder.finish(path, std::move(report), header);
 }
 
 }  // namespace assay::timeline

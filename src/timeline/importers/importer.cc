@@ -1,60 +1,70 @@
 #include "timeline/importers/importer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 
-#include "base/fd.h"
+#include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_events.h"
+#include "timeline/importers/sqlite_tables.h"
+#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
+namespace {
+
+// How far into a trace the categories of events are looked at.
+constexpr std::size_t kSniffedEvents = 2000;
+
+void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
+  const std::size_t first = sniff.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  if (first == std::string::npos || (sniff.head[first] != '{' && sniff.head[first] != '[')) return;
+  std::size_t events = 0;
+  ChromeHeader header;
+  const auto report = read_chrome_events(path, header, [&](ChromeEvent& event) {
+    if (event.phase != 0) sniff.events = true;
+    if (!event.category.empty()) sniff.categories.emplace(event.category);
+    if (event.name == kTrackMetadata) sniff.keys.emplace(kTrackMetadata);
+    return ++events < kSniffedEvents;
+  });
+  if (!report) return;
+  for (const auto& [key, value] : header) sniff.keys.insert(key);
+  sniff.json = true;
+}
+
+void sniff_database(const std::filesystem::path& path, Sniff& sniff) {
+  if (!sniff.head.starts_with("SQLite format 3")) return;
+  const auto database = open_sqlite(path);
+  if (database) sniff.tables = table_names(database->get());
+}
+
+}  // namespace
 
 std::span<const Importer* const> importers() {
-  static constexpr std::array<const Importer*, 5> kAll{&kNsysSqlite, &kRecording, &kKineto,
-                                                       &kPaddleProfiler, &kChrome};
+  static constexpr std::array<const Importer*, 7> kAll{
+      &kNsysSqlite, &kRecording, &kFlightRecorder, &kMerged, &kPaddleProfiler, &kKineto, &kChrome};
   return kAll;
 }
 
-Result<Trace> import_trace(const std::filesystem::path& path) {
-  std::array<char, 4096> buffer{};
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return usage_error(fmt::format("cannot read {}", path.string()));
-  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-  if (got < 0) return errno_error(fmt::format("cannot read {}", path.string()));
-  const std::string_view head(buffer.data(), static_cast<std::size_t>(got));
-  for (const Importer* importer : importers()) {
-    if (importer->recognises(head)) return importer->import(path);
-  }
-  return usage_error(
-      fmt::format("{}: no trace of PyTorch's or Paddle's profiler, no nsys SQLite export, no "
-                  "recording of assay "
-                  "(job logs are read with --log_dir)",
-                  path.string()));
+Result<Sniff> sniff(const std::filesystem::path& path) {
+  constexpr std::size_t kHead = 4096;
+  Sniff sniff;
+  ASSAY_TRY(sniff.head, read_head(path, kHead));
+  sniff_json(path, sniff);
+  sniff_database(path, sniff);
+  return sniff;
 }
 
-void append_trace(Trace& trace, const Trace& other) {
-  const auto first_track = static_cast<std::uint32_t>(trace.tracks.size());
-  trace.tracks.insert(trace.tracks.end(), other.tracks.begin(), other.tracks.end());
-  for (Slice slice : other.slices) {
-    slice.track += first_track;
-    slice.name = trace.strings.intern(other.strings.text(slice.name));
-    slice.category = trace.strings.intern(other.strings.text(slice.category));
-    trace.slices.push_back(slice);
+Result<Trace> import_trace(const std::filesystem::path& path, const ImportOptions& options) {
+  ASSAY_TRY(const Sniff found, sniff(path));
+  std::string looked_for;
+  for (const Importer* importer : importers()) {
+    if (importer->recognises(found)) return importer->import(path, options);
+    looked_for += fmt::format("\n  {}: {}", importer->format, importer->sign);
   }
-  for (const Step& step : other.steps) {
-    bool known = false;
-    for (Step& mine : trace.steps) {
-      if (mine.number != step.number) continue;
-      mine.begin = std::min(mine.begin, step.begin);
-      mine.end = std::max(mine.end, step.end);
-      known = true;
-    }
-    if (!known) trace.steps.push_back(step);
-  }
-  trace.files.insert(trace.files.end(), other.files.begin(), other.files.end());
-  trace.notes.insert(trace.notes.end(), other.notes.begin(), other.notes.end());
-  trace.sort();
+  return usage_error(
+      fmt::format("{}: no trace that is known here. Looked for:{}\n  (job logs are read with "
+                  "--log_dir; an .nsys-rep file is exported with `nsys export --type sqlite`)",
+                  path.string(), looked_for));
 }
 
 }  // namespace assay::timeline

@@ -1,41 +1,41 @@
-// Traces of PyTorch's profiler (Kineto's chrome export). GPU work has the categories below, its
-// pid the device and its tid the stream; "ProfilerStep#N" marks steps.
+// Traces of PyTorch's profiler (Kineto's chrome export). GPU work names its device and stream in
+// args; "ProfilerStep#N" marks steps.
 
 #include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/gpu_categories.h"
 #include "timeline/importers/importer.h"
 
 namespace assay::timeline {
 namespace {
 
-ChromeDialect::Meaning read_event(ChromeEvent& event) {
-  ChromeDialect::Meaning meaning;
-  if (event.category == "kernel") {
-    meaning = {.kind = kind_of_kernel(event.name), .gpu = true};
-  } else if (event.category == "gpu_memcpy" || event.category == "gpu_memset") {
-    meaning = {.kind = Kind::memory, .gpu = true};
-  } else if (event.category == "gpu_user_annotation") {
-    meaning = {.kind = Kind::other, .gpu = true};
-  } else if (event.category == "user_annotation") {
-    meaning.step = step_number(event.name, "ProfilerStep#");
-  } else if (event.category == "Trace" || event.category == "overhead") {
-    meaning.kind = Kind::other;
+EventKind classify(const ChromeEvent& event) { return profiler_event_kind(event.category); }
+
+std::int64_t step_of(std::string_view name) { return step_number(name, "ProfilerStep#"); }
+
+bool recognises(const Sniff& sniff) {
+  if (!sniff.json) return false;
+  for (const char* key : {"baseTimeNanoseconds", "deviceProperties", "distributedInfo"}) {
+    if (sniff.keys.contains(key)) return true;
   }
-  return meaning;
+  for (const char* category :
+       {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cpu_op", "user_annotation", "ac2g",
+        "python_function", "Kernel", "Memcpy", "Operator", "Runtime"}) {
+    if (sniff.categories.contains(category)) return true;
+  }
+  return false;
 }
 
-bool recognises(std::string_view head) {
-  return head.find("\"traceEvents\"") != std::string_view::npos
-             ? head.find("baseTimeNanoseconds") != std::string_view::npos ||
-                   head.find("deviceProperties") != std::string_view::npos
-             : head.find("\"deviceProperties\"") != std::string_view::npos;
-}
-
-Result<Trace> import(const std::filesystem::path& path) {
-  return import_chrome_trace(path, {.format = "PyTorch profiler", .read = read_event});
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
+  static constexpr ChromeDialect kDialect{
+      .format = "PyTorch profiler", .classify = classify, .step = step_of};
+  return import_chrome_trace(path, kDialect, options);
 }
 
 }  // namespace
 
-const Importer kKineto{"PyTorch profiler", recognises, import};
+const Importer kKineto{"PyTorch profiler",
+                       "JSON with deviceProperties, baseTimeNanoseconds or events of category "
+                       "kernel, cpu_op, cuda_runtime",
+                       recognises, import};
 
 }  // namespace assay::timeline

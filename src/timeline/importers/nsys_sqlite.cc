@@ -1,181 +1,350 @@
-// The SQLite file that `nsys export --type sqlite` writes. Tables that a capture lacks are left
-// out.
+// The SQLite file that `nsys export --type sqlite` writes. Tables and columns that a capture or a
+// version lacks are left out.
 
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include <map>
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "timeline/importers/importer.h"
+#include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/sqlite_tables.h"
 
 namespace assay::timeline {
 namespace {
 
-struct CloseDatabase {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-};
-struct CloseStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Database = std::unique_ptr<sqlite3, CloseDatabase>;
-using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
+constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
 
-Statement prepare(sqlite3* database, const char* sql) {
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK) return nullptr;
-  return Statement(statement);
+// nsys packs (machine, VM, process, thread) into one number.
+std::int64_t process_of(std::int64_t global) { return global >> 24 & 0xffffff; }
+std::int64_t thread_of(std::int64_t global) { return global & 0xffffff; }
+
+// CUPTI's kinds of copies and of memory, as PyTorch's profiler writes them.
+std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
+  constexpr std::array<const char*, 14> kKinds{"",     "HtoD", "DtoH", "HtoA", "AtoH",
+                                               "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
+                                               "PtoP", "HtoD", "DtoH", "DtoD"};
+  constexpr std::array<const char*, 8> kPlaces{"Pageable", "Pinned", "Device",  "Array",
+                                               "Managed",  "Device", "Managed", "Unknown"};
+  const auto named = [](const auto& names, std::int64_t at) {
+    return at >= 0 && at < static_cast<std::int64_t>(names.size())
+               ? names[static_cast<std::size_t>(at)]
+               : "";
+  };
+  std::string name = "Memcpy";
+  if (*named(kKinds, kind) != 0) name += fmt::format(" {}", named(kKinds, kind));
+  if (*named(kPlaces, from) != 0 && *named(kPlaces, to) != 0) {
+    name += fmt::format(" ({} -> {})", named(kPlaces, from), named(kPlaces, to));
+  }
+  return name;
 }
 
-// Only true tables are read: a view in a hostile file could run for ever.
-bool has_table(sqlite3* database, const char* table) {
-  const Statement found =
-      prepare(database, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
-  if (!found) return false;
-  sqlite3_bind_text(found.get(), 1, table, -1, SQLITE_STATIC);
-  return sqlite3_step(found.get()) == SQLITE_ROW;
-}
-
-std::string column_text(sqlite3_stmt* row, int column) {
-  const auto* text = sqlite3_column_text(row, column);
-  return text == nullptr ? std::string()
-                         : std::string(reinterpret_cast<const char*>(text),
-                                       static_cast<std::size_t>(sqlite3_column_bytes(row, column)));
+// NVTX ranges that mark steps, as training loops write them.
+std::int64_t step_of(std::string_view name) {
+  for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
+                             "iteration", "Iteration ", "iter "}) {
+    const std::int64_t number = step_number(name, prefix);
+    if (number != kNone) return number;
+  }
+  return kNone;
 }
 
 class NsysReader {
  public:
-  explicit NsysReader(sqlite3* database) : database_(database) { report_.format = "nsys"; }
+  NsysReader(sqlite3* database, const ImportOptions& options)
+      : database_(database), options_(options) {
+    report().format = "nsys";
+  }
 
-  // Each query gives: begin, end, device, stream, name, category; kernels last decide their kind.
-  void read(const char* table, const char* sql, std::optional<Kind> kind, bool gpu) {
-    if (!has_table(database_, table)) return;
-    const Statement rows = prepare(database_, sql);
+  Trace read(const std::filesystem::path& path) {
+    path_ = path.string();
+    read_session();
+    read_kernels();
+    read_graphs();
+    read_copies();
+    read_calls();
+    read_ranges();
+    report().path = path_;
+    std::error_code ignored;
+    report().bytes = std::filesystem::file_size(path, ignored);
+    return builder_.finish();
+  }
+
+ private:
+  using Row = sqlite3_stmt*;
+  FileReport& report() { return builder_.report(); }
+  Strings& strings() { return builder_.trace().strings; }
+
+  // Columns of a table, with NULL in the place of those that it lacks.
+  std::string columns(const char* table, std::initializer_list<const char*> names) const {
+    const auto there = table_columns(database_, table);
+    std::string list;
+    for (const char* name : names) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ",
+                          there.contains(name) ? fmt::format("t.\"{}\"", name) : "NULL");
+    }
+    return list;
+  }
+
+  template <typename Take>
+  void each(const char* table, const std::string& sql, Take take) {
+    const SqliteRows rows = prepare_rows(database_, sql);
     if (!rows) {
-      report_.notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
+      report().notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
       return;
     }
     int code = SQLITE_ROW;
-    while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) take(rows.get(), kind, gpu);
+    while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) take(rows.get());
     if (code != SQLITE_DONE) {
-      ++report_.truncated;
-      report_.notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
+      ++report().truncated;
+      report().notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
     }
   }
 
   // Times count from the session's start, which the file gives against UTC.
   void read_session() {
+    if (has_table(database_, "TARGET_INFO_SYSTEM_ENV")) {
+      each("TARGET_INFO_SYSTEM_ENV",
+           "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1",
+           [&](Row row) { host_ = column_text(row, 0); });
+    }
     if (!has_table(database_, "TARGET_INFO_SESSION_START_TIME")) return;
-    const Statement row =
-        prepare(database_, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1");
-    if (row && sqlite3_step(row.get()) == SQLITE_ROW) base_ = sqlite3_column_int64(row.get(), 0);
+    each("TARGET_INFO_SESSION_START_TIME",
+         "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1",
+         [&](Row row) { base_ = sqlite3_column_int64(row, 0); });
     if (base_ < 0 || base_ > kMaxTime) base_ = 0;
   }
 
-  Trace finish(const std::filesystem::path& path) {
-    report_.path = path.string();
-    std::error_code ignored;
-    report_.bytes = std::filesystem::file_size(path, ignored);
-    trace_.files.push_back(std::move(report_));
-    trace_.sort();
-    return std::move(trace_);
+  // The first two columns of every query; false where they are no time.
+  bool span_of(Row row, Slice& slice) {
+    ++report().records;
+    slice.begin = sqlite3_column_int64(row, 0);
+    slice.end = sqlite3_column_int64(row, 1);
+    if (slice.begin < 0 || slice.end > kMaxTime || sqlite3_column_type(row, 1) == SQLITE_NULL) {
+      ++report().malformed;
+      return false;
+    }
+    if (slice.end < slice.begin) {
+      ++report().backwards;
+      return false;
+    }
+    slice.begin += base_;
+    slice.end += base_;
+    return builder_.has_room();
   }
 
- private:
-  static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
-
-  void take(sqlite3_stmt* row, std::optional<Kind> kind, bool gpu) {
-    ++report_.records;
-    const Nanos begin = sqlite3_column_int64(row, 0);
-    const Nanos end = sqlite3_column_int64(row, 1);
-    if (begin < 0 || end > kMaxTime || sqlite3_column_type(row, 1) == SQLITE_NULL) {
-      ++report_.malformed;
-      return;
-    }
-    if (end < begin) {
-      ++report_.backwards;
-      return;
-    }
-    if (trace_.slices.size() == kMaxImportedSlices) {
-      ++report_.overlapping;
-      return;
-    }
-    const std::string text = column_text(row, 4);
-    trace_.slices.push_back(
-        {.begin = begin + base_,
-         .end = end + base_,
-         .name = trace_.strings.intern(text),
-         .category = trace_.strings.intern(column_text(row, 5)),
-         .track = track_of(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3), gpu),
-         .kind = kind.value_or(kind_of_kernel(text))});
-    ++report_.kept;
+  // Columns 2 to 5 of queries for GPU work: device, stream, correlation, process.
+  void add_gpu(Row row, Slice& slice, const std::string& name, const char* category,
+               std::int64_t bytes) {
+    slice.name = strings().intern(name);
+    slice.category = strings().intern(category);
+    slice.track = gpu_track(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3),
+                            process_of(sqlite3_column_int64(row, 5)));
+    slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
+    Detail detail;
+    detail.correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 4));
+    detail.bytes = bytes;
+    builder_.trace().details.push_back(detail);
+    builder_.add(slice);
   }
 
-  std::uint32_t track_of(std::int64_t device, std::int64_t stream, bool gpu) {
-    constexpr std::size_t kMaxTracks = 1U << 16U;
-    const auto key = std::tuple(gpu, device, stream);
-    const auto known = tracks_.find(key);
-    if (known != tracks_.end()) return known->second;
-    if (trace_.tracks.size() >= kMaxTracks) return 0;
-    const auto index = static_cast<std::uint32_t>(trace_.tracks.size());
-    Track track;
-    track.gpu = gpu;
-    track.device = gpu ? static_cast<std::int32_t>(device) : kNone;
-    track.label = gpu ? fmt::format("GPU {} stream {}", device, stream)
-                      : fmt::format("NVTX of thread {}", stream);
-    track.process = gpu ? fmt::format("GPU {}", device) : "host";
-    trace_.tracks.push_back(std::move(track));
-    tracks_.emplace(key, index);
-    return index;
+  void read_kernels() {
+    const char* const table = "CUPTI_ACTIVITY_KIND_KERNEL";
+    if (!has_table(database_, table)) return;
+    const auto there = table_columns(database_, table);
+    const char* const name = there.contains("demangledName") ? "demangledName" : "shortName";
+    each(table,
+         fmt::format(
+             "SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.{}",
+             columns(table, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"}),
+             table, name),
+         [&](Row row) {
+           Slice slice;
+           if (!span_of(row, slice)) return;
+           const std::string text = column_text(row, 6);
+           slice.kind = options_.kinds.kind(text);
+           add_gpu(row, slice, text, "kernel", kNone);
+         });
+  }
+
+  // A CUDA graph that was traced as a whole: what ran in it is not told.
+  void read_graphs() {
+    const char* const table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
+    if (!has_table(database_, table)) return;
+    each(table,
+         fmt::format("SELECT {} FROM {} t",
+                     columns(table, {"start", "end", "deviceId", "streamId", "correlationId",
+                                     "globalPid", "graphId"}),
+                     table),
+         [&](Row row) {
+           Slice slice;
+           if (!span_of(row, slice)) return;
+           slice.kind = Kind::compute;
+           add_gpu(row, slice, fmt::format("CUDA graph {}", sqlite3_column_int64(row, 6)), "kernel",
+                   kNone);
+         });
+  }
+
+  void read_copies() {
+    const char* const copies = "CUPTI_ACTIVITY_KIND_MEMCPY";
+    if (has_table(database_, copies)) {
+      each(copies,
+           fmt::format("SELECT {} FROM {} t",
+                       columns(copies, {"start", "end", "deviceId", "streamId", "correlationId",
+                                        "globalPid", "copyKind", "srcKind", "dstKind", "bytes"}),
+                       copies),
+           [&](Row row) {
+             Slice slice;
+             if (!span_of(row, slice)) return;
+             slice.kind = Kind::memory;
+             const auto optional = [&](int column) {
+               return sqlite3_column_type(row, column) == SQLITE_NULL
+                          ? std::int64_t{kNone}
+                          : sqlite3_column_int64(row, column);
+             };
+             add_gpu(row, slice, copy_name(optional(6), optional(7), optional(8)), "gpu_memcpy",
+                     optional(9));
+           });
+    }
+    const char* const fills = "CUPTI_ACTIVITY_KIND_MEMSET";
+    if (!has_table(database_, fills)) return;
+    each(fills,
+         fmt::format("SELECT {} FROM {} t",
+                     columns(fills, {"start", "end", "deviceId", "streamId", "correlationId",
+                                     "globalPid", "bytes"}),
+                     fills),
+         [&](Row row) {
+           Slice slice;
+           if (!span_of(row, slice)) return;
+           slice.kind = Kind::memory;
+           add_gpu(row, slice, "Memset", "gpu_memset", sqlite3_column_int64(row, 6));
+         });
+  }
+
+  void read_calls() {
+    const char* const table = "CUPTI_ACTIVITY_KIND_RUNTIME";
+    if (!has_table(database_, table)) return;
+    each(table,
+         fmt::format("SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.nameId",
+                     columns(table, {"start", "end", "globalTid", "correlationId"}), table),
+         [&](Row row) {
+           Slice slice;
+           if (!span_of(row, slice)) return;
+           const std::uint32_t track = host_track(sqlite3_column_int64(row, 2), "thread");
+           const StringId name = strings().intern(column_text(row, 4));
+           builder_.trace().launches.push_back(
+               {.begin = slice.begin,
+                .end = slice.end,
+                .correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 3)),
+                .track = track,
+                .name = name});
+           if (options_.analysis) {
+             ++report().ignored;
+             return;
+           }
+           slice.name = name;
+           slice.category = strings().intern("cuda_runtime");
+           slice.track = track;
+           slice.kind = Kind::host;
+           slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
+           Detail detail;
+           detail.correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 3));
+           builder_.trace().details.push_back(detail);
+           builder_.add(slice);
+         });
+  }
+
+  void read_ranges() {
+    const char* const table = "NVTX_EVENTS";
+    if (!has_table(database_, table)) return;
+    const bool registered = table_columns(database_, table).contains("textId");
+    each(table,
+         registered ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
+                      "NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
+                      "WHERE n.end IS NOT NULL"
+                    : "SELECT n.start, n.end, n.globalTid, coalesce(n.text, '') FROM NVTX_EVENTS n "
+                      "WHERE n.end IS NOT NULL",
+         [&](Row row) {
+           Slice slice;
+           if (!span_of(row, slice)) return;
+           const std::string text = column_text(row, 3);
+           slice.name = strings().intern(text);
+           slice.category = strings().intern("nvtx");
+           slice.track = host_track(sqlite3_column_int64(row, 2), "NVTX of thread");
+           slice.kind = Kind::host;
+           if (const std::int64_t step = step_of(text); step != kNone) {
+             builder_.trace().rank_steps.push_back(
+                 {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
+           }
+           builder_.add(slice);
+         });
+  }
+
+  std::uint32_t source_of(std::int64_t pid) {
+    auto& sources = builder_.trace().sources;
+    const auto [entry, is_new] =
+        sources_.try_emplace(pid, static_cast<std::uint32_t>(sources.size()));
+    if (is_new) sources.push_back({.path = path_, .host = host_, .pid = pid, .groups = {}});
+    return entry->second;
+  }
+
+  std::uint32_t gpu_track(std::int64_t device, std::int64_t stream, std::int64_t pid) {
+    return tracks_.find({device, stream, pid, "GPU"}, [&] {
+      Track track;
+      track.gpu = true;
+      track.device = static_cast<std::int32_t>(device);
+      track.source = source_of(pid);
+      track.label = fmt::format("GPU {} · stream {}", device, stream);
+      track.process = pid == 0 ? fmt::format("GPU {}", device)
+                               : fmt::format("GPU {} of process {}", device, pid);
+      return track;
+    });
+  }
+
+  std::uint32_t host_track(std::int64_t global, const char* what) {
+    const std::int64_t pid = process_of(global);
+    const std::int64_t thread = thread_of(global);
+    return tracks_.find({kNone, thread, pid, what}, [&] {
+      Track track;
+      track.source = source_of(pid);
+      track.label = fmt::format("{} {}", what, thread);
+      track.process = pid == 0 ? "host" : fmt::format("process {}", pid);
+      return track;
+    });
   }
 
   sqlite3* database_;
-  Trace trace_;
-  FileReport report_;
+  const ImportOptions& options_;
+  TraceBuilder builder_;
+  // (device, stream or thread, process, what)
+  TrackTable<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> tracks_{builder_};
+  std::map<std::int64_t, std::uint32_t> sources_;
+  std::string path_;
+  std::string host_;
   Nanos base_ = 0;
-  std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::uint32_t> tracks_;
 };
 
-bool recognises(std::string_view head) { return head.starts_with("SQLite format 3"); }
-
-Result<Trace> import(const std::filesystem::path& path) {
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
-  const Database database(opened);
-  if (code != SQLITE_OK) {
-    return usage_error(fmt::format("{}: {}", path.string(), sqlite3_errstr(code)));
+bool recognises(const Sniff& sniff) {
+  for (const char* table :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS",
+        "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "META_DATA_EXPORT"}) {
+    if (sniff.tables.contains(table)) return true;
   }
-  // A text longer than this is no kernel's name.
-  constexpr int kMaxText = 1 << 20;
-  sqlite3_limit(database.get(), SQLITE_LIMIT_LENGTH, kMaxText);
-  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  return false;
+}
 
-  NsysReader reader(database.get());
-  reader.read_session();
-  reader.read("CUPTI_ACTIVITY_KIND_KERNEL",
-              "SELECT k.start, k.end, k.deviceId, k.streamId, s.value, 'kernel' FROM "
-              "CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN StringIds s ON s.id = k.demangledName",
-              std::nullopt, true);
-  reader.read("CUPTI_ACTIVITY_KIND_MEMCPY",
-              "SELECT start, end, deviceId, streamId, 'Memcpy', 'memcpy' FROM "
-              "CUPTI_ACTIVITY_KIND_MEMCPY",
-              Kind::memory, true);
-  reader.read("CUPTI_ACTIVITY_KIND_MEMSET",
-              "SELECT start, end, deviceId, streamId, 'Memset', 'memset' FROM "
-              "CUPTI_ACTIVITY_KIND_MEMSET",
-              Kind::memory, true);
-  reader.read("NVTX_EVENTS",
-              "SELECT n.start, n.end, 0, n.globalTid, coalesce(n.text, s.value, ''), 'nvtx' FROM "
-              "NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId WHERE n.end IS NOT NULL",
-              Kind::host, false);
-  return reader.finish(path);
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
+  ASSAY_TRY(const SqliteFile database, open_sqlite(path));
+  return NsysReader(database.get(), options).read(path);
 }
 
 }  // namespace
 
-const Importer kNsysSqlite{"nsys", recognises, import};
+const Importer kNsysSqlite{"nsys",
+                           "an SQLite database with tables CUPTI_ACTIVITY_KIND_… or NVTX_EVENTS",
+                           recognises, import};
 
 }  // namespace assay::timeline

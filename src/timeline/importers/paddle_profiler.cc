@@ -2,35 +2,33 @@
 // "ProfileStep#N" marks steps.
 
 #include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/gpu_categories.h"
 #include "timeline/importers/importer.h"
 
 namespace assay::timeline {
 namespace {
 
-ChromeDialect::Meaning read_event(ChromeEvent& event) {
-  if (event.name.ends_with("s]")) event.name.resize(event.name.rfind('['));
-  ChromeDialect::Meaning meaning;
-  if (event.category == "Kernel") {
-    meaning = {.kind = kind_of_kernel(event.name), .gpu = true};
-  } else if (event.category == "Memcpy" || event.category == "Memset") {
-    meaning = {.kind = Kind::memory, .gpu = true};
-  } else if (event.category == "ProfileStep") {
-    meaning.step = step_number(event.name, "ProfileStep#");
-  }
-  return meaning;
+EventKind classify(const ChromeEvent& event) { return profiler_event_kind(event.category); }
+
+std::int64_t step_of(std::string_view name) { return step_number(name, "ProfileStep#"); }
+
+bool recognises(const Sniff& sniff) {
+  return sniff.json &&
+         (sniff.keys.contains("span_index") || sniff.categories.contains("ProfileStep"));
 }
 
-bool recognises(std::string_view head) {
-  return head.find("\"span_index\"") != std::string_view::npos &&
-         head.find("\"traceEvents\"") != std::string_view::npos;
-}
-
-Result<Trace> import(const std::filesystem::path& path) {
-  return import_chrome_trace(path, {.format = "Paddle profiler", .read = read_event});
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
+  static constexpr ChromeDialect kDialect{.format = "Paddle profiler",
+                                          .classify = classify,
+                                          .step = step_of,
+                                          .durations_in_names = true};
+  return import_chrome_trace(path, kDialect, options);
 }
 
 }  // namespace
 
-const Importer kPaddleProfiler{"Paddle profiler", recognises, import};
+const Importer kPaddleProfiler{"Paddle profiler",
+                               "JSON with span_index or events of category ProfileStep", recognises,
+                               import};
 
 }  // namespace assay::timeline

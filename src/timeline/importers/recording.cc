@@ -11,9 +11,10 @@
 #include <tuple>
 
 #include "base/fd.h"
-#include "timeline/importers/importer.h"
+#include "timeline/importers/builder.h"
 #include "timeline/importers/job_logs.h"
 #include "timeline/importers/recording_format.h"
+#include "timeline/input/byte_source.h"
 
 namespace assay::timeline {
 namespace {
@@ -45,10 +46,10 @@ struct Bytes {
   }
 };
 
-struct Launch {
+struct RangeLaunch {
   std::uint32_t correlation = 0;
   std::uint64_t range = 0;
-  friend auto operator<=>(const Launch&, const Launch&) = default;
+  friend auto operator<=>(const RangeLaunch&, const RangeLaunch&) = default;
 };
 struct Range {
   std::uint64_t parent = 0;
@@ -72,6 +73,7 @@ struct GpuWork {
 
 class RecordingReader {
  public:
+  RecordingReader() { trace_.sources.emplace_back(); }
   void read(std::string_view file) {
     Bytes bytes{file};
     bytes.get_bytes(recording::kMagic.size());
@@ -91,20 +93,19 @@ class RecordingReader {
     report_.path = path;
     report_.format = "assay recording";
     report_.bytes = size;
-    trace_.files.push_back(std::move(report_));
+    trace_.sources[0] = {.path = path, .host = host_, .pid = pid_, .groups = {}};
     if (!steps_.empty()) {
       for (const auto& [id, step] : steps_) trace_.steps.push_back(step);
       Track row;
       row.label = "STEP";
       row.process = fmt::format("{} pid {}", host_, pid_);
+      const std::uint32_t track = builder_.add_track(std::move(row));
       for (Slice step : step_slices(trace_.steps, trace_.strings)) {
-        step.track = static_cast<std::uint32_t>(trace_.tracks.size());
+        step.track = track;
         trace_.slices.push_back(step);
       }
-      trace_.tracks.push_back(std::move(row));
     }
-    trace_.sort();
-    return std::move(trace_);
+    return builder_.finish();
   }
 
  private:
@@ -190,10 +191,7 @@ class RecordingReader {
       ++report_.backwards;
       return;
     }
-    if (trace_.slices.size() == kMaxImportedSlices) {
-      ++report_.overlapping;
-      return;
-    }
+    if (!builder_.has_room()) return;
     const bool job = (flags & 2U) != 0;
     slice.name = name->second;
     slice.category = job ? name->second : trace_.strings.intern(timeline::name(Kind{kind}));
@@ -203,8 +201,7 @@ class RecordingReader {
       gpu_work_.push_back({static_cast<std::uint32_t>(id), device, {slice.begin, slice.end}});
     }
     if (!gpu && id != 0) ranges_[id] = {parent, slice.name, slice.micro_batch};
-    trace_.slices.push_back(slice);
-    ++report_.kept;
+    builder_.add(slice);
   }
 
   void read_step(Bytes& record) {
@@ -232,7 +229,7 @@ class RecordingReader {
     std::map<std::pair<std::uint64_t, std::int32_t>, Span, std::greater<>> spans;
     for (const GpuWork& work : gpu_work_) {
       const auto launch =
-          std::lower_bound(launches_.begin(), launches_.end(), Launch{work.correlation, 0});
+          std::lower_bound(launches_.begin(), launches_.end(), RangeLaunch{work.correlation, 0});
       if (launch == launches_.end() || launch->correlation != work.correlation) continue;
       spans[{launch->range, work.device}].widen(work.span);
     }
@@ -268,43 +265,36 @@ class RecordingReader {
   }
 
   std::uint32_t track_of(bool gpu, bool job, std::int32_t device, std::uint64_t lane) {
-    constexpr std::size_t kMaxTracks = 1U << 16U;
-    const auto key = std::tuple(gpu, job, device, lane);
-    const auto known = tracks_.find(key);
-    if (known != tracks_.end()) return known->second;
-    if (trace_.tracks.size() >= kMaxTracks) return 0;
-    Track track;
-    track.gpu = gpu;
-    track.jobs = job;
-    track.device = device;
-    track.machine = host_;
-    track.process = fmt::format("{} pid {}", host_, pid_);
-    track.label = gpu ? (job ? fmt::format("GPU:{} jobs", device)
-                             : fmt::format("GPU:{} stream {}", device, lane))
-                      : fmt::format("thread {}", lane);
-    const auto index = static_cast<std::uint32_t>(trace_.tracks.size());
-    trace_.tracks.push_back(std::move(track));
-    tracks_.emplace(key, index);
-    return index;
+    return tracks_.find(std::tuple(gpu, job, device, lane), [&] {
+      Track track;
+      track.gpu = gpu;
+      track.jobs = job;
+      track.device = device;
+      track.process = fmt::format("{} pid {}", host_, pid_);
+      track.label = gpu ? (job ? fmt::format("GPU:{} jobs", device)
+                               : fmt::format("GPU:{} stream {}", device, lane))
+                        : fmt::format("thread {}", lane);
+      return track;
+    });
   }
 
-  std::vector<Launch> launches_;
+  std::vector<RangeLaunch> launches_;
   std::vector<GpuWork> gpu_work_;
   std::map<std::uint64_t, Range> ranges_;  // by id, which is by time
   std::map<std::uint64_t, Step> steps_;
   std::map<std::uint64_t, Span> gpu_steps_;
-  Trace trace_;
-  FileReport report_;
+  TraceBuilder builder_;
+  Trace& trace_ = builder_.trace();
+  FileReport& report_ = builder_.report();
+  TrackTable<std::tuple<bool, bool, std::int32_t, std::uint64_t>> tracks_{builder_};
   std::string host_;
   std::uint32_t pid_ = 0;
-  std::map<std::tuple<bool, bool, std::int32_t, std::uint64_t>, std::uint32_t> tracks_;
 };
 
-bool recognises(std::string_view head) { return head.starts_with(recording::kMagic); }
+bool recognises(const Sniff& sniff) { return sniff.head.starts_with(recording::kMagic); }
 
-Result<Trace> import(const std::filesystem::path& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot read {}", path.string()));
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
+  ASSAY_TRY(const Fd fd, open_unpacked(path));
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(path.string());
   const auto size = static_cast<std::size_t>(status.st_size);
@@ -316,6 +306,7 @@ Result<Trace> import(const std::filesystem::path& path) {
 
 }  // namespace
 
-const Importer kRecording{"assay recording", recognises, import};
+const Importer kRecording{"assay recording", "the first bytes of an .assayrec file", recognises,
+                          import};
 
 }  // namespace assay::timeline

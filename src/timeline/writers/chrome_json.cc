@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "timeline/writers/args_text.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -44,24 +46,71 @@ Result<ChromeJsonWriter> ChromeJsonWriter::create(const std::filesystem::path& p
 }
 
 ChromeJsonWriter::ChromeJsonWriter(OutputFile file, JsonFlavour flavour, const TraceHeader& header)
-    : file_(std::move(file)), header_(header) {
+    : file_(std::move(file)),
+      header_(header),
+      flavour_(flavour),
+      pids_(process_ids(header.tracks)),
+      lanes_(header.tracks.size()) {
   file_.put("{\"traceEvents\": [");
-  const std::vector<std::size_t> pids = process_ids(header.tracks);
   std::size_t named_processes = 0;
   for (std::size_t i = 0; i < header.tracks.size(); ++i) {
     const Track& track = header.tracks[i];
-    const std::string& text = track.chrome_tid.empty() ? track.label : track.chrome_tid;
-    const std::string tid = flavour == JsonFlavour::chrome
-                                ? fmt::format("\"{}\"", json_escaped(text))
-                                : std::to_string(static_cast<std::size_t>(kFirstTrackId) + i);
-    track_texts_.push_back(fmt::format(",\"pid\":{},\"tid\":{}", pids[i], tid));
-    if (pids[i] == named_processes && !track.process.empty()) {
-      put_metadata("process_name", pids[i], tid, track.process);
+    const std::string tid = tid_text(i, 0);
+    track_texts_.push_back({track_text(i, tid)});
+    if (pids_[i] == named_processes && !track.process.empty()) {
+      put_metadata("process_name", pids_[i], tid, track.process);
     }
-    named_processes = std::max(named_processes, pids[i] + 1);
-    if (flavour == JsonFlavour::perfetto) put_metadata("thread_name", pids[i], tid, track.label);
+    named_processes = std::max(named_processes, pids_[i] + 1);
+    if (flavour == JsonFlavour::perfetto) put_metadata("thread_name", pids_[i], tid, track.label);
+    describe_track(i, tid, track.label);
   }
   put_counters();
+}
+
+std::string ChromeJsonWriter::track_text(std::size_t track, const std::string& tid) const {
+  return fmt::format(",\"pid\":{},\"tid\":{}", pids_[track], tid);
+}
+
+// Lanes beside a track are numbered behind all tracks.
+std::string ChromeJsonWriter::tid_text(std::size_t track, std::size_t lane) const {
+  if (flavour_ == JsonFlavour::perfetto) {
+    const std::size_t place = lane == 0 ? track : header_.tracks.size() + extra_lanes_;
+    return std::to_string(static_cast<std::size_t>(kFirstTrackId) + place);
+  }
+  const Track& described = header_.tracks[track];
+  const std::string& text = described.chrome_tid.empty() ? described.label : described.chrome_tid;
+  return lane == 0 ? fmt::format("\"{}\"", json_escaped(text))
+                   : fmt::format("\"{} (overlap {})\"", json_escaped(text), lane);
+}
+
+void ChromeJsonWriter::describe_track(std::size_t track, const std::string& tid,
+                                      const std::string& label) {
+  if (header_.trace == nullptr) return;
+  const Track& described = header_.tracks[track];
+  separate();
+  file_.put(
+      fmt::format("{{\"name\": \"assay_track\", \"ph\": \"M\", \"pid\": {}, \"tid\": {}, \"ts\": "
+                  "0, \"args\": {{\"name\": "
+                  "\"{}\", \"process\": \"{}\", \"machine\": \"{}\", \"rank\": {}, \"pid\": {}, "
+                  "\"device\": {}, "
+                  "\"gpu\": {}, \"jobs\": {}}}}}",
+                  pids_[track], tid, json_escaped(label), json_escaped(described.process),
+                  json_escaped(described.machine), described.rank, described.pid, described.device,
+                  described.gpu, described.jobs));
+}
+
+const std::string& ChromeJsonWriter::lane_text(std::size_t track, std::size_t lane) {
+  auto& texts = track_texts_[track];
+  while (texts.size() <= lane) {
+    const std::size_t number = texts.size();
+    const std::string tid = tid_text(track, number);
+    const std::string label = fmt::format("{} (overlap {})", header_.tracks[track].label, number);
+    if (flavour_ == JsonFlavour::perfetto) put_metadata("thread_name", pids_[track], tid, label);
+    describe_track(track, tid, label);
+    texts.push_back(track_text(track, tid));
+    ++extra_lanes_;
+  }
+  return texts[lane];
 }
 
 void ChromeJsonWriter::separate() {
@@ -122,23 +171,73 @@ const ChromeJsonWriter::CategoryTexts& ChromeJsonWriter::texts_of(StringId id) {
   return categories_[id];
 }
 
-void ChromeJsonWriter::put_event(const Slice& slice, char phase, Nanos time) {
+void ChromeJsonWriter::begin_slice(const Slice& slice) {
+  if (header_.trace == nullptr) {
+    put_event(slice, 'B', slice.begin);
+  } else {
+    put_complete(slice);
+  }
+}
+
+void ChromeJsonWriter::end_slice(const Slice& slice) {
+  if (header_.trace == nullptr) {
+    put_event(slice, 'E', slice.end);
+  } else {
+    lanes_.close(slice);
+  }
+}
+
+void ChromeJsonWriter::put_head(const Slice& slice, char phase, Nanos time) {
   separate();
   put_name(slice.name);
   if (const Suffix suffix = suffix_of(slice); suffix.mark != 0) {
     file_.put({&suffix.mark, 1});
     file_.put_number(suffix.number);
   }
-  const CategoryTexts& category = texts_of(slice.category);
-  file_.put(category.head);
+  file_.put(texts_of(slice.category).head);
   file_.put({&phase, 1});
   file_.put("\",\"ts\":");
   file_.put_microseconds(time);
-  file_.put(track_texts_[slice.track]);
-  file_.put(category.tail);
+}
+
+void ChromeJsonWriter::put_event(const Slice& slice, char phase, Nanos time) {
+  put_head(slice, phase, time);
+  file_.put(track_texts_[slice.track][0]);
+  file_.put(texts_of(slice.category).tail);
+}
+
+void ChromeJsonWriter::put_complete(const Slice& slice) {
+  const std::string& lane = lane_text(slice.track, lanes_.open(slice));
+  put_head(slice, 'X', slice.begin);
+  file_.put(",\"dur\":");
+  file_.put_microseconds(slice.end - slice.begin);
+  file_.put(lane);
+  const std::string args = args_text(*header_.trace, slice);
+  if (!args.empty()) {
+    file_.put(",\"args\":");
+    file_.put(args);
+  }
+  file_.put(texts_of(slice.category).tail);
+}
+
+void ChromeJsonWriter::put_flows() {
+  if (header_.trace == nullptr) return;
+  for (const Flow& flow : header_.trace->flows) {
+    separate();
+    put_name(flow.name);
+    file_.put(texts_of(flow.category).head);
+    file_.put({&flow.phase, 1});
+    file_.put("\",\"id\":\"");
+    file_.put(json_escaped(header_.strings.text(flow.id)));
+    file_.put("\",\"ts\":");
+    file_.put_microseconds(flow.time);
+    file_.put(track_texts_[flow.track][0]);
+    file_.put(flow.enclosing ? ",\"bp\":\"e\"}" : "}");
+  }
 }
 
 Status ChromeJsonWriter::finish() {
+  put_flows();
   file_.put("\n], \"otherData\": {\"assay_timeline_version\": 1, \"notes\": [");
   for (std::size_t i = 0; i < header_.notes.size(); ++i) {
     file_.put(fmt::format("{}\"{}\"", i == 0 ? "" : ", ", json_escaped(header_.notes[i])));

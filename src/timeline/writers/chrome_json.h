@@ -1,7 +1,10 @@
 #pragma once
 
 // Chrome's trace event JSON in the two flavours that Paddle's script writes: tracks named by text
-// for chrome://tracing, and numbered from 2333 on (the Step row first) for Perfetto.
+// for chrome://tracing, and numbered from 2333 on (the Step row first) for Perfetto. Logs become
+// pairs of events (B, E) as that script writes them; other traces complete events (X), which keep
+// their durations when slices of a track overlap, with their args, arrows between them, and
+// metadata that says of each track whose it is, so that what is read back is what was written.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +13,7 @@
 
 #include "base/result.h"
 #include "timeline/slice_source.h"
+#include "timeline/writers/lanes.h"
 #include "timeline/writers/output_file.h"
 
 namespace assay::timeline {
@@ -22,13 +26,20 @@ class ChromeJsonWriter : public TraceWriter {
 
   static Result<ChromeJsonWriter> create(const std::filesystem::path& path, JsonFlavour flavour,
                                          const TraceHeader& header);
-  void begin_slice(const Slice& slice) override { put_event(slice, 'B', slice.begin); }
-  void end_slice(const Slice& slice) override { put_event(slice, 'E', slice.end); }
+  void begin_slice(const Slice& slice) override;
+  void end_slice(const Slice& slice) override;
   Status finish() override;
 
  private:
   ChromeJsonWriter(OutputFile file, JsonFlavour flavour, const TraceHeader& header);
   void put_event(const Slice& slice, char phase, Nanos time);
+  void put_complete(const Slice& slice);
+  void put_head(const Slice& slice, char phase, Nanos time);
+  std::string track_text(std::size_t track, const std::string& tid) const;
+  std::string tid_text(std::size_t track, std::size_t lane) const;
+  void describe_track(std::size_t track, const std::string& tid, const std::string& label);
+  const std::string& lane_text(std::size_t track, std::size_t lane);
+  void put_flows();
   void put_metadata(const char* what, std::size_t pid, const std::string& tid,
                     const std::string& name);
   void put_counters();
@@ -51,7 +62,11 @@ class ChromeJsonWriter : public TraceWriter {
   std::vector<std::string> names_;
   std::vector<CategoryTexts> categories_;
   CategoryTexts uncached_;
-  std::vector<std::string> track_texts_;
+  JsonFlavour flavour_;
+  std::vector<std::size_t> pids_;                      // by track
+  std::vector<std::vector<std::string>> track_texts_;  // by track, by lane
+  std::size_t extra_lanes_ = 0;
+  Lanes lanes_;
   bool first_ = true;
 };
 

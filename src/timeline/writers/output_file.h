@@ -1,7 +1,8 @@
 #pragma once
 
 // A file that is written from front to back through a buffer. The first error is kept and told by
-// finish(); what is written after it is dropped. The file appears under its name only when whole.
+// finish(); what is written after it is dropped. The file appears under its name only when whole,
+// and a process that is killed leaves none.
 
 #include <charconv>
 #include <cstdint>
@@ -52,6 +53,7 @@ class OutputFile {
   void flush();
 
   Fd fd_;
+  bool named_ = false;  // part_ exists
   std::filesystem::path path_;
   std::filesystem::path part_;
   std::vector<char> buffer_;

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <protozero/pbf_writer.hpp>
 
+#include "timeline/input/json_cursor.h"
+#include "timeline/writers/args_text.h"
 #include "timeline/writers/chrome_json.h"
 
 namespace assay::timeline {
@@ -21,7 +22,7 @@ constexpr protozero::pbf_tag_type kCategoryIds = 3, kDebugAnnotations = 4, kType
 constexpr std::int32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
 }  // namespace event
 namespace annotation {
-constexpr protozero::pbf_tag_type kStringValue = 6, kName = 10;
+constexpr protozero::pbf_tag_type kStringValue = 6, kJsonValue = 9, kName = 10;
 }
 namespace interned {
 constexpr protozero::pbf_tag_type kCategories = 1, kNames = 2, kId = 1, kText = 2;
@@ -55,7 +56,10 @@ Result<PerfettoWriter> PerfettoWriter::create(const std::filesystem::path& path,
 }
 
 PerfettoWriter::PerfettoWriter(OutputFile file, const TraceHeader& header)
-    : file_(std::move(file)), header_(header), lanes_(header.tracks.size()) {
+    : file_(std::move(file)),
+      header_(header),
+      lanes_(header.tracks.size()),
+      lane_ids_(header.tracks.size()) {
   {
     protozero::pbf_writer first(packet_);
     first.add_uint32(packet::kSequence, kSequenceId);
@@ -100,7 +104,7 @@ void PerfettoWriter::put_processes_and_tracks() {
     }
     if (!packet_.empty()) put_packet();
     parents_.push_back(processes[pids[i]]);
-    lanes_[i].push_back({.uuid = next_uuid_, .ends = {}});
+    lane_ids_[i].push_back(next_uuid_);
     put_track(next_uuid_++, parents_[i], track.label, i);
   }
 }
@@ -169,22 +173,49 @@ void PerfettoWriter::put_notes(Nanos time) {
   put_packet();
 }
 
-PerfettoWriter::Lane& PerfettoWriter::lane_for(const Slice& slice) {
-  std::vector<Lane>& lanes = lanes_[slice.track];
-  for (Lane& lane : lanes) {
-    if (lane.ends.empty() || slice.end <= lane.ends.back()) return lane;
+std::uint64_t PerfettoWriter::lane_for(const Slice& slice) {
+  std::vector<std::uint64_t>& ids = lane_ids_[slice.track];
+  const std::size_t lane = lanes_.open(slice);
+  if (lane == ids.size()) {
+    ids.push_back(next_uuid_++);
+    put_track(ids.back(), parents_[slice.track],
+              fmt::format("{} (overlap {})", header_.tracks[slice.track].label, lane), slice.track);
   }
-  lanes.push_back({.uuid = next_uuid_++, .ends = {}});
-  put_track(lanes.back().uuid, parents_[slice.track],
-            fmt::format("{} (overlap {})", header_.tracks[slice.track].label, lanes.size() - 1),
-            slice.track);
-  return lanes.back();
+  return ids[lane];
+}
+
+// Args as the event's file wrote them: texts as texts, all else as JSON.
+void PerfettoWriter::put_args(protozero::pbf_writer& event, const Slice& slice) {
+  if (header_.trace == nullptr) return;
+  const std::string args = args_text(*header_.trace, slice);
+  if (args.size() < 2) return;
+  std::string padded = args;
+  padded.append(kJsonPadding, '\0');
+  JsonCursor json(padded.data(), padded.data() + args.size());
+  if (!json.take('{') || json.peek() == '}') return;
+  std::string text;
+  do {
+    const JsonCursor::String key = json.string();
+    if (!json.take(':')) return;
+    const bool is_text = json.peek() == '"';
+    const char* const begin = json.at();
+    const JsonCursor::String value = json.scalar();
+    if (!json.good()) return;
+    protozero::pbf_writer detail(event, event::kDebugAnnotations);
+    json_decode(key.raw, text);
+    detail.add_string(annotation::kName, text);
+    if (is_text) {
+      json_decode(value.raw, text);
+      detail.add_string(annotation::kStringValue, text);
+    } else {
+      detail.add_string(annotation::kJsonValue, begin, static_cast<std::size_t>(json.at() - begin));
+    }
+  } while (json.good() && json.next_element('}'));
 }
 
 void PerfettoWriter::begin_slice(const Slice& slice) {
   if (!notes_written_) put_notes(slice.begin);
-  Lane& lane = lane_for(slice);
-  lane.ends.push_back(slice.end);
+  const std::uint64_t lane = lane_for(slice);
 
   // The string's number, the suffix's mark, the suffix's number.
   const Suffix suffix = suffix_of(slice);
@@ -222,28 +253,25 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
     begin.add_uint64(event::kCategoryIds, slice.category + 1);
     begin.add_enum(event::kType, event::kSliceBegin);
     if (name_id != 0) begin.add_uint64(event::kNameId, name_id);
-    begin.add_uint64(event::kTrack, lane.uuid);
+    begin.add_uint64(event::kTrack, lane);
     if (name_id == 0) begin.add_string(event::kName, shown_name(header_.strings, slice));
+    put_args(begin, slice);
   }
   put_packet();
 }
 
 void PerfettoWriter::end_slice(const Slice& slice) {
-  // Of two lanes whose innermost slice ends now either may close: both will, at this time.
-  for (Lane& lane : lanes_[slice.track]) {
-    if (lane.ends.empty() || lane.ends.back() != slice.end) continue;
-    lane.ends.pop_back();
-    {
-      protozero::pbf_writer whole(packet_);
-      whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(slice.end));
-      whole.add_uint32(packet::kSequence, kSequenceId);
-      protozero::pbf_writer end(whole, packet::kTrackEvent);
-      end.add_enum(event::kType, event::kSliceEnd);
-      end.add_uint64(event::kTrack, lane.uuid);
-    }
-    put_packet();
-    return;
+  const std::size_t lane = lanes_.close(slice);
+  if (lane >= lane_ids_[slice.track].size()) return;
+  {
+    protozero::pbf_writer whole(packet_);
+    whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(slice.end));
+    whole.add_uint32(packet::kSequence, kSequenceId);
+    protozero::pbf_writer end(whole, packet::kTrackEvent);
+    end.add_enum(event::kType, event::kSliceEnd);
+    end.add_uint64(event::kTrack, lane_ids_[slice.track][lane]);
   }
+  put_packet();
 }
 
 }  // namespace assay::timeline

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <protozero/pbf_writer.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "timeline/slice_source.h"
+#include "timeline/writers/lanes.h"
 #include "timeline/writers/output_file.h"
 
 namespace assay::timeline {
@@ -32,17 +34,14 @@ class PerfettoWriter : public TraceWriter {
   void put_notes(Nanos time);
   void put_packet();
 
-  // A track's slices must nest. Those that do not go to a lane beside it.
-  struct Lane {
-    std::uint64_t uuid = 0;
-    std::vector<Nanos> ends;  // of the open slices, outermost first
-  };
-  Lane& lane_for(const Slice& slice);
+  std::uint64_t lane_for(const Slice& slice);
+  void put_args(protozero::pbf_writer& event, const Slice& slice);
 
   OutputFile file_;
   TraceHeader header_;
-  std::vector<std::vector<Lane>> lanes_;  // by track
-  std::vector<std::uint64_t> parents_;    // by track: uuid of its process, or 0
+  Lanes lanes_;
+  std::vector<std::vector<std::uint64_t>> lane_ids_;  // by track, by lane: uuids
+  std::vector<std::uint64_t> parents_;                // by track: uuid of its process, or 0
   std::unordered_map<std::uint64_t, std::uint32_t> name_ids_;
   std::vector<bool> category_known_;
   bool notes_written_ = false;

@@ -52,10 +52,17 @@ class Fake:
 
         return call
 
+    def devices(self):
+        builds = os.environ.get("FAKE_GPU_BUILDS", "").split()
+        return ["gpu", "cpu"] if self.name in builds else ["cpu"]
+
     def notes(self):
         return {"to_static": "graphs are pretended"}
 
     def start(self, device):
+        self.device = device
+
+    def release(self):
         pass
 
     def seed(self, seed):
@@ -83,7 +90,8 @@ class Fake:
         raise AssertionError("nothing is differentiable")
 
     def dense(self, tensor):
-        return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape)
+        on_gpu = self.device != "cpu"
+        return Dense(tensor, self.pointer(tensor), count_of(tensor.shape), tensor.dtype, tensor.shape, on_gpu)
 
     def sparse_parts(self, tensor):
         return None
@@ -110,6 +118,14 @@ class Fake:
 
     def do_crash(self, x):
         os.kill(os.getpid(), signal.SIGSEGV)
+
+    def do_gpu_fault(self, x):
+        """What a kernel that reads where it may not does: nobody hears of it until the GPU is asked."""
+        ctypes.CDLL(os.environ["ASSAY_DEVICE_PLUGIN"]).assay_fake_fault()
+        return x
+
+    def do_where(self, x):
+        return self.device
 
     def do_exit(self, x):
         os._exit(3)
@@ -239,14 +255,10 @@ def kill_when_idle(lane, note):
     os._exit(0)
 
 
-@api(
-    *(
-        f"paddle.fake.{name}"
-        for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-        "out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs unsteady "
-        "raises_the_second_time".split()
-    )
-)
+@api(*(f"paddle.fake.{name}" for name in
+       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
+       "out_of_memory contaminated child wrong_in_graphs unsteady raises_the_second_time "
+       "gpu_fault hides_its_start hides_as_idle".split()))
 def unchanged(x, tag=None):
     return x
 
@@ -254,6 +266,11 @@ def unchanged(x, tag=None):
 @api("paddle.fake.many_numbers", "paddle.fake.many_numbers_one_wrong")
 def many_numbers(x):
     return [list(range(1000 * i, 1000 * i + 1000)) for i in range(600)]
+
+
+@api("paddle.fake.where")
+def where(x):
+    return "cpu"
 
 
 @api("paddle.fake.many_parts")

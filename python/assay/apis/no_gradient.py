@@ -1,0 +1,96 @@
+"""Why no gradient is compared of an API whose entry says `grad=False`; each of them stands here once."""
+
+from assay.registry import no_gradient
+
+no_gradient(
+    "the result depends on shapes and numbers alone, or is a constant",
+    """
+    paddle.full paddle.full_like paddle.zeros paddle.zeros_like paddle.ones paddle.ones_like paddle.empty
+    paddle.empty_like paddle.Tensor.new_full paddle.Tensor.new_zeros paddle.Tensor.new_ones
+    paddle.Tensor.new_empty paddle.arange paddle.eye paddle.tril_indices paddle.triu_indices
+    paddle.audio.functional.get_window paddle.vision.ops.prior_box
+    """,
+)
+no_gradient(
+    "a draw: differentiating it is not defined, or its gradient is another draw",
+    """
+    paddle.normal paddle.log_normal paddle.randn paddle.standard_normal paddle.randn_like paddle.rand
+    paddle.rand_like paddle.uniform paddle.randint paddle.randint_like paddle.randperm paddle.bernoulli
+    paddle.poisson paddle.binomial paddle.standard_gamma paddle.multinomial paddle.Tensor.multinomial
+    paddle.Tensor.uniform_ paddle.Tensor.normal_ paddle.Tensor.log_normal_ paddle.Tensor.bernoulli_
+    paddle.Tensor.exponential_ paddle.Tensor.cauchy_ paddle.Tensor.geometric_ paddle.normal_
+    paddle.log_normal_ paddle.bernoulli_ paddle.cauchy_ paddle.geometric_ paddle.Tensor.random_
+    paddle.Tensor.top_p_sampling paddle.nn.functional.gumbel_softmax
+    paddle.geometric.weighted_sample_neighbors paddle.incubate.graph_sample_neighbors
+    """,
+)
+no_gradient(
+    "the result is made of whole numbers, true or false, or counts, or steps from one value to another",
+    """
+    paddle.compat.equal paddle.histogram paddle.Tensor.histogram paddle.histogramdd
+    paddle.Tensor.histogramdd paddle.bincount paddle.Tensor.bincount paddle.metric.accuracy
+    paddle.text.viterbi_decode paddle.geometric.reindex_graph paddle.incubate.graph_reindex
+    paddle.geometric.reindex_heter_graph paddle.incubate.nn.functional.int_bincount paddle.sparse.isnan
+    paddle.incubate.nn.functional.blha_get_max_len paddle.vision.ops.nms paddle.vision.ops.matrix_nms
+    paddle.vision.ops.distribute_fpn_proposals paddle.vision.ops.generate_proposals
+    paddle.nn.quant.weight_quantize
+    """,
+)
+no_gradient(
+    "which of several equal values has the gradient is not promised",
+    """
+    paddle.unique paddle.Tensor.unique paddle.unique_consecutive paddle.Tensor.unique_consecutive
+    paddle.compat.unique paddle.mode paddle.Tensor.mode
+    """,
+)
+no_gradient(
+    "vectors are unique up to a sign or a phase only, and an upstream gradient on them tells these apart",
+    """
+    paddle.linalg.svd paddle.linalg.eigh paddle.linalg.eig paddle.Tensor.eig paddle.linalg.svd_lowrank
+    paddle.Tensor.svd_lowrank paddle.linalg.pca_lowrank paddle.Tensor.pca_lowrank paddle.sparse.pca_lowrank
+    """,
+)
+no_gradient(
+    "values come in no promised order, so no upstream gradient belongs to one of them",
+    "paddle.linalg.eigvals paddle.Tensor.eigvals",
+)
+no_gradient(
+    "Paddle has no backward kernel of it, and its documentation promises none",
+    """
+    paddle.linalg.lstsq paddle.Tensor.lstsq paddle.linspace paddle.logspace paddle.histogram_bin_edges
+    paddle.Tensor.histogram_bin_edges paddle.linalg.ormqr paddle.Tensor.ormqr paddle.sparse.coalesce
+    paddle.Tensor.coalesce paddle.vision.ops.box_coder paddle.vision.ops.yolo_box
+    """,
+)
+no_gradient(
+    "a kernel for inference: Paddle registers no backward for it",
+    """
+    paddle.incubate.nn.functional.fused_bias_act paddle.incubate.nn.functional.fused_layer_norm
+    paddle.incubate.nn.functional.variable_length_memory_efficient_attention
+    paddle.incubate.nn.functional.masked_multihead_attention
+    paddle.incubate.nn.functional.block_multihead_attention
+    """,
+)
+no_gradient(
+    "values are put there behind the back of differentiation",
+    """
+    paddle.Tensor.set_ paddle.Tensor.copy_ paddle.Tensor.set_value paddle.Tensor.resize_
+    paddle.nn.utils.vector_to_parameters
+    """,
+)
+no_gradient(
+    "no gradient flows through Paddle's conversions to csr, which the operand is",
+    """
+    paddle.Tensor.to_sparse_csr paddle.sparse.sparse_csr_tensor paddle.sparse.matmul paddle.sparse.mv
+    paddle.sparse.addmm
+    """,
+)
+no_gradient(
+    "an optimizer's step is not differentiated",
+    " ".join(
+        f"paddle.optimizer.{name}"
+        for name in (
+            "SGD Momentum Adagrad Adadelta RMSProp Adam AdamW Adamax NAdam RAdam Lamb Rprop ASGD".split()
+        )
+    ),
+)

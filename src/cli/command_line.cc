@@ -1,0 +1,38 @@
+#include "cli/command_line.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/verb_api.h"
+#include "cli/verb_chain.h"
+#include "cli/verb_corpus.h"
+#include "cli/verb_doctor.h"
+#include "cli/verb_report.h"
+#include "cli/verb_repro.h"
+#include "cli/verb_slot.h"
+#include "cli/verb_timeline.h"
+
+namespace assay {
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app("Tests deep-learning frameworks the way they are used.", "assay");
+  app.set_version_flag("--version", "assay " ASSAY_VERSION);
+  app.require_subcommand(1);
+  const std::vector<Verb> verbs{
+      add_api_verb(app),    add_chain_verb(app),  add_timeline_verb(app), add_report_verb(app),
+      add_corpus_verb(app), add_doctor_verb(app), add_slot_verb(app),     add_repro_verb(app),
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kAllGood : kUsage;
+  }
+  for (const Verb& verb : verbs) {
+    if (verb.app->parsed()) return run_verb(verb);
+  }
+  return kUsage;
+}
+
+}  // namespace assay

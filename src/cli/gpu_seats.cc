@@ -1,0 +1,119 @@
+#include "cli/gpu_seats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "device/gpu_choice.h"
+#include "device/nvml.h"
+#include "device/plugin.h"
+#include "engine/lane_plan.h"
+#include "verdict/mode.h"
+
+namespace assay {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+// What a process holds on a GPU before it has any tensor: its context, the framework's libraries.
+constexpr double kContextBytes = 0.6 * kGiB;
+// Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
+constexpr double kShare = 0.9;
+
+std::size_t lanes_on_gpus(const RunConfig& config) {
+  const std::vector<PlannedLane> lanes = plan_lanes(config);
+  return static_cast<std::size_t>(std::count_if(lanes.begin(), lanes.end(), [](const auto& lane) {
+    return lane.spec.device == kAnyGpu || lane.spec.device == kNextGpu;
+  }));
+}
+
+std::uint64_t least_free(const std::vector<ChosenGpu>& gpus) {
+  const auto least = std::min_element(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) {
+    return a.info.free_bytes < b.info.free_bytes;
+  });
+  return least->info.free_bytes;
+}
+
+// As many as were asked for, or as pay off, and not more than have room.
+Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& config,
+                                      const std::vector<ChosenGpu>& gpus,
+                                      std::vector<std::string>& notes) {
+  const auto lanes = static_cast<double>(lanes_on_gpus(config));
+  // Small cases are bound by the host's side of the calls: a core for each lane.
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto lanes_of_worker = static_cast<double>(mode_of(config).lanes.size());
+  const double wanted =
+      flags.num_workers_per_gpu > 0
+          ? flags.num_workers_per_gpu
+          : std::max(1.0, cores / lanes_of_worker / static_cast<double>(gpus.size()));
+  // The slot itself has a context as well, where it compares large results.
+  const double each = std::max(flags.required_gib * kGiB, (lanes + 1) * kContextBytes);
+  const double room = static_cast<double>(least_free(gpus)) * kShare / each;
+  if (room < 1) {
+    return usage_error(fmt::format(
+        "GPU {} has {:.1f} GiB free, and a worker needs {:.1f} GiB: free some, or choose others "
+        "with --gpu_ids",
+        gpus.front().info.number, static_cast<double>(least_free(gpus)) / kGiB, each / kGiB));
+  }
+  if (room < wanted && flags.num_workers_per_gpu > 0) {
+    notes.push_back(fmt::format("{} of {} workers on each GPU: more do not fit into {:.1f} GiB",
+                                static_cast<int>(room), static_cast<int>(wanted),
+                                static_cast<double>(least_free(gpus)) / kGiB));
+  }
+  return static_cast<std::uint32_t>(std::min(wanted, room));
+}
+
+std::string names_of(const std::vector<ChosenGpu>& gpus) {
+  std::string names;
+  for (const ChosenGpu& gpu : gpus) {
+    names +=
+        fmt::format("{}GPU {} ({}, {:.0f} of {:.0f} GiB free)", names.empty() ? "" : ", ",
+                    gpu.info.number, gpu.info.name, static_cast<double>(gpu.info.free_bytes) / kGiB,
+                    static_cast<double>(gpu.info.total_bytes) / kGiB);
+  }
+  return names;
+}
+
+// Lanes of which nobody has said where they sit.
+void place_lanes(RunConfig& config, std::string_view test, std::string_view reference) {
+  if (config.test.device.empty()) config.test.device = test;
+  if (config.reference.device.empty()) config.reference.device = reference;
+}
+
+}  // namespace
+
+Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
+                              std::vector<std::string>& notes) {
+  ASSAY_TRY(const std::vector<int> ids, parse_gpu_ids(flags.gpu_ids));
+  const bool asked = flags.num_gpus > 0 || !ids.empty();
+  if (flags.num_gpus == 0 && !ids.empty()) {
+    return usage_error(
+        "--num_gpus=0 takes no GPU, and --gpu_ids names some; leave one of them out");
+  }
+  const std::vector<GpuInfo> present = nvml_gpus();
+  if (flags.num_gpus == 0 || (present.empty() && !asked)) {
+    place_lanes(config, "cpu", "cpu");
+    return false;
+  }
+  place_lanes(config, flags.test_cpu ? "cpu" : kAnyGpu, kAnyGpu);
+  if (lanes_on_gpus(config) == 0) return false;
+  const GpuDriver driver = nvml_driver();
+  ASSAY_CHECK(check_driver(driver, 0, ""));
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  ASSAY_TRY(const std::vector<ChosenGpu> gpus,
+            choose_gpus(present, {flags.num_gpus, flags.gpu_ids},
+                        visible != nullptr ? std::optional<std::string>(visible) : std::nullopt));
+  ASSAY_TRY(const AssayDevicePlugin* plugin, load_device_plugin(device_plugin_file()));
+  ASSAY_CHECK(check_driver(driver, plugin->needs_driver, plugin->name));
+  ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));
+  for (const ChosenGpu& gpu : gpus) config.gpus.push_back(gpu.ordinal);
+  config.slots = workers * static_cast<std::uint32_t>(gpus.size());
+  const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
+  const double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
+  config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB)) * gpus.size();
+  notes.push_back(fmt::format("{} workers on {}", config.slots, names_of(gpus)));
+  return true;
+}
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+#pragma once
+
+// What a plug-in for devices is: a shared library whose one symbol, assay_device_plugin, gives this
+// table. The versions in it are checked before anything else in it is used.
+//
+// Every function that gives an int gives 0 for success or a code that describe() has words for.
+
+#include <cstdint>
+
+#include "device/device.h"
+#include "fill/fill.h"
+#include "measure/measure.h"
+
+namespace assay {
+
+inline constexpr std::uint32_t kDevicePluginAbi = 1;
+inline constexpr const char* kDevicePluginSymbol = "assay_device_plugin";
+inline constexpr const char* kDevicePluginFile = "libassay_cuda.so";
+// Shared allocations up to this size stay open between cases; larger ones are closed after each.
+inline constexpr std::uint64_t kKeepOpenBytes = std::uint64_t{64} << 20;
+
+}  // namespace assay
+
+extern "C" {
+
+struct AssayDevice;  // the plug-in's own
+
+struct AssayDevicePlugin {
+  std::uint32_t abi;  // kDevicePluginAbi
+  // Of what the plug-in was built with; host and device must mean the same.
+  std::uint32_t fill_version;
+  std::uint32_t measurement_version;
+  std::uint32_t measurement_bytes;
+  std::uint32_t needs_driver;  // the oldest driver, as NVML gives its CUDA version: 13000
+  const char* name;            // "CUDA 13.0"
+
+  const char* (*describe)(int code);
+  int (*open)(int number, AssayDevice** device);
+  void (*close)(AssayDevice* device);
+  int (*fill)(AssayDevice* device, const assay::FillRule* rule, const assay::FillKey* key,
+              std::uint8_t dtype, void* out, std::uint64_t count, std::uint64_t first_element);
+  int (*checksum)(AssayDevice* device, const void* memory, std::uint64_t bytes,
+                  std::uint64_t* result);
+  int (*copy)(AssayDevice* device, void* to, const void* from, std::uint64_t bytes);
+  int (*synchronize)(AssayDevice* device);
+  int (*measure)(AssayDevice* device, std::uint8_t dtype, const void* left, const void* right,
+                 std::uint64_t count, const assay::Tolerance* under, assay::Measurement* result);
+  int (*allocate)(AssayDevice* device, std::uint64_t bytes, void** memory);
+  void (*release)(AssayDevice* device, void* memory);
+  int (*space)(AssayDevice* device, assay::DeviceSpace* space);
+  int (*pin)(AssayDevice* device, void* host, std::uint64_t bytes);
+  void (*unpin)(AssayDevice* device, void* host);
+  int (*share)(AssayDevice* device, const void* memory, std::uint64_t bytes,
+               assay::SharedMemory* shared);
+  void (*end_sharing)(AssayDevice* device);
+  int (*open_shared)(AssayDevice* device, const assay::SharedMemory* shared,
+                     assay::OpenedMemory* opened);
+  void (*close_shared)(AssayDevice* device, std::byte* base);
+};
+
+using AssayDevicePluginEntry = const AssayDevicePlugin* (*)();
+}

@@ -1,0 +1,51 @@
+#pragma once
+
+// Memory that one lane has lent by handles: each allocation is opened once, because that takes
+// 100 µs and more, and stays open while it is small.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "device/device.h"
+
+namespace assay {
+
+// A device that is opened when it is first needed: on a GPU that takes half a second and half a
+// gigabyte, and many slots never need it.
+class LazyDevice {
+ public:
+  explicit LazyDevice(std::string name) : name_(std::move(name)) {}
+  Result<Device*> get();
+
+ private:
+  std::string name_;
+  std::shared_ptr<Device> device_;
+};
+
+class SharedCache {
+ public:
+  explicit SharedCache(std::shared_ptr<LazyDevice> device) : source_(std::move(device)) {}
+  SharedCache(const SharedCache&) = delete;
+  SharedCache& operator=(const SharedCache&) = delete;
+  ~SharedCache() { close_all(); }
+
+  // Where these bytes lie for this process, in the memory of device(). Fails when they do not lie
+  // in the allocation.
+  Result<const std::byte*> at(const SharedMemory& shared, std::uint64_t bytes);
+  Device* device() const { return device_; }  // nullptr before the first at()
+  // Closes what is too large to be kept; to be called before the lane runs its next case.
+  void close_large();
+  // The lane is gone.
+  void close_all();
+  std::size_t open() const { return opened_.size(); }
+
+ private:
+  std::shared_ptr<LazyDevice> source_;
+  Device* device_ = nullptr;
+  std::map<std::uint64_t, OpenedMemory> opened_;  // by the allocation's number in the lane
+};
+
+}  // namespace assay

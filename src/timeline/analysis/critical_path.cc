@@ -1,0 +1,202 @@
+#include "timeline/analysis/critical_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "timeline/intervals.h"
+
+namespace assay::timeline {
+namespace {
+
+constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+
+// A device's work ordered by end, to find what ended last before a moment.
+struct Worker {
+  std::string label;
+  std::vector<std::size_t> by_end;  // slices
+};
+
+class Walker {
+ public:
+  Walker(const Trace& trace, const CollectiveReport& collectives)
+      : trace_(trace), worker_of_(trace.slices.size(), kNobody) {
+    std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::size_t> known;
+    for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+      const Slice& slice = trace.slices[i];
+      const Track& track = trace.tracks[slice.track];
+      if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) {
+        continue;
+      }
+      const auto [entry, is_new] =
+          known.try_emplace({track.rank, track.machine, track.pid, track.device}, workers_.size());
+      if (is_new) workers_.push_back({label_of(track), {}});
+      worker_of_[i] = entry->second;
+      workers_[entry->second].by_end.push_back(i);
+    }
+    for (Worker& worker : workers_) {
+      std::stable_sort(
+          worker.by_end.begin(), worker.by_end.end(),
+          [&](std::size_t a, std::size_t b) { return trace.slices[a].end < trace.slices[b].end; });
+    }
+    for (const CollectiveCall& call : collectives.calls) {
+      if (call.parts.size() < 2 || !trace.one_clock) continue;
+      const auto last = std::max_element(
+          call.parts.begin(), call.parts.end(),
+          [](const CollectivePart& a, const CollectivePart& b) { return a.begin < b.begin; });
+      for (const CollectivePart& part : call.parts) waits_for_[part.slice] = last->slice;
+    }
+  }
+
+  CriticalPath walk(const Interval& window) {
+    CriticalPath path;
+    std::size_t at = last_of_all(window);
+    // Each link begins before the one behind it; a chain as long as the trace is damaged.
+    for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
+      at = link(at, window, path);
+    }
+    path.by_kernel = sorted(kernels_);
+    path.by_rank = sorted(ranks_);
+    kernels_.clear();
+    ranks_.clear();
+    return path;
+  }
+
+ private:
+  static std::string label_of(const Track& track) {
+    return track.rank == kNone ? fmt::format("GPU:{}", track.device)
+                               : fmt::format("rank {} · GPU {}", track.rank, track.device);
+  }
+
+  std::size_t last_of_all(const Interval& window) const {
+    std::size_t last = kNobody;
+    for (const Worker& worker : workers_) {
+      const std::size_t candidate = before(worker, window.end);
+      if (candidate == kNobody || trace_.slices[candidate].end <= window.begin) continue;
+      if (last == kNobody || trace_.slices[candidate].end > trace_.slices[last].end) {
+        last = candidate;
+      }
+    }
+    return last;
+  }
+
+  // What ended last until `time`.
+  std::size_t before(const Worker& worker, Nanos time) const {
+    const auto behind =
+        std::partition_point(worker.by_end.begin(), worker.by_end.end(),
+                             [&](std::size_t slice) { return trace_.slices[slice].end <= time; });
+    return behind == worker.by_end.begin() ? kNobody : *std::prev(behind);
+  }
+
+  void charge(const std::string& what, std::size_t worker, Nanos time, CriticalPath& path) {
+    if (time <= 0) return;
+    kernels_[what] += time;
+    ranks_[workers_[worker].label] += time;
+    path.length += time;
+  }
+
+  // Charges one link and gives the one before it.
+  std::size_t link(std::size_t at, const Interval& window, CriticalPath& path) {
+    // A collective ends for all when it ends for the rank that came last.
+    if (const auto last = waits_for_.find(at); last != waits_for_.end()) {
+      const Nanos tail = trace_.slices[at].end - trace_.slices[last->second].end;
+      if (last->second != at && tail >= 0) {
+        charge(std::string(trace_.strings.text(trace_.slices[at].name)), worker_of_[at], tail,
+               path);
+      }
+      at = last->second;
+    }
+    const Slice& slice = trace_.slices[at];
+    const std::size_t worker = worker_of_[at];
+    charge(std::string(trace_.strings.text(slice.name)), worker,
+           slice.end - std::max(slice.begin, window.begin), path);
+    if (slice.begin <= window.begin) return kNobody;
+    const std::size_t previous = before(workers_[worker], slice.begin);
+    const Nanos free_since =
+        previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
+    Nanos launched = free_since;
+    if (slice.detail != kNoIndex && trace_.details[slice.detail].launch != kNoIndex) {
+      launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end, free_since,
+                            slice.begin);
+    }
+    charge("(host: launched late)", worker, launched - free_since, path);
+    charge("(device: held back)", worker, slice.begin - launched, path);
+    return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
+  }
+
+  static std::vector<PathShare> sorted(const std::map<std::string, Nanos>& sums) {
+    std::vector<PathShare> shares;
+    for (const auto& [what, time] : sums) shares.push_back({what, time});
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
+    return shares;
+  }
+
+  const Trace& trace_;
+  std::vector<Worker> workers_;
+  std::vector<std::size_t> worker_of_;  // by slice
+  std::map<std::size_t, std::size_t> waits_for_;
+  std::map<std::string, Nanos> kernels_;
+  std::map<std::string, Nanos> ranks_;
+};
+
+}  // namespace
+
+std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
+                                         const CollectiveReport& collectives) {
+  std::vector<CriticalPath> paths;
+  if (analysis.devices.empty()) return paths;
+  Walker walker(trace, collectives);
+  for (std::size_t i = 0; i < analysis.steps.size(); ++i) {
+    const Interval window = analysis.windows[i];
+    if (window.end <= window.begin) continue;
+    CriticalPath path = walker.walk(window);
+    path.step = analysis.steps[i].number;
+    if (path.length > 0) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+WhatIf what_if(const Analysis& analysis) {
+  WhatIf result;
+  Nanos span = 0;
+  Nanos exposed = std::numeric_limits<Nanos>::max();
+  Nanos host = std::numeric_limits<Nanos>::max();
+  Nanos most = 0;
+  Nanos sum = 0;
+  for (const DeviceReport& device : analysis.devices) {
+    span = std::max(span, device.total.span);
+    // A step is over when its last rank is: what all of them can save is what the least can.
+    exposed = std::min(exposed, device.total.exposed_communication());
+    host = std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
+    most = std::max(most, device.total.compute);
+    sum += device.total.compute;
+  }
+  const auto steps = static_cast<Nanos>(analysis.steps.size());
+  const auto devices = static_cast<Nanos>(analysis.devices.size());
+  if (steps == 0 || devices == 0) return result;
+  result.step = span / steps;
+  result.free_communication = (span - exposed) / steps;
+  result.prompt_host = (span - host) / steps;
+  if (devices > 1) result.slowest_rank_average = (span - (most - sum / devices)) / steps;
+  double measured = 0;
+  double ideal = 0;
+  std::size_t known = 0;
+  for (const Schedule& schedule : analysis.schedules) {
+    if (schedule.kind <= ScheduleKind::unknown || schedule.stages < 2) continue;
+    measured += schedule.measured_bubble;
+    ideal += schedule.ideal_bubble;
+    ++known;
+  }
+  if (known > 0 && known == analysis.schedules.size()) {
+    const auto n = static_cast<double>(known);
+    result.ideal_bubble =
+        static_cast<Nanos>(static_cast<double>(result.step) * (1 - measured / n) / (1 - ideal / n));
+  }
+  return result;
+}
+
+}  // namespace assay::timeline

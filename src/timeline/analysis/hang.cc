@@ -1,0 +1,130 @@
+#include "timeline/analysis/hang.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace assay::timeline {
+namespace {
+
+// What one rank's dump tells of one group.
+struct RankCalls {
+  std::map<std::int64_t, const FlightEntry*> calls;
+};
+using GroupCalls = std::map<std::int32_t, RankCalls>;  // by rank
+
+std::string list(const std::vector<std::int32_t>& ranks) {
+  std::string text;
+  for (const std::int32_t rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : ", ", rank);
+  return text;
+}
+
+// The first call that has not ended for all that called it, or that some have not called.
+std::optional<std::int64_t> first_open(const GroupCalls& group) {
+  std::optional<std::int64_t> first;
+  std::int64_t last = 0;
+  for (const auto& [rank, calls] : group) {
+    if (!calls.calls.empty()) last = std::max(last, calls.calls.rbegin()->first);
+  }
+  const auto consider = [&](std::int64_t sequence) {
+    if (!first || sequence < *first) first = sequence;
+  };
+  for (const auto& [rank, calls] : group) {
+    for (const auto& [sequence, entry] : calls.calls) {
+      if (entry->state != FlightState::completed) consider(sequence);
+    }
+    const std::int64_t own = calls.calls.empty() ? kNone : calls.calls.rbegin()->first;
+    if (own < last) consider(own + 1);
+  }
+  return first;
+}
+
+Hang describe(const GroupCalls& group, std::int64_t sequence,
+              const std::vector<std::int32_t>& members) {
+  Hang hang;
+  hang.sequence = sequence;
+  std::map<std::string, std::size_t> names;
+  for (const auto& [rank, calls] : group) {
+    const auto call = calls.calls.find(sequence);
+    if (call == calls.calls.end()) {
+      // A dump keeps the last calls only: what is before its first has ended.
+      const bool before = !calls.calls.empty() && sequence < calls.calls.begin()->first;
+      (before ? hang.completed : hang.not_called).push_back(rank);
+      continue;
+    }
+    ++names[call->second->name];
+    const bool ended = call->second->state == FlightState::completed;
+    (ended ? hang.completed : hang.waiting).push_back(rank);
+  }
+  const auto most = std::max_element(
+      names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != names.end()) hang.name = most->first;
+  for (const auto& [rank, calls] : group) {
+    const auto call = calls.calls.find(sequence);
+    if (call != calls.calls.end() && call->second->name != hang.name) {
+      hang.other_calls.push_back(fmt::format("rank {} called {}", rank, call->second->name));
+    }
+  }
+  for (const std::int32_t rank : members) {
+    if (!group.contains(rank)) hang.no_dump.push_back(rank);
+  }
+  return hang;
+}
+
+}  // namespace
+
+std::vector<Hang> find_hangs(const Trace& trace) {
+  std::map<std::pair<std::string, bool>, GroupCalls> groups;
+  std::map<std::string, std::set<std::int32_t>> members;
+  std::map<std::string, std::string> names;
+  for (const Source& source : trace.sources) {
+    for (const auto& [group, ranks] : source.groups) {
+      members[group].insert(ranks.begin(), ranks.end());
+    }
+  }
+  for (const FlightEntry& entry : trace.flight) {
+    const std::int32_t rank = trace.sources[entry.source].rank;
+    groups[{entry.group, entry.p2p}][rank].calls[entry.sequence] = &entry;
+    if (!entry.description.empty()) names[entry.group] = entry.description;
+  }
+  std::vector<Hang> hangs;
+  for (auto& [key, group] : groups) {
+    const auto& [name, p2p] = key;
+    if (p2p) continue;  // pairs of ranks count their own calls
+    // A member whose dump has no call of this group at all has called none.
+    for (const Source& source : trace.sources) {
+      if (members[name].contains(source.rank)) group[source.rank];
+    }
+    const auto open = first_open(group);
+    if (!open) continue;
+    Hang hang = describe(group, *open, {members[name].begin(), members[name].end()});
+    hang.group = names.contains(name) ? names[name] : name;
+    hangs.push_back(std::move(hang));
+  }
+  return hangs;
+}
+
+std::string hang_table(const Trace& trace) {
+  if (trace.flight.empty()) return {};
+  const std::vector<Hang> hangs = find_hangs(trace);
+  if (hangs.empty()) return "flight recorder: no collective waits\n";
+  std::string text;
+  for (const Hang& hang : hangs) {
+    text += fmt::format("{}: {} number {} does not end", hang.group, hang.name, hang.sequence);
+    const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
+      if (!ranks.empty()) text += fmt::format("; rank {} {}", list(ranks), what);
+    };
+    say(hang.not_called, "has not called it");
+    say(hang.no_dump, "left no dump");
+    say(hang.waiting, "waits in it");
+    say(hang.completed, "is through");
+    for (const std::string& other : hang.other_calls) text += "; " + other;
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace assay::timeline

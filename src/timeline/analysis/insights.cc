@@ -1,0 +1,327 @@
+#include "timeline/analysis/insights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "timeline/analysis/hang.h"
+
+namespace assay::timeline {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMaxRows = 10;  // of a table on a terminal
+constexpr std::size_t kMaxName = 60;
+
+double millis(Nanos time) { return static_cast<double>(time) / 1e6; }
+
+std::string short_name(const std::string& name) {
+  if (name.size() <= kMaxName) return name;
+  // A letter of several bytes is not cut.
+  std::size_t cut = kMaxName - 3;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
+  return name.substr(0, cut) + "...";
+}
+
+std::string list(const std::vector<std::int32_t>& numbers) {
+  constexpr std::size_t kMaxListed = 16;
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size() && i < kMaxListed; ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", numbers[i]);
+  }
+  if (numbers.size() > kMaxListed) text += fmt::format(", ... ({} in all)", numbers.size());
+  return text;
+}
+
+// Calls of one kind: the same operation, group and size.
+struct CollectiveRow {
+  std::size_t count = 0;
+  Nanos transfer = 0;
+  Nanos waiting = 0;
+  double moved = 0;  // bus bandwidth x time, to average
+  const CollectiveCall* first = nullptr;
+};
+
+std::vector<CollectiveRow> rows_of(const CollectiveReport& report) {
+  std::map<std::tuple<std::string, std::string, std::int64_t>, CollectiveRow> rows;
+  for (const CollectiveCall& call : report.calls) {
+    CollectiveRow& row = rows[{call.name, call.group, call.bytes}];
+    if (row.first == nullptr) row.first = &call;
+    ++row.count;
+    row.transfer += call.transfer;
+    for (const CollectivePart& part : call.parts) row.waiting += part.waiting;
+    row.moved += call.bus_bandwidth * static_cast<double>(call.transfer);
+  }
+  std::vector<CollectiveRow> sorted;
+  for (const auto& [key, row] : rows) sorted.push_back(row);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const CollectiveRow& a, const CollectiveRow& b) {
+                     return a.transfer + a.waiting > b.transfer + b.waiting;
+                   });
+  return sorted;
+}
+
+std::string collective_table(const CollectiveReport& report) {
+  if (report.calls.empty()) return {};
+  std::string text =
+      fmt::format("\n{:<16}{:<16}{:>8}{:>7}{:>14}{:>12}{:>12}{:>10}{:>10}\n", "collective", "group",
+                  "ranks", "calls", "bytes", "transfer ms", "waiting ms", "alg GB/s", "bus GB/s");
+  const std::vector<CollectiveRow> rows = rows_of(report);
+  for (std::size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
+    const CollectiveRow& row = rows[i];
+    const CollectiveCall& call = *row.first;
+    const double bus = row.transfer > 0 ? row.moved / static_cast<double>(row.transfer) : 0;
+    const double factor = bus_factor(call.name, call.group_size);
+    const std::string bytes = call.bytes == kNone ? "?" : std::to_string(call.bytes);
+    const std::string ranks = call.group_size == kNone ? "?" : std::to_string(call.group_size);
+    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10.2f}{:>10.2f}\n",
+                        call.name, call.group.substr(0, 15), ranks, row.count, bytes,
+                        millis(row.transfer), millis(row.waiting), bus / factor, bus);
+  }
+  if (rows.size() > kMaxRows) text += fmt::format("({} more kinds)\n", rows.size() - kMaxRows);
+  return text;
+}
+
+std::string straggler_table(const CollectiveReport& report) {
+  std::string text;
+  if (!report.stragglers.empty()) {
+    text += fmt::format("\n{:<8}{:>12}{:>18}{:>14}\n", "rank", "came last", "cost others ms",
+                        "waited ms");
+  }
+  for (std::size_t i = 0; i < report.stragglers.size() && i < kMaxRows; ++i) {
+    const Straggler& one = report.stragglers[i];
+    text += fmt::format("{:<8}{:>12}{:>18.3f}{:>14.3f}\n", one.rank, one.last, millis(one.cost),
+                        millis(one.waited));
+  }
+  if (!report.missing_ranks.empty()) {
+    text += fmt::format("no trace of rank {}: waiting for it is not told from transfer\n",
+                        list(report.missing_ranks));
+  }
+  std::size_t incomplete = 0;
+  const CollectiveCall* first = nullptr;
+  for (const CollectiveCall& call : report.calls) {
+    const bool here = std::any_of(call.missing.begin(), call.missing.end(), [&](std::int32_t rank) {
+      return std::find(report.missing_ranks.begin(), report.missing_ranks.end(), rank) ==
+             report.missing_ranks.end();
+    });
+    if (!here) continue;
+    if (first == nullptr) first = &call;
+    ++incomplete;
+  }
+  if (first != nullptr) {
+    text += fmt::format(
+        "{} calls lack a rank that was traced; the first is {} number {} of {}: rank {} has no "
+        "part in it\n",
+        incomplete, first->name, first->sequence, first->group, list(first->missing));
+  }
+  for (const std::string& note : report.notes) text += note + '\n';
+  return text;
+}
+
+std::string kernel_table(const std::vector<KernelRow>& kernels) {
+  if (kernels.empty()) return {};
+  Nanos all = 0;
+  for (const KernelRow& row : kernels) all += row.total;
+  std::string text = fmt::format("\n{:<62}{:>8}{:>11}{:>8}{:>10}{:>11}{:>11}\n", "kernel or copy",
+                                 "count", "total ms", "%", "mean us", "step p50", "step p99");
+  for (std::size_t i = 0; i < kernels.size() && i < kMaxRows; ++i) {
+    const KernelRow& row = kernels[i];
+    text += fmt::format(
+        "{:<62}{:>8}{:>11.3f}{:>8.2f}{:>10.2f}{:>11.3f}{:>11.3f}\n", short_name(row.name),
+        row.count, millis(row.total),
+        all > 0 ? 100.0 * static_cast<double>(row.total) / static_cast<double>(all) : 0.0,
+        static_cast<double>(row.total) / 1e3 / static_cast<double>(row.count), millis(row.step_p50),
+        millis(row.step_p99));
+  }
+  return text;
+}
+
+std::string memory_table(const std::vector<MemoryPeak>& peaks) {
+  std::string text;
+  constexpr double kMega = 1e6;
+  for (const MemoryPeak& peak : peaks) {
+    text += fmt::format("memory of {}{}: {:.1f} MB allocated at most, {:.1f} MB reserved\n",
+                        peak.rank == kNone ? "" : fmt::format("rank {} · ", peak.rank),
+                        peak.device == kNone ? "host" : fmt::format("GPU {}", peak.device),
+                        static_cast<double>(peak.allocated) / kMega,
+                        static_cast<double>(peak.reserved) / kMega);
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
+// The paths of all steps as one.
+std::vector<PathShare> together(const std::vector<CriticalPath>& paths,
+                                std::vector<PathShare> CriticalPath::*field) {
+  std::map<std::string, Nanos> sums;
+  for (const CriticalPath& path : paths) {
+    for (const PathShare& share : path.*field) sums[share.what] += share.time;
+  }
+  std::vector<PathShare> shares;
+  for (const auto& [what, time] : sums) shares.push_back({what, time});
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
+  return shares;
+}
+
+std::string path_table(const Insights& insights) {
+  Nanos length = 0;
+  for (const CriticalPath& path : insights.paths) length += path.length;
+  if (length == 0) return {};
+  std::string text = "\ncritical path";
+  const auto percent = [&](Nanos time) {
+    return 100.0 * static_cast<double>(time) / static_cast<double>(length);
+  };
+  const auto ranks = together(insights.paths, &CriticalPath::by_rank);
+  for (std::size_t i = 0; i < ranks.size() && i < kMaxRows; ++i) {
+    text += fmt::format("{} {} {:.1f}%", i == 0 ? " through" : ",", ranks[i].what,
+                        percent(ranks[i].time));
+  }
+  text += '\n';
+  const auto kernels = together(insights.paths, &CriticalPath::by_kernel);
+  for (std::size_t i = 0; i < kernels.size() && i < kMaxRows / 2; ++i) {
+    text += fmt::format("  {:>6.2f}%  {}\n", percent(kernels[i].time), short_name(kernels[i].what));
+  }
+  return text;
+}
+
+std::string what_if_table(const WhatIf& what) {
+  if (what.step == 0) return {};
+  std::string text =
+      fmt::format("\na mean step takes {:.3f} ms on its slowest GPU", millis(what.step));
+  const auto add = [&](Nanos time, const char* condition) {
+    if (time > 0 && time < what.step)
+      text += fmt::format("; {:.3f} ms {}", millis(time), condition);
+  };
+  add(what.free_communication, "if communication cost nothing");
+  add(what.prompt_host, "if the host launched in time");
+  add(what.slowest_rank_average, "if the slowest rank were average");
+  add(what.ideal_bubble, "if the bubble were ideal");
+  return text + '\n';
+}
+
+ordered_json json_of(const CollectiveCall& call) {
+  ordered_json parts = ordered_json::array();
+  for (const CollectivePart& part : call.parts) {
+    parts.push_back({{"rank", part.rank},
+                     {"begin_ns", part.begin},
+                     {"end_ns", part.end},
+                     {"waiting_ns", part.waiting}});
+  }
+  ordered_json json{{"name", call.name},
+                    {"group", call.group},
+                    {"sequence", call.sequence},
+                    {"dtype", call.dtype},
+                    {"algorithm", call.algorithm},
+                    {"group_size", call.group_size},
+                    {"bytes", call.bytes},
+                    {"transfer_ns", call.transfer},
+                    {"algorithm_bandwidth_gbps", call.algorithm_bandwidth},
+                    {"bus_bandwidth_gbps", call.bus_bandwidth},
+                    {"parts", parts},
+                    {"missing_ranks", call.missing}};
+  if (call.last != kNone) json["last_rank"] = call.last;
+  return json;
+}
+
+ordered_json json_of(const std::vector<PathShare>& shares) {
+  ordered_json json = ordered_json::array();
+  for (const PathShare& share : shares) {
+    json.push_back({{"what", share.what}, {"time_ns", share.time}});
+  }
+  return json;
+}
+
+ordered_json json_of(const Insights& insights) {
+  ordered_json json;
+  json["collectives"] = ordered_json::array();
+  for (const CollectiveCall& call : insights.collectives.calls) {
+    json["collectives"].push_back(json_of(call));
+  }
+  json["stragglers"] = ordered_json::array();
+  for (const Straggler& one : insights.collectives.stragglers) {
+    json["stragglers"].push_back({{"rank", one.rank},
+                                  {"came_last", one.last},
+                                  {"cost_others_ns", one.cost},
+                                  {"waited_ns", one.waited}});
+  }
+  json["missing_ranks"] = insights.collectives.missing_ranks;
+  json["kernels"] = ordered_json::array();
+  for (const KernelRow& row : insights.kernels) {
+    json["kernels"].push_back({{"name", row.name},
+                               {"kind", name(row.kind)},
+                               {"count", row.count},
+                               {"total_ns", row.total},
+                               {"longest_ns", row.longest},
+                               {"step_p50_ns", row.step_p50},
+                               {"step_p99_ns", row.step_p99}});
+  }
+  json["memory"] = ordered_json::array();
+  for (const MemoryPeak& peak : insights.memory) {
+    json["memory"].push_back({{"rank", peak.rank},
+                              {"device", peak.device},
+                              {"allocated_bytes", peak.allocated},
+                              {"reserved_bytes", peak.reserved},
+                              {"at_ns", peak.at}});
+  }
+  json["critical_path"] = ordered_json::array();
+  for (const CriticalPath& path : insights.paths) {
+    json["critical_path"].push_back({{"step", path.step},
+                                     {"length_ns", path.length},
+                                     {"by_rank", json_of(path.by_rank)},
+                                     {"by_kernel", json_of(path.by_kernel)}});
+  }
+  if (!insights.hang.empty()) json["flight_recorder"] = insights.hang;
+  const WhatIf& what = insights.what_if;
+  json["what_if"] = {{"step_ns", what.step},
+                     {"free_communication_ns", what.free_communication},
+                     {"prompt_host_ns", what.prompt_host},
+                     {"slowest_rank_average_ns", what.slowest_rank_average},
+                     {"ideal_bubble_ns", what.ideal_bubble}};
+  return json;
+}
+
+}  // namespace
+
+Insights insights_of(const Trace& trace, const Analysis& analysis) {
+  Insights insights;
+  insights.collectives = collectives_of(trace);
+  insights.kernels = kernels_of(trace);
+  insights.memory = memory_peaks(trace);
+  insights.paths = critical_paths(trace, analysis, insights.collectives);
+  insights.what_if = what_if(analysis);
+  insights.hang = hang_table(trace);
+  return insights;
+}
+
+std::string insights_table(const Insights& insights) {
+  return insights.hang + what_if_table(insights.what_if) + path_table(insights) +
+         collective_table(insights.collectives) + straggler_table(insights.collectives) +
+         kernel_table(insights.kernels) + memory_table(insights.memory);
+}
+
+std::string insights_members(const Insights& insights) {
+  const std::string text =
+      json_of(insights).dump(1, ' ', false, ordered_json::error_handler_t::replace);
+  return text.substr(1, text.size() - 2);
+}
+
+std::string kernel_comparison(const Insights& before, std::size_t steps_before,
+                              const Insights& after, std::size_t steps_after) {
+  const auto changes = compare_kernels(before.kernels, steps_before, after.kernels, steps_after);
+  std::string text = fmt::format("\n{:<62}{:>16}{:>22}{:>11}\n", "kernel or copy (ms a step)",
+                                 "count", "time", "change");
+  for (std::size_t i = 0; i < changes.size() && i < kMaxRows; ++i) {
+    const KernelChange& change = changes[i];
+    text +=
+        fmt::format("{:<62}{:>16}{:>22}{:>+11.3f}\n", short_name(change.name),
+                    fmt::format("{} -> {}", change.count_before, change.count_after),
+                    fmt::format("{:.3f} -> {:.3f}", millis(change.before), millis(change.after)),
+                    millis(change.after - change.before));
+  }
+  return text;
+}
+
+}  // namespace assay::timeline

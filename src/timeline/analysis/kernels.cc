@@ -1,0 +1,113 @@
+#include "timeline/analysis/kernels.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <unordered_map>
+
+namespace assay::timeline {
+namespace {
+
+struct Sum {
+  Kind kind = Kind::compute;
+  std::uint64_t count = 0;
+  Nanos total = 0;
+  Nanos longest = 0;
+  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's place
+};
+
+// Nearest rank: the smallest value that so many per cent are not above.
+Nanos percentile(const std::vector<Nanos>& sorted, std::size_t percent) {
+  if (sorted.empty()) return 0;
+  const std::size_t place = (sorted.size() * percent + 99) / 100;
+  return sorted[std::max<std::size_t>(place, 1) - 1];
+}
+
+// The steps of a source by their begin; a moment's step is the last that had begun.
+class Begins {
+ public:
+  explicit Begins(const Trace& trace) {
+    for (const RankStep& mark : trace.rank_steps) begins_[mark.source].push_back(mark.step.begin);
+    for (auto& [source, begins] : begins_) std::sort(begins.begin(), begins.end());
+  }
+  std::size_t place(std::uint32_t source, Nanos time) const {
+    const auto begins = begins_.find(source);
+    if (begins == begins_.end()) return 0;
+    return static_cast<std::size_t>(
+        std::upper_bound(begins->second.begin(), begins->second.end(), time) -
+        begins->second.begin());
+  }
+
+ private:
+  std::map<std::uint32_t, std::vector<Nanos>> begins_;
+};
+
+}  // namespace
+
+std::vector<KernelRow> kernels_of(const Trace& trace) {
+  const Begins begins(trace);
+  std::unordered_map<StringId, Sum> sums;
+  for (const Slice& slice : trace.slices) {
+    const Track& track = trace.tracks[slice.track];
+    if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) continue;
+    Sum& sum = sums[slice.name];
+    const Nanos took = slice.end - slice.begin;
+    sum.kind = slice.kind;
+    ++sum.count;
+    sum.total += took;
+    sum.longest = std::max(sum.longest, took);
+    Nanos launched = slice.begin;
+    if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
+      launched = trace.launches[trace.details[slice.detail].launch].begin;
+    }
+    sum.by_step[{track.source, begins.place(track.source, launched)}] += took;
+  }
+  std::vector<KernelRow> rows;
+  for (const auto& [name, sum] : sums) {
+    std::vector<Nanos> times;
+    for (const auto& [step, time] : sum.by_step) times.push_back(time);
+    std::sort(times.begin(), times.end());
+    rows.push_back({.name = std::string(trace.strings.text(name)),
+                    .kind = sum.kind,
+                    .count = sum.count,
+                    .total = sum.total,
+                    .longest = sum.longest,
+                    .step_p50 = percentile(times, 50),
+                    .step_p99 = percentile(times, 99)});
+  }
+  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+    return a.total != b.total ? a.total > b.total : a.name < b.name;
+  });
+  return rows;
+}
+
+std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
+                                          std::size_t steps_before,
+                                          const std::vector<KernelRow>& after,
+                                          std::size_t steps_after) {
+  std::map<std::string, KernelChange> changes;
+  const auto mean = [](Nanos total, std::size_t steps) {
+    return total / static_cast<Nanos>(std::max<std::size_t>(1, steps));
+  };
+  for (const KernelRow& row : before) {
+    KernelChange& change = changes[row.name];
+    change.count_before += row.count;
+    change.before += mean(row.total, steps_before);
+  }
+  for (const KernelRow& row : after) {
+    KernelChange& change = changes[row.name];
+    change.count_after += row.count;
+    change.after += mean(row.total, steps_after);
+  }
+  std::vector<KernelChange> sorted;
+  for (auto& [name, change] : changes) {
+    change.name = name;
+    sorted.push_back(change);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
+    return std::abs(a.after - a.before) > std::abs(b.after - b.before);
+  });
+  return sorted;
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,92 @@
+#include "timeline/importers/builder.h"
+
+#include <algorithm>
+
+namespace assay::timeline {
+
+std::uint32_t TraceBuilder::add_track(Track track) {
+  constexpr std::size_t kMaxTracks = 1U << 16U;
+  if (trace_.tracks.size() < kMaxTracks) trace_.tracks.push_back(std::move(track));
+  return static_cast<std::uint32_t>(trace_.tracks.size() - 1);
+}
+
+void TraceBuilder::add_counts(FileReport counts) {
+  counts.kept += report_.kept;
+  counts.ignored += report_.ignored;
+  counts.malformed += report_.malformed;
+  counts.truncated += report_.truncated;
+  counts.backwards += report_.backwards;
+  counts.overlapping += report_.overlapping;
+  counts.records += report_.records;
+  counts.notes.insert(counts.notes.end(), report_.notes.begin(), report_.notes.end());
+  report_ = std::move(counts);
+}
+
+void TraceBuilder::identify_tracks() {
+  for (Track& track : trace_.tracks) {
+    if (track.source >= trace_.sources.size()) continue;
+    const Source& source = trace_.sources[track.source];
+    if (track.machine.empty()) track.machine = source.host;
+    if (track.rank == kNone) track.rank = source.rank;
+    if (track.pid == kNone) track.pid = source.pid;
+  }
+}
+
+// A process numbers its launches; two processes' numbers have nothing to do with each other.
+void TraceBuilder::join_launches() {
+  auto& launches = trace_.launches;
+  const auto source_of = [&](std::uint32_t track) { return trace_.tracks[track].source; };
+  std::erase_if(launches, [](const Launch& launch) { return launch.correlation == 0; });
+  const auto stands_before = [&](const Launch& a, const Launch& b) {
+    const auto key = [&](const Launch& launch) {
+      return std::tuple(source_of(launch.track), launch.correlation, launch.begin);
+    };
+    return key(a) < key(b);
+  };
+  std::sort(launches.begin(), launches.end(), stands_before);
+  for (const Slice& slice : trace_.slices) {
+    if (slice.detail == kNoIndex || !trace_.tracks[slice.track].gpu) continue;
+    Detail& detail = trace_.details[slice.detail];
+    if (detail.correlation == 0) continue;
+    const auto key = std::pair(source_of(slice.track), detail.correlation);
+    const auto launch =
+        std::partition_point(launches.begin(), launches.end(), [&](const Launch& entry) {
+          return std::pair(source_of(entry.track), entry.correlation) < key;
+        });
+    if (launch != launches.end() && source_of(launch->track) == key.first &&
+        launch->correlation == key.second) {
+      detail.launch = static_cast<std::uint32_t>(launch - launches.begin());
+    }
+  }
+}
+
+// Steps are marked by every process, and in some by several threads; a row of them has each once.
+void TraceBuilder::fold_steps() {
+  std::map<std::pair<std::uint32_t, std::int64_t>, Step> of_source;
+  std::map<std::int64_t, Step> of_all;
+  const auto widen = [](Step& step, const Step& other) {
+    step.number = other.number;
+    step.begin = std::min(step.begin, other.begin);
+    step.end = std::max(step.end, other.end);
+  };
+  for (const RankStep& mark : trace_.rank_steps) {
+    widen(of_source[{mark.source, mark.step.number}], mark.step);
+    widen(of_all[mark.step.number], mark.step);
+  }
+  if (of_all.empty()) return;
+  trace_.rank_steps.clear();
+  for (const auto& [key, step] : of_source) trace_.rank_steps.push_back({key.first, step});
+  trace_.steps.clear();
+  for (const auto& [number, step] : of_all) trace_.steps.push_back(step);
+}
+
+Trace TraceBuilder::finish() {
+  identify_tracks();
+  join_launches();
+  fold_steps();
+  trace_.files.push_back(std::move(report_));
+  trace_.sort();
+  return std::move(trace_);
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,384 @@
+#include "timeline/importers/chrome_events.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <deque>
+
+#include "timeline/input/json_window.h"
+
+namespace assay::timeline {
+namespace {
+
+struct ArgName {
+  std::string_view text;
+  Arg arg;
+};
+// Two names of one thing are two writers' or two versions'.
+constexpr std::array<ArgName, 28> kArgNames{{
+    {"name", Arg::name},
+    {"device", Arg::device},
+    {"stream", Arg::stream},
+    {"correlation", Arg::correlation},
+    {"correlation id", Arg::correlation},
+    {"bytes", Arg::bytes},
+    {"Total Allocated", Arg::allocated},
+    {"Total Reserved", Arg::reserved},
+    {"Device Type", Arg::device_type},
+    {"Device Id", Arg::device_id},
+    {"Collective name", Arg::collective},
+    {"In msg nelems", Arg::in_elements},
+    {"In msg size", Arg::in_elements},
+    {"Out msg nelems", Arg::out_elements},
+    {"Out msg size", Arg::out_elements},
+    {"Group size", Arg::group_size},
+    {"dtype", Arg::dtype},
+    {"Process Group Name", Arg::group},
+    {"Process Group Description", Arg::group_description},
+    {"Process Group Ranks", Arg::group_ranks},
+    {"Seq", Arg::sequence},
+    {"value", Arg::value},
+    {"rank", Arg::rank},
+    {"machine", Arg::machine},
+    {"process", Arg::process},
+    {"gpu", Arg::gpu},
+    {"jobs", Arg::jobs},
+    {"pid", Arg::pid},
+}};
+
+// Where in kArgNames a key of this length and first letter may stand, so that most keys of most
+// events cost one look.
+class ArgIndex {
+ public:
+  constexpr ArgIndex() {
+    for (const ArgName& name : kArgNames) {
+      slots_[slot(name.text)] = true;
+    }
+  }
+  Arg find(std::string_view key) const {
+    if (key.empty() || !slots_[slot(key)]) return Arg::count;
+    for (const ArgName& name : kArgNames) {
+      if (name.text == key) return name.arg;
+    }
+    return Arg::count;
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 512;
+  static constexpr std::size_t slot(std::string_view key) {
+    return (key.size() * 31 + static_cast<unsigned char>(key[0])) % kSlots;
+  }
+  std::array<bool, kSlots> slots_{};
+};
+constexpr ArgIndex kArgIndex;
+
+// Reads one event. Strings with escapes are decoded beside the window.
+class EventReader {
+ public:
+  void read(JsonCursor& json, ChromeEvent& event) {
+    event = ChromeEvent{};
+    used_ = 0;
+    if (!json.take('{')) return;
+    if (json.peek() == '}') {
+      json.take('}');
+      return;
+    }
+    do {
+      const std::string_view key = json.string().raw;
+      if (!json.take(':')) return;
+      field(json, key, event);
+    } while (json.good() && json.next_element('}'));
+  }
+
+ private:
+  void field(JsonCursor& json, std::string_view key, ChromeEvent& event) {
+    switch (key.size()) {
+      case 2:
+        if (key == "ts") {
+          event.timed = parse_microseconds(json.scalar().raw, event.begin);
+          return;
+        }
+        if (key == "ph") {
+          const std::string_view phase = json.scalar().raw;
+          event.phase = phase.empty() ? '\0' : phase[0];
+          return;
+        }
+        if (key == "id") {
+          event.id = text(json);
+          return;
+        }
+        if (key == "bp") {
+          event.enclosing = json.scalar().raw == "e";
+          return;
+        }
+        break;
+      case 3:
+        if (key == "dur") {
+          if (!parse_microseconds(json.scalar().raw, event.duration)) event.duration = -1;
+          return;
+        }
+        if (key == "pid") {
+          event.pid = text(json);
+          return;
+        }
+        if (key == "tid") {
+          event.tid = text(json);
+          return;
+        }
+        if (key == "cat") {
+          event.category = text(json);
+          return;
+        }
+        break;
+      case 4:
+        if (key == "name") {
+          event.name = text(json);
+          return;
+        }
+        if (key == "args" && json.peek() == '{') {
+          args(json, event);
+          return;
+        }
+        break;
+      default:
+        break;
+    }
+    json.skip();
+  }
+
+  void args(JsonCursor& json, ChromeEvent& event) {
+    const char* const begin = json.at();
+    json.take('{');
+    if (json.peek() == '}') {
+      json.take('}');
+    } else {
+      do {
+        const std::string_view key = json.string().raw;
+        if (!json.take(':')) return;
+        const Arg arg = kArgIndex.find(key);
+        if (arg == Arg::count) {
+          json.skip();
+          continue;
+        }
+        json.peek();
+        const char* const from = json.at();
+        const std::string_view value = text(json);
+        // A list of ranks is kept as it is written.
+        event.args[static_cast<std::size_t>(arg)] =
+            value.empty() && json.good() && *from == '['
+                ? std::string_view(from, static_cast<std::size_t>(json.at() - from))
+                : value;
+      } while (json.good() && json.next_element('}'));
+    }
+    event.args_text = {begin, static_cast<std::size_t>(json.at() - begin)};
+  }
+
+  std::string_view text(JsonCursor& json) {
+    const JsonCursor::String value = json.scalar();
+    if (!value.escaped) return value.raw;
+    if (used_ == decoded_.size()) decoded_.emplace_back();
+    std::string& out = decoded_[used_++];
+    return json_decode(value.raw, out) ? std::string_view(out) : value.raw;
+  }
+
+  std::deque<std::string> decoded_;  // of this event; memory is kept for the next
+  std::size_t used_ = 0;
+};
+
+class FileReader {
+ public:
+  FileReader(std::unique_ptr<ByteSource> source, ChromeHeader& header, FileReport& report,
+             const std::function<bool(ChromeEvent&)>& visit)
+      : window_(std::move(source)), header_(header), report_(report), visit_(visit) {}
+
+  void read() {
+    // Some editors put the mark of UTF-8 in front.
+    if (window_.ahead(0) == '\xef' && window_.ahead(1) == '\xbb' && window_.ahead(2) == '\xbf') {
+      window_.move_to(window_.at() + 3);
+    }
+    if (!window_.at_end()) {
+      if (*window_.at() == '[') {
+        events(true);
+      } else if (*window_.at() == '{') {
+        top_object();
+      } else {
+        broken();
+      }
+    }
+    report_.bytes = window_.position();
+    if (!window_.damage().empty()) {
+      if (report_.truncated == 0) broken();
+      report_.notes.push_back(window_.damage());
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMaxHeader = 256;
+  static constexpr std::size_t kMaxHeaderText = 1U << 20U;
+
+  void broken() {
+    if (stopped_ || report_.truncated > 0) return;
+    ++report_.truncated;
+    report_.notes.push_back(
+        fmt::format("the JSON breaks at byte {}: what came before is kept", window_.position()));
+  }
+
+  void top_object() {
+    window_.move_to(window_.at() + 1);
+    bool more = window_.ahead(0) != 0;
+    for (bool first = true; more && !stopped_; first = false) {
+      std::string key;
+      bool closed = false;
+      const JsonStop stop = window_.parse([&](JsonCursor& json) {
+        closed = first && json.peek() == '}';
+        if (closed) return;
+        key = json.string().raw;
+        json.take(':');
+        json.peek();
+      });
+      if (closed) return;
+      if (stop != JsonStop::none) return broken();
+      value(key);
+      if (stopped_) return;
+      const JsonStop separated =
+          window_.parse([&](JsonCursor& json) { more = json.next_element('}'); });
+      if (separated != JsonStop::none) return broken();
+    }
+  }
+
+  void value(const std::string& key) {
+    const char first = *window_.at();
+    if (first == '[' && key == "traceEvents") {
+      header_[key].clear();
+      return events(false);
+    }
+    if (first == '{' || first == '[') {
+      std::string text;
+      window_.skip_roughly(&text, kMaxHeaderText);
+      if (text.size() == kMaxHeaderText) text.clear();
+      if (header_.size() < kMaxHeader) header_[key] = std::move(text);
+      return;
+    }
+    std::string text;
+    const JsonStop stop = window_.parse([&](JsonCursor& json) {
+      const JsonCursor::String scalar = json.scalar();
+      if (!scalar.escaped || !json_decode(scalar.raw, text)) text = scalar.raw;
+    });
+    if (stop == JsonStop::bad) window_.skip_roughly();
+    if (stop == JsonStop::none && header_.size() < kMaxHeader) header_[key] = text;
+  }
+
+  // An array of events. At the file's own level its closing bracket may be left out.
+  void events(bool top) {
+    window_.move_to(window_.at() + 1);
+    const std::function<void(JsonCursor&)> parse = [this](JsonCursor& json) {
+      reader_.read(json, event_);
+    };
+    for (;;) {
+      if (window_.at_end()) return top ? void() : broken();
+      if (*window_.at() == ']') {  // behind a comma too many
+        window_.move_to(window_.at() + 1);
+        return;
+      }
+      const JsonStop stop = window_.parse(parse);
+      if (stop == JsonStop::end) return broken();
+      if (stop == JsonStop::bad) {
+        if (!bad_event()) return broken();
+      } else {
+        ++report_.records;
+        if (!visit_(event_)) {
+          stopped_ = true;
+          return;
+        }
+      }
+      if (window_.at_end()) return top ? void() : broken();
+      const char c = *window_.at();
+      if (c == ',') {
+        window_.move_to(window_.at() + 1);
+      } else if (c == ']') {
+        window_.move_to(window_.at() + 1);
+        return;
+      } else if (c != '{') {  // an event that follows a lost quote needs no comma
+        if (!bad_event()) return broken();
+      }
+    }
+  }
+
+  bool bad_event() {
+    ++report_.malformed;
+    constexpr std::size_t kMaxNotes = 3;
+    if (report_.malformed <= kMaxNotes) {
+      report_.notes.push_back(
+          fmt::format("no JSON in the event at byte {}: it is left out", window_.position()));
+    }
+    const std::uint64_t before = window_.position();
+    if (!window_.skip_roughly()) return false;
+    if (window_.position() == before) window_.move_to(window_.at() + 1);  // a stray byte
+    return true;
+  }
+
+  JsonWindow window_;
+  ChromeHeader& header_;
+  FileReport& report_;
+  const std::function<bool(ChromeEvent&)>& visit_;
+  EventReader reader_;
+  ChromeEvent event_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+std::int64_t ChromeEvent::number(Arg what, std::int64_t fallback) const {
+  const std::string_view text = arg(what);
+  std::int64_t value = fallback;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  return result.ec == std::errc() ? value : fallback;
+}
+
+bool parse_microseconds(std::string_view text, Nanos& time) {
+  constexpr std::int64_t kMaxMicros = std::numeric_limits<Nanos>::max() / 1000 / 4;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  const bool negative = p < end && *p == '-';
+  if (negative) ++p;
+  const char* const digits = p;
+  std::int64_t whole = 0;
+  for (; p < end && *p >= '0' && *p <= '9'; ++p) {
+    whole = whole * 10 + (*p - '0');
+    if (whole > kMaxMicros) return false;
+  }
+  if (p == digits) return false;
+  std::int64_t fraction = 0;
+  if (p < end && *p == '.') {
+    int count = 0;
+    for (++p; p < end && *p >= '0' && *p <= '9'; ++p, ++count) {
+      if (count < 3) fraction = fraction * 10 + (*p - '0');
+    }
+    for (; count < 3; ++count) fraction *= 10;
+  }
+  if (p < end) {  // an exponent
+    double value = 0;
+    const auto number = std::from_chars(text.data(), end, value);
+    if (number.ec != std::errc() || number.ptr != end ||
+        !(std::abs(value) < static_cast<double>(kMaxMicros))) {
+      return false;
+    }
+    time = static_cast<Nanos>(std::llround(value * 1000.0));
+    return true;
+  }
+  time = whole * 1000 + fraction;
+  if (negative) time = -time;
+  return true;
+}
+
+Result<FileReport> read_chrome_events(const std::filesystem::path& path, ChromeHeader& header,
+                                      const std::function<bool(ChromeEvent&)>& visit) {
+  ASSAY_TRY(auto source, open_bytes(path));
+  FileReport report;
+  report.path = path.string();
+  FileReader(std::move(source), header, report, visit).read();
+  return report;
+}
+
+}  // namespace assay::timeline

@@ -1,0 +1,125 @@
+// Dumps of PyTorch's flight recorder: the last collectives that a rank has called, and how far each
+// has come. Pickles, as a watchdog writes them (nccl_trace_rank_N), or JSON.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "timeline/importers/builder.h"
+#include "timeline/importers/importer.h"
+#include "timeline/input/byte_source.h"
+#include "timeline/input/pickle.h"
+
+namespace assay::timeline {
+namespace {
+
+using nlohmann::json;
+
+std::int64_t whole(const json& object, const char* key) {
+  const auto field = object.find(key);
+  return field != object.end() && field->is_number() ? field->get<std::int64_t>() : kNone;
+}
+std::string text(const json& object, const char* key) {
+  const auto field = object.find(key);
+  return field != object.end() && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+// "[0, 1, 2]", or a list.
+std::vector<std::int32_t> ranks_of(const json& group) {
+  std::vector<std::int32_t> ranks;
+  const auto field = group.find("ranks");
+  if (field == group.end()) return ranks;
+  const json list =
+      field->is_string() ? json::parse(field->get<std::string>(), nullptr, false) : *field;
+  if (!list.is_array()) return ranks;
+  for (const json& rank : list) {
+    if (rank.is_number_integer()) ranks.push_back(rank.get<std::int32_t>());
+  }
+  return ranks;
+}
+
+FlightState state_of(const std::string& name) {
+  if (name == "completed") return FlightState::completed;
+  return name == "started" ? FlightState::started : FlightState::scheduled;
+}
+
+void add_entry(TraceBuilder& builder, const json& entry) {
+  ++builder.report().records;
+  if (!entry.is_object()) {
+    ++builder.report().malformed;
+    return;
+  }
+  FlightEntry flight;
+  const auto group = entry.find("process_group");
+  if (group != entry.end() && group->is_array() && !group->empty() && (*group)[0].is_string()) {
+    flight.group = (*group)[0].get<std::string>();
+    if (group->size() > 1 && (*group)[1].is_string()) {
+      flight.description = (*group)[1].get<std::string>();
+    }
+  } else {
+    flight.group = std::to_string(whole(entry, "pg_id"));
+  }
+  const auto p2p = entry.find("is_p2p");
+  flight.p2p = p2p != entry.end() && p2p->is_boolean() && p2p->get<bool>();
+  flight.sequence = whole(entry, flight.p2p ? "p2p_seq_id" : "collective_seq_id");
+  if (flight.sequence == kNone) flight.sequence = whole(entry, "seq_id");  // version 1
+  flight.name = text(entry, "profiling_name");
+  flight.state = state_of(text(entry, "state"));
+  flight.created = whole(entry, "time_created_ns");
+  if (flight.sequence == kNone) {
+    ++builder.report().malformed;
+    return;
+  }
+  ++builder.report().kept;
+  builder.trace().flight.push_back(std::move(flight));
+}
+
+Result<json> read_dump(const std::filesystem::path& path, bool is_json) {
+  constexpr std::size_t kMaxDump = 512U << 20U;
+  ASSAY_TRY(const std::string bytes, read_head(path, kMaxDump));
+  if (!is_json) return read_pickle(bytes);
+  json parsed = json::parse(bytes, nullptr, false);
+  if (parsed.is_discarded()) return usage_error("the JSON is damaged");
+  return parsed;
+}
+
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
+  ASSAY_TRY(const std::string head, read_head(path, 1));
+  auto dump = read_dump(path, !head.empty() && head[0] == '{');
+  if (!dump) return usage_error(fmt::format("{}: {}", path.string(), dump.error().message));
+  TraceBuilder builder;
+  builder.report().path = path.string();
+  builder.report().format = "flight recorder";
+  std::error_code ignored;
+  builder.report().bytes = std::filesystem::file_size(path, ignored);
+  Source source{.path = path.string(), .host = {}, .groups = {}};
+  source.rank = static_cast<std::int32_t>(whole(*dump, "rank"));
+  if (const auto groups = dump->find("pg_config"); groups != dump->end() && groups->is_object()) {
+    for (const auto& [name, group] : groups->items()) {
+      if (group.is_object()) source.groups[name] = ranks_of(group);
+    }
+  }
+  builder.trace().sources.push_back(std::move(source));
+  const auto entries = dump->find("entries");
+  if (entries == dump->end() || !entries->is_array()) {
+    builder.report().notes.emplace_back(
+        "no entries: the recorder was off (TORCH_NCCL_TRACE_BUFFER_SIZE)");
+  } else {
+    for (const json& entry : *entries) add_entry(builder, entry);
+  }
+  return builder.finish();
+}
+
+bool recognises(const Sniff& sniff) {
+  if (sniff.json) return sniff.keys.contains("entries") && sniff.keys.contains("pg_config");
+  return sniff.head.starts_with("\x80") && sniff.head.find("version") != std::string::npos &&
+         (sniff.head.find("pg_config") != std::string::npos ||
+          sniff.head.find("entries") != std::string::npos);
+}
+
+}  // namespace
+
+const Importer kFlightRecorder{"flight recorder", "a pickle or JSON with entries and pg_config",
+                               recognises, import};
+
+}  // namespace assay::timeline

@@ -1,0 +1,47 @@
+// What `assay timeline merge` makes of traces: each track is described by an event, and the events
+// keep the categories and args that they had.
+
+#include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/gpu_categories.h"
+#include "timeline/importers/importer.h"
+
+namespace assay::timeline {
+namespace {
+
+EventKind classify(const ChromeEvent& event) {
+  const std::string_view category = event.category;
+  if (category == "compute" || category == "communication") return EventKind::kernel;
+  if (category == "memory") return EventKind::copy;
+  if (category == "step") return EventKind::annotation;
+  if (category.starts_with("forward") || category.starts_with("backward") ||
+      category.starts_with("weight")) {
+    return EventKind::gpu_job;
+  }
+  return profiler_event_kind(category);
+}
+
+std::int64_t step_of(std::string_view name) {
+  for (const char* prefix : {"ProfilerStep#", "ProfileStep#", "step"}) {
+    const std::int64_t number = step_number(name, prefix);
+    if (number != kNone) return number;
+  }
+  return kNone;
+}
+
+bool recognises(const Sniff& sniff) {
+  return sniff.json && sniff.keys.contains(std::string(kTrackMetadata));
+}
+
+Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
+  static constexpr ChromeDialect kDialect{
+      .format = "merged trace", .classify = classify, .step = step_of};
+  return import_chrome_trace(path, kDialect, options);
+}
+
+}  // namespace
+
+const Importer kMerged{"merged trace", "JSON that describes tracks as assay's merge of traces does",
+                       recognises, import};
+
+}  // namespace assay::timeline

@@ -1,0 +1,50 @@
+#include "timeline/input/args_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <span>
+
+namespace assay::timeline {
+
+Result<ArgsStore> ArgsStore::create() {
+  std::error_code error;
+  std::string name = (std::filesystem::temp_directory_path(error) / "assay-args-XXXXXX").string();
+  Fd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd) return errno_error(fmt::format("cannot keep the args of events in {}", name));
+  ::unlink(name.c_str());
+  return ArgsStore(std::move(fd));
+}
+
+std::uint64_t ArgsStore::add(std::string_view text) {
+  constexpr std::size_t kBlock = 1U << 18U;
+  const std::uint64_t at = written_ + buffer_.size();
+  buffer_ += text;
+  if (buffer_.size() >= kBlock) flush();
+  return at;
+}
+
+void ArgsStore::flush() {
+  if (status_) status_ = write_all(fd_.get(), std::as_bytes(std::span(buffer_)));
+  written_ += buffer_.size();
+  buffer_.clear();
+}
+
+std::string ArgsStore::read(std::uint64_t at, std::uint32_t size) {
+  constexpr std::size_t kReadAhead = 1U << 16U;
+  if (!buffer_.empty()) flush();
+  if (!status_ || at + size > written_) return {};
+  if (at < block_at_ || at + size > block_at_ + block_.size()) {
+    block_.resize(std::max<std::size_t>(size, kReadAhead));
+    const ssize_t got = ::pread(fd_.get(), block_.data(), block_.size(), static_cast<off_t>(at));
+    block_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    block_at_ = at;
+    if (block_.size() < size) return {};
+  }
+  return block_.substr(at - block_at_, size);
+}
+
+}  // namespace assay::timeline

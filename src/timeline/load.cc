@@ -1,0 +1,352 @@
+#include "timeline/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "timeline/input/args_store.h"
+
+namespace assay::timeline {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// "rank2" before "rank10".
+bool stands_before(const std::string& a, const std::string& b) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const auto number = [](const std::string& text, std::size_t& at) {
+        while (at < text.size() && text[at] == '0') ++at;
+        const std::size_t begin = at;
+        while (at < text.size() && is_digit(text[at])) ++at;
+        return std::string_view(text).substr(begin, at - begin);
+      };
+      const std::string_view first = number(a, i);
+      const std::string_view second = number(b, j);
+      if (first.size() != second.size()) return first.size() < second.size();
+      if (first != second) return first < second;
+      continue;
+    }
+    if (a[i] != b[j]) return a[i] < b[j];
+    ++i;
+    ++j;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+// What `merge` and `analyze` write themselves lies beside the traces sometimes.
+bool is_own_output(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("pipeline_profile") || name == "analysis.json" || name == "analysis.html";
+}
+
+std::int32_t rank_in_text(std::string_view text) {
+  constexpr std::string_view kWord = "rank";
+  std::int32_t rank = kNone;
+  for (std::size_t i = 0; i + kWord.size() < text.size(); ++i) {
+    bool same = true;
+    for (std::size_t k = 0; k < kWord.size(); ++k) same &= lower(text[i + k]) == kWord[k];
+    if (!same) continue;
+    std::size_t at = i + kWord.size();
+    if (std::string_view("-_.= ").find(text[at]) != std::string_view::npos) ++at;
+    std::int32_t found = kNone;
+    std::from_chars(text.data() + at, text.data() + text.size(), found);
+    if (found >= 0) rank = found;
+  }
+  return rank;
+}
+
+// "trace.json" and "trace.json.gz" side by side are one trace.
+fs::path unpacked_name(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".gz" || extension == ".zst" ? path.parent_path() / path.stem() : path;
+}
+
+Status search(const fs::path& folder, std::vector<fs::path>& found,
+              std::vector<std::string>& notes) {
+  constexpr std::size_t kMaxFiles = 100'000;
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error) && files.size() < kMaxFiles) files.push_back(entry->path());
+  }
+  if (error)
+    return usage_error(fmt::format("cannot search {}: {}", folder.string(), error.message()));
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return stands_before(a.string(), b.string());
+  });
+  std::set<fs::path> names(files.begin(), files.end());
+  std::size_t others = 0;
+  std::size_t traces = 0;
+  for (const fs::path& file : files) {
+    if (is_own_output(file)) continue;
+    if (unpacked_name(file) != file && names.contains(unpacked_name(file))) {
+      notes.push_back(fmt::format("{}: left out, it lies beside {}", file.string(),
+                                  unpacked_name(file).filename().string()));
+      continue;
+    }
+    const auto found_out = sniff(file);
+    const bool known =
+        found_out && std::any_of(importers().begin(), importers().end(),
+                                 [&](const Importer* one) { return one->recognises(*found_out); });
+    ++(known ? traces : others);
+    if (known) found.push_back(file);
+  }
+  if (others > 0) {
+    notes.push_back(
+        fmt::format("{}: {} files that are no traces are left out", folder.string(), others));
+  }
+  if (traces == 0) {
+    return usage_error(fmt::format("{}: no trace among {} files (job logs are read with --log_dir)",
+                                   folder.string(), files.size()));
+  }
+  return {};
+}
+
+Result<std::vector<Trace>> import_all(std::span<const fs::path> files, const LoadOptions& options) {
+  std::vector<std::optional<Result<Trace>>> results(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      results[i] = import_trace(files[i], options.import);
+    }
+  };
+  const unsigned cores =
+      options.threads > 0 ? options.threads : std::thread::hardware_concurrency();
+  const std::size_t count = std::min<std::size_t>(files.size(), std::max(1U, cores));
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < count; ++i) others.emplace_back(work);
+    work();
+  }
+  std::vector<Trace> traces;
+  for (auto& result : results) {
+    ASSAY_TRY(Trace trace, std::move(*result));
+    traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+void set_rank(Trace& trace, std::int32_t rank) {
+  for (Source& source : trace.sources) {
+    if (source.rank == kNone) source.rank = rank;
+  }
+  for (Track& track : trace.tracks) {
+    if (track.rank == kNone) track.rank = rank;
+  }
+}
+
+// Ranks that traces do not say themselves: from the command line, else from their names.
+void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
+                    std::vector<Trace>& traces) {
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].sources.size() != 1) continue;  // several processes have several ranks
+    std::int32_t rank = rank_in_name(files[i]);
+    if (i < options.ranks.size()) rank = options.ranks[i];
+    if (rank != kNone) set_rank(traces[i], rank);
+  }
+}
+
+struct GpuSpan {
+  Nanos begin = std::numeric_limits<Nanos>::max();
+  Nanos end = std::numeric_limits<Nanos>::min();
+};
+
+GpuSpan gpu_span(const Trace& trace) {
+  GpuSpan span;
+  for (const Slice& slice : trace.slices) {
+    if (!trace.tracks[slice.track].gpu) continue;
+    span.begin = std::min(span.begin, slice.begin);
+    span.end = std::max(span.end, slice.end);
+  }
+  return span;
+}
+
+// Two files that could be of one process while their GPU work overlaps are of two.
+Status check_identities(std::span<const fs::path> files, std::span<const Trace> traces) {
+  std::map<std::tuple<std::int32_t, std::string, std::int64_t>,
+           std::vector<std::pair<std::size_t, GpuSpan>>>
+      known;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces[i].sources.size() != 1) continue;
+    const GpuSpan span = gpu_span(traces[i]);
+    if (span.begin > span.end) continue;
+    const Source& source = traces[i].sources[0];
+    auto& same = known[{source.rank, source.host, source.pid}];
+    for (const auto& [other, its] : same) {
+      if (span.begin >= its.end || its.begin >= span.end) continue;
+      if (source.rank != kNone) {
+        return usage_error(fmt::format("{} and {} both say that they are rank {}: give one of them",
+                                       files[other].string(), files[i].string(), source.rank));
+      }
+      return usage_error(
+          fmt::format("which ranks are {} and {}? They do not say. Name the files rank0…, rank1…, "
+                      "or give their ranks in the order of the files: --ranks 0,1",
+                      files[other].string(), files[i].string()));
+    }
+    same.emplace_back(i, span);
+  }
+  return {};
+}
+
+template <typename T>
+void extend(std::vector<T>& into, std::vector<T>&& from) {
+  into.insert(into.end(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
+}
+
+// The names of another trace in this one's table.
+class NameMap {
+ public:
+  NameMap(Strings& into, const Strings& from) : into_(into), from_(from) {
+    ids_.assign(from.size(), kNoIndex);
+  }
+  StringId operator()(StringId id) {
+    if (ids_[id] == kNoIndex) ids_[id] = into_.intern_valid(from_.text(id));
+    return ids_[id];
+  }
+
+ private:
+  Strings& into_;
+  const Strings& from_;
+  std::vector<StringId> ids_;
+};
+
+void add_step(Trace& trace, const Step& step) {
+  for (Step& mine : trace.steps) {
+    if (mine.number != step.number) continue;
+    mine.begin = std::min(mine.begin, step.begin);
+    mine.end = std::max(mine.end, step.end);
+    return;
+  }
+  trace.steps.push_back(step);
+}
+
+void append_unsorted(Trace& trace, Trace other) {
+  const auto first_track = static_cast<std::uint32_t>(trace.tracks.size());
+  const auto first_source = static_cast<std::uint32_t>(trace.sources.size());
+  const auto first_launch = static_cast<std::uint32_t>(trace.launches.size());
+  const auto first_detail = static_cast<std::uint32_t>(trace.details.size());
+  const auto first_collective = static_cast<std::uint32_t>(trace.collectives.size());
+  const auto first_store = static_cast<std::uint64_t>(trace.args.size());
+  NameMap names(trace.strings, other.strings);
+  for (Track& track : other.tracks) track.source += first_source;
+  for (RankStep& mark : other.rank_steps) mark.source += first_source;
+  for (MemoryPoint& point : other.memory) point.source += first_source;
+  for (FlightEntry& entry : other.flight) entry.source += first_source;
+  for (Slice& slice : other.slices) {
+    slice.track += first_track;
+    slice.name = names(slice.name);
+    slice.category = names(slice.category);
+    if (slice.detail != kNoIndex) slice.detail += first_detail;
+  }
+  for (Launch& launch : other.launches) {
+    launch.track += first_track;
+    launch.name = names(launch.name);
+  }
+  for (Detail& detail : other.details) {
+    detail.args_at += first_store << ArgsStore::kStoreShift;
+    if (detail.launch != kNoIndex) detail.launch += first_launch;
+    if (detail.collective != kNoIndex) detail.collective += first_collective;
+  }
+  for (Collective& one : other.collectives) {
+    for (StringId Collective::*field :
+         {&Collective::name, &Collective::group, &Collective::description, &Collective::dtype,
+          &Collective::ranks}) {
+      one.*field = names(one.*field);
+    }
+  }
+  for (Flow& flow : other.flows) {
+    flow.track += first_track;
+    flow.name = names(flow.name);
+    flow.category = names(flow.category);
+    // Two processes' arrows have the same numbers.
+    const std::string id = fmt::format("{}.{}", first_source, other.strings.text(flow.id));
+    flow.id = trace.strings.intern_valid(id);
+  }
+  for (const Step& step : other.steps) add_step(trace, step);
+  extend(trace.tracks, std::move(other.tracks));
+  extend(trace.slices, std::move(other.slices));
+  extend(trace.sources, std::move(other.sources));
+  extend(trace.rank_steps, std::move(other.rank_steps));
+  extend(trace.launches, std::move(other.launches));
+  extend(trace.details, std::move(other.details));
+  extend(trace.collectives, std::move(other.collectives));
+  extend(trace.flows, std::move(other.flows));
+  extend(trace.memory, std::move(other.memory));
+  extend(trace.flight, std::move(other.flight));
+  extend(trace.args, std::move(other.args));
+  extend(trace.files, std::move(other.files));
+  extend(trace.notes, std::move(other.notes));
+}
+
+// A rank's name on each of its rows and processes, once all ranks are known.
+void label_ranks(Trace& trace) {
+  for (Track& track : trace.tracks) {
+    if (track.rank == kNone) continue;
+    const std::string rank = fmt::format("rank {} · ", track.rank);
+    if (track.gpu && !track.label.starts_with("rank ")) track.label = rank + track.label;
+    if (!track.process.starts_with("rank ")) track.process = rank + track.process;
+  }
+}
+
+}  // namespace
+
+std::int32_t rank_in_name(const fs::path& path) {
+  const std::int32_t rank = rank_in_text(path.filename().string() + ' ');
+  return rank != kNone ? rank : rank_in_text(path.parent_path().filename().string() + ' ');
+}
+
+Result<std::vector<fs::path>> find_traces(std::span<const fs::path> paths,
+                                          std::vector<std::string>& notes) {
+  std::vector<fs::path> found;
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      ASSAY_CHECK(search(path, found, notes));
+    } else {
+      found.push_back(path);
+    }
+  }
+  return found;
+}
+
+Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& options) {
+  std::vector<std::string> notes;
+  ASSAY_TRY(const std::vector<fs::path> files, find_traces(paths, notes));
+  if (!options.ranks.empty() && options.ranks.size() != files.size()) {
+    return usage_error(
+        fmt::format("--ranks names {} ranks for {} files", options.ranks.size(), files.size()));
+  }
+  ASSAY_TRY(std::vector<Trace> traces, import_all(files, options));
+  complete_ranks(files, options, traces);
+  ASSAY_CHECK(check_identities(files, traces));
+  Trace trace;
+  if (traces.size() == 1) {
+    trace = std::move(traces[0]);
+  } else {
+    for (Trace& other : traces) append_unsorted(trace, std::move(other));
+    trace.sort();
+    std::sort(trace.steps.begin(), trace.steps.end(),
+              [](const Step& a, const Step& b) { return a.number < b.number; });
+  }
+  label_ranks(trace);
+  add_annotated_jobs(trace, options.job_names);
+  trace.notes.insert(trace.notes.begin(), notes.begin(), notes.end());
+  return trace;
+}
+
+}  // namespace assay::timeline

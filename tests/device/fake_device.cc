@@ -1,0 +1,196 @@
+// A plug-in for devices whose GPUs are host memory, so that everything around a GPU is tested where
+// none is. What a real one does behind its caller's back is here late as well: copies and checksums
+// are there after synchronize() alone, and after a fault nothing ever works again.
+//
+// It shares memory by copies in anonymous files, which another process opens by the file's path in
+// /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
+// (FAKE_DEVICE_DRIVER), or that no GPU can be opened (FAKE_DEVICE_BROKEN).
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/plugin_abi.h"
+
+namespace {
+
+constexpr int kBroken = 1;
+constexpr int kFault = 2;
+constexpr int kNoMemory = 3;
+constexpr int kGpus = 2;
+
+bool faulty = false;
+
+struct Handle {
+  pid_t pid = 0;
+  int file = -1;
+};
+
+struct File {
+  int fd = -1;
+  void* memory = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+}  // namespace
+
+struct AssayDevice {
+  std::vector<std::function<void()>> late;
+  std::vector<File> shared;
+  std::map<std::byte*, std::uint64_t> opened;
+  std::uint64_t shares = 0;
+};
+
+namespace {
+
+int synchronize(AssayDevice* device) {
+  if (faulty) return kFault;
+  for (const auto& work : device->late) work();
+  device->late.clear();
+  return 0;
+}
+
+int copy(AssayDevice* device, void* to, const void* from, std::uint64_t bytes) {
+  const auto* const begin = static_cast<const std::byte*>(from);
+  device->late.push_back([to, seen = std::vector<std::byte>(begin, begin + bytes)] {
+    if (!seen.empty()) std::memcpy(to, seen.data(), seen.size());
+  });
+  return 0;
+}
+
+int share(AssayDevice* device, const void* memory, std::uint64_t bytes,
+          assay::SharedMemory* shared) {
+  File file;
+  file.fd = ::memfd_create("fake-device", MFD_CLOEXEC);
+  file.bytes = bytes;
+  if (file.fd < 0 || ::ftruncate(file.fd, static_cast<off_t>(bytes)) != 0) return kNoMemory;
+  file.memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (file.memory == MAP_FAILED) return kNoMemory;
+  std::memcpy(file.memory, memory, bytes);
+  device->shared.push_back(file);
+  const Handle handle{::getpid(), file.fd};
+  std::memcpy(shared->handle.data(), &handle, sizeof handle);
+  shared->offset = 0;
+  shared->allocation_bytes = bytes;
+  shared->allocation = ++device->shares;
+  return 0;
+}
+
+void end_sharing(AssayDevice* device) {
+  for (const File& file : device->shared) {
+    ::munmap(file.memory, file.bytes);
+    ::close(file.fd);
+  }
+  device->shared.clear();
+}
+
+int open_shared(AssayDevice* device, const assay::SharedMemory* shared,
+                assay::OpenedMemory* opened) {
+  Handle handle;
+  std::memcpy(&handle, shared->handle.data(), sizeof handle);
+  const std::string path =
+      "/proc/" + std::to_string(handle.pid) + "/fd/" + std::to_string(handle.file);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return kNoMemory;
+  const off_t bytes = ::lseek(fd, 0, SEEK_END);
+  void* const memory =
+      ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_SHARED, fd, 0);
+  ::close(fd);
+  if (memory == MAP_FAILED) return kNoMemory;
+  *opened = {static_cast<std::byte*>(memory), static_cast<std::uint64_t>(bytes)};
+  device->opened[opened->base] = opened->bytes;
+  return 0;
+}
+
+std::uint32_t needed_driver() {
+  const char* said = std::getenv("FAKE_DEVICE_DRIVER");
+  return said != nullptr ? static_cast<std::uint32_t>(std::strtoul(said, nullptr, 10)) : 0;
+}
+
+std::uint32_t told_abi() {
+  const char* said = std::getenv("FAKE_DEVICE_ABI");
+  return said != nullptr ? static_cast<std::uint32_t>(std::strtoul(said, nullptr, 10))
+                         : assay::kDevicePluginAbi;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// What a kernel that reads where it may not does to the whole process.
+EXPORT void assay_fake_fault() { faulty = true; }
+
+EXPORT const AssayDevicePlugin* assay_device_plugin() {
+  static const AssayDevicePlugin plugin = {
+      .abi = told_abi(),
+      .fill_version = assay::kFillVersion,
+      .measurement_version = assay::kMeasurementVersion,
+      .measurement_bytes = sizeof(assay::Measurement),
+      .needs_driver = needed_driver(),
+      .name = "fake 1.0",
+      .describe =
+          [](int code) {
+            return code == kBroken  ? "no such GPU"
+                   : code == kFault ? "a pretended fault"
+                                    : "no memory";
+          },
+      .open = [](int number, AssayDevice** device) -> int {
+        if (number >= kGpus || std::getenv("FAKE_DEVICE_BROKEN") != nullptr) return kBroken;
+        *device = std::make_unique<AssayDevice>().release();
+        return 0;
+      },
+      .close = [](AssayDevice* device) { std::unique_ptr<AssayDevice>(device).reset(); },
+      .fill = [](AssayDevice*, const assay::FillRule* rule, const assay::FillKey* key,
+                 std::uint8_t dtype, void* out, std::uint64_t count, std::uint64_t first) -> int {
+        const auto type = static_cast<assay::DType>(dtype);
+        assay::fill(*rule, *key, type, {static_cast<std::byte*>(out), count * assay::size_of(type)},
+                    first);
+        return 0;
+      },
+      .checksum = [](AssayDevice* device, const void* memory, std::uint64_t bytes,
+                     std::uint64_t* result) -> int {
+        const std::uint64_t sum = assay::checksum({static_cast<const std::byte*>(memory), bytes});
+        device->late.push_back([result, sum] { *result = sum; });
+        return 0;
+      },
+      .copy = copy,
+      .synchronize = synchronize,
+      .measure = [](AssayDevice*, std::uint8_t dtype, const void* left, const void* right,
+                    std::uint64_t count, const assay::Tolerance* under,
+                    assay::Measurement* result) -> int {
+        const auto type = static_cast<assay::DType>(dtype);
+        const std::size_t bytes = count * assay::size_of(type);
+        *result = assay::measure(type, {static_cast<const std::byte*>(left), bytes},
+                                 {static_cast<const std::byte*>(right), bytes}, *under);
+        return 0;
+      },
+      .allocate = [](AssayDevice*, std::uint64_t bytes, void** memory) -> int {
+        *memory = std::malloc(bytes);
+        return *memory != nullptr ? 0 : kNoMemory;
+      },
+      .release = [](AssayDevice*, void* memory) { std::free(memory); },
+      .space = [](AssayDevice*, assay::DeviceSpace* space) -> int {
+        *space = {std::uint64_t{8} << 30, std::uint64_t{10} << 30};
+        return 0;
+      },
+      .pin = [](AssayDevice*, void*, std::uint64_t) -> int { return 0; },
+      .unpin = [](AssayDevice*, void*) {},
+      .share = share,
+      .end_sharing = end_sharing,
+      .open_shared = open_shared,
+      .close_shared =
+          [](AssayDevice* device, std::byte* base) {
+            ::munmap(base, device->opened[base]);
+            device->opened.erase(base);
+          },
+  };
+  return &plugin;
+}

@@ -1,0 +1,199 @@
+// Slots on GPUs, where none is: a plug-in whose GPUs are host memory (tests/device/fake_device.cc),
+// a management library that tells of them, and fake frameworks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cli.h"
+
+namespace assay::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+std::string fake(const std::string& name, int size = 3) {
+  return "paddle.fake." + name + "(Tensor([" + std::to_string(size) + "], \"float32\"))";
+}
+
+class Gpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    set("ASSAY_DEVICE_PLUGIN", FAKE_DEVICE);
+    set("LD_LIBRARY_PATH", FAKE_NVML_FOLDER);
+    set("FAKE_GPU_BUILDS", "paddle torch");
+  }
+  void TearDown() override {
+    for (const char* name : names_) ::unsetenv(name);
+  }
+  void set(const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    names_.push_back(name);
+  }
+  CliResult run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"api", "--log_dir=" + cli_.run().string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return cli_.call(all);
+  }
+  std::string lane_log(const std::string& name) {
+    const auto text = read_file(cli_.run() / "lanes" / name);
+    return text ? *text : std::string();
+  }
+  Cli cli_;
+
+ private:
+  std::vector<const char*> names_;
+};
+
+TEST_F(Gpu, CasesGetTheVerdictsThatTheyGetOnACpu) {
+  const std::vector<std::string> lines{
+      fake("echo"),         fake("wrong"),       fake("raises"),      fake("no_kernel"),
+      fake("crash"),        fake("both_raise"),  fake("nonsense"),    fake("exit", 5),
+      fake("many_numbers"), fake("many_listed"), fake("contaminated")};
+  const std::string cases = cli_.write_cases(lines);
+  const CliResult on_gpu = run({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
+  EXPECT_EQ(on_gpu.status.code, 1) << on_gpu.output;
+  EXPECT_THAT(on_gpu.output, HasSubstr("2 workers on GPU 0 (Fake GPU"));
+  Cli other;
+  const CliResult on_cpu = other.call_api({"--api_config_file=" + other.write_cases(lines)});
+  EXPECT_EQ(cli_.outcomes(), other.outcomes());
+  EXPECT_EQ(cli_.outcomes().size(), lines.size());
+  EXPECT_EQ(cli_.outcomes().at(fake("wrong")), "mismatch");
+  EXPECT_TRUE(all_gone(cli_.folder().string()));
+}
+
+// 20 MB each: the lane runs them alone and lends them, the slot opens them and measures there.
+TEST_F(Gpu, LargeResultsAreMeasuredWhereTheyLie) {
+  const std::string cases =
+      cli_.write_cases({fake("echo", 5'000'000), fake("wrong", 5'000'001), fake("echo", 3)});
+  const CliResult result = run({"--api_config_file=" + cases});
+  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("echo", 5'000'000), "pass"),
+                                                    Pair(fake("wrong", 5'000'001), "mismatch"),
+                                                    Pair(fake("echo", 3), "pass")))
+      << result.output;
+}
+
+// One lane on the CPU and one on a GPU: what is on the GPU comes to the host.
+TEST_F(Gpu, ALaneOnTheCpuIsComparedWithOneOnAGpu) {
+  const std::string cases = cli_.write_cases(
+      {fake("echo", 5'000'000), fake("wrong", 5'000'001), fake("wrong", 4), fake("where")});
+  const CliResult result = run({"--api_config_file=" + cases, "--test_cpu=True"});
+  EXPECT_THAT(cli_.outcomes(),
+              UnorderedElementsAre(Pair(fake("echo", 5'000'000), "pass"),
+                                   Pair(fake("wrong", 5'000'001), "mismatch"),
+                                   Pair(fake("wrong", 4), "mismatch"), Pair(fake("where"), "pass")))
+      << result.output;
+}
+
+TEST_F(Gpu, TestCpuMeansTheTestLaneAlone) {
+  const std::string cases = cli_.write_cases({fake("where")});
+  run({"--api_config_file=" + cases});
+  EXPECT_EQ(cli_.outcomes().at(fake("where")),
+            "mismatch");  // "gpu:0", and the reference says "cpu"
+}
+
+// The fault shows when the GPU is asked for a whole batch: its cases run again one by one, and the
+// one that did it is blamed.
+TEST_F(Gpu, AFaultIsBlamedOnItsCaseAlone) {
+  std::vector<std::string> lines;
+  for (int size = 1; size <= 20; ++size) lines.push_back(fake("echo", size));
+  lines.insert(lines.begin() + 9, fake("gpu_fault"));
+  const CliResult result =
+      run({"--api_config_file=" + cli_.write_cases(lines), "--num_workers_per_gpu=1"});
+  const auto outcomes = cli_.outcomes();
+  ASSERT_EQ(outcomes.size(), 21U) << result.output;
+  for (const auto& [text, outcome] : outcomes) {
+    EXPECT_EQ(outcome, text == fake("gpu_fault") ? "crash" : "pass") << text;
+  }
+  EXPECT_THAT(result.output, HasSubstr("its GPU reported a fault"));
+  EXPECT_THAT(lane_log("slot0-paddle-test.log"), HasSubstr("a pretended fault"));
+}
+
+TEST_F(Gpu, WorkersTakeTurnsOnTheGpus) {
+  set("FAKE_NVML_GPUS", "2");
+  const std::string cases = cli_.write_cases({fake("echo"), fake("echo", 4), fake("echo", 5)});
+  const CliResult result =
+      run({"--api_config_file=" + cases, "--num_workers_per_gpu=2", "--accuracy_dual_gpu=True"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("4 workers on GPU 0"), HasSubstr("GPU 1 (Fake GPU")));
+}
+
+TEST_F(Gpu, MemoryLimitsTheWorkers) {
+  const std::string cases = cli_.write_cases({fake("echo")});
+  const CliResult result =
+      run({"--api_config_file=" + cases, "--num_workers_per_gpu=8", "--required_memory=40"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("2 of 8 workers"), HasSubstr("2 workers on GPU 0")));
+}
+
+struct BadGpu {
+  const char* name;
+  std::vector<std::pair<const char*, const char*>> environment;
+  std::vector<std::string> flags;
+  const char* says;
+};
+
+class BadGpus : public Gpu, public ::testing::WithParamInterface<BadGpu> {};
+
+TEST_P(BadGpus, AreOneClearLine) {
+  for (const auto& [name, value] : GetParam().environment) set(name, value);
+  std::vector<std::string> flags = GetParam().flags;
+  flags.push_back("--api_config_file=" + cli_.write_cases({fake("echo")}));
+  const CliResult result = run(flags);
+  EXPECT_THAT(result.status.code, ::testing::AnyOf(2, 3)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr(GetParam().says));
+  EXPECT_THAT(result.output, Not(HasSubstr("Traceback")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadGpus,
+    ::testing::Values(
+        BadGpu{"no_driver",
+               {{"LD_LIBRARY_PATH", "/nowhere"}},
+               {"--num_gpus=1"},
+               "no NVIDIA driver answers here"},
+        BadGpu{"driver_too_old", {{"FAKE_DEVICE_DRIVER", "13000"}}, {}, "runs CUDA 12.4 at most"},
+        BadGpu{"too_many", {}, {"--num_gpus=3"}, "--num_gpus=3: there are 1"},
+        BadGpu{"no_such_number", {}, {"--gpu_ids=5"}, "names GPU 5"},
+        BadGpu{"no_number", {}, {"--gpu_ids=a"}, "takes numbers and ranges"},
+        BadGpu{"hidden",
+               {{"FAKE_NVML_GPUS", "2"}, {"CUDA_VISIBLE_DEVICES", "0"}},
+               {"--gpu_ids=1"},
+               "CUDA_VISIBLE_DEVICES=0 hides"},
+        BadGpu{"all_hidden", {{"CUDA_VISIBLE_DEVICES", ""}}, {}, "hides every GPU"},
+        BadGpu{"contradiction", {}, {"--num_gpus=0", "--gpu_ids=0"}, "--num_gpus=0 takes no GPU"},
+        BadGpu{"no_plugin", {{"ASSAY_DEVICE_PLUGIN", "/nowhere.so"}}, {}, "built without CUDA"},
+        BadGpu{"plugin_of_another_version",
+               {{"FAKE_DEVICE_ABI", "99"}},
+               {},
+               "another version of assay"},
+        BadGpu{"framework_without_cuda",
+               {{"FAKE_GPU_BUILDS", "torch"}},
+               {},
+               "paddle 1.0 has no CUDA (--test_cpu runs the test lane on the CPU"},
+        BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
+    [](const auto& of) { return of.param.name; });
+
+// A GPU that falls off after the start: the lanes cannot open it, and say so.
+TEST_F(Gpu, ThatCannotBeOpenedIsNoPass) {
+  set("FAKE_DEVICE_BROKEN", "1");
+  const CliResult result =
+      run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=1"});
+  EXPECT_NE(result.status.code, 0) << result.output;
+  EXPECT_THAT(lane_log("slot0-paddle-test.log"), HasSubstr("gpu:0 cannot be opened: no such GPU"));
+}
+
+TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {
+  const std::string cases = cli_.write_cases({fake("where")});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_gpus=0"});
+  EXPECT_EQ(cli_.outcomes().at(fake("where")), "pass");
+  EXPECT_THAT(result.output, HasSubstr("workers sit on the CPU"));
+}
+
+}  // namespace
+}  // namespace assay::testing

@@ -1,0 +1,117 @@
+// Flight recorder dumps, as pickles that Python writes and as JSON: which rank is missing in a
+// hang.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "support.h"
+#include "timeline/analysis/hang.h"
+#include "timeline/input/pickle.h"
+#include "timeline/load.h"
+
+namespace assay::timeline {
+namespace {
+
+using test::TempFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// pickle.dumps(…, protocol=2), of a list with each kind of data twice.
+TEST(Pickle, ReadsPlainData) {
+  const std::string bytes(
+      "\x80\x02}q\x00(X\x01\x00\x00\x00"
+      "aq\x01]q\x02(K\x01M\x2c\x01J\xff\xff\xff\xff\x8a\x06\x00\x00\x00\x00\x00\x01G?\xf8\x00\x00"
+      "\x00\x00\x00\x00\x88\x89NeX\x01\x00\x00\x00"
+      "bq\x03h\x01K\x02\x86q\x04u.",
+      66);
+  const auto data = read_pickle(bytes);
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->dump(), R"({"a":[1,300,-1,1099511627776,1.5,true,false,null],"b":["a",2]})");
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(read_pickle(bytes.substr(0, length))) << length;
+  }
+  EXPECT_FALSE(
+      read_pickle("\x80\x02"
+                  "cos\nsystem\n."));
+}
+
+std::string entry(int sequence, const char* name, const char* state) {
+  return fmt::format(
+      R"({{"record_id":{0},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{0},"p2p_seq_id":0,"op_id":{0},"profiling_name":"{1}","time_created_ns":1000,"state":"{2}","is_p2p":false}})",
+      sequence, name, state);
+}
+std::string dump(std::initializer_list<std::string> entries) {
+  std::string text =
+      R"({"version":"2.4","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1, 2, 3]"}},"entries":[)";
+  bool first = true;
+  for (const std::string& one : entries) {
+    text += (first ? "" : ",") + one;
+    first = false;
+  }
+  return text + "]}";
+}
+
+class Flight : public testing::Test {
+ protected:
+  Trace load() {
+    const std::vector<test::fs::path> paths{folder_.path()};
+    auto trace = load_traces(paths, {});
+    EXPECT_TRUE(trace) << trace.error().message;
+    return trace ? std::move(*trace) : Trace{};
+  }
+  TempFolder folder_;
+};
+
+TEST_F(Flight, TheRankThatHasNotComeIsNamed) {
+  test::write(folder_ / "nccl_trace_rank_0", dump({entry(56, "nccl:all_reduce", "completed"),
+                                                   entry(57, "nccl:all_reduce", "started")}));
+  test::write(folder_ / "nccl_trace_rank_1", dump({entry(56, "nccl:all_reduce", "completed")}));
+  test::write(folder_ / "nccl_trace_rank_2", dump({entry(57, "nccl:broadcast", "scheduled")}));
+  const Trace trace = load();
+  const auto hangs = find_hangs(trace);
+  ASSERT_EQ(hangs.size(), 1U);
+  EXPECT_EQ(hangs[0].group, "default_pg");
+  EXPECT_EQ(hangs[0].sequence, 57);
+  EXPECT_THAT(hangs[0].not_called, ElementsAre(1));
+  EXPECT_THAT(hangs[0].no_dump, ElementsAre(3));
+  EXPECT_THAT(hangs[0].waiting, ElementsAre(0, 2));
+  EXPECT_EQ(hangs[0].other_calls.size(), 1U);
+  EXPECT_THAT(hang_table(trace), HasSubstr("rank 1 has not called it"));
+}
+
+TEST_F(Flight, ARunThatEndedHasNoHang) {
+  for (int rank = 0; rank < 4; ++rank) {
+    test::write(folder_ / fmt::format("nccl_trace_rank_{}", rank),
+                dump({entry(1, "nccl:all_reduce", "completed")}));
+  }
+  EXPECT_THAT(hang_table(load()), HasSubstr("no collective waits"));
+}
+
+// The same as Python's pickle module writes it.
+TEST_F(Flight, PicklesAreReadAsJsonIs) {
+  const auto python = test::venv_python("dev");
+  if (python.empty()) GTEST_SKIP() << "no .venv/dev";
+  for (const int rank : {0, 1}) {
+    const std::string state = rank == 0 ? "started" : "completed";
+    const auto json =
+        test::write(folder_ / "in/x.json", dump({entry(7, "nccl:all_gather", state.c_str())}));
+    const auto ran = test::run_program(
+        {python.string(), "-c",
+         "import json,pickle,sys; pickle.dump(json.load(open(sys.argv[1])), open(sys.argv[2], "
+         "'wb'), "
+         "protocol=2)",
+         json.string(), (folder_ / fmt::format("nccl_trace_rank_{}", rank)).string()},
+        folder_.path());
+    ASSERT_EQ(ran.code, 0);
+  }
+  test::fs::remove_all(folder_ / "in");
+  const auto hangs = find_hangs(load());
+  ASSERT_EQ(hangs.size(), 1U);
+  EXPECT_EQ(hangs[0].name, "nccl:all_gather");
+  EXPECT_THAT(hangs[0].waiting, ElementsAre(0));
+  EXPECT_THAT(hangs[0].completed, ElementsAre(1));
+  EXPECT_THAT(hangs[0].no_dump, ElementsAre(2, 3));
+}
+
+}  // namespace
+}  // namespace assay::timeline

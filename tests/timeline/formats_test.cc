@@ -1,0 +1,194 @@
+// What real exports do: pack their files, put their parts in any order, and write tokens that no
+// JSON is.
+
+#include <gmock/gmock.h>
+#include <sqlite3.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <random>
+
+#include "support.h"
+#include "timeline/importers/importer.h"
+#include "timeline/input/byte_source.h"
+#include "timeline/input/json_cursor.h"
+#include "timeline/load.h"
+
+namespace assay::timeline {
+namespace {
+
+using test::TempFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string kernel(const std::string& name, const std::string& more = "") {
+  return R"({"ph":"X","cat":"kernel","name":")" + name +
+         R"(","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0)" + more + "}}";
+}
+std::string trace_of(const std::string& events) {
+  return R"({"schemaVersion":1,"deviceProperties":[],"traceEvents":[)" + events + "]}";
+}
+
+std::vector<std::string> names(const Trace& trace) {
+  std::vector<std::string> result;
+  for (const Slice& slice : trace.slices) result.emplace_back(trace.strings.text(slice.name));
+  return result;
+}
+
+class Formats : public testing::Test {
+ protected:
+  Trace read(const std::string& text, const std::string& file = "trace.json") {
+    auto trace = import_trace(test::write(folder_ / file, text));
+    EXPECT_TRUE(trace) << trace.error().message;
+    return trace ? std::move(*trace) : Trace{};
+  }
+  static std::string gzip(const std::string& text) {
+    std::string out(text.size() + 1000, '\0');
+    z_stream stream{};
+    deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    deflate(&stream, Z_FINISH);
+    out.resize(stream.total_out);
+    deflateEnd(&stream);
+    return out;
+  }
+  TempFolder folder_;
+};
+
+TEST_F(Formats, GzipAndZstdAreToldFromTheirBytes) {
+  const std::string text = trace_of(kernel("a") + "," + kernel("b"));
+  EXPECT_THAT(names(read(gzip(text), "plain-name")), ElementsAre("a", "b"));
+  // Two members in one file, as parallel packers write them.
+  EXPECT_THAT(names(read(gzip(text.substr(0, 60)) + gzip(text.substr(60)))), ElementsAre("a", "b"));
+  std::string zstd(ZSTD_compressBound(text.size()), '\0');
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), text.data(), text.size(), 3));
+  EXPECT_THAT(names(read(zstd)), ElementsAre("a", "b"));
+}
+
+TEST_F(Formats, APackedFileThatBreaksOffKeepsWhatCameBefore) {
+  std::string events = kernel("first");
+  std::mt19937 random(3);
+  for (int i = 0; i < 20'000; ++i) events += "," + kernel("k" + std::to_string(random()));
+  const std::string packed = gzip(trace_of(events));
+  const Trace trace = read(packed.substr(0, packed.size() / 2));
+  EXPECT_GT(trace.slices.size(), 1000U);
+  EXPECT_EQ(trace.files[0].truncated, 1U);
+  EXPECT_THAT(trace.files[0].notes, testing::Contains(HasSubstr("breaks off")));
+}
+
+// Each is one event among three; the others must be there, and one must be counted.
+TEST_F(Formats, ABadTokenCostsOneEvent) {
+  const std::vector<std::string> bad{
+      kernel("x", R"(,"est":NaN)"),
+      kernel("x", R"(,"bandwidth":inf)"),
+      kernel("x", R"(,"bandwidth":-Infinity)"),
+      kernel("x", R"(,"bandwidth":1e400)"),
+      kernel("x", R"(,"list":[1,nan,{"a":{}}])"),
+      kernel("x\xff"),
+      kernel("x\ny"),
+      kernel("x", R"(,"text":"raw
+newline")"),
+      R"({"ph":"X","cat":"kernel","name":"x","pid":0,"tid":7,"ts":1,"dur":Infinity})",
+      R"({"ph":"X","cat":"kernel","name":"lost quote,"pid":0,"tid":7,"ts":1,"dur":2,"args":{}})",
+      R"({"ph":"X" "cat":"kernel"})",
+      "nonsense",
+  };
+  for (const std::string& event : bad) {
+    const Trace trace = read(trace_of(kernel("a") + "," + event + ",\n " + kernel("b")));
+    EXPECT_THAT(names(trace), ElementsAre("a", "b")) << event;
+    EXPECT_EQ(trace.files[0].malformed, 1U) << event;
+    EXPECT_EQ(trace.files[0].truncated, 0U) << event;
+  }
+}
+
+TEST_F(Formats, EscapesAndWindowsOfTheReader) {
+  // Events lie across the reader's window; escapes are decoded, a pair of surrogates is one letter.
+  std::string events;
+  for (int i = 0; i < 30'000; ++i) events += kernel("filler " + std::to_string(i % 7)) + ",\n";
+  const Trace trace = read(trace_of(events + kernel(R"(\"\u00e9\ud83d\ude00\\)")));
+  EXPECT_EQ(trace.slices.size(), 30'001U);
+  EXPECT_EQ(names(trace).back(), "\"é😀\\");
+  EXPECT_EQ(trace.files[0].malformed, 0U);
+}
+
+TEST_F(Formats, AreRecognisedWhateverComesFirst) {
+  const std::string old =
+      R"({"ph":"X","cat":"Kernel","name":"k","pid":0,"tid":"stream 7","ts":1,"dur":2,"args":{"device":0,"stream":7}})";
+  const std::string metadata = R"("metadata": {"a": ")" + std::string(100'000, 'x') + R"("},)";
+  for (const std::string& text :
+       {"{" + metadata + trace_of(kernel("k")).substr(1),
+        R"({"traceEvents":[)" + kernel("k") + R"(],"deviceProperties":[]})",
+        R"({"schemaVersion":1,"traceEvents":[)" + old + "]}", "[" + kernel("k") + "]",
+        "\xef\xbb\xbf" + trace_of(kernel("k"))}) {
+    const Trace trace = read(text);
+    EXPECT_EQ(trace.files[0].format, "PyTorch profiler");
+    ASSERT_EQ(trace.slices.size(), 1U);
+    EXPECT_TRUE(trace.tracks[0].gpu);
+    EXPECT_EQ(trace.tracks[0].label, "GPU 0 · stream 7");
+    EXPECT_EQ(trace.tracks[0].device, 0);
+  }
+}
+
+TEST_F(Formats, WhatIsRefusedSaysWhatWasLookedFor) {
+  const auto path = folder_ / "ascend.db";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  sqlite3_exec(database, "CREATE TABLE STRING_IDS (id INT); CREATE TABLE TASK (id INT);", nullptr,
+               nullptr, nullptr);
+  sqlite3_close(database);
+  for (const auto& file : {path, test::write(folder_ / "x.json", R"({"results": [1, 2]})")}) {
+    const auto trace = import_trace(file);
+    ASSERT_FALSE(trace);
+    EXPECT_EQ(trace.error().kind, ErrorKind::usage);
+    EXPECT_THAT(trace.error().message, HasSubstr("CUPTI_ACTIVITY_KIND"));
+    EXPECT_THAT(trace.error().message, HasSubstr("deviceProperties"));
+  }
+}
+
+TEST(JsonCursor, StopsWhereItShould) {
+  const auto stop = [](std::string text) {
+    const std::size_t size = text.size();
+    text.append(kJsonPadding, '\0');
+    JsonCursor json(text.data(), text.data() + size);
+    json.skip();
+    return json.stop();
+  };
+  for (const char* good :
+       {"{}", "[1, -2.5e-3, \"a\\n\", {\"b\": null}] ", "\"\\u00e9\"", "[1e-400]"}) {
+    EXPECT_EQ(stop(good), JsonStop::none) << good;
+  }
+  for (const char* end : {"{", "[1, 2", "\"abc", "{\"a\": tr", "\"a\\", "12"}) {
+    EXPECT_EQ(stop(end), JsonStop::end) << end;
+  }
+  for (const char* bad : {"nan", "[01]", "[1.]", "[1e999]", "{a: 1}", "[1 2]", "\"\t\"", "[+1]"}) {
+    EXPECT_EQ(stop(bad), JsonStop::bad) << bad;
+  }
+}
+
+TEST(KernelKinds, KnowModernCommunication) {
+  for (const char* name :
+       {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        "void deep_ep::internode_ll::dispatch<false, 8, 9>(void*)",
+        "void dpsk::ep::internode::combine<false, 8>(int4*)",
+        "void dpsk::ep::internode::cached_notify<false>(int)", "multimem_all_reduce_kernel",
+        "nvshmemi_barrier_on_stream",
+        "void vllm::cross_device_reduce_1stage<nv_bfloat16, 8>(vllm::RankData*)",
+        "one_shot_all_reduce_kernel", "void flashinfer::trtllm_allreduce_fusion::lamport()"}) {
+    EXPECT_EQ(kind_of_kernel(name), Kind::communication) << name;
+  }
+  for (const char* name : {"void gemm<float>()", "void SoftmaxForward<WarpAllReduce<SumOp>>()",
+                           "sm90_xmma_gemm", "void at::native::gatherTopK<float>()"}) {
+    EXPECT_EQ(kind_of_kernel(name), Kind::compute) << name;
+  }
+  const auto mine = KernelKinds::with({"^my_(ring|tree)"});
+  ASSERT_TRUE(mine);
+  EXPECT_EQ(mine->kind("my_ring_kernel"), Kind::communication);
+  EXPECT_EQ(mine->kind("not_my_ring"), Kind::compute);
+  EXPECT_FALSE(KernelKinds::with({"("}));
+}
+
+}  // namespace
+}  // namespace assay::timeline

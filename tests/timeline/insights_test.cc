@@ -1,0 +1,350 @@
+// What is told beside shares of time: jobs of named ranges, collectives, stragglers, kernels,
+// memory, the critical path. Traces are made here; bandwidths are nccl-tests' formulas worked by
+// hand.
+
+#include "timeline/analysis/insights.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "support.h"
+#include "timeline/analysis/annotated_jobs.h"
+#include "timeline/load.h"
+
+namespace assay::timeline {
+namespace {
+
+using test::TempFolder;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Events of one rank, as PyTorch's profiler writes them; times in microseconds.
+class RankTrace {
+ public:
+  explicit RankTrace(int rank, int world = 2) {
+    text_ = fmt::format(
+        R"({{"schemaVersion":1,"distributedInfo":{{"backend":"nccl","rank":{0},"world_size":{1}}},"traceEvents":[{{"ph":"M","name":"process_name","pid":{2},"args":{{"name":"python"}}}})",
+        rank, world, 100 + rank);
+    pid_ = 100 + rank;
+    device_ = rank;
+  }
+  RankTrace& range(const std::string& name, int begin, int end, int thread = 0) {
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"user_annotation","name":"{}","pid":{},"tid":{},"ts":{},"dur":{}}})",
+        name, pid_, pid_ + thread, begin, end - begin);
+    return *this;
+  }
+  // A kernel, launched at `launched` by a thread.
+  RankTrace& kernel(const std::string& name, int launched, int begin, int end, int thread = 0,
+                    const std::string& args = "") {
+    ++correlation_;
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{},"tid":{},"ts":{},"dur":1,"args":{{"correlation":{}}}}})",
+        pid_, pid_ + thread, launched, correlation_);
+    text_ += fmt::format(
+        R"(,{{"ph":"X","cat":"kernel","name":"{}","pid":{},"tid":7,"ts":{},"dur":{},"args":{{"device":{},"stream":7,"correlation":{}{}}}}})",
+        name, device_, begin, end - begin, device_, correlation_, args);
+    return *this;
+  }
+  RankTrace& collective(const std::string& name, int begin, int end, int elements,
+                        const std::string& ranks = "[0, 1]") {
+    return kernel(
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", begin - 1,
+        begin, end, 0,
+        fmt::format(
+            R"(,"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"Group size":2,"dtype":"Float","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}")",
+            name, elements, elements, ranks));
+  }
+  RankTrace& memory(int time, long allocated, long reserved) {
+    text_ += fmt::format(
+        R"(,{{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":{},"tid":{},"ts":{},"args":{{"Device Type":1,"Device Id":{},"Bytes":4,"Total Allocated":{},"Total Reserved":{}}}}})",
+        pid_, pid_, time, device_, allocated, reserved);
+    return *this;
+  }
+  std::string text() const { return text_ + "]}"; }
+
+ private:
+  std::string text_;
+  int pid_ = 0;
+  int device_ = 0;
+  int correlation_ = 0;
+};
+
+class TheInsights : public testing::Test {
+ protected:
+  void load(std::initializer_list<RankTrace> ranks, const JobNames& names = {}) {
+    int number = 0;
+    std::vector<test::fs::path> paths;
+    for (const RankTrace& rank : ranks) {
+      paths.push_back(test::write(folder_ / fmt::format("r{}.json", number++), rank.text()));
+    }
+    LoadOptions options;
+    options.import.analysis = true;
+    options.job_names = names;
+    auto trace = load_traces(paths, options);
+    ASSERT_TRUE(trace) << trace.error().message;
+    trace_ = std::move(*trace);
+    analysis_ = analyse(trace_);
+    insights_ = insights_of(trace_, analysis_);
+  }
+  TempFolder folder_;
+  Trace trace_;
+  Analysis analysis_;
+  Insights insights_;
+};
+
+TEST(JobNames, OfKnownPrograms) {
+  struct Known {
+    const char* name;
+    Pass pass;
+    int micro_batch;
+    int stage;
+  };
+  const JobNames names;
+  for (const Known& known :
+       {Known{"F", Pass::forward, kNone, kNone}, Known{"B3", Pass::backward, 3, kNone},
+        Known{"W0.1", Pass::weight, 0, 1}, Known{"F2.1.7", Pass::forward, 2, 1},
+        Known{"mlp(B)", Pass::backward, kNone, kNone}, Known{"attn(W)", Pass::weight, kNone, kNone},
+        Known{"Forward_3", Pass::forward, 3, kNone},
+        Known{"Backward 12", Pass::backward, 12, kNone},
+        Known{"forward_step", Pass::forward, kNone, kNone},
+        Known{"backward-compute", Pass::backward, kNone, kNone},
+        Known{"PipelineEngine._exec_forward_pass", Pass::forward, kNone, kNone},
+        Known{"ForwardPass", Pass::forward, kNone, kNone}, Known{"PP:2F0", Pass::forward, 0, 2},
+        Known{"1I4", Pass::backward, 4, 1}, Known{"0W5", Pass::weight, 5, 0},
+        Known{"backward_w_2", Pass::weight, 2, kNone},
+        Known{"forward micro batch 4 chunk 1", Pass::forward, 4, 1}}) {
+    const auto job = names.parse(known.name);
+    ASSERT_TRUE(job) << known.name;
+    EXPECT_EQ(job->pass, known.pass) << known.name;
+    EXPECT_EQ(job->micro_batch, known.micro_batch) << known.name;
+    EXPECT_EQ(job->stage, known.stage) << known.name;
+  }
+  for (const char* other : {"ProfilerStep#3", "Optimizer.step#SGD.step", "nccl:all_reduce", "1F1B",
+                            "aten::mm", "", "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree"}) {
+    EXPECT_FALSE(names.parse(other)) << other;
+  }
+}
+
+TEST(JobNames, OfAFile) {
+  const TempFolder folder;
+  const auto names = JobNames::read(
+      test::write(folder / "names", "# ours\nforward fw_(\\d+)_(\\d+)\nweight  wg.*\n"));
+  ASSERT_TRUE(names);
+  const auto job = names->parse("fw_7_1");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->micro_batch, 7);
+  EXPECT_EQ(job->stage, 1);
+  EXPECT_EQ(names->parse("wgrad of 3")->pass, Pass::weight);
+  EXPECT_FALSE(names->parse("F"));
+  EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "sideways x\n")));
+  EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "forward (\n")));
+}
+
+// 1F1B of two stages, two micro batches; backward kernels come from another thread than the range.
+TEST_F(TheInsights, RangesBecomeJobsOfTheirKernels) {
+  RankTrace first(0);
+  first.range("Forward 0", 0, 5)
+      .kernel("f", 1, 10, 20)
+      .range("Forward 1", 5, 8)
+      .kernel("f", 6, 20, 30);
+  first.range("Backward 0", 8, 12).kernel("b", 9, 50, 60, 1).kernel("b", 10, 60, 70, 1);
+  first.range("Backward 1", 12, 16).kernel("b", 13, 80, 100, 1);
+  RankTrace second(1);
+  second.range("Forward 0", 0, 5)
+      .kernel("f", 1, 20, 30)
+      .range("Backward 0", 5, 8)
+      .kernel("b", 6, 30, 50, 1);
+  second.range("Forward 1", 8, 12)
+      .kernel("f", 9, 50, 60)
+      .range("Backward 1", 12, 16)
+      .kernel("b", 13, 60, 80, 1);
+  load({first, second});
+  std::vector<std::string> jobs;
+  for (const Slice& slice : trace_.slices) {
+    if (!trace_.tracks[slice.track].jobs || trace_.tracks[slice.track].rank != 0) continue;
+    jobs.push_back(fmt::format("{} {} {}-{}", trace_.strings.text(slice.category),
+                               slice.micro_batch, slice.begin / 1000, slice.end / 1000));
+  }
+  EXPECT_THAT(jobs, ElementsAre("forward 0 10-20", "forward 1 20-30", "backward 0 50-70",
+                                "backward 1 80-100"));
+  ASSERT_EQ(analysis_.schedules.size(), 1U);
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::one_f_one_b);
+  // Four of nine units of each stage's time: 60 us of work in 90.
+  EXPECT_NEAR(analysis_.schedules[0].measured_bubble, 1.0 / 3, 1e-9);
+}
+
+TEST_F(TheInsights, DataParallelRanksAreNoPipeline) {
+  RankTrace ranks[] = {RankTrace(0), RankTrace(1)};
+  for (RankTrace& rank : ranks) {
+    rank.range("forward", 0, 5)
+        .kernel("f", 1, 10, 20)
+        .range("backward", 5, 8)
+        .kernel("b", 6, 20, 40);
+  }
+  load({ranks[0], ranks[1]});
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::none);
+  EXPECT_THAT(analysis_.schedules[0].reason, HasSubstr("copies of one stage"));
+}
+
+TEST_F(TheInsights, OverlappedPassesOfOneStageAreDualPipe) {
+  RankTrace rank(0, 64);
+  for (int layer = 0; layer < 4; ++layer) {
+    const int at = layer * 100;
+    rank.range("attn(F)", at, at + 10).kernel("a", at + 1, at + 20, at + 40);
+    rank.range("mlp(B)", at + 10, at + 20).kernel("b", at + 11, at + 40, at + 60);
+    rank.range("mlp(W)", at + 20, at + 30).kernel("w", at + 21, at + 60, at + 70);
+    rank.range("mlp(F)", at + 30, at + 40).kernel("c", at + 31, at + 70, at + 90);
+    rank.range("attn(B)", at + 40, at + 50).kernel("d", at + 41, at + 90, at + 110);
+  }
+  load({rank});
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::dualpipe);
+  EXPECT_THAT(analysis_.schedules[0].reason, HasSubstr("told from one stage"));
+}
+
+TEST(Collectives, BandwidthsAreThoseOfNcclTests) {
+  EXPECT_DOUBLE_EQ(bus_factor("allreduce", 8), 1.75);
+  EXPECT_DOUBLE_EQ(bus_factor("allgather", 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor("reducescatter", 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor("broadcast", 8), 1);
+  EXPECT_EQ(element_bytes("BFloat16"), 2);
+  EXPECT_EQ(element_bytes("Float8_e4m3fn"), 1);
+  EXPECT_EQ(element_bytes("Float"), 4);
+}
+
+// Rank 1 comes 30 us late to the first and rank 0 10 us to the second.
+TEST_F(TheInsights, WaitingIsToldFromTransfer) {
+  RankTrace first(0);
+  first.collective("allreduce", 100, 150, 1'000'000).collective("allreduce", 210, 240, 500'000);
+  RankTrace second(1);
+  second.collective("allreduce", 130, 150, 1'000'000).collective("allreduce", 200, 240, 500'000);
+  load({first, second});
+  const auto& calls = insights_.collectives.calls;
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].bytes, 4'000'000);
+  EXPECT_EQ(calls[0].algorithm, "Ring, LL");
+  EXPECT_EQ(calls[0].transfer, 20'000);
+  EXPECT_EQ(calls[0].last, 1);
+  EXPECT_EQ(calls[0].parts[0].waiting, 30'000);
+  EXPECT_EQ(calls[0].parts[1].waiting, 0);
+  EXPECT_NEAR(calls[0].bus_bandwidth, 200.0, 1e-9);  // 4 MB in 20 us, factor 2 (n-1)/n = 1
+  EXPECT_EQ(calls[1].last, 0);
+  EXPECT_EQ(calls[1].transfer, 30'000);
+  ASSERT_EQ(insights_.collectives.stragglers.size(), 2U);
+  EXPECT_EQ(insights_.collectives.stragglers[0].rank, 1);
+  EXPECT_EQ(insights_.collectives.stragglers[0].cost, 30'000);
+  EXPECT_EQ(insights_.collectives.stragglers[1].rank, 0);
+  EXPECT_EQ(insights_.collectives.stragglers[1].cost, 10'000);
+  EXPECT_EQ(insights_.collectives.stragglers[1].waited, 30'000);
+}
+
+TEST_F(TheInsights, ARankThatIsMissingIsNamed) {
+  RankTrace first(0, 3);
+  first.collective("allreduce", 100, 150, 10, "[0, 1, 2]")
+      .collective("allreduce", 200, 900, 10, "[0, 1, 2]");
+  RankTrace second(1, 3);
+  second.collective("allreduce", 100, 150, 10, "[0, 1, 2]");
+  load({first, second});
+  EXPECT_THAT(insights_.collectives.missing_ranks, ElementsAre(2));
+  EXPECT_THAT(insights_.collectives.calls[1].missing, ElementsAre(1, 2));
+  const std::string text = insights_table(insights_);
+  EXPECT_THAT(text, HasSubstr("no trace of rank 2"));
+  EXPECT_THAT(text, HasSubstr("rank 1, 2 has no part in it"));
+}
+
+// Back from the last kernel: the collective, then the rank that came last to it, and its late host.
+TEST_F(TheInsights, TheCriticalPathGoesThroughTheLateRank) {
+  RankTrace first(0);
+  first.kernel("quick", 1, 10, 20)
+      .collective("allreduce", 20, 110, 1000)
+      .kernel("end", 100, 110, 120);
+  RankTrace second(1);
+  second.kernel("slow", 1, 10, 70)
+      .kernel("late", 79, 85, 100)
+      .collective("allreduce", 100, 110, 1000);
+  load({first, second});
+  ASSERT_EQ(insights_.paths.size(), 1U);
+  std::map<std::string, Nanos> shares;
+  for (const PathShare& share : insights_.paths[0].by_kernel) shares[share.what] = share.time;
+  EXPECT_EQ(shares["end"], 10'000);
+  EXPECT_EQ(shares["slow"], 60'000);
+  EXPECT_EQ(shares["late"], 15'000);
+  EXPECT_EQ(shares["(host: launched late)"], 10'000);  // 70 until the launch's end at 80
+  EXPECT_EQ(shares["(device: held back)"], 5'000);
+  EXPECT_FALSE(shares.contains("quick"));
+  EXPECT_EQ(insights_.paths[0].length, 110'000);
+}
+
+TEST_F(TheInsights, KernelsAreCountedByStep) {
+  RankTrace rank(0);
+  rank.range("ProfilerStep#1", 0, 10)
+      .range("ProfilerStep#2", 10, 20)
+      .range("ProfilerStep#3", 20, 30);
+  rank.kernel("k", 1, 2, 12)
+      .kernel("k", 11, 12, 32)
+      .kernel("k", 21, 32, 62)
+      .kernel("other", 22, 62, 63);
+  load({rank});
+  ASSERT_EQ(insights_.kernels.size(), 2U);
+  EXPECT_EQ(insights_.kernels[0].name, "k");
+  EXPECT_EQ(insights_.kernels[0].count, 3U);
+  EXPECT_EQ(insights_.kernels[0].total, 60'000);
+  EXPECT_EQ(insights_.kernels[0].longest, 30'000);
+  EXPECT_EQ(insights_.kernels[0].step_p50, 20'000);
+  EXPECT_EQ(insights_.kernels[0].step_p99, 30'000);
+  Insights slower = insights_;
+  slower.kernels[0].total += 30'000;
+  EXPECT_THAT(kernel_comparison(insights_, 3, slower, 3), HasSubstr("0.020 -> 0.030"));
+}
+
+TEST_F(TheInsights, MemoryHasItsPeakAndItsCounters) {
+  RankTrace rank(3);
+  rank.kernel("k", 1, 2, 12)
+      .memory(5, 1'000'000, 4'000'000)
+      .memory(9, 3'000'000, 4'000'000)
+      .memory(10, 2'000'000, 4'000'000);
+  load({rank});
+  ASSERT_EQ(insights_.memory.size(), 1U);
+  EXPECT_EQ(insights_.memory[0].allocated, 3'000'000);
+  EXPECT_EQ(insights_.memory[0].at, 9'000);
+  const auto counters = memory_counters(trace_);
+  ASSERT_EQ(counters.size(), 2U);
+  EXPECT_EQ(counters[0].label, "rank 3 · GPU 3 allocated bytes");
+  EXPECT_EQ(counters[0].points.size(), 3U);
+}
+
+TEST(RealInsights, FirstCollectiveOfNcclData) {
+  const auto file = test::shared_folder() / "real/hta_nccl_parser_config_nccl_data.json.gz";
+  if (test::shared_folder().empty() || !test::fs::exists(file)) {
+    GTEST_SKIP() << "no shared/timeline/real beside the source tree";
+  }
+  const std::vector<test::fs::path> paths{file};
+  const auto trace = load_traces(paths, {});
+  ASSERT_TRUE(trace);
+  const CollectiveReport report = collectives_of(*trace);
+  ASSERT_EQ(report.calls.size(), 21U);
+  const auto call = std::find_if(report.calls.begin(), report.calls.end(), [](const auto& one) {
+    return one.bytes == 6'637'568 * 4 && one.transfer == 2'636'669;
+  });
+  ASSERT_NE(call, report.calls.end());
+  EXPECT_NEAR(call->bus_bandwidth, 10.07, 0.005);
+  EXPECT_EQ(call->group, "default_pg");
+  EXPECT_THAT(report.missing_ranks, ElementsAre(1));
+}
+
+TEST(RealInsights, DeepSeeksProfileIsDualPipe) {
+  const auto file = test::shared_folder() / "real/ds_train.json.gz";
+  if (test::shared_folder().empty() || !test::fs::exists(file)) {
+    GTEST_SKIP() << "no shared/timeline/real beside the source tree";
+  }
+  const std::vector<test::fs::path> paths{file};
+  const auto trace = load_traces(paths, {});
+  ASSERT_TRUE(trace);
+  const Analysis analysis = analyse(*trace);
+  ASSERT_EQ(analysis.schedules.size(), 1U);
+  EXPECT_EQ(analysis.schedules[0].kind, ScheduleKind::dualpipe);
+  EXPECT_THAT(analysis.schedules[0].reason, HasSubstr("weights' gradients are split off"));
+}
+
+}  // namespace
+}  // namespace assay::timeline
