@@ -62,7 +62,11 @@ Status BatchRun::run() {
 // Gives the seat's lane (a new one if need be) all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
-  state = {.sent = {}, .lane_number = state.lane_number + 1, .careful = state.careful};
+  const std::uint64_t lane_number = state.lane_number + 1;
+  const bool careful = state.careful;
+  state = {};
+  state.lane_number = lane_number;
+  state.careful = careful;
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
@@ -76,11 +80,14 @@ Status BatchRun::start(std::size_t seat) {
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
   lane_jobs.reserve(state.sent.size());
   for (const std::size_t job : state.sent) {
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
+    const SlotJob& sent = jobs_[job];
+    const auto text = builder.CreateString(sent.text);
+    const auto values = builder.CreateString(sent.values);
+    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && (at.on_gpu() || at.lane->can_lend());
+  state.lends =
+      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
@@ -139,6 +146,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   const std::uint64_t lane_number = state.lane_number;
   if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
+  look_at_lane(seat);
   const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
@@ -161,8 +169,20 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
     }
     ASSAY_CHECK(finish_job(*blamed));
     if (state.lane_number != lane_number) return {};  // it has begun again already
+    ASSAY_CHECK(skip_other_values(seat, *blamed));
+    if (state.lane_number != lane_number) return {};
   }
   return start(seat);
+}
+
+// A case that kills its lane or hangs is not tried again under its other values.
+Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    endings_[job][seat].blame = wire::Status::skipped;
+    ASSAY_CHECK(finish_job(job));
+  }
+  return {};
 }
 
 // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
@@ -232,7 +252,9 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
   look_at_lane(seat);
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
-  const std::uint64_t limit_ms = std::min(jobs_[state.sent[*state.at_hand]].limit_ms, kMostMs);
+  const SlotJob& job = jobs_[state.sent[*state.at_hand]];
+  const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
+  const std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
   return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
 }
 
