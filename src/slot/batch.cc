@@ -80,11 +80,14 @@ Status BatchRun::start(std::size_t seat) {
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
   lane_jobs.reserve(state.sent.size());
   for (const std::size_t job : state.sent) {
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
+    const SlotJob& sent = jobs_[job];
+    const auto text = builder.CreateString(sent.text);
+    const auto values = builder.CreateString(sent.values);
+    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && (at.on_gpu() || at.lane->can_lend());
+  state.lends =
+      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
@@ -166,8 +169,20 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
     }
     ASSAY_CHECK(finish_job(*blamed));
     if (state.lane_number != lane_number) return {};  // it has begun again already
+    ASSAY_CHECK(skip_other_values(seat, *blamed));
+    if (state.lane_number != lane_number) return {};
   }
   return start(seat);
+}
+
+// A case that kills its lane or hangs is not tried again under its other values.
+Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    endings_[job][seat].blame = wire::Status::skipped;
+    ASSAY_CHECK(finish_job(job));
+  }
+  return {};
 }
 
 // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
@@ -236,7 +251,9 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
   look_at_lane(seat);
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
-  const std::uint64_t limit_ms = std::min(jobs_[state.sent[*state.at_hand]].limit_ms, kMostMs);
+  const SlotJob& job = jobs_[state.sent[*state.at_hand]];
+  const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
+  const std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
   return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
 }
 

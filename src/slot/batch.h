@@ -28,6 +28,9 @@ struct SlotJob {
   bool fresh = false;
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
+  std::string values = "usual";  // the regime that this entry of a batch is for
+  std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
+  std::size_t record = 0;        // which record of the batch it adds to
 };
 
 // How one job ended in one lane.
@@ -95,6 +98,7 @@ class BatchRun {
   std::optional<std::size_t> to_blame(std::size_t seat, Loss how, bool seen_ending) const;
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
+  Status skip_other_values(std::size_t seat, std::size_t blamed);
   void look_at_lane(std::size_t seat);
   std::int64_t deadline_ns(std::size_t seat);
   int poll_timeout_ms();
