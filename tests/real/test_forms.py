@@ -6,7 +6,7 @@ RIGHT = (
     'paddle.sparse.sin(Tensor([8, 8], "float32"))',
     'paddle.sparse.add(Tensor([8, 8], "float64"), Tensor([8, 8], "float64"))',
     'paddle.sparse.coalesce(Tensor([8, 8], "float32"))',
-    'paddle.sparse.nn.functional.conv3d(Tensor([1, 4, 4, 4, 2], "float32"), Tensor([3, 3, 3, 2, 3], "float32"))',
+    'paddle.sparse.nn.functional.conv2d(Tensor([1, 4, 4, 2], "float32"), Tensor([3, 3, 2, 3], "float32"))',
     'paddle.Tensor.crows(Tensor([5, 3], "float64"))',
     'paddle.nn.LayerNorm(8)(Tensor([2, 8], "float32"))',
     'paddle.nn.Conv2D(4, 6, 3, padding=1, padding_mode="reflect")(Tensor([3, 4, 8, 8], "float32"))',
