@@ -28,6 +28,8 @@ demo: configure ## run the main job on real cases and show the results
 	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
 	  test $$status -le 1
 
+# Not as one: each source and each header must compile by itself.
+check: UNITY := OFF
 check: build ## build, lint and pass every test
 	@tools/setup dev
 	@tools/check
@@ -35,11 +37,11 @@ check: build ## build, lint and pass every test
 test: build ## only the tests of the C++ part
 	@ctest --preset release -j $(JOBS)
 
-lint: build ## formatting, clang-tidy, ruff
+lint: setup ## formatting, clang-tidy, ruff
 	@tools/setup dev
 	@tools/lint
 
-analyze: build ## lint with clang's path-sensitive analyzer as well (slow)
+analyze: setup ## lint with clang's path-sensitive analyzer as well (slow)
 	@tools/setup dev
 	@tools/lint 'clang-analyzer-*,-clang-analyzer-cplusplus.NewDeleteLeaks'
 

@@ -3,6 +3,8 @@
 set(ASSAY_LAYERS
     base case fill measure wire device verdict native lane slot schedule store engine report chain/params
     chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cli)
+# Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
+set(ASSAY_NAMESPACES wire native timeline inject)
 
 # assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #
@@ -47,14 +49,40 @@ function(assay_module folder)
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
   endif()
+  assay_headers_first(headers first_headers)
   target_sources(
-    ${target} ${scope} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${headers})
+    ${target} ${scope}
+    FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${headers}
+    FILE_SET first_headers TYPE HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${first_headers})
   target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${target} ${scope} ${link_targets})
-  if(headers)
+  if(headers OR first_headers)
     # Every header compiles alone: target all_verify_interface_header_sets.
-    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+    set_target_properties(
+      ${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   endif()
+endfunction()
+
+# Moves from the first list to the second what the source of the same name includes before anything else: that
+# source, compiled by itself, shows that the header needs nothing before it.
+function(assay_headers_first all_out first_out)
+  set(alone "")
+  set(first_of_source "")
+  foreach(header IN LISTS ${all_out})
+    string(REGEX REPLACE "\\.h$" ".cc" source ${header})
+    file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${header})
+    set(include "")
+    if(EXISTS ${source})
+      file(STRINGS ${source} include REGEX "^#include" LIMIT_COUNT 1)
+    endif()
+    if(include STREQUAL "#include \"${name}\"")
+      list(APPEND first_of_source ${header})
+    else()
+      list(APPEND alone ${header})
+    endif()
+  endforeach()
+  set(${all_out} ${alone} PARENT_SCOPE)
+  set(${first_out} ${first_of_source} PARENT_SCOPE)
 endfunction()
 
 # The target of a folder under src/, or of several: chain/plan gives assay_chain_plan.
@@ -70,8 +98,8 @@ function(assay_check_includes folder links)
   string(REPLACE "/" "::" namespace "assay::${folder}")
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-    file(STRINGS ${file} opened REGEX "^namespace ${namespace} ")
-    if(folder MATCHES "/" AND NOT opened)
+    file(STRINGS ${file} opened REGEX "^namespace ${namespace}( |::)")
+    if((folder MATCHES "/" OR folder IN_LIST ASSAY_NAMESPACES) AND NOT opened)
       message(FATAL_ERROR "${file} does not stand in the namespace ${namespace}")
     endif()
     file(STRINGS ${file} lines REGEX "^#include \"[a-z]+/")
@@ -139,7 +167,7 @@ function(assay_bench name)
                                         benchmark::benchmark)
 endfunction()
 
-# assay_fuzz(NAME SOURCES… [LINKS folder…]): a libFuzzer program under fuzz/ (preset "fuzz").
+# assay_fuzz(NAME SOURCES… [LINKS folder…]): a libFuzzer program under fuzz/ (preset "asan").
 function(assay_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})

@@ -6,6 +6,10 @@ set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize t
 if(ASSAY_SANITIZE)
   add_compile_options(-fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ASSAY_SANITIZE})
+  # The fuzzers see which ways their inputs take through the libraries only where those are built so.
+  if(ASSAY_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
   # GCC's thread sanitizer does not know fences, which Asio would use.
   if(ASSAY_SANITIZE STREQUAL "thread")
     add_compile_definitions(ASIO_DISABLE_FENCED_BLOCK)

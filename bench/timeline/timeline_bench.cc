@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -245,6 +246,9 @@ void analyze_kineto(benchmark::State& state) {
     benchmark::DoNotOptimize(insights_of(*trace, analysis));
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(big_trace().bytes()) * state.iterations());
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_MB"] = static_cast<double>(usage.ru_maxrss) / 1024;
 }
 BENCHMARK(analyze_kineto)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 

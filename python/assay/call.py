@@ -13,9 +13,10 @@ from assay.handover import HandOver
 from assay.laws import Law
 from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
+from assay.regimes import FORWARD_ONLY, bar_of, fill_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
-from assay.rules import Literal, ask, resolve
+from assay.rules import Literal, ask
 from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import (
     CODES,
@@ -91,6 +92,9 @@ class Call:
         self.outputs: list[Leaf] = []
         self.gradients: list[Leaf] = []
         self.differentiable = False
+        self.leaves: list[tuple[str, Any]] = []
+        self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
+        self.overwritten: list[str] = []
         self.dump: Dump | None = None  # where inputs and results are written as well
         self.inputs: list[tuple[str, Any]] = []  # for it
 
@@ -101,11 +105,17 @@ class Call:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)
-        function = self.functions.of(job, entry)
+        self._name_arguments()
+        skip = skip_of(entry, self.named, job.values)
+        if skip is not None:
+            raise Stop(SKIPPED, skip.reason)
+        self.evaluate(self.functions.of(job, entry))
+
+    def evaluate(self, function: Callable[..., Any]) -> None:
+        job, entry = self.job, self.entry
         self.framework.seed(job.seed)
         if (job.construction is not None) != bool(entry is not None and entry.kind):
             refuse(f"{job.api}: layers are made and then called, functions only called")
-        self._name_arguments()
         construction = self._construction()
         args, kwargs = self._arguments()
         if construction is not None:
@@ -116,26 +126,69 @@ class Call:
             self.dump.save("input", self.inputs)
         self._enter("forward")
         results = self._forward(function, args, kwargs)
-        if entry is not None and entry.shown is not None and not job.lane.reference_functions:
+        if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
             results = entry.shown(results)
         self._enter("copy")
         leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+        leaves += self._updated(args, kwargs)
+        self.leaves = leaves
         if self.dump is not None:
             self.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = entry.equal if entry is not None else ()
+        specs = list(specs_in(self.named.values()))
+        sizes = [spec.size for spec in specs]
+        longest = max((extent for spec in specs for extent in spec.shape), default=1)
         self.outputs = [
-            self.hand_over.leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value")
+            self.hand_over.leaf(
+                path,
+                value,
+                equal[min(position, len(equal) - 1)] if equal else "value",
+                lambda count: bar_of(entry, self.job.values, sizes, longest, count),
+            )
             for position, (path, value) in enumerate(leaves)
         ]
+        self._note_overwritten()
         self._enter("backward", stage="build")
         gradients = self._backward(leaves)
         self._enter("backward", stage="copy")
         if self.dump is not None:
             self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
-        self.gradients = [self.hand_over.leaf(name, value, "value") for name, value in gradients]
+        sizes += [count_of(leaf.shape) for leaf in self.outputs]
+        self.gradients = [
+            self.hand_over.leaf(
+                name, value, "value", lambda count: bar_of(entry, self.job.values, sizes, longest, count)
+            )
+            for name, value in gradients
+        ]
+
+    def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
+        """What arguments hold afterwards that a call promises to change beside its result."""
+        given = dict(zip(self.taken, args, strict=False)) | kwargs
+        updates = self.entry.updates if self.entry is not None else ()
+        return [
+            (f".{name} afterwards", self.framework.constant(given[name]))
+            for name in updates
+            if isinstance(given.get(name), self.framework.tensor_type)
+        ]
+
+    def _note_overwritten(self) -> None:
+        """Inputs that the call changed though nobody promised that."""
+        if self.job.lane.reference_functions or self.job.values == "layout":
+            return
+        changed = self.native.overwritten()
+        if not changed:
+            return
+        promised = (self.entry.changes, *self.entry.updates) if self.entry is not None else ()
+        free = {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
+        self.overwritten = [
+            name
+            for name, value in self.named.items()
+            for spec in specs_in([value])
+            if spec.index in changed and spec.index not in free
+        ]
 
     def durations(self) -> tuple[int, ...]:
         """Nanoseconds in each of STAGES so far."""
@@ -245,8 +298,7 @@ class Call:
             tensor = self.framework.empty(spec.shape, spec.dtype)
         pointer = self.framework.pointer(tensor) if spec.size else 0
         code = CODES[spec.dtype]
-        rule = self.rules.get(parameter)
-        fill = resolve(rule, self.named, spec) if rule is not None else None
+        fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
         if fill is None:
             self.native.fill(spec.index, pointer, spec.size, code)
         elif isinstance(fill, Literal):
@@ -256,12 +308,14 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
+        tensor = self._as_asked(tensor, spec, fill)
         if spec.strides:
             if spec.overlaps():
                 refuse("strides by which elements share memory")
             self.kept.append(tensor)
             tensor = self.framework.strided(tensor, spec)
-        if self.job.settings.backward and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
+        forward_only = self.job.values in FORWARD_ONLY or not self.job.settings.backward
+        if not forward_only and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)
@@ -279,6 +333,12 @@ class Call:
             layout, index = layout
             spec = spec._replace(index=index)
         return self.framework.sparse(tensor, spec, layout)
+
+    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+        """The tensor as the regime wants it."""
+        if self.job.values != "layout" or self.job.lane.reference_functions or spec.size < 2 or spec.strides:
+            return tensor
+        return self.framework.as_layout(tensor, spec.index)
 
     # -- the call --
 
@@ -326,12 +386,7 @@ class Call:
             dtype = framework.tensor_dtype(value)
             if dtype not in DIFFERENTIABLE:
                 continue
-            shape = framework.shape(value)
-            gradient = framework.empty(shape, dtype)
-            count = count_of(shape)
-            reach = upstream_reach(dtype, count, self.largest)
-            pointer = framework.pointer(gradient) if count else 0
-            self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
+            gradient = self._upstream(position, framework.shape(value), dtype)
             outputs.append(value)
             upstream.append(gradient)
             for other in law.parameters[1:-2] if law is not None else ():
@@ -346,6 +401,16 @@ class Call:
             ends = self._of_others(others, wanted)
             found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
         return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+
+    def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
+        """The upstream gradient of the output at this position."""
+        self.upstream_dtypes[position] = dtype
+        gradient = self.framework.empty(shape, dtype)
+        count = count_of(shape)
+        reach = upstream_reach(dtype, count, self.largest)
+        pointer = self.framework.pointer(gradient) if count else 0
+        self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
+        return gradient
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
         """Gradients through what stands in the place of values that were not kept."""

@@ -1,5 +1,6 @@
 """Results on their way to the slot: each leaf as the native module puts it on the wire."""
 
+from collections.abc import Callable
 from typing import Any
 
 from assay.frameworks import Dense, Framework
@@ -34,7 +35,14 @@ class HandOver:
         self.native = native
         self.lent: list[Dense] = []  # what the slot reads where it is
 
-    def leaf(self, path: str, value: Any, equality: str) -> Leaf:
+    def leaf(
+        self,
+        path: str,
+        value: Any,
+        equality: str,
+        terms: Callable[[int], tuple[float, float, float]] | None = None,
+    ) -> Leaf:
+        """`terms` says of a tensor of so many elements what its error bar is made of (regimes.bar_of)."""
         equal = EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
@@ -45,7 +53,8 @@ class HandOver:
                 offset = dense.pointer
             else:
                 offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
-            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent)
+            bar = terms(dense.count) if terms is not None else (1.0, 0.0, 0.0)
+            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent, *bar)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
         if isinstance(value, Numbers):

@@ -15,6 +15,7 @@ Where only the name of the framework differs, a line is enough:
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +30,8 @@ from assay.sparse import is_layout
 #   sign   their absolute values do: eigenvectors, QR, SVD
 #   sorted the same values in any order
 #   shape  only shape and dtype are promised
-EQUALITIES = ("value", "sign", "sorted", "shape")
+#   bits   nothing is computed, so the bits are the same: data that only moves
+EQUALITIES = ("value", "sign", "sorted", "shape", "bits")
 
 # Methods with underscores on both sides that a case may name. Everything else that starts with an
 # underscore is private to the framework and is refused.
@@ -62,6 +64,10 @@ class Api:
     kind: str = ""  # "layer" or "optimizer": first made, then called with `inputs`
     inputs: tuple[str, ...] = ()
     shown: Callable[[Any], Any] | None = None  # what is compared of the tested framework's own result
+    family: str = ""  # the file of assay.apis that it stands in
+    undefined: Mapping[str, Any] = field(default_factory=dict)
+    regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
+    updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
 
 
 class Registry(dict[str, Api]):
@@ -112,6 +118,9 @@ class Registry(dict[str, Api]):
         layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
         shown: Callable[[Any], Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
+        undefined: Mapping[str, Any] | None = None,
+        regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
+        updates: tuple[str, ...] = (),
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
@@ -126,10 +135,16 @@ class Registry(dict[str, Api]):
         pair of one and the number of the case's tensor whose places it takes, or a function of the
         call's arguments that gives either, or None for a dense tensor.
         shown: what is compared of a result that is an object of the tested framework's own.
+        undefined: reasons, by value regime (assay.regimes), why nothing is judged there; a function of the
+        call's arguments may say so for some calls only.
+        updates: parameters that a call changes beside its result, as running statistics are; the reference
+        changes them too, and what they hold afterwards is compared.
+        regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
         equal = (equal,) if isinstance(equal, str) else equal
+        family = _caller()
         unknown = set(equal) - set(EQUALITIES)
         if unknown:
             raise ValueError(f"{names[0]}: no such equality: {', '.join(sorted(unknown))}")
@@ -149,7 +164,8 @@ class Registry(dict[str, Api]):
                 changed = changes or (parameters[0] if changes_input(name) else "")
                 self[name] = Api(
                     name, function, parameters, all_rules, grad, equal,
-                    changes=changed, skip=skip, layouts=layouts or {}, shown=shown,
+                    changes=changed, skip=skip, layouts=layouts or {}, shown=shown, family=family,
+                    undefined=undefined or {}, regimes=regimes or {}, updates=updates,
                 )  # fmt: skip
             return function
 
@@ -171,6 +187,7 @@ class Registry(dict[str, Api]):
         like: the API whose value rules the inputs follow, where `rules` say nothing else.
         """
         equal = (equal,) if isinstance(equal, str) else equal
+        family = _caller()
 
         def register(function: Callable[..., Made]) -> Callable[..., Made]:
             parameters = tuple(inspect.signature(function).parameters)
@@ -179,7 +196,7 @@ class Registry(dict[str, Api]):
                     raise ValueError(f"{name} is registered twice")
                 called = tuple(inputs.split())
                 self[name] = Api(
-                    name, function, parameters, rules, grad, equal, kind=kind, inputs=called
+                    name, function, parameters, rules, grad, equal, kind=kind, inputs=called, family=family
                 )
                 if like:
                     self._likenesses.append((name, like))
@@ -193,6 +210,7 @@ class Registry(dict[str, Api]):
         names: str,
         grad: bool = True,
         home: str = "torch",
+        undefined: Mapping[str, Any] | None = None,
         **rules: AnyRule,
     ) -> None:
         """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
@@ -203,6 +221,7 @@ class Registry(dict[str, Api]):
         home: where the reference lives, such as "torch.nn.functional".
         """
         parameters = [part.split("=")[0].strip() for part in signature.split(",")]
+        family = _caller()
         for full_name in names.split():
             function = _by_position(f"{home}.{plain_stem(full_name)}", parameters)
             for rule in rules:
@@ -211,7 +230,22 @@ class Registry(dict[str, Api]):
             if full_name in self:
                 raise ValueError(f"{full_name} is registered twice")
             changed = parameters[0] if changes_input(full_name) else ""
-            self[full_name] = Api(full_name, function, tuple(parameters), rules, grad, changes=changed)
+            self[full_name] = Api(
+                full_name,
+                function,
+                tuple(parameters),
+                rules,
+                grad,
+                changes=changed,
+                family=family,
+                undefined=undefined or {},
+            )
+
+
+def _caller() -> str:
+    """The family file that calls api() or same(), or whose helper does."""
+    frame = sys._getframe(2)
+    return frame.f_globals.get("__name__", "").rsplit(".", 1)[-1]
 
 
 def changes_input(name: str) -> bool:

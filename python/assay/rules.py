@@ -20,7 +20,7 @@ Bound = float | Callable[..., float]
 
 
 class Fill(NamedTuple):
-    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/rule.h."""
+    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/fill.h."""
 
     kind: int
     low: float
@@ -44,6 +44,8 @@ class Rule(NamedTuple):
 
 
 UNIFORM, INTEGERS, DISTINCT, INCREASING, SYMMETRIC, POSITIVE_DEFINITE, BOXES, CONSTANT = range(8)
+# The edges of a type, which value regimes go to.
+MAGNITUDES, WITH_NAN, WITH_INFINITY, HALVES = range(8, 12)
 
 AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
 
@@ -86,6 +88,11 @@ def positive_definite(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
 def boxes(low: Bound, high: Bound) -> Rule:
     """Rows x1, y1, x2, y2 with x1 < x2 and y1 < y2, all within [low, high]."""
     return Rule(BOXES, low, high)
+
+
+def halves(low: Bound = -3.0, high: Bound = 3.5) -> Rule:
+    """Halves of whole numbers in [low, high): zeros, ties, and what rounds either way."""
+    return Rule(HALVES, low, high)
 
 
 def constant(value: Bound) -> Rule:

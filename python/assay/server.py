@@ -4,7 +4,8 @@ It runs no operation and touches no device, because a child forked after that ma
 
 Descriptors given by the supervisor:
   3  a listening socket (SOCK_SEQPACKET) on which slots connect, one connection a slot
-  4  a pipe for one line of JSON: what was imported, or why it could not be
+  4  a pipe for one line of JSON: what was imported, or why it could not be; then an empty line a
+     second, as a sign of life
 
 A slot sends {"v": 1, "device": "cpu"} with three descriptors: the lane's socket, its arena, its log.
 The answer is {"v": 1, "pid": N} with a pidfd; later, when that lane has ended,
@@ -19,13 +20,17 @@ import os
 import selectors
 import signal
 import socket
+import struct
 import sys
+import time
 from typing import Any
 
 VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
+PULSE = 1.0  # seconds between signs of life
+CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
 class Server:
@@ -38,7 +43,8 @@ class Server:
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
         self.wake_read, self.wake_write = os.pipe()
-        for end in (self.wake_read, self.wake_write):
+        self.shown = 0.0  # when it last gave a sign of life
+        for end in (self.wake_read, self.wake_write, READY_FD):
             os.set_blocking(end, False)
 
     def serve(self) -> None:
@@ -49,21 +55,42 @@ class Server:
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.selector.register(self.wake_read, selectors.EVENT_READ)
         while True:
-            for key, _ in self.selector.select():
+            self._show_life()
+            for key, _ in self.selector.select(PULSE):
                 if key.fileobj is self.listener:
-                    connection, _ = self.listener.accept()
-                    self.selector.register(connection, selectors.EVENT_READ)
+                    self._accept()
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
                 else:
                     self._request(key.fileobj)
             self._reap()
 
+    def _show_life(self) -> None:
+        if time.monotonic() - self.shown < PULSE:
+            return
+        self.shown = time.monotonic()
+        try:
+            os.write(READY_FD, b"\n")
+        except OSError:
+            pass  # the supervisor is busy, or gone, which shows elsewhere
+
     def _end(self, *_: Any) -> None:
         # Groups, because a case may have started processes that outlive its lane.
         for pid in self.lanes:
             kill_group(pid)
         os._exit(0)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return  # whoever it was has gone, or no descriptor is left
+        # The address is in a name space that every user of the machine can reach.
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        if CREDENTIALS.unpack(credentials)[1] != os.getuid():
+            connection.close()
+            return
+        self.selector.register(connection, selectors.EVENT_READ)
 
     def _request(self, connection: Any) -> None:
         try:
@@ -73,19 +100,26 @@ class Server:
         if not data:
             self._hang_up(connection)
             return
-        request = json.loads(data)
-        if request.get("v") != VERSION or len(fds) != 3:
+        device = wanted_device(data)
+        if device is None or len(fds) != 3:
             self._send(connection, {"v": VERSION, "error": "unknown request"})
         else:
-            pid = os.fork()
-            if pid == 0:
-                self._become_lane(fds, request["device"])
-            self.lanes[pid] = connection
-            pidfd = os.pidfd_open(pid)
-            self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
-            os.close(pidfd)
+            self._fork_lane(connection, fds, device)
         for fd in fds:
             os.close(fd)
+
+    def _fork_lane(self, connection: Any, fds: list[int], device: str) -> None:
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
+            return
+        if pid == 0:
+            self._become_lane(fds, device)
+        self.lanes[pid] = connection
+        pidfd = os.pidfd_open(pid)
+        self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
+        os.close(pidfd)
 
     def _hang_up(self, connection: Any) -> None:
         self.selector.unregister(connection)
@@ -129,8 +163,9 @@ class Server:
             os.setpgid(0, 0)
             self.native.die_with_parent(signal.SIGKILL)
             signal.set_wakeup_fd(-1)
-            for key in list(self.selector.get_map().values()):
-                os.close(key.fd)  # what a case does to its descriptors shall reach the lane's own only
+            # What a case does to its descriptors shall reach the lane's own only.
+            for fd in (READY_FD, self.wake_write, *(key.fd for key in self.selector.get_map().values())):
+                os.close(fd)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(log, 1)
@@ -150,6 +185,18 @@ class Server:
             print(f"assay lane: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(status)
+
+
+def wanted_device(data: bytes) -> str | None:
+    """The device that a request names; None for what is no request of ours."""
+    try:
+        request = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or request.get("v") != VERSION:
+        return None
+    device = request.get("device")
+    return device if isinstance(device, str) else None
 
 
 def kill_group(pid: int) -> None:
@@ -201,8 +248,7 @@ def describe(framework: Any) -> dict[str, Any]:
 
 
 def answer(**fields: Any) -> None:
-    with os.fdopen(READY_FD, "w") as pipe:
-        pipe.write(json.dumps({"v": VERSION, **fields}) + "\n")
+    os.write(READY_FD, (json.dumps({"v": VERSION, **fields}) + "\n").encode())
 
 
 if __name__ == "__main__":

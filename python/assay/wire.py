@@ -18,7 +18,7 @@ DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
 # Status, LeafKind and Equality of src/wire/messages.fbs.
 OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
 TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
-EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3}
+EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3, "bits": 4}
 
 
 class Leaf(NamedTuple):
@@ -33,6 +33,9 @@ class Leaf(NamedTuple):
     equality: int = 0
     parameters: tuple[Any, ...] = ()
     lent: bool | bytes = False  # `offset` is an address in this process, or these bytes say where it is
+    terms: float = 1.0  # that a reduction adds up for one element
+    scale_floor: float = 0.0  # see src/measure/bar.h
+    unit_floor: float = 0.0
 
 
 class Fields(dict[str, Any]):
@@ -52,6 +55,9 @@ class Job(NamedTuple):
     settings: Fields  # CaseSettings of src/wire/settings.fbs
     lane: Fields  # LaneSpec, likewise
     construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
+    id: int
+    values: str  # the value regime
+    moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
 
 
 class Stop(Exception):

@@ -108,7 +108,7 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   Process process;
   process.pid_ = pid;
   process.own_group_ = options.new_group;
-  if (options.new_group) ::setpgid(pid, pid);  // in both, whoever comes first
+  if (options.new_group) ::setpgid(pid, pid);  // in both processes, as either may come first
   process.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   int code = 0;
   const auto got = read_exactly(errors.first.get(), std::as_writable_bytes(std::span(&code, 1)));

@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Who can mend it; decides the exit code of the program (see cli/exit_code.h).
+// Who can repair it; decides the exit code of the program (see cli/exit_code.h).
 enum class ErrorKind {
   usage,   // the command line or a file that the user named
   engine,  // the engine or the machine it runs on

@@ -40,7 +40,7 @@ enum class ValueKind : std::uint8_t {
   place,  // a device, as "gpu:0"
 };
 
-// How a dtype was written, which frameworks tell apart: Dtype(int64), VarType(int64),
+// How a dtype was written, between which frameworks distinguish: Dtype(int64), VarType(int64),
 // type(numpy.int64), type(int).
 enum class DTypeForm : std::uint8_t { dtype, var_type, numpy_type, builtin_type };
 

@@ -12,14 +12,15 @@
 #include <thread>
 
 #include "base/system_memory.h"
-#include "cli/gpu_seats.h"
 #include "base/text.h"
+#include "cli/gpu_seats.h"
 #include "cli/settings.h"
+#include "verdict/mode.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
@@ -57,6 +58,33 @@ Result<std::string> chosen_mode(const ApiOptions& options) {
     chosen = mode.name;
   }
   return chosen.empty() ? std::string(modes().front().name) : chosen;
+}
+
+// Regimes of python/assay/regimes.py by the names of the command line.
+constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
+
+Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {
+  if (options.tolerance != "bar" && options.tolerance != "engineV2") {
+    return usage_error("--tolerance takes bar or engineV2, not " + options.tolerance);
+  }
+  const ModeInfo* mode = find_mode(settings.mode);
+  const bool within = mode != nullptr && mode->agreement == Agreement::within;
+  settings.error_bar = within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
+  if (options.values == "all") {
+    // Other modes ask whether two runs agree; they take the values that they are given.
+    settings.values = within ? "" : "usual";
+    return {};
+  }
+  settings.values = "usual";
+  for (const std::string& name : entries_of(options.values)) {
+    const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
+    if (wire::kAllValues.find(known) == std::string_view::npos) {
+      return usage_error(
+          fmt::format("--values: no values are called {}; there are {}", name, wire::kAllValues));
+    }
+    if (name != "usual") settings.values += fmt::format(",{}", known);
+  }
+  return {};
 }
 
 Result<Sources> chosen_sources(const ApiOptions& options) {
@@ -190,6 +218,9 @@ Status check_numbers(const ApiOptions& options) {
   if (bad(options.timeout) || options.timeout > kMostSeconds) {
     return usage_error("--timeout takes seconds, at least 0 and at most a year");
   }
+  if (!(options.hang_timeout >= 1 && options.hang_timeout <= 86'400)) {
+    return usage_error("--hang_timeout takes seconds, 1 to 86400");
+  }
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
 }
@@ -234,22 +265,36 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--reference-lane", options.reference_lane,
                  "What it is measured against, likewise")
       ->capture_default_str();
-  app.add_option("--atol", options.settings.atol, "Absolute tolerance")->capture_default_str();
-  app.add_option("--rtol", options.settings.rtol, "Relative tolerance")->capture_default_str();
+  const auto own_tolerance = [&options](const std::string&) { options.own_tolerance = true; };
+  app.add_option("--atol", options.settings.atol, "Absolute tolerance, instead of the error bar")
+      ->each(own_tolerance)
+      ->capture_default_str();
+  app.add_option("--rtol", options.settings.rtol, "Relative tolerance, instead of the error bar")
+      ->each(own_tolerance)
+      ->capture_default_str();
+  app.add_option("--tolerance", options.tolerance,
+                 "bar: by what rounding can do; engineV2: 0.01 absolute and relative")
+      ->capture_default_str();
+  add_bool(app, "--error_bar", options.error_bar, "False: as --tolerance=engineV2");
+  app.add_option("--values", options.values,
+                 "Kinds of values, with commas between: usual, wide, special, exact, layout; all")
+      ->capture_default_str();
   add_bool(app, "--test_tol", options.test_tol,
            "Which tolerance would pass, by API and dtype: tol.csv, tol_stat.csv, the report");
   app.add_option("--random_seed", options.settings.seed, "Seed of all values")
       ->capture_default_str();
 
   app.option_defaults()->group("Where it runs");
-  add_bool(app, "--test_cpu", options.test_cpu, "The test lane on the CPU, also where there is a GPU");
+  add_bool(app, "--test_cpu", options.test_cpu,
+           "The test lane on the CPU, also where there is a GPU");
   app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all, 0: none")
       ->capture_default_str();
   app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
   app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
                  "Workers on each GPU, or on the CPU; -1: as many as pay off")
       ->capture_default_str();
-  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have, on its GPU or of the host");
+  app.add_option("--required_memory", options.required_memory,
+                 "GiB that each worker must have, on its GPU or of the host");
   app.add_option("--paddle_python", options.paddle_python, "Interpreter that has Paddle");
   app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,
@@ -258,6 +303,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("How it goes");
   app.add_option("--timeout", options.timeout,
                  "Seconds for each case, instead of the limits by its size");
+  app.add_option("--hang_timeout", options.hang_timeout,
+                 "Seconds after which a slot or fork server that gives no sign of life is replaced")
+      ->capture_default_str();
   add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
@@ -279,6 +327,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   RunConfig config;
   config.settings = options.settings;
   ASSAY_TRY(config.settings.mode, chosen_mode(options));
+  ASSAY_CHECK(choose_judgement(options, config.settings));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
@@ -287,6 +336,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.exit_on_error = options.exit_on_error;
+  config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   config.settings.backward = mode_of(config).backward || options.test_backward;
   config.amp = options.test_amp;
   ASSAY_CHECK(choose_dump(options, config));

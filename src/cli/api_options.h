@@ -35,7 +35,12 @@ struct ApiOptions {
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
   wire::CaseSettingsT settings;  // defaults and all
+  std::string values = "all";
+  std::string tolerance = "bar";
+  bool error_bar = true;
+  bool own_tolerance = false;  // --atol or --rtol is given
   double timeout = 0;            // seconds
+  double hang_timeout = 60;      // seconds
   std::string retest;
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
   std::string reference_lane = "torch";  // likewise

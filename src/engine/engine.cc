@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <limits>
 
 #include "engine/lane_plan.h"
 #include "engine/plan.h"
@@ -15,7 +14,6 @@ namespace assay {
 namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
-constexpr std::size_t kEveryCase = std::numeric_limits<std::size_t>::max();
 
 // Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
@@ -152,12 +150,11 @@ Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observ
   }
   ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_CHECK(begin_run(config, properties, store));
-  ASSAY_TRY([[maybe_unused]] const Supply supply, claim_cases(config, kEveryCase, store, plan));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {
     if (observer.note) observer.note(fmt::format("invalid, {}: {}", line.where, line.message));
   }
-  if (!plan.queue.empty()) {
+  if (plan.totals.planned > 0) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
     Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
                     std::move(lanes.specs));

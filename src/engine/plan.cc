@@ -60,20 +60,29 @@ class Planner {
   Status take(const std::string& where, std::string_view text) {
     Status status;
     const ParseStatus parsed = parse_line(text, scratch_, [&](const Case& found) {
-      if (status) status = plan_case(found);
+      if (status) status = plan_case(where, text, found);
     });
     if (!status || parsed) return status;
+    return refuse(where, text,
+                  fmt::format("column {}: {}", parsed.error().column, parsed.error().message));
+  }
+
+  Status refuse(const std::string& where, std::string_view text, std::string why) {
     ++plan_.totals.invalid_lines;
-    const InvalidLine line{
-        where, std::string(text.substr(0, kShownText)),
-        fmt::format("column {}: {}", parsed.error().column, parsed.error().message)};
+    const InvalidLine line{where, std::string(text.substr(0, kShownText)), std::move(why)};
     if (plan_.first_invalid.size() < kShownInvalid) plan_.first_invalid.push_back(line);
     return store_.add_invalid(line);
   }
 
-  Status plan_case(const Case& found) {
+  Status plan_case(const std::string& where, std::string_view line, const Case& found) {
     canonical_.clear();
     append_canonical(found, canonical_);
+    // A lane parses the canonical text, which has blanks that the line had not.
+    if (canonical_.size() > kMaxLineBytes) {
+      return refuse(where, line,
+                    fmt::format("the case is longer than {} MiB when it is written out",
+                                kMaxLineBytes >> 20U));
+    }
     const std::uint64_t id = case_id(canonical_);
     if (!seen_.insert(id).second) {
       ++plan_.totals.duplicates;
@@ -110,24 +119,22 @@ std::string_view TextPool::keep(std::string_view text) {
 }
 
 Result<Plan> make_plan(const RunConfig& config, Store& store) {
-  Plan plan{{}, Queue(config.memory_budget), {}, {}};
+  Plan plan;
   ASSAY_CHECK(Planner(config, store, plan).run());
   return plan;
 }
 
-Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, Plan& plan) {
-  ASSAY_TRY(const Supply supply, store.claim(most, [&](const ClaimedCase& claimed) -> Status {
-    QueuedCase queued;
-    queued.id = claimed.lease.id;
-    queued.epoch = claimed.lease.epoch;
-    queued.text = plan.texts.keep(claimed.planned.text);
-    queued.cost = {claimed.planned.elements, claimed.planned.bytes,
-                   config.timeout_ms.value_or(time_limit_ms(claimed.planned.elements))};
-    plan.queue.add(queued);
+Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, TextPool& texts,
+                           std::vector<QueuedCase>& claimed) {
+  return store.claim(most, [&](const ClaimedCase& each) -> Status {
+    QueuedCase& queued = claimed.emplace_back();
+    queued.id = each.lease.id;
+    queued.epoch = each.lease.epoch;
+    queued.text = texts.keep(each.planned.text);
+    queued.cost = {each.planned.elements, each.planned.bytes,
+                   config.timeout_ms.value_or(time_limit_ms(each.planned.elements))};
     return {};
-  }));
-  plan.queue.sort();
-  return supply;
+  });
 }
 
 }  // namespace assay

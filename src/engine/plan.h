@@ -1,6 +1,6 @@
 #pragma once
 
-// From corpus text to a queue of cases: parse, drop duplicates, resume.
+// From corpus text to planned cases: parse, drop duplicates, resume.
 
 #include <cstddef>
 #include <memory>
@@ -27,7 +27,6 @@ class TextPool {
 
 struct Plan {
   TextPool texts;
-  Queue queue;
   Totals totals;
   std::vector<InvalidLine> first_invalid;  // a few, to be shown at once; the store has all
 };
@@ -36,7 +35,8 @@ struct Plan {
 // stored as invalid and counted.
 Result<Plan> make_plan(const RunConfig& config, Store& store);
 
-// Claims cases of the plan that have not finished, and queues them.
-Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, Plan& plan);
+// Claims cases of the plan that have not finished; their texts are kept in `texts`.
+Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, TextPool& texts,
+                           std::vector<QueuedCase>& claimed);
 
 }  // namespace assay

@@ -1,13 +1,12 @@
 #pragma once
 
-// From record to verdict to store; decides what is tried a second time.
+// From record to verdict, and from verdict to store.
 
-#include <map>
 #include <span>
 #include <string_view>
 
+#include "engine/core.h"
 #include "engine/run_config.h"
-#include "schedule/queue.h"
 #include "store/store.h"
 #include "verdict/judge.h"
 #include "wire/frame.h"
@@ -30,30 +29,17 @@ class Recorder {
         totals_(totals),
         observer_(observer) {}
 
-  enum class Decision { finished, failed, again };
+  Answer judge(const QueuedCase& queued, const OpenRecord& record) const;
 
-  // Judges. A first failure is not yet recorded: `again` asks for a second attempt in fresh lanes.
-  // `failed` is a failure that stands.
-  Result<Decision> take(const QueuedCase& queued, const OpenRecord& record);
-
-  // A case that no record came of, because its slots keep dying.
-  Status give_up(const QueuedCase& queued, std::string message);
+  // Stores a verdict and counts it; not when the case is no longer ours to end.
+  Status record(const RecordVerdict& verdict);
 
  private:
-  struct First {
-    Verdict verdict;
-    bool fresh = false;
-    int kills = 0;  // from outside, which say nothing of the case
-  };
-  Status finish(const QueuedCase& queued, const Verdict& verdict,
-                std::span<const std::uint8_t> record_bytes);
-
   const RunConfig& config_;
   Policies policies_;
   Store& store_;
   Totals& totals_;
   const RunObserver& observer_;
-  std::map<std::uint64_t, First> firsts_;
 };
 
 }  // namespace assay

@@ -2,32 +2,42 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <limits>
 
+#include "base/clock.h"
 #include "engine/lane_plan.h"
+#include "slot/config.h"
 
 namespace assay {
 namespace {
 
-// A slot asks for nothing: it is given more when it holds less than this.
-constexpr std::size_t kLowWater = 32;
 constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
-constexpr std::chrono::seconds kGrace{10};       // for running cases, after a signal
-constexpr int kSlotDeaths = 10;                  // in a row, without a verdict
-constexpr int kServerDeaths = 10;
-// Slots that may die while they hold one case alone: by themselves, or by a SIGKILL from outside.
-constexpr std::uint32_t kCaseLosses = 3;
-constexpr std::uint32_t kCaseKills = 20;
+constexpr std::int64_t kNsInMs = 1'000'000;
+using Wait = asio::posix::stream_descriptor::wait_type;
+
+CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& servers,
+                       const Store& store) {
+  CoreConfig core;
+  core.slots = config.slots;
+  for (const ForkServer& server : servers) core.servers.push_back(server.config().name);
+  core.exit_on_error = config.exit_on_error;
+  core.logs = (config.folder / "lanes").string();
+  core.silence_ms = config.silence_ms;
+  if (const auto lease_time = store.lease_time()) {
+    core.lease_ms = lease_time->count();
+  } else {
+    core.claim = std::numeric_limits<std::size_t>::max();  // nobody else wants any
+  }
+  return core;
+}
 
 // The records of a slot's message; they point into it.
-Result<std::vector<OpenRecord>> records_in(const wire::Bytes& bytes) {
-  ASSAY_TRY(const wire::FromSlot* message, wire::open<wire::FromSlot>(bytes));
+Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
   std::vector<OpenRecord> records;
-  const wire::Results* results = message->body_as_Results();
-  if (results == nullptr || results->records() == nullptr) return records;
-  for (const wire::RecordBytes* record : *results->records()) {
+  if (results.records() == nullptr) return records;
+  for (const wire::RecordBytes* record : *results.records()) {
     if (record->data() == nullptr) return fail("a message without its record");
     const std::span<const std::uint8_t> inner{record->data()->data(), record->data()->size()};
     ASSAY_TRY(const wire::Record* root, wire::open<wire::Record>(inner));
@@ -46,210 +56,198 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store&
       recorder_(recorder),
       store_(store),
       observer_(observer),
+      core_(core_config(config, servers, store), Queue(config.memory_budget)),
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
-      grace_(context_),
       lanes_(std::move(lanes)),
-      seats_(config.slots) {
-  for (ForkServer& server : servers) servers_.push_back({std::move(server), std::nullopt, 0});
+      slots_(config.slots) {
+  for (ForkServer& server : servers) {
+    servers_.push_back({std::move(server), std::nullopt, std::nullopt, 0});
+  }
+}
+
+Session::~Session() {
+  for (Server& server : servers_) unwatch_server(server);
 }
 
 Result<RunEnding> Session::run() {
   watch_signals();
   for (std::size_t index = 0; index < servers_.size(); ++index) watch_server(index);
-  for (std::size_t seat = 0; seat < seats_.size(); ++seat) start_slot(seat);
+  core_.begin();
+  act();
   tick();
-  context_.run();
-  for (Seat& seat : seats_) {
-    if (seat.watch) (void)seat.watch->release();
+  if (!context_.stopped()) context_.run();
+  slots_.clear();
+  for (Server& server : servers_) {
+    unwatch_server(server);
+    server.process.stop();
   }
-  for (ServerSeat& server : servers_) {
-    if (server.watch) (void)server.watch->release();
-    server.server.stop();
+  if (core_.error()) return tl::unexpected<Error>(*core_.error());
+  switch (core_.stop_reason()) {
+    case StopReason::interrupted:
+    case StopReason::stop_now:
+      return RunEnding::interrupted;
+    case StopReason::stopped_on_error:
+      return RunEnding::stopped_on_error;
+    default:
+      return RunEnding::complete;
   }
-  if (const Status committed = store_.commit(); !committed && !trouble_) {
-    trouble_ = committed.error();
-  }
-  if (trouble_) return tl::unexpected<Error>(*trouble_);
-  return ending_;
 }
 
-SlotConfig Session::slot_config(std::size_t seat) const {
-  SlotConfig slot{static_cast<std::uint32_t>(seat), lanes_, config_.settings,
-                  (config_.folder / "lanes").string()};
-  for (wire::LaneSpecT& lane : slot.lanes) {
-    lane.device = device_in_slot(config_, lane.device, slot.index);
+// ---- actions ----
+
+void Session::act() {
+  while (const auto action = core_.next_action()) {
+    std::visit([this](const auto& what) { perform(what); }, *action);
   }
-  return slot;
+}
+
+void Session::check(const Status& status) {
+  if (!status) core_.fail(status.error());
+}
+
+void Session::perform(const StartSlot& action) {
+  const std::size_t slot = action.slot;
+  const SlotProcess::Events events{
+      [this, slot](const wire::Bytes& bytes) { slot_said(slot, bytes); },
+      [this, slot](const std::string& what) {
+        core_.slot_talks_nonsense(slot, what);
+        act();
+      },
+      [this, slot](const ExitStatus& status) { slot_gone(slot, status); }};
+  const std::filesystem::path logs = config_.folder / "lanes";
+  SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string()};
+  for (wire::LaneSpecT& lane : begin.lanes) {
+    lane.device = device_in_slot(config_, lane.device, begin.index);
+  }
+  auto started =
+      SlotProcess::start(context_, begin, logs / fmt::format("slot{}.log", slot), events);
+  if (!started) return core_.fail(started.error());
+  slots_[slot] = std::move(*started);
+}
+
+void Session::perform(const SendLease& action) {
+  if (slots_[action.slot]) slots_[action.slot]->send(action.cases);
+}
+
+void Session::perform(const SendStop& action) {
+  if (slots_[action.slot]) slots_[action.slot]->send_stop();
+}
+
+void Session::perform(const KillSlot& action) {
+  if (slots_[action.slot]) slots_[action.slot]->kill();
+}
+
+void Session::perform(const KillServer& action) { servers_[action.server].process.kill(); }
+
+void Session::perform(const RestartServer& action) {
+  if (const Status restarted = servers_[action.server].process.restart(); !restarted) {
+    return core_.fail(restarted.error());
+  }
+  watch_server(action.server);
+}
+
+void Session::perform(const ClaimCases& action) {
+  std::vector<QueuedCase> cases;
+  const auto supply = claim_cases(config_, action.most, store_, plan_.texts, cases);
+  if (!supply) return core_.fail(supply.error());
+  core_.claimed(cases, *supply);
+}
+
+void Session::perform(const RenewLeases&) { check(store_.renew()); }
+
+void Session::perform(const RecordVerdict& action) { check(recorder_.record(action)); }
+
+void Session::perform(const CommitStore&) { check(store_.commit()); }
+
+void Session::perform(const Tell& action) {
+  if (observer_.note) observer_.note(action.line);
+}
+
+void Session::perform(const FinishRun&) {
+  check(store_.commit());
+  check(store_.release_all());
+  check(store_.commit());
+  context_.stop();
 }
 
 // ---- slots ----
 
-void Session::start_slot(std::size_t seat) {
-  auto started = SlotProcess::start(slot_config(seat),
-                                    config_.folder / "lanes" / fmt::format("slot{}.log", seat));
-  if (!started) return trouble(started.error());
-  seats_[seat].slot = std::move(*started);
-  seats_[seat].watch.emplace(context_, seats_[seat].slot->socket());
-  watch_slot(seat);
-  give_work(seat);
-}
-
-void Session::watch_slot(std::size_t seat) {
-  seats_[seat].watch->async_wait(asio::posix::stream_descriptor::wait_read,
-                                 [this, seat](const asio::error_code& error) {
-                                   if (!error) on_readable(seat);
-                                 });
-}
-
-void Session::on_readable(std::size_t seat) {
-  SlotProcess& slot = *seats_[seat].slot;
-  const auto open = slot.feed();
-  while (!trouble_) {
-    auto message = slot.next_message();
-    if (!message) return on_slot_broken(seat, message.error());
-    if (!*message) break;
-    const auto records = records_in(**message);
-    if (!records) return on_slot_broken(seat, records.error());
-    if (const Status taken = on_records(seat, *records); !taken) return trouble(taken.error());
+void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
+  const auto message = wire::open<wire::FromSlot>(bytes);
+  if (!message) return core_.slot_talks_nonsense(slot, message.error().message), act();
+  core_.slot_spoke(slot);
+  const wire::Results* results = (*message)->body_as_Results();
+  if (results == nullptr) return;
+  const auto records = open_records(*results);
+  if (!records) return core_.slot_talks_nonsense(slot, records.error().message), act();
+  std::vector<Answer> answers;
+  for (const OpenRecord& record : *records) {
+    const QueuedCase* held = core_.held(slot, record.root->id(), record.root->attempt());
+    if (held != nullptr) answers.push_back(recorder_.judge(*held, record));
   }
-  if (trouble_) return;
-  if (!open || !*open) return on_slot_gone(seat, /*broken=*/false);
-  give_work(seat);
-  watch_slot(seat);
+  core_.slot_answered(slot, answers);
+  act();
 }
 
-Status Session::on_records(std::size_t seat, const std::vector<OpenRecord>& records) {
-  if (records.empty()) return {};
-  seats_[seat].deaths = 0;
-  for (ServerSeat& server : servers_) server.deaths = 0;
-  for (const OpenRecord& record : records) ASSAY_CHECK(on_record(seat, record));
-  return {};
-}
-
-Status Session::on_record(std::size_t seat, const OpenRecord& record) {
-  std::optional<QueuedCase> queued = seats_[seat].slot->settle(record.root->id());
-  if (!queued) return {};
-  plan_.queue.release(queued->cost.bytes);
-  ASSAY_TRY(const Recorder::Decision decision, recorder_.take(*queued, record));
-  if (decision == Recorder::Decision::again) {
-    ++queued->attempt;
-    queued->fresh = true;
-    plan_.queue.put_back(*queued);
-  } else if (decision == Recorder::Decision::failed && config_.exit_on_error) {
-    stop(RunEnding::stopped_on_error);
-  }
-  return {};
-}
-
-// What a slot says makes no sense: it is ended, as one that has died by itself.
-void Session::on_slot_broken(std::size_t seat, const Error& error) {
-  if (observer_.note) observer_.note(fmt::format("slot {}: {}", seat, error.message));
-  seats_[seat].slot->kill();
-  on_slot_gone(seat, /*broken=*/true);
-}
-
-// A slot that was not told to leave has died: what it held runs again, each case alone now.
-void Session::on_slot_gone(std::size_t seat, bool broken) {
-  Seat& at = seats_[seat];
-  (void)at.watch->release();
-  at.watch.reset();
-  const auto status = at.slot->wait();
-  const bool killed = !broken && status && status->signal == SIGKILL;
-  const std::uint32_t most = killed ? kCaseKills : kCaseLosses;
-  const bool alone = at.slot->held().size() == 1 && at.slot->held().front().losses > 0;
-  for (const QueuedCase& held : at.slot->held()) {
-    plan_.queue.release(held.cost.bytes);
-    QueuedCase again = held;
-    again.losses = alone ? held.losses + 1 : std::max(held.losses, 1U);
-    if (again.losses <= most) {
-      plan_.queue.put_back(again);
-    } else if (const Status given_up = recorder_.give_up(
-                   again, fmt::format("{} slots in a row died while they held this case alone",
-                                      again.losses - 1));
-               !given_up) {
-      return trouble(given_up.error());
-    }
-  }
-  at.slot.reset();
-  if (stopping_ || !work_left()) {
-    if (std::none_of(seats_.begin(), seats_.end(),
-                     [](const Seat& s) { return s.slot.has_value(); })) {
-      context_.stop();
-    }
-    return;
-  }
-  if (!killed && ++at.deaths >= kSlotDeaths) {
-    return trouble(Error{fmt::format("slot {} died {} times in a row ({}); see {}", seat, at.deaths,
-                                     status ? status->describe() : status.error().message,
-                                     (config_.folder / "lanes").string())});
-  }
-  if (observer_.note) {
-    observer_.note(fmt::format("slot {} was replaced ({})", seat,
-                               status ? status->describe() : status.error().message));
-  }
-  start_slot(seat);
-}
-
-bool Session::work_left() const {
-  if (!plan_.queue.empty()) return true;
-  return std::any_of(seats_.begin(), seats_.end(),
-                     [](const Seat& seat) { return seat.slot && !seat.slot->held().empty(); });
-}
-
-void Session::give_work(std::size_t seat) {
-  SlotProcess& slot = *seats_[seat].slot;
-  // A case that has lost a slot is alone with the next one, so that nothing else is suspected.
-  const auto suspected = [&] { return !slot.held().empty() && slot.held().back().losses > 0; };
-  while (!stopping_ && slot.held().size() < kLowWater && !suspected()) {
-    if (!slot.held().empty() && plan_.queue.next_is_suspect()) break;
-    const std::vector<QueuedCase> leased = plan_.queue.lease(slot.index());
-    if (leased.empty()) break;
-    // A slot that has died shows as end-of-file where it is read.
-    (void)slot.send(leased);
-  }
-  if (!stopping_ && !work_left()) stop(RunEnding::complete);
-}
-
-void Session::give_work_to_all() {
-  for (std::size_t seat = 0; seat < seats_.size() && !trouble_; ++seat) {
-    if (seats_[seat].slot) give_work(seat);
-  }
+void Session::slot_gone(std::size_t slot, const ExitStatus& status) {
+  const std::unique_ptr<SlotProcess> ended = std::move(slots_[slot]);  // until we are done with it
+  core_.slot_gone(slot, status.signal == SIGKILL, status.describe());
+  act();
 }
 
 // ---- fork servers ----
 
 void Session::watch_server(std::size_t index) {
-  ServerSeat& at = servers_[index];
-  at.watch.emplace(context_, at.server.pidfd());
-  at.watch->async_wait(asio::posix::stream_descriptor::wait_read,
-                       [this, index](const asio::error_code& error) {
-                         if (!error) on_server_gone(index);
-                       });
+  Server& server = servers_[index];
+  server.end_watch.emplace(context_, server.process.pidfd());
+  server.end_watch->async_wait(
+      Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
+        if (!error && servers_[index].number == number) server_gone(index);
+      });
+  server.voice_watch.emplace(context_, server.process.voice());
+  listen_to_server(index);
 }
 
-// Slots wait on the server's address meanwhile; its lanes have died with it and run again.
-void Session::on_server_gone(std::size_t index) {
-  ServerSeat& at = servers_[index];
-  (void)at.watch->release();
-  at.watch.reset();
-  if (++at.deaths >= kServerDeaths) {
-    return trouble(
-        Error{fmt::format("the fork server of {} keeps dying; see {}", at.server.config().name,
-                          (config_.folder / "lanes").string())});
+void Session::listen_to_server(std::size_t index) {
+  Server& server = servers_[index];
+  server.voice_watch->async_wait(
+      Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
+        if (!error && servers_[index].number == number) server_spoke(index);
+      });
+}
+
+void Session::unwatch_server(Server& server) {
+  ++server.number;
+  for (auto* watch : {&server.end_watch, &server.voice_watch}) {
+    if (*watch) (void)(*watch)->release();
+    watch->reset();
   }
-  if (const Status restarted = at.server.restart(); !restarted) return trouble(restarted.error());
-  if (observer_.note) {
-    observer_.note(fmt::format("the fork server of {} was replaced", at.server.config().name));
+}
+
+void Session::server_spoke(std::size_t index) {
+  const auto heard = servers_[index].process.hear();
+  if (!heard) {
+    core_.fail(heard.error());
+    return act();
   }
-  watch_server(index);
+  if (*heard == ForkServer::Heard::nothing_more) return;  // its end shows elsewhere
+  *heard == ForkServer::Heard::ready ? core_.server_ready(index) : core_.server_spoke(index);
+  listen_to_server(index);
+}
+
+void Session::server_gone(std::size_t index) {
+  unwatch_server(servers_[index]);
+  const auto status = servers_[index].process.wait();
+  core_.server_gone(index, status ? status->describe() : status.error().message);
+  act();
 }
 
 // ---- time and signals ----
 
 void Session::tick() {
-  if (const Status committed = store_.commit(); !committed) return trouble(committed.error());
-  if (!stopping_) give_work_to_all();  // memory may have become free
+  core_.tick(monotonic_ns() / kNsInMs);
+  act();
   ticker_.expires_after(kTick);
   ticker_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();
@@ -259,44 +257,10 @@ void Session::tick() {
 void Session::watch_signals() {
   signals_.async_wait([this](const asio::error_code& error, int) {
     if (error) return;
-    if (stopping_ && ending_ == RunEnding::interrupted) return stop_now();
-    stop(RunEnding::interrupted);
+    core_.signal();
+    act();
     watch_signals();
   });
-}
-
-void Session::stop(RunEnding why) {
-  if (why != RunEnding::complete && observer_.note) {
-    observer_.note(why == RunEnding::interrupted
-                       ? "stopping: running cases have 10 s; press Ctrl-C again to stop at once"
-                       : "stopping at the first failure (--exit_on_error)");
-  }
-  stopping_ = true;
-  ending_ = why;
-  bool any = false;
-  for (Seat& seat : seats_) {
-    if (!seat.slot) continue;
-    any = true;
-    (void)seat.slot->send_stop();
-  }
-  if (!any) return context_.stop();
-  grace_.expires_after(kGrace);
-  grace_.async_wait([this](const asio::error_code& error) {
-    if (!error) stop_now();
-  });
-}
-
-void Session::stop_now() {
-  for (Seat& seat : seats_) {
-    if (seat.slot) seat.slot->kill();
-  }
-  context_.stop();
-}
-
-void Session::trouble(Error error) {
-  if (!trouble_) trouble_ = std::move(error);
-  stopping_ = true;
-  stop_now();
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #pragma once
 
-// The running part of a run: fork servers, slots, signals, timers, all on one thread.
+// The shell around the core: performs its actions with real processes, a real store and a real
+// clock, and tells it what happens. All on one thread, and nothing in it waits but the event loop.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/core.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
 #include "engine/slot_process.h"
@@ -22,58 +24,63 @@ class Session {
   Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
           const RunObserver& observer, std::vector<ForkServer> servers,
           std::vector<wire::LaneSpecT> lanes);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
 
-  // Blocks until the queue has run dry and every slot has left, or until told to stop. An error
-  // means that the engine itself cannot go on; what was recorded is committed all the same.
+  // Blocks until every case has ended, or until told to stop. An error means that the engine itself
+  // cannot go on; what was recorded is committed all the same.
   Result<RunEnding> run();
 
  private:
-  // What is waited for on behalf of a slot or a server. The watch borrows the descriptor.
-  struct Seat {
-    std::optional<SlotProcess> slot;
-    std::optional<asio::posix::stream_descriptor> watch;
-    int deaths = 0;  // without a verdict between them
-  };
-  struct ServerSeat {
-    ForkServer server;
-    std::optional<asio::posix::stream_descriptor> watch;
-    int deaths = 0;
+  // A fork server and what is waited for on its behalf; the watches borrow its descriptors.
+  struct Server {
+    ForkServer process;
+    std::optional<asio::posix::stream_descriptor> end_watch;
+    std::optional<asio::posix::stream_descriptor> voice_watch;
+    // Of the process that is watched now: what was ready when the one before it was given up may
+    // still be called.
+    std::uint64_t number = 0;
   };
 
-  void start_slot(std::size_t seat);
-  void watch_slot(std::size_t seat);
-  void on_readable(std::size_t seat);
-  Status on_records(std::size_t seat, const std::vector<OpenRecord>& records);
-  Status on_record(std::size_t seat, const OpenRecord& record);
-  void on_slot_broken(std::size_t seat, const Error& error);
-  void on_slot_gone(std::size_t seat, bool broken);
-  void give_work(std::size_t seat);
-  void give_work_to_all();
+  // Performs what the core wants until it wants nothing more.
+  void act();
+  void perform(const StartSlot& action);
+  void perform(const SendLease& action);
+  void perform(const SendStop& action);
+  void perform(const KillSlot& action);
+  void perform(const KillServer& action);
+  void perform(const RestartServer& action);
+  void perform(const ClaimCases& action);
+  void perform(const RenewLeases& action);
+  void perform(const RecordVerdict& action);
+  void perform(const CommitStore& action);
+  void perform(const Tell& action);
+  void perform(const FinishRun& action);
+  void check(const Status& status);
+
+  void slot_said(std::size_t slot, const wire::Bytes& bytes);
+  void slot_gone(std::size_t slot, const ExitStatus& status);
   void watch_server(std::size_t index);
-  void on_server_gone(std::size_t index);
+  void listen_to_server(std::size_t index);
+  void unwatch_server(Server& server);
+  void server_spoke(std::size_t index);
+  void server_gone(std::size_t index);
   void watch_signals();
   void tick();
-  void stop(RunEnding why);
-  void stop_now();
-  void trouble(Error error);
-  bool work_left() const;
-  SlotConfig slot_config(std::size_t seat) const;
 
   const RunConfig& config_;
   Plan& plan_;
   Recorder& recorder_;
   Store& store_;
   const RunObserver& observer_;
+  Core core_;
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer ticker_;
-  asio::steady_timer grace_;
-  std::vector<ServerSeat> servers_;
   std::vector<wire::LaneSpecT> lanes_;  // of each slot
-  std::vector<Seat> seats_;
-  RunEnding ending_ = RunEnding::complete;
-  bool stopping_ = false;
-  std::optional<Error> trouble_;
+  std::vector<Server> servers_;
+  std::vector<std::unique_ptr<SlotProcess>> slots_;
 };
 
 }  // namespace assay

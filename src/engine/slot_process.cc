@@ -1,16 +1,25 @@
 #include "engine/slot_process.h"
 
-#include <algorithm>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
 
 #include "device/device.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
 namespace {
-constexpr int kSlotFd = 3;
-}
 
-Result<SlotProcess> SlotProcess::start(const SlotConfig& config, const std::filesystem::path& log) {
+constexpr int kSlotFd = 3;
+
+}  // namespace
+
+Result<std::unique_ptr<SlotProcess>> SlotProcess::start(asio::io_context& context,
+                                                        const SlotConfig& config,
+                                                        const std::filesystem::path& log,
+                                                        Events events) {
   ASSAY_TRY(const std::string program, own_executable());
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log_file, open_for_append(log));
@@ -18,44 +27,116 @@ Result<SlotProcess> SlotProcess::start(const SlotConfig& config, const std::file
   options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
   options.environment = {kGpuOrder};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
-  SlotProcess slot;
-  slot.index_ = config.index;
-  ASSAY_TRY(slot.process_, Process::spawn(options));
-  slot.socket_ = std::move(ends.first);
-  // A slot that has died already shows as end-of-file where it is read.
-  (void)wire::send_frame(slot.socket_.get(), begin_message(config));
+  ASSAY_TRY(Process process, Process::spawn(options));
+  std::unique_ptr<SlotProcess> slot(
+      new SlotProcess(context, std::move(process), std::move(ends.first), std::move(events)));
+  slot->post(begin_message(config));
+  slot->watch_socket();
+  slot->watch_process();
   return slot;
 }
 
-Status SlotProcess::send(std::span<const QueuedCase> leased) {
+SlotProcess::SlotProcess(asio::io_context& context, Process process, Fd socket, Events events)
+    : process_(std::move(process)),
+      socket_(std::move(socket)),
+      events_(std::move(events)),
+      socket_watch_(context, socket_.get()),
+      process_watch_(context, process_.pidfd()) {}
+
+// What was ready before this object went may still be called after it.
+template <typename Then>
+void SlotProcess::wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then) {
+  watch.async_wait(what, [then, here = std::weak_ptr<int>(here_)](const asio::error_code& error) {
+    if (!error && !here.expired()) then();
+  });
+}
+
+SlotProcess::~SlotProcess() {
+  (void)socket_watch_.release();
+  (void)process_watch_.release();
+}
+
+// ---- what it is told ----
+
+void SlotProcess::send(const std::vector<QueuedCase>& lease) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Job>> jobs;
-  for (const QueuedCase& queued : leased) {
+  jobs.reserve(lease.size());
+  for (const QueuedCase& queued : lease) {
     const auto text = builder.CreateString(queued.text.data(), queued.text.size());
     jobs.push_back(wire::CreateJob(builder, queued.id, text, queued.attempt, queued.fresh,
                                    queued.cost.limit_ms, queued.cost.bytes));
-    held_.push_back(queued);
   }
-  const auto lease = wire::CreateLease(builder, builder.CreateVector(jobs));
+  const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   builder.Finish(
-      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Lease, lease.Union()));
-  return wire::send_frame(socket_.get(), wire::bytes_of(builder));
+      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Lease, body.Union()));
+  post(wire::bytes_of(builder));
 }
 
-Status SlotProcess::send_stop() {
+void SlotProcess::send_stop() {
   flatbuffers::FlatBufferBuilder builder;
   const auto stop = wire::CreateStop(builder);
   builder.Finish(wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Stop, stop.Union()));
-  return wire::send_frame(socket_.get(), wire::bytes_of(builder));
+  post(wire::bytes_of(builder));
 }
 
-std::optional<QueuedCase> SlotProcess::settle(std::uint64_t id) {
-  const auto found = std::find_if(held_.begin(), held_.end(),
-                                  [id](const QueuedCase& queued) { return queued.id == id; });
-  if (found == held_.end()) return std::nullopt;
-  QueuedCase settled = *found;
-  held_.erase(found);
-  return settled;
+void SlotProcess::post(std::span<const std::uint8_t> message) {
+  wire::append_frame(outbox_, message);
+  if (!waits_to_send_) flush();
+}
+
+void SlotProcess::flush() {
+  while (sent_ < outbox_.size()) {
+    const ssize_t sent = ::send(socket_.get(), outbox_.data() + sent_, outbox_.size() - sent_,
+                                MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      sent_ += static_cast<std::size_t>(sent);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      waits_to_send_ = true;
+      return wait_for(socket_watch_, Wait::wait_write, [this] {
+        waits_to_send_ = false;
+        flush();
+      });
+    } else if (errno != EINTR) {
+      break;  // it has ended, which shows elsewhere
+    }
+  }
+  outbox_.clear();
+  sent_ = 0;
+}
+
+// ---- what it says ----
+
+void SlotProcess::watch_socket() {
+  wait_for(socket_watch_, Wait::wait_read, [this] {
+    if (take_messages()) watch_socket();
+  });
+}
+
+// False: nothing more will come.
+bool SlotProcess::take_messages() {
+  if (deaf_) return false;
+  const auto open = reader_.feed(socket_.get());
+  while (!deaf_) {
+    const auto message = reader_.next();
+    if (message && !*message) break;
+    if (message) {
+      events_.said(**message);
+    } else {
+      deaf_ = true;
+      events_.said_nonsense(message.error().message);
+    }
+  }
+  deaf_ = deaf_ || !open || !*open;
+  return !deaf_;
+}
+
+void SlotProcess::watch_process() {
+  wait_for(process_watch_, Wait::wait_read, [this] {
+    (void)take_messages();  // what it said before it ended
+    const auto status = process_.wait();
+    events_.gone(status.value_or(ExitStatus{}));
+  });
 }
 
 }  // namespace assay

@@ -1,11 +1,15 @@
 #pragma once
 
-// A slot, as the supervisor sees it: a child process, the connection to it, the cases it holds.
+// A slot, as the supervisor sees it: a child process and the connection to it. Nothing here blocks:
+// what the socket does not take waits in an outbox, and what comes is told as it comes.
 
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <csignal>
-#include <deque>
-#include <optional>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -18,32 +22,47 @@ namespace assay {
 
 class SlotProcess {
  public:
-  static Result<SlotProcess> start(const SlotConfig& config, const std::filesystem::path& log);
+  struct Events {
+    std::function<void(const wire::Bytes&)> said;           // a message, not yet verified
+    std::function<void(const std::string&)> said_nonsense;  // and nothing more is read from it
+    // The process has ended, and all it had said was told. The last thing that is told.
+    std::function<void(const ExitStatus&)> gone;
+  };
 
-  int socket() const { return socket_.get(); }
-  std::uint32_t index() const { return index_; }
+  static Result<std::unique_ptr<SlotProcess>> start(asio::io_context& context,
+                                                    const SlotConfig& config,
+                                                    const std::filesystem::path& log,
+                                                    Events events);
+  SlotProcess(const SlotProcess&) = delete;
+  SlotProcess& operator=(const SlotProcess&) = delete;
+  ~SlotProcess();  // kills it
 
-  Status send(std::span<const QueuedCase> leased);
-  Status send_stop();
-
-  // Reads what has come. False: the slot has closed its end.
-  Result<bool> feed() { return reader_.feed(socket_.get()); }
-  Result<std::optional<wire::Bytes>> next_message() { return reader_.next(); }
-
-  // Cases that were sent and not yet answered.
-  const std::deque<QueuedCase>& held() const { return held_; }
-  // Takes an answered case off that list; nullopt when the slot did not hold it.
-  std::optional<QueuedCase> settle(std::uint64_t id);
-
+  void send(const std::vector<QueuedCase>& lease);
+  void send_stop();
   void kill() const { process_.signal_group(SIGKILL); }
-  Result<ExitStatus> wait() { return process_.wait(); }
 
  private:
-  std::uint32_t index_ = 0;
+  SlotProcess(asio::io_context& context, Process process, Fd socket, Events events);
+  void post(std::span<const std::uint8_t> message);
+  using Wait = asio::posix::stream_descriptor::wait_type;
+  template <typename Then>
+  void wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then);
+  void flush();
+  void watch_socket();
+  void watch_process();
+  bool take_messages();
+
   Process process_;
   Fd socket_;
+  Events events_;
+  asio::posix::stream_descriptor socket_watch_;  // these borrow their descriptors
+  asio::posix::stream_descriptor process_watch_;
   wire::FrameReader reader_;
-  std::deque<QueuedCase> held_;
+  bool deaf_ = false;  // nothing more is read from it
+  wire::Bytes outbox_;
+  std::size_t sent_ = 0;  // of the outbox
+  bool waits_to_send_ = false;
+  std::shared_ptr<int> here_ = std::make_shared<int>();  // while we are
 };
 
 }  // namespace assay

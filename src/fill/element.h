@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fill/edges.h"
 #include "fill/grid.h"
 #include "fill/hd.h"
 #include "fill/numbers.h"
@@ -273,6 +274,27 @@ ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t in
       const double rank = static_cast<double>(index % plan.extent);
       return value_at<T>(plan, ieee::div(ieee::add(rank, u), static_cast<double>(plan.extent)));
     }
+    case FillKind::magnitudes:
+      return magnitude_value<T>(plan, draws.values, draws.keys, place);
+    case FillKind::with_nan:
+      if constexpr (kIsFloat<T>) {
+        if (is_nan_place(plan, draws.keys, index)) return nan_value<T>();
+      }
+      break;
+    case FillKind::with_infinity:
+      if constexpr (kIsFloat<T>) {
+        const int sign = infinity_place(plan, draws.keys, index);
+        if (sign != 0) return infinity_value<T>(sign);
+      }
+      break;
+    case FillKind::halves:
+      if constexpr (kIsFloat<T>) {
+        const std::uint64_t k =
+            below(draws.values.draw(plan.draw_width, place), plan.draw_width, plan.count);
+        const auto twice = static_cast<double>(static_cast<std::int64_t>(plan.first + k));
+        return rounded<T>(ieee::mul(0.5, twice));
+      }
+      break;
     case FillKind::uniform:
     case FillKind::integers:
       break;

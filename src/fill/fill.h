@@ -50,6 +50,28 @@ enum class FillKind : std::uint8_t {
   boxes,
   // low everywhere (complex: low + 0i; bool: low ≠ 0; integers: nearest inside the dtype).
   constant,
+  // The kinds below are the edges of what a type holds; fill/edges.h makes them.
+  //
+  // Magnitudes from low to high, spread evenly over their powers of two: of the elements every
+  // second one within 1/16 to 1,024, where functions bend, the others over the whole range. `extent`
+  // says which signs (see Signs). Integers: as many bits as the type has, the extremes among them.
+  magnitudes,
+  // As `uniform`, with NaN in between: rows of `extent` elements with some, one at least in the
+  // first, and rows without any.
+  with_nan,
+  // The same with infinities: rows with one sign of them, with both, and with none.
+  with_infinity,
+  // Halves of whole numbers, evenly in [low, high): ties, zeros, and what rounds either way.
+  // Integers and bool: as `integers`.
+  halves,
+};
+inline constexpr FillKind kLastFillKind = FillKind::halves;
+
+// `magnitudes`: what stands in `extent`.
+enum class Signs : std::uint8_t {
+  positive = 1,
+  both = 2,
+  share = 3,  // within [0, 1]: as close to 1 as to 0
 };
 
 // What to make. The limits are first cut to what the dtype holds (float32 and float64: to half of

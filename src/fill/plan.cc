@@ -118,8 +118,27 @@ bool plan_grid(Range range, FillPlan& plan) {
   return values > 0;
 }
 
+// magnitudes: which powers of two.
+template <typename T>
+bool plan_magnitudes(const FillRule& rule, FillPlan& plan) {
+  constexpr double kLargest = 0x1p1022;  // so that every double times 1.mantissa is finite
+  plan.top = std::clamp(rule.high, 0.0, largest_finite<T>());
+  const double smallest = std::ldexp(1, std::max(Traits<T>::kQuantum, -1000));
+  const double low = std::max(std::abs(rule.low), smallest);
+  const double high = std::min(plan.top, kLargest);
+  if (!(low <= high)) return false;
+  plan.low = low;
+  plan.grid_first = std::ilogb(low);
+  plan.count = static_cast<std::uint64_t>(std::ilogb(high) - plan.grid_first + 1);
+  return true;
+}
+
 template <typename T>
 bool plan_real(const FillRule& rule, FillPlan& plan) {
+  if (rule.kind == FillKind::magnitudes) {
+    plan.draw_width = 64;
+    return plan_magnitudes<T>(rule, plan);
+  }
   constexpr bool kWide = sizeof(T) >= 4;
   const double limit = largest_finite<T>() / (kWide ? 2 : 1);
   const Range range{std::clamp(rule.low, -limit, limit), std::clamp(rule.high, -limit, limit)};
@@ -132,6 +151,9 @@ bool plan_real(const FillRule& rule, FillPlan& plan) {
   plan.span = rounded_value<RealOf<T>>(range.high - plan.low);
   if (rule.kind == FillKind::integers) {
     return plan_whole({std::max(range.low, -0x1p62), std::min(range.high, 0x1p62)}, plan);
+  }
+  if (rule.kind == FillKind::halves) {
+    return plan_whole({2 * std::max(range.low, -0x1p52), 2 * std::min(range.high, 0x1p52)}, plan);
   }
   return rule.kind != FillKind::distinct || plan_grid<T>(range, plan);
 }
@@ -160,6 +182,10 @@ double nearest_whole(double value) {
 template <typename T>
 bool plan_integer(const FillRule& rule, FillPlan& plan) {
   const Range range = range_of<T>();
+  if (rule.kind == FillKind::magnitudes) {
+    plan.draw_width = 64;
+    return true;
+  }
   const bool constant = rule.kind == FillKind::constant;
   if (!constant &&
       plan_whole({std::max(rule.low, range.low), std::min(rule.high, range.high)}, plan)) {
@@ -194,7 +220,7 @@ void plan_part(const FillRule& rule, bool complex, FillPlan& plan) {
     filled = plan_real<T>(rule, plan);
   } else {
     filled = plan_integer<T>(rule, plan);
-    plan_steps(plan.count, plan);
+    if (plan.kind == FillKind::distinct) plan_steps(plan.count, plan);
   }
   if (plan.kind == FillKind::positive_definite) {
     plan.diagonal = diagonal_of<T>(rule, plan, complex);

@@ -31,6 +31,8 @@ struct FillPlan {
   std::uint64_t grid_step_whole;
   std::uint64_t grid_step_fraction;
   int grid_exponent;
+  // magnitudes, of reals: the powers of two from grid_first on, `count` of them, and nothing above
+  // `top`.
 };
 
 FillPlan make_plan(const FillRule& rule, const FillKey& key, DType dtype);

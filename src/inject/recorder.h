@@ -73,7 +73,7 @@ class Recorder {
   // own while the caller waits in its range); else the step's. 0: none.
   std::uint64_t current_range() const;
 
-  // Called whenever active() may have changed, but for the passing of time.
+  // Called whenever active() may have changed, except by the passing of time.
   void on_change(std::function<void()> listener);
 
   // Work of a GPU and its launches, from any thread.

@@ -96,6 +96,8 @@ Status ForkServer::launch() {
   }
   process_ = std::move(*process);
   ready_ = std::move(ready.first);
+  hello_.clear();
+  said_hello_ = false;
   return {};
 }
 
@@ -132,28 +134,43 @@ Status ForkServer::restart() {
 }
 
 Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
-  const std::string who = fmt::format("{} in {}", config_.name, config_.python);
-  std::string line;
   int kills = 0;
-  while (line.empty() || line.back() != '\n') {
+  while (true) {
     pollfd wait{ready_.get(), POLLIN, 0};
     const int got = ::poll(&wait, 1, static_cast<int>(limit.count()));
     if (got < 0 && errno == EINTR) continue;
-    if (got == 0)
-      return fail(fmt::format("{} did not import within {} s", who, limit.count() / 1000));
-    std::array<char, 4096> chunk;
-    const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
-    if (bytes <= 0) {
-      ASSAY_TRY(const ExitStatus status, process_.wait());
-      if (status.signal != SIGKILL || ++kills > kImportKills) {
-        return fail(fmt::format("{} ended before it was ready ({}); see {}", who, status.describe(),
-                                log_.string()));
-      }
-      ASSAY_CHECK(launch());  // someone killed it, which says nothing of the framework
-      continue;
+    if (got == 0) {
+      return fail(fmt::format("{} in {} did not import within {} s", config_.name, config_.python,
+                              limit.count() / 1000));
     }
-    line.append(chunk.data(), static_cast<std::size_t>(bytes));
+    ASSAY_TRY(const Heard heard, hear());
+    if (heard == Heard::ready) return read_hello(hello_);
+    if (heard == Heard::alive) continue;
+    ASSAY_TRY(const ExitStatus status, process_.wait());
+    if (status.signal != SIGKILL || ++kills > kImportKills) {
+      return fail(fmt::format("{} in {} ended before it was ready ({}); see {}", config_.name,
+                              config_.python, status.describe(), log_.string()));
+    }
+    ASSAY_CHECK(launch());  // someone killed it, which says nothing of the framework
   }
+}
+
+Result<ForkServer::Heard> ForkServer::hear() {
+  std::array<char, 4096> chunk;
+  const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
+  if (bytes <= 0) return Heard::nothing_more;
+  if (said_hello_) return Heard::alive;
+  hello_.append(chunk.data(), static_cast<std::size_t>(bytes));
+  const std::size_t end = hello_.find('\n');
+  if (end == std::string::npos) return Heard::alive;
+  hello_.resize(end);
+  said_hello_ = true;
+  ASSAY_TRY([[maybe_unused]] const ServerInfo info, read_hello(hello_));
+  return Heard::ready;
+}
+
+Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {
+  const std::string who = fmt::format("{} in {}", config_.name, config_.python);
   const auto message = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!message.is_object() || message.value("v", 0) != kProtocol) {
     return fail(fmt::format("{} speaks another protocol: {}", who, line));

@@ -7,6 +7,7 @@
 // on the same address.
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -55,11 +56,18 @@ class ForkServer {
   // An error carries the interpreter's own reason: not found, import failed, no answer in time.
   Result<ServerInfo> wait_ready(std::chrono::milliseconds limit);
 
-  // Replaces a server that has died; slots keep their address.
+  // Replaces a server that has ended; slots keep their address.
   Status restart();
+
+  // What has come from voice(), which is readable: the server says once that it is ready, and from
+  // then on once a second that it lives. Never waits. An error: its import failed.
+  enum class Heard { alive, ready, nothing_more };
+  Result<Heard> hear();
+  int voice() const { return ready_.get(); }
 
   // Ends it with its lanes and whatever those have started.
   void stop();
+  void kill() const { process_.signal_group(SIGKILL); }
 
   const std::string& address() const { return address_; }
   int pidfd() const { return process_.pidfd(); }
@@ -70,6 +78,7 @@ class ForkServer {
  private:
   ForkServer() = default;
   Status launch();
+  Result<ServerInfo> read_hello(const std::string& line) const;
 
   FrameworkConfig config_;
   LanePackage package_;
@@ -77,6 +86,8 @@ class ForkServer {
   std::string address_;  // in the abstract namespace: no file to leave behind
   Fd listener_;
   Fd ready_;
+  std::string hello_;  // its first line, as far as it has come
+  bool said_hello_ = false;
   Process process_;
 };
 

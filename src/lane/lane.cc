@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -30,6 +31,20 @@ std::uint64_t oom_kills() {
 
 // A server that was replaced needs its import; beyond this it is not coming back.
 constexpr std::chrono::seconds kSpawnLimit{120};
+// For a server to say that a lane has ended, once it was killed.
+constexpr std::chrono::seconds kReapLimit{10};
+
+std::chrono::milliseconds time_until(std::chrono::steady_clock::time_point when) {
+  const auto left = when - std::chrono::steady_clock::now();
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(left),
+                  std::chrono::milliseconds(0));
+}
+
+// A whole number of the object; 0 where there is none.
+std::int64_t number_in(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
 }  // namespace
 
 void Lane::kill() const {
@@ -87,7 +102,7 @@ Result<std::optional<LaneSource::Message>> LaneSource::receive(std::chrono::mill
   Message message{nlohmann::json::parse(buffer.data(), buffer.data() + received->bytes, nullptr,
                                         /*allow_exceptions=*/false),
                   std::move(received->fds)};
-  if (!message.json.is_object() || message.json.value("v", 0) != kProtocol) {
+  if (!message.json.is_object() || number_in(message.json, "v") != kProtocol) {
     return fail("the fork server speaks another protocol");
   }
   return std::optional<Message>(std::move(message));
@@ -122,14 +137,19 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
     connection_.reset();
     return std::optional<Lane>();
   }
+  const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (true) {
-    ASSAY_TRY(std::optional<Message> message, receive(kSpawnLimit));
+    ASSAY_TRY(std::optional<Message> message, receive(time_until(give_up)));
     if (!message) return std::optional<Lane>();
-    if (message->json.contains("error")) return fail(message->json["error"].get<std::string>());
-    if (!message->json.contains("pid")) continue;  // an earlier lane's exit that nobody waits for
+    if (message->json.empty()) {  // it hangs; the supervisor replaces it
+      connection_.reset();
+      return std::optional<Lane>();
+    }
+    if (message->json.contains("error")) return fail(message->json["error"].dump());
+    if (number_in(message->json, "pid") <= 0) continue;  // of an earlier lane, which has ended
     if (message->fds.size() != 1) return fail("the fork server sent no pidfd");
     Lane lane;
-    lane.pid_ = message->json["pid"].get<pid_t>();
+    lane.pid_ = static_cast<pid_t>(number_in(message->json, "pid"));
     lane.pidfd_ = std::move(message->fds.front());
     lane.socket_ = std::move(ends.first);
     lane.arena_ = arena;
@@ -140,23 +160,24 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
 
 Result<std::optional<LaneExit>> LaneSource::wait_exit(const Lane& lane,
                                                       std::chrono::milliseconds limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
+  auto deadline = std::chrono::steady_clock::now() + limit;
   bool killed = false;
   while (connection_) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {
-      if (!killed) lane.kill();
-      killed = true;
-      left = std::chrono::seconds(1);
-    }
-    ASSAY_TRY(const std::optional<Message> message, receive(left));
+    ASSAY_TRY(const std::optional<Message> message, receive(time_until(deadline)));
     if (!message) break;
-    if (message->json.value("exited", 0) != lane.pid()) continue;
-    return std::optional<LaneExit>(LaneExit{message->json.value("signal", 0),
-                                            message->json.value("code", 0),
-                                            message->json.value("max_rss_kb", std::uint64_t{0}),
-                                            oom_kills() != lane.oom_kills_before_});
+    if (message->json.empty()) {
+      if (killed) connection_.reset();  // not the lane hangs but the server
+      lane.kill();
+      killed = true;
+      deadline = std::chrono::steady_clock::now() + kReapLimit;
+      continue;
+    }
+    if (number_in(message->json, "exited") != lane.pid()) continue;
+    return std::optional<LaneExit>(
+        LaneExit{static_cast<int>(number_in(message->json, "signal")),
+                 static_cast<int>(number_in(message->json, "code")),
+                 static_cast<std::uint64_t>(number_in(message->json, "max_rss_kb")),
+                 oom_kills() != lane.oom_kills_before_});
   }
   return std::optional<LaneExit>();
 }

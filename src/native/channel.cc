@@ -53,6 +53,8 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   current.index = next_index_++;
   current.id = job->id();
   current.text = job->text() != nullptr ? job->text()->string_view() : std::string_view();
+  current.values = job->values() != nullptr ? job->values()->string_view() : "usual";
+  current.moves = job->moves();
   current.batch = batch_;
   return std::optional<CurrentJob>(current);
 }

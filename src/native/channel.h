@@ -23,6 +23,8 @@ struct CurrentJob {
   std::uint32_t index = 0;  // in its batch
   std::uint64_t id = 0;
   std::string_view text;
+  std::string_view values;  // the value regime
+  std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
   const wire::Batch* batch = nullptr;
 };
 

@@ -37,6 +37,12 @@ constexpr std::size_t kLendFrom = 1 << 20;
 // More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 
+// A tensor of the case and where its values lie.
+struct FilledTensor {
+  std::uint32_t tensor = 0;
+  std::span<std::byte> memory;
+};
+
 // Of the arena's first bytes, which a device copies results to by itself; no arena is ever cut to
 // less (kFreshArenaKeep of the slot).
 constexpr std::uint64_t kPinned = std::uint64_t{1} << 25;
@@ -50,7 +56,7 @@ struct ModuleState {
   Case parsed;
   PythonTypes types;
   std::vector<Filling> fillings;
-  std::vector<std::span<std::byte>> inputs;
+  std::vector<FilledTensor> filled;
   std::uint64_t lent_bytes = 0;
   flatbuffers::FlatBufferBuilder builder;
   MemoryWatch memory;
@@ -164,7 +170,7 @@ PyObject* next_job(PyObject* module, PyObject*) {
   const wire::Batch& batch = *state.job.batch;
   state.key = {batch.settings()->seed(), state.job.id, 0};
   state.fillings.clear();
-  state.inputs.clear();
+  state.filled.clear();
   state.lent_bytes = 0;
   if (state.job.index == 0) {
     state.device->end_sharing();
@@ -185,11 +191,14 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOOO", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOOKs#I", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
-      state.settings.get(), state.lane.get(), construction.get());
+      state.settings.get(), state.lane.get(), construction.get(),
+      static_cast<unsigned long long>(state.job.id), state.job.values.data(),
+      static_cast<Py_ssize_t>(state.job.values.size()),
+      static_cast<unsigned int>(state.job.moves));
 }
 
 struct Target {
@@ -214,7 +223,7 @@ Status record_filling(ModuleState& state, const Target& target, const FillRule& 
   std::uint64_t& sum = state.checksums.emplace_back(KeptReplies::kToCome);
   state.fillings[target.tensor] = {rule, std::move(literal), &sum};
   const std::span<std::byte> memory = target.memory();
-  state.inputs.push_back(memory);
+  state.filled.push_back({target.tensor, memory});
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }
 
@@ -238,7 +247,7 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
-  if (kind > static_cast<int>(FillKind::constant)) return raise(Error{"fill: no such kind"});
+  if (kind > static_cast<int>(kLastFillKind)) return raise(Error{"fill: no such kind"});
   rule.kind = static_cast<FillKind>(kind);
   rule.extent = extent;
   if (kind < 0) rule = default_rule(target.type());
@@ -327,11 +336,23 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
     return Py_NewRef(Py_False);
   }
   if (on_device != 0) return lend_on_device(state, memory);
-  const bool lent = std::none_of(state.inputs.begin(), state.inputs.end(), [&](const auto& input) {
-    return memory.data() >= input.data() && memory.data() < input.data() + input.size();
-  });
+  const bool lent =
+      std::none_of(state.filled.begin(), state.filled.end(), [&](const FilledTensor& filled) {
+        const std::span<std::byte> input = filled.memory;
+        return memory.data() >= input.data() && memory.data() < input.data() + input.size();
+      });
   if (lent) state.lent_bytes += memory.size();
   return Py_NewRef(lent ? Py_True : Py_False);
+}
+
+// What is pinned and what is not are two copies: CUDA refuses one over both.
+Status copy_to_arena(ModuleState& state, std::uint64_t offset, std::span<const std::byte> from) {
+  std::byte* const to = state.channel->arena().data() + offset;
+  const std::uint64_t pinned =
+      offset < kPinned ? std::min<std::uint64_t>(kPinned - offset, from.size()) : 0;
+  if (pinned > 0) ASSAY_CHECK(state.device->copy(to, from.data(), pinned));
+  if (pinned == from.size()) return {};
+  return state.device->copy(to + pinned, from.data() + pinned, from.size() - pinned);
 }
 
 // hand_over(pointer, count, dtype[, on_device]) -> offset in the arena, where its bytes are once
@@ -344,9 +365,9 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
   const std::span<std::byte> memory = target.memory();
   const auto offset = state.channel->reserve(memory.size());
   if (!offset) return raise(offset.error());
-  Device& device = on_device != 0 ? *state.device : host_device();
-  const Status copied =
-      device.copy(state.channel->arena().data() + *offset, memory.data(), memory.size());
+  const Status copied = on_device != 0 ? copy_to_arena(state, *offset, memory)
+                                       : host_device().copy(state.channel->arena().data() + *offset,
+                                                            memory.data(), memory.size());
   return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
 }
 
@@ -366,8 +387,24 @@ Status send_reply(ModuleState& state) {
   return now ? settle(state) : Status();
 }
 
-// (status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): one run of a
-// case. False once a Python error is set.
+// overwritten() -> numbers of the tensors whose bytes are no longer those that were filled in
+PyObject* overwritten(PyObject* module, PyObject*) {
+  const ModuleState& state = state_of(module);
+  Ref numbers(PyList_New(0));
+  // On a device the checksums come later than the call; there nothing is said.
+  const std::size_t count = state.device->is_host() ? state.filled.size() : 0;
+  for (std::size_t i = 0; numbers && i < count; ++i) {
+    const FilledTensor& filled = state.filled[i];
+    const std::uint64_t* before = state.fillings[filled.tensor].checksum;
+    if (before == nullptr || checksum(filled.memory) == *before) continue;
+    const Ref number(PyLong_FromUnsignedLong(filled.tensor));
+    if (!number || PyList_Append(numbers.get(), number.get()) != 0) return nullptr;
+  }
+  return numbers.release();
+}
+
+// (status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
+// overwritten[, again]): one run of a case. False once a Python error is set.
 bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   int status = 0;
   int differentiable = 0;
@@ -375,9 +412,9 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   const char* error = nullptr;
   Py_ssize_t phase_size = 0;
   Py_ssize_t error_size = 0;
-  if (!PyArg_ParseTuple(arguments, "is#s#OOpO|O", &status, &phase, &phase_size, &error, &error_size,
-                        &parts.outputs, &parts.gradients, &differentiable, &parts.nanoseconds,
-                        again)) {
+  if (!PyArg_ParseTuple(arguments, "is#s#OOpOOO|O", &status, &phase, &phase_size, &error,
+                        &error_size, &parts.outputs, &parts.gradients, &differentiable,
+                        &parts.nanoseconds, &parts.evaluations, &parts.overwritten, again)) {
     return false;
   }
   parts.status = static_cast<wire::Status>(status);
@@ -430,7 +467,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 9> methods{{
+  static std::array<PyMethodDef, 10> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
@@ -439,6 +476,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
+      {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},
   }};
   static std::array<PyMethodDef, methods.size() + 1> table{};

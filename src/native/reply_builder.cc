@@ -12,13 +12,18 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Fields of assay.wire.Leaf, by position.
-enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent };
+enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent, terms, scale_floor, unit_floor };
 
 Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }
 
 std::uint64_t number_at(PyObject* sequence, Py_ssize_t index) {
   const Ref number = item(sequence, index);
   return number ? PyLong_AsUnsignedLongLong(number.get()) : 0;
+}
+
+double real_at(PyObject* sequence, Py_ssize_t index) {
+  const Ref number = item(sequence, index);
+  return number ? PyFloat_AsDouble(number.get()) : 0;
 }
 
 std::uint64_t product(const std::vector<std::int64_t>& extents) {
@@ -112,7 +117,8 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
                           number_at(leaf, offset), bytes, scalar.number, scalar.imaginary,
                           scalar.integer, text_offset, parameter_offset,
                           static_cast<wire::Equality>(number_at(leaf, equality)),
-                          PyObject_IsTrue(lent_object.get()) == 1, shared);
+                          PyObject_IsTrue(lent_object.get()) == 1, shared, real_at(leaf, terms),
+                          real_at(leaf, scale_floor), real_at(leaf, unit_floor));
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
@@ -124,6 +130,35 @@ Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
     if (!leaf) break;
     built.push_back(build_leaf(leaf.get(), builder));
     if (PyErr_Occurred() != nullptr) break;
+  }
+  return builder.CreateVector(built);
+}
+
+Offset<flatbuffers::Vector<Offset<wire::Evaluation>>> build_evaluations(
+    PyObject* evaluations, FlatBufferBuilder& builder) {
+  std::vector<Offset<wire::Evaluation>> built;
+  const Py_ssize_t count = PySequence_Size(evaluations);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Ref evaluation = item(evaluations, i);
+    const Ref outputs = evaluation ? item(evaluation.get(), 0) : nullptr;
+    const Ref gradients = evaluation ? item(evaluation.get(), 1) : nullptr;
+    if (!outputs || !gradients) break;
+    const auto output_vector = build_leaves(outputs.get(), builder);
+    const auto gradient_vector = build_leaves(gradients.get(), builder);
+    built.push_back(wire::CreateEvaluation(builder, output_vector, gradient_vector));
+  }
+  return builder.CreateVector(built);
+}
+
+Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> build_names(PyObject* names,
+                                                                     FlatBufferBuilder& builder) {
+  std::vector<Offset<flatbuffers::String>> built;
+  const Py_ssize_t count = PySequence_Size(names);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const Ref name = item(names, i);
+    if (!name) break;
+    const std::string_view text = text_of(name.get());
+    built.push_back(builder.CreateString(text.data(), text.size()));
   }
   return builder.CreateVector(built);
 }
@@ -146,6 +181,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   for (const ReplyParts& run : parts.again) runs.push_back(create_reply(run, builder));
   const auto outputs = build_leaves(parts.outputs, builder);
   const auto gradients = build_leaves(parts.gradients, builder);
+  const auto evaluations = build_evaluations(parts.evaluations, builder);
+  const auto overwritten = build_names(parts.overwritten, builder);
   std::vector<std::uint64_t> nanoseconds;
   const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
   for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
@@ -158,7 +195,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
   return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
                            outputs, gradients, parts.differentiable, times,
-                           parts.growth.resident_kb, parts.growth.grown_kb, again);
+                           parts.growth.resident_kb, parts.growth.grown_kb, again,
+                           evaluations, overwritten);
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ struct ReplyParts {
   PyObject* gradients = nullptr;  // likewise
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
+  PyObject* evaluations = nullptr;  // sequence of (outputs, gradients)
+  PyObject* overwritten = nullptr;  // sequence of names
   std::span<const Filling> inputs;
   MemoryWatch::Growth growth;
   std::span<const ReplyParts> again;  // further runs of the case

@@ -92,7 +92,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
     fill(default_rule(dtype), key, dtype, out);
     return {};
   }
-  if (filling->kind() > static_cast<std::uint8_t>(FillKind::constant)) {
+  if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
     return fail(
         fmt::format("the record has a value rule {} that this assay does not know; use the "
                     "one that made the run",

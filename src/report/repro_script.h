@@ -13,7 +13,7 @@ namespace assay {
 
 struct ReproScript {
   std::string_view case_text;        // canonical
-  std::vector<std::string> comment;  // lines for whoever opens the script
+  std::vector<std::string> comment;  // lines for the reader of the script
   std::uint64_t draw_seed = 0;       // of the framework's own random numbers
   bool backward = true;
 };

@@ -23,6 +23,8 @@ void Queue::sort() {
 
 void Queue::put_back(const QueuedCase& again) { again_.push_back(again); }
 
+void Queue::put_first(const QueuedCase& again) { again_.push_front(again); }
+
 bool Queue::admits(std::uint64_t bytes) const {
   return in_use_ == 0 || (bytes <= budget_ && in_use_ <= budget_ - bytes);
 }

@@ -41,6 +41,8 @@ class Queue {
   void sort();
   // A second attempt, or a case that came back: before all else.
   void put_back(const QueuedCase& again);
+  // The next one of all.
+  void put_first(const QueuedCase& again);
 
   // The next cases for a slot: none when the queue is empty or memory does not allow.
   std::vector<QueuedCase> lease(std::uint32_t slot);

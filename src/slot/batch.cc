@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
+constexpr std::uint64_t kMostMs = std::uint64_t{366} * 24 * 3'600'000;  // a year
 // A lane whose socket has closed ends at once; one that does not is killed.
 constexpr std::chrono::seconds kExitLimit{2};
 // Deaths in one batch that no case can be blamed for: someone kills lanes, or none can start.
@@ -61,7 +62,11 @@ Status BatchRun::run() {
 // Gives the seat's lane (a new one if need be) all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
-  state = {.sent = {}, .careful = state.careful};
+  const std::uint64_t lane_number = state.lane_number + 1;
+  const bool careful = state.careful;
+  state = {};
+  state.lane_number = lane_number;
+  state.careful = careful;
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
@@ -75,17 +80,20 @@ Status BatchRun::start(std::size_t seat) {
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
   lane_jobs.reserve(state.sent.size());
   for (const std::size_t job : state.sent) {
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, jobs_[job].id, builder.CreateString(jobs_[job].text)));
+    const SlotJob& sent = jobs_[job];
+    const auto text = builder.CreateString(sent.text);
+    const auto values = builder.CreateString(sent.values);
+    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends = jobs_.size() == 1 && (at.on_gpu() || at.lane->can_lend());
+  state.lends =
+      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
   builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
                                    state.careful));
-  state.sent_ns = monotonic_ns();
+  state.since_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   // A lane that is dead already shows as end-of-file where it is read.
   (void)at.lane->send(wire::bytes_of(builder));
@@ -94,6 +102,7 @@ Status BatchRun::start(std::size_t seat) {
 
 Status BatchRun::collect(std::size_t seat) {
   Lane& lane = *seats_[seat].lane;
+  const std::uint64_t lane_number = states_[seat].lane_number;
   auto open = lane.reader().feed(lane.socket());
   // What comes behind the last answer waits for the next batch: results may still be lent.
   while (states_[seat].busy()) {
@@ -103,6 +112,8 @@ Status BatchRun::collect(std::size_t seat) {
       return lost(seat, Loss::talks_nonsense);
     }
     ASSAY_CHECK(take(seat, std::move(**frame)));
+    // The case runs again in another lane, which the old one's end does not concern.
+    if (states_[seat].lane_number != lane_number) return {};
   }
   if (open && *open) return {};
   return states_[seat].busy() ? lost(seat, Loss::ended) : Status();
@@ -111,6 +122,10 @@ Status BatchRun::collect(std::size_t seat) {
 Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   SeatState& state = states_[seat];
   const std::size_t job = state.sent[state.answered++];
+  if (state.busy() && (!state.at_hand || *state.at_hand < state.answered)) {
+    state.at_hand = state.answered;  // it is at the next one, whatever it says
+    state.since_ns = monotonic_ns();
+  }
   Ending& ending = endings_[job][seat];
   ending.bytes = std::move(bytes);
   ending.reply = flatbuffers::GetRoot<wire::Reply>(ending.bytes.data());
@@ -128,8 +143,10 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
 Status BatchRun::lost(std::size_t seat, Loss how) {
   SeatState& state = states_[seat];
   LaneSeat& at = seats_[seat];
+  const std::uint64_t lane_number = state.lane_number;
   if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
+  look_at_lane(seat);
   const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
@@ -151,8 +168,21 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       }
     }
     ASSAY_CHECK(finish_job(*blamed));
+    if (state.lane_number != lane_number) return {};  // it has begun again already
+    ASSAY_CHECK(skip_other_values(seat, *blamed));
+    if (state.lane_number != lane_number) return {};
   }
   return start(seat);
+}
+
+// A case that kills its lane or hangs is not tried again under its other values.
+Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    endings_[job][seat].blame = wire::Status::skipped;
+    ASSAY_CHECK(finish_job(job));
+  }
+  return {};
 }
 
 // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
@@ -160,14 +190,16 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
 std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool seen_ending) const {
   const SeatState& state = states_[seat];
   if (how == Loss::talks_nonsense) return state.sent[state.answered];
-  const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
-  const std::uint32_t running = header.running.load(std::memory_order_acquire);
-  const bool known = seen_ending || how == Loss::timed_out;
-  if (!known || running >= state.sent.size() || running < state.answered) return std::nullopt;
-  // Its GPU may be at any of them.
-  const bool unsure = seats_[seat].on_gpu() && !state.careful && running > state.answered;
-  if (unsure && how == Loss::timed_out) return std::nullopt;
-  return state.sent[running];
+  const bool timed_out = how == Loss::timed_out;
+  if (state.at_hand && (seen_ending || timed_out)) {
+    const std::size_t place = std::max(*state.at_hand, state.answered);
+    // Its GPU may be at any of them.
+    const bool unsure = seats_[seat].on_gpu() && !state.careful && place > state.answered;
+    if (unsure && timed_out) return std::nullopt;
+    return state.sent[place];
+  }
+  // None was seen to begin: the next one is tried again.
+  return timed_out ? std::optional(state.sent[state.answered]) : std::nullopt;
 }
 
 Status BatchRun::finish_job(std::size_t job) {
@@ -203,17 +235,29 @@ Status BatchRun::run_again(std::size_t job) {
   return {};
 }
 
-std::int64_t BatchRun::deadline_ns(std::size_t seat) const {
-  const SeatState& state = states_[seat];
-  if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
+void BatchRun::look_at_lane(std::size_t seat) {
+  SeatState& state = states_[seat];
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
-  if (running >= state.sent.size()) return state.sent_ns + kStartLimitNs;
-  const std::int64_t limit = static_cast<std::int64_t>(jobs_[state.sent[running]].limit_ms) * kMs;
-  return header.started_ns.load(std::memory_order_relaxed) + limit;
+  if (running >= state.sent.size() || (state.at_hand && running <= *state.at_hand)) return;
+  const std::int64_t now = monotonic_ns();
+  const std::int64_t started = header.started_ns.load(std::memory_order_relaxed);
+  state.at_hand = running;
+  state.since_ns = std::clamp(started, std::min(state.since_ns, now), now);
 }
 
-int BatchRun::poll_timeout_ms() const {
+std::int64_t BatchRun::deadline_ns(std::size_t seat) {
+  SeatState& state = states_[seat];
+  if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
+  look_at_lane(seat);
+  if (!state.at_hand) return state.since_ns + kStartLimitNs;
+  const SlotJob& job = jobs_[state.sent[*state.at_hand]];
+  const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
+  const std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
+  return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
+}
+
+int BatchRun::poll_timeout_ms() {
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) next = std::min(next, deadline_ns(seat));
   const std::int64_t left_ms = (next - monotonic_ns()) / kMs + 1;

@@ -28,6 +28,9 @@ struct SlotJob {
   bool fresh = false;
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
+  std::string values = "usual";  // the regime that this entry of a batch is for
+  std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
+  std::size_t record = 0;        // which record of the batch it adds to
 };
 
 // How one job ended in one lane.
@@ -74,8 +77,13 @@ class BatchRun {
   struct SeatState {
     std::vector<std::size_t> sent;
     std::size_t answered = 0;
-    std::int64_t sent_ns = 0;
-    bool lends = false;  // large results stay with the lane
+    // The job at hand and since when, as far as the lane's word can be true: a case may write over
+    // what its lane says of itself, so jobs only ever follow each other, and none begins before the
+    // one before it, or in the future.
+    std::optional<std::size_t> at_hand;  // index into `sent`
+    std::int64_t since_ns = 0;           // or when they were sent
+    std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
+    bool lends = false;                  // large results stay with the lane
     // The lane waits for its GPU after each job. Otherwise it does so when many are done, and of
     // those that it has not answered by then any may be the one that the GPU broke or hangs on.
     bool careful = false;
@@ -90,8 +98,10 @@ class BatchRun {
   std::optional<std::size_t> to_blame(std::size_t seat, Loss how, bool seen_ending) const;
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
-  std::int64_t deadline_ns(std::size_t seat) const;
-  int poll_timeout_ms() const;
+  Status skip_other_values(std::size_t seat, std::size_t blamed);
+  void look_at_lane(std::size_t seat);
+  std::int64_t deadline_ns(std::size_t seat);
+  int poll_timeout_ms();
   Status end_overdue();
 
   const SlotConfig& config_;

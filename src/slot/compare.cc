@@ -11,6 +11,7 @@
 #include "case/dtype.h"
 #include "slot/law_leaf.h"
 #include "slot/values.h"
+#include "verdict/bar.h"
 
 namespace assay {
 namespace {
@@ -145,6 +146,12 @@ bool equal_scalars(const wire::Leaf& left, const wire::Leaf& right, Tolerance to
   }
 }
 
+bool alike(const Measurement& measured, DType dtype) {
+  const DTypeClass kind = info(dtype).kind;
+  return looks_alike(measured.ulp_histogram, measured.both_nan, measured.count,
+                     kind == DTypeClass::boolean || kind == DTypeClass::integer);
+}
+
 struct Pairing {
   const wire::Leaf* left = nullptr;
   const wire::Leaf* right = nullptr;
@@ -174,10 +181,26 @@ std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
 
 bool is_tensor(const wire::Leaf& leaf) { return leaf.kind() == wire::LeafKind::tensor; }
 
+// Against the truth, where that is known.
+Result<Offset<wire::Bar>> second_look(FlatBufferBuilder& builder, const Pairing& pair,
+                                      const Results& left, const Results& right, Look& look) {
+  look.suspicious = true;
+  if (look.truth == nullptr) return Offset<wire::Bar>();
+  ASSAY_TRY(const auto bar, measure_against_truth(builder, *pair.left, left.memory, *pair.right,
+                                                  right.memory, *look.truth));
+  if (!bar.IsNull()) {
+    const auto* measured = flatbuffers::GetTemporaryPointer(builder, bar);
+    look.wrong = look.wrong || judge_bar(*measured) != BarVerdict::right;
+  }
+  return bar;
+}
+
 Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const Pairing& pair,
                                               const Results& left, const Results& right,
-                                              ResultRole role, Tolerance tolerance) {
+                                              ResultRole role, Tolerance tolerance,
+                                              Look* look) {
   Offset<wire::Measurement> measurement;
+  Offset<wire::Bar> bar;
   Offset<wire::LawMeasurement> law;
   bool scalar_equal = true;
   const bool both = pair.left != nullptr && pair.right != nullptr;
@@ -193,6 +216,11 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
       ASSAY_TRY(const Measurement measured,
                 measure_tensors(*pair.left, left.memory, *pair.right, right.memory, tolerance));
       measurement = build_measurement(builder, measured);
+      const auto dtype = static_cast<DType>(pair.right->dtype());
+      if (look != nullptr && pair.right->equality() != wire::Equality::bits &&
+          !alike(measured, dtype)) {
+        ASSAY_TRY(bar, second_look(builder, pair, left, right, *look));
+      }
     }
   } else if (role == ResultRole::gradient) {
     for (const auto& [leaf, memory] :
@@ -211,16 +239,16 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const wire::Equality equality =
       pair.right != nullptr ? pair.right->equality() : wire::Equality::value;
   return wire::CreateComparison(builder, path, left_side, right_side, equality, measurement, law,
-                                scalar_equal);
+                                scalar_equal, bar);
 }
 
 }  // namespace
 
 Result<Comparisons> compare(FlatBufferBuilder& builder, const Results& left, const Results& right,
-                            ResultRole role, Tolerance tolerance) {
+                            ResultRole role, Tolerance tolerance, Look* look) {
   Comparisons comparisons;
   for (const Pairing& pair : pair_leaves(left, right)) {
-    ASSAY_TRY(const auto comparison, compare_pair(builder, pair, left, right, role, tolerance));
+    ASSAY_TRY(const auto comparison, compare_pair(builder, pair, left, right, role, tolerance, look));
     comparisons.push_back(comparison);
   }
   return comparisons;

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "measure/measure.h"
+#include "slot/arbiter.h"
 #include "slot/values.h"
 #include "wire/messages_generated.h"
 
@@ -22,9 +23,17 @@ struct Results {
 // A gradient that one framework leaves out counts as zeros.
 enum class ResultRole { output, gradient };
 
+// What a comparison shows at once, and the truth for a second look.
+struct Look {
+  const Truth* truth = nullptr;
+  bool suspicious = false;  // some leaf is not alike at the first look
+  bool wrong = false;       // some leaf is beyond the error bar, on either side
+};
+
 // Test lane's results on the left, reference lane's on the right. Leaves are paired by their path;
 // one without a partner is compared with a missing side.
 Result<Comparisons> compare(flatbuffers::FlatBufferBuilder& builder, const Results& left,
-                            const Results& right, ResultRole role, Tolerance tolerance);
+                            const Results& right, ResultRole role, Tolerance tolerance,
+                            Look* look = nullptr);
 
 }  // namespace assay

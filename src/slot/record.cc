@@ -1,6 +1,9 @@
 #include "slot/record.h"
 
+#include <algorithm>
+
 #include "slot/compare.h"
+#include "slot/mask.h"
 
 namespace assay {
 namespace {
@@ -17,6 +20,16 @@ Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder,
 
 Offset<flatbuffers::String> copy(FlatBufferBuilder& builder, const flatbuffers::String* from) {
   return from == nullptr ? builder.CreateString("") : builder.CreateString(from);
+}
+
+using Names = flatbuffers::Vector<Offset<flatbuffers::String>>;
+
+Offset<Names> copy_names(FlatBufferBuilder& builder, const Names* from) {
+  std::vector<Offset<flatbuffers::String>> copied;
+  for (flatbuffers::uoffset_t i = 0; from != nullptr && i < from->size(); ++i) {
+    copied.push_back(builder.CreateString(from->Get(i)));
+  }
+  return builder.CreateVector(copied);
 }
 
 using Fillings = flatbuffers::Vector<Offset<wire::Filling>>;
@@ -71,8 +84,10 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto error = copy(builder, reply.error());
   const auto inputs = copy_fillings(builder, ending.reply->inputs(), said);
   const auto times = copy(builder, reply.nanoseconds());
+  const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
-                                0, reply.resident_kb(), reply.grown_kb(), false, run.role);
+                                0, reply.resident_kb(), reply.grown_kb(), false, run.role,
+                                overwritten);
 }
 
 // Whether results came: also from a case that only could not be differentiated.
@@ -93,38 +108,72 @@ LaneMemory memory_of(const Ending& ending) {
   return memory;
 }
 
-// Compares two runs' results, those of gradients only where both could differentiate.
-Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder,
-                                        const wire::CaseSettingsT& settings,
+// What making a trial needs beside the lanes' endings.
+struct TrialRequest {
+  const SlotConfig& config;
+  const SlotJob& entry;
+  bool suspicious = false;
+  bool wrong = false;
+};
+
+// Whether a jump of the truth under moved inputs excuses a result: exact values are what they are,
+// so there it does not; a gradient at a kink is not defined under any.
+bool jumps_excuse(std::string_view values, bool gradients) {
+  return gradients || values == "usual" || values == "wide" || values == "layout";
+}
+
+Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& request,
+                                    const LaneRun& left, const LaneRun& right, bool gradients) {
+  const wire::CaseSettingsT& settings = request.config.settings;
+  const LaneMemory left_memory = memory_of(*left.ending);
+  const LaneMemory right_memory = memory_of(*right.ending);
+  const wire::Reply& test = *left.reply;
+  const wire::Reply& reference = *right.reply;
+  Truth truth{reference.evaluations(), right_memory, gradients,
+              jumps_excuse(request.entry.values, gradients)};
+  Look look;
+  if (request.entry.moves > 0) look.truth = &truth;
+  const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};
+  const Results right_results{gradients ? reference.gradients() : reference.outputs(),
+                              right_memory};
+  ASSAY_TRY(Comparisons compared,
+            compare(builder, left_results, right_results,
+                    gradients ? ResultRole::gradient : ResultRole::output,
+                    {settings.atol, settings.rtol}, &look));
+  request.suspicious = request.suspicious || look.suspicious;
+  request.wrong = request.wrong || look.wrong;
+  return compared;
+}
+
+// Compares two runs' results. What only one of them can differentiate is compared with nothing,
+// which counts as zeros.
+Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest& request,
                                         const std::vector<LaneRun>& runs, std::uint8_t left,
                                         std::uint8_t right) {
-  const Tolerance tolerance{settings.atol, settings.rtol};
-  const wire::Reply& left_reply = *runs[left].reply;
-  const wire::Reply& right_reply = *runs[right].reply;
-  const LaneMemory left_memory = memory_of(*runs[left].ending);
-  const LaneMemory right_memory = memory_of(*runs[right].ending);
   ASSAY_TRY(const Comparisons outputs,
-            compare(builder, {left_reply.outputs(), left_memory},
-                    {right_reply.outputs(), right_memory}, ResultRole::output, tolerance));
-  // An API that one framework does not differentiate at all promises no gradient.
-  const bool both = left_reply.differentiable() && right_reply.differentiable();
+            compare_results(builder, request, runs[left], runs[right], false));
+  const wire::Reply& test = *runs[left].reply;
+  const wire::Reply& reference = *runs[right].reply;
+  const bool both_ok = test.status() == wire::Status::ok && reference.status() == wire::Status::ok;
+  const bool compared = both_ok && (test.differentiable() || reference.differentiable());
   Comparisons gradients;
-  if (both) {
-    ASSAY_TRY(gradients,
-              compare(builder, {left_reply.gradients(), left_memory},
-                      {right_reply.gradients(), right_memory}, ResultRole::gradient, tolerance));
+  if (compared) {
+    ASSAY_TRY(gradients, compare_results(builder, request, runs[left], runs[right], true));
+    ASSAY_TRY(const Comparisons masks,
+              compare_masks(builder, test, memory_of(*runs[left].ending), reference));
+    gradients.insert(gradients.end(), masks.begin(), masks.end());
   }
   const auto output_vector = builder.CreateVector(outputs);
   const auto gradient_vector = builder.CreateVector(gradients);
-  return wire::CreatePair(builder, left, right, output_vector, gradient_vector, both);
+  return wire::CreatePair(builder, left, right, output_vector, gradient_vector, compared);
 }
 
 // Every run against every later one, where both came to results.
-Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, const SlotConfig& config,
+Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest& request,
                                        const std::vector<Ending>& endings) {
   std::vector<LaneRun> runs;
   for (std::size_t lane = 0; lane < endings.size(); ++lane) {
-    for (LaneRun& run : runs_of(config.lanes[lane], endings[lane])) runs.push_back(std::move(run));
+    for (LaneRun& run : runs_of(request.config.lanes[lane], endings[lane])) runs.push_back(std::move(run));
   }
   std::vector<Offset<wire::LaneRecord>> lanes;
   std::vector<Offset<wire::Pair>> pairs;
@@ -137,28 +186,87 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, const SlotCon
     for (std::size_t right = left + 1; right < runs.size(); ++right) {
       if (!has_outputs(runs[left]) || !has_outputs(runs[right])) continue;
       ASSAY_TRY(const Offset<wire::Pair> pair,
-                compare_runs(builder, config.settings, runs, static_cast<std::uint8_t>(left),
+                compare_runs(builder, request, runs, static_cast<std::uint8_t>(left),
                              static_cast<std::uint8_t>(right)));
       pairs.push_back(pair);
     }
   }
   const auto lane_vector = builder.CreateVector(lanes);
   const auto pair_vector = builder.CreateVector(pairs);
-  return wire::CreateTrial(builder, builder.CreateString("usual"), lane_vector, pair_vector);
+  return wire::CreateTrial(builder, builder.CreateString(request.entry.values), lane_vector,
+                           pair_vector);
 }
+
+bool skipped(const Ending& ending) {
+  if (ending.blame) return *ending.blame == wire::Status::skipped;
+  return ending.reply->status() == wire::Status::skipped;
+}
+
+std::string reason_of(const Ending& ending) {
+  if (ending.reply == nullptr || ending.reply->error() == nullptr) return {};
+  return ending.reply->error()->str();
+}
+
+// A draw follows its law under usual values; under others nothing is said of it.
+bool has_law(const Ending& ending) {
+  if (ending.reply == nullptr || ending.reply->outputs() == nullptr) return false;
+  return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
+                     [](const wire::Leaf* leaf) { return leaf->kind() == wire::LeafKind::law; });
+}
+
+// The truth of larger cases costs more than it tells: their sizes are tested, not their values.
+constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
 
 }  // namespace
 
-Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
-                                const std::vector<Ending>& endings) {
-  FlatBufferBuilder builder(4096);
-  ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder, config, endings));
-  const auto trials = builder.CreateVector(std::vector<Offset<wire::Trial>>{trial});
-  builder.Finish(wire::CreateRecord(builder, wire::kVersion, job.id, job.attempt, fresh,
-                                    config.index, trials, config.settings.atol,
-                                    config.settings.rtol));
-  const auto bytes = wire::bytes_of(builder);
-  return wire::Bytes(bytes.begin(), bytes.end());
+Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector<Ending>& endings) {
+  const bool usual = entry.values == "usual";
+  if (!usual) {
+    const auto one = std::find_if(endings.begin(), endings.end(), skipped);
+    const bool law = std::any_of(endings.begin(), endings.end(), has_law);
+    if (one != endings.end() || law) {
+      const std::string reason = law ? "a draw is judged by its law" : reason_of(*one);
+      if (reason.empty()) return Next::nothing;
+      const auto values = builder_.CreateString(entry.values);
+      keep(entry.values,
+           wire::CreateTrial(builder_, values, 0, 0, builder_.CreateString(reason)));
+      return Next::nothing;
+    }
+  }
+  const bool answered =
+      std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
+        return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
+      });
+  // A second look that fails, for the float64 of it, leaves the first one as it is.
+  if (entry.moves > 0 && !answered) return Next::nothing;
+  TrialRequest request{config_, entry};
+  ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));
+  keep(entry.values, trial);
+  if (!config_.settings.error_bar || entry.bytes > kMostForTruth) return Next::nothing;
+  if (entry.moves == 0) return request.suspicious ? Next::truth : Next::nothing;
+  return request.wrong ? Next::more_moves : Next::nothing;
+}
+
+void CaseRecord::keep(const std::string& values, Offset<wire::Trial> trial) {
+  for (Named& known : trials_) {
+    if (known.values == values) {
+      known.trial = trial;
+      return;
+    }
+  }
+  trials_.push_back({values, trial});
+}
+
+wire::Bytes CaseRecord::finish() {
+  std::vector<Offset<wire::Trial>> trials;
+  trials.reserve(trials_.size());
+  for (const Named& known : trials_) trials.push_back(known.trial);
+  const auto vector = builder_.CreateVector(trials);
+  builder_.Finish(wire::CreateRecord(builder_, wire::kVersion, job_.id, job_.attempt, fresh_,
+                                     config_.index, vector, config_.settings.atol,
+                                     config_.settings.rtol, config_.settings.error_bar));
+  const auto bytes = wire::bytes_of(builder_);
+  return {bytes.begin(), bytes.end()};
 }
 
 }  // namespace assay

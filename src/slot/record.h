@@ -11,9 +11,36 @@
 
 namespace assay {
 
-// A finished wire::Record. `endings` are those of the lanes of `config`, in its order. Fails only
-// when a lane's reply points outside its arena.
-Result<wire::Bytes> make_record(const SlotConfig& config, const SlotJob& job, bool fresh,
-                                const std::vector<Ending>& endings);
+// The record of one case under all values that it is run with.
+class CaseRecord {
+ public:
+  CaseRecord(const SlotConfig& config, const SlotJob& job, bool fresh)
+      : config_(config), job_(job), fresh_(fresh) {}
+
+  enum class Next {
+    nothing,
+    truth,      // results are not alike: ask for the truth
+    more_moves  // one is beyond the error bar: ask for more moved inputs before it is believed
+  };
+  // Adds what came of one entry: a trial, or a better one of the same values. `endings` are those of
+  // the lanes of the configuration, in its order. Fails only when a reply points outside its arena.
+  Result<Next> add(const SlotJob& entry, const std::vector<Ending>& endings);
+
+  // A finished wire::Record.
+  wire::Bytes finish();
+
+ private:
+  struct Named {
+    std::string values;
+    flatbuffers::Offset<wire::Trial> trial;
+  };
+  void keep(const std::string& values, flatbuffers::Offset<wire::Trial> trial);
+
+  const SlotConfig& config_;
+  SlotJob job_;
+  bool fresh_;
+  flatbuffers::FlatBufferBuilder builder_{4096};
+  std::vector<Named> trials_;
+};
 
 }  // namespace assay

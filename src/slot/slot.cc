@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <filesystem>
 
 #include "base/clock.h"
 #include "slot/record.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -19,9 +21,27 @@ constexpr std::size_t kBatchJobs = 32;
 constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
+constexpr std::chrono::seconds kPulse{1};
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
+
+constexpr const char* kUsual = "usual";
+// Moved inputs that the truth is asked for: at first, and before a fault is believed.
+constexpr std::uint32_t kFirstMoves = 2;
+constexpr std::uint32_t kMostMoves = 12;
+
+// The regimes that a setting names, usual values first.
+std::vector<std::string> values_of(std::string_view setting) {
+  std::vector<std::string> found{kUsual};
+  if (setting.empty()) setting = wire::kAllValues;
+  while (!setting.empty()) {
+    const std::size_t end = std::min(setting.find(','), setting.size());
+    if (end > 0 && setting.substr(0, end) != kUsual) found.emplace_back(setting.substr(0, end));
+    setting.remove_prefix(std::min(end + 1, setting.size()));
+  }
+  return found;
+}
 
 std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& spec) {
   return std::filesystem::path(config.log_dir) /
@@ -36,7 +56,9 @@ LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec) {
 }  // namespace
 
 Slot::Slot(SlotConfig config, Fd supervisor)
-    : config_(std::move(config)), supervisor_(std::move(supervisor)) {
+    : config_(std::move(config)),
+      supervisor_(std::move(supervisor)),
+      values_(values_of(config_.settings.values)) {
   // Results on GPUs are compared on the first of them.
   std::shared_ptr<LazyDevice> device;
   for (const wire::LaneSpecT& spec : config_.lanes) {
@@ -57,6 +79,7 @@ Result<Slot> Slot::begin(Fd supervisor) {
 }
 
 Status Slot::run() {
+  pulse_ = std::jthread([this](const std::stop_token& stop) { show_life(stop); });
   while (true) {
     ASSAY_TRY(const bool open, take_messages());
     if (!open || (stopping_ && queue_.empty())) return send_results();
@@ -116,16 +139,33 @@ std::vector<SlotJob> Slot::next_batch() {
   return batch;
 }
 
+std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const {
+  std::vector<SlotJob> entries;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    for (const std::string& values : values_) {
+      // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
+      if (values != kUsual && batch[i].bytes > kBatchBytes) continue;
+      SlotJob entry = batch[i];
+      entry.values = values;
+      entry.record = i;
+      entries.push_back(std::move(entry));
+    }
+  }
+  return entries;
+}
+
 Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   const bool suspect = batch.front().fresh;
   std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;
   bool fresh = std::none_of(seats.begin(), seats.end(), [](const LaneSeat& seat) {
     return seat.lane && seat.lane->cases_run() > 0;
   });
-  BatchRun run(config_, seats, batch, [&](std::size_t job, std::vector<Ending>& endings) {
-    return record(batch[job], std::exchange(fresh, false), endings);
-  });
-  ASSAY_CHECK(run.run());
+  std::vector<CaseRecord> records;
+  records.reserve(batch.size());
+  for (const SlotJob& job : batch) {
+    records.emplace_back(config_, job, std::exchange(fresh, false));
+  }
+  ASSAY_CHECK(run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
     if (suspect) {
       if (seat.shared) seat.shared->close_all();
@@ -133,12 +173,34 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
     }
     if (seat.arena) seat.arena->trim(suspect ? kFreshArenaKeep : kArenaKeep);
   }
+  return send(records);
+}
+
+// Runs entries, then those again that call for a closer look, until none does.
+Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
+                         std::vector<CaseRecord>& records) {
+  while (!entries.empty()) {
+    std::vector<SlotJob> again;
+    BatchRun run(config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
+      const SlotJob& entry = entries[i];
+      ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
+      const std::uint32_t moves = next == CaseRecord::Next::truth        ? kFirstMoves
+                                  : next == CaseRecord::Next::more_moves ? kMostMoves
+                                                                         : 0;
+      if (moves > entry.moves) {
+        again.push_back(entry);
+        again.back().moves = moves;
+      }
+      return {};
+    });
+    ASSAY_CHECK(run.run());
+    entries = std::move(again);
+  }
   return {};
 }
 
-Status Slot::record(const SlotJob& job, bool fresh, std::vector<Ending>& endings) {
-  ASSAY_TRY(wire::Bytes bytes, make_record(config_, job, fresh, endings));
-  results_.push_back(std::move(bytes));
+Status Slot::send(std::vector<CaseRecord>& records) {
+  for (CaseRecord& record : records) results_.push_back(record.finish());
   if (monotonic_ns() - last_sent_ns_ < kSendAfterNs) return {};
   return send_results();
 }
@@ -156,7 +218,26 @@ Status Slot::send_results() {
   builder.Finish(
       wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results, results.Union()));
   results_.clear();
-  return wire::send_frame(supervisor_.get(), wire::bytes_of(builder));
+  return send(builder);
+}
+
+Status Slot::send(const flatbuffers::FlatBufferBuilder& message) {
+  const std::scoped_lock lock(*sending_);
+  return wire::send_frame(supervisor_.get(), wire::bytes_of(message));
+}
+
+void Slot::show_life(const std::stop_token& stop) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto alive = wire::CreateAlive(builder);
+  builder.Finish(
+      wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Alive, alive.Union()));
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  // A supervisor that is gone shows where the main thread reads.
+  while (!wake.wait_for(lock, stop, kPulse, [] { return false; }) && !stop.stop_requested()) {
+    (void)send(builder);
+  }
 }
 
 }  // namespace assay

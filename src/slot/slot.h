@@ -4,11 +4,15 @@
 // lanes, measures how the results differ, and sends records back. It never judges.
 
 #include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
 #include "slot/batch.h"
 #include "slot/config.h"
+#include "slot/record.h"
 
 namespace assay {
 
@@ -26,11 +30,19 @@ class Slot {
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
   Status run_batch(const std::vector<SlotJob>& batch);
-  Status record(const SlotJob& job, bool fresh, std::vector<Ending>& endings);
+  // Every job once for each kind of values.
+  std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
+  Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
+                     std::vector<CaseRecord>& records);
+  Status send(std::vector<CaseRecord>& records);
   Status send_results();
+  Status send(const flatbuffers::FlatBufferBuilder& message);
+  void show_life(const std::stop_token& stop);
 
   SlotConfig config_;
   Fd supervisor_;
+  std::vector<std::string> values_;  // the regimes that every case is run under
+  std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // two threads do
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
   std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
@@ -40,6 +52,9 @@ class Slot {
   std::vector<wire::Bytes> results_;
   std::int64_t last_sent_ns_ = 0;
   bool stopping_ = false;
+  // Says once a second that the process runs, also while a case keeps the main thread busy. Last,
+  // so that it ends before what it uses.
+  std::jthread pulse_;
 };
 
 }  // namespace assay

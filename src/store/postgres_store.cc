@@ -58,7 +58,8 @@ TRUNCATE adding;
 constexpr const char* kClaim = R"sql(
 UPDATE planned SET epoch = epoch + 1, claimer = $1, held_until = now() + $2 * interval '1 ms'
 FROM (SELECT number AS next FROM planned
-      WHERE NOT done AND (held_until IS NULL OR held_until < now())
+      WHERE NOT done AND (held_until IS NULL
+                           OR (held_until < now() AND claimer IS DISTINCT FROM $1))
         AND (NOT $4 OR id IN (SELECT id FROM mine))
       ORDER BY bytes DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED) AS free
 WHERE number = next RETURNING id, epoch, text, elements, bytes
@@ -328,13 +329,13 @@ Status PostgresStore::renew() {
   });
 }
 
-Status PostgresStore::release(const Lease& lease) {
-  held_.erase(lease.id);
+Status PostgresStore::release_all() {
+  held_.clear();
   return in_plan([&](pqxx::work& work) {
     work.exec_params0(
         "UPDATE planned SET claimer = NULL, held_until = NULL "
-        "WHERE id = $1 AND epoch = $2 AND NOT done",
-        signed_bits(lease.id), signed_bits(lease.epoch));
+        "WHERE claimer = $1 AND NOT done",
+        claimer_);
   });
 }
 

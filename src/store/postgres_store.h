@@ -56,7 +56,7 @@ class PostgresStore final : public Store {
     return options_.lease_time;
   }
   Status renew() override;
-  Status release(const Lease& lease) override;
+  Status release_all() override;
   // True while this claimer believes that it holds the case; commit() has the last word.
   Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
   // Waits for a database that is away, as long as the options say.

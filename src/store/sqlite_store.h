@@ -31,8 +31,7 @@ class SqliteStore final : public Store {
                        const std::function<Status(const ClaimedCase&)>& visit) override;
   std::optional<std::chrono::milliseconds> lease_time() const override { return std::nullopt; }
   Status renew() override { return {}; }
-  // The case is unfinished when the store is opened next.
-  Status release(const Lease&) override { return {}; }
+  Status release_all() override { return {}; }
   Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
   Status commit() override;
 

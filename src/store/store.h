@@ -3,10 +3,10 @@
 // What a run keeps: its properties, what was planned, who works on what, what came of it.
 //
 // One or many supervisors (claimers) work on a run. A claimer takes cases with claim(), extends its
-// hold with renew() while it works, and ends each with finish() or gives it back with release().
-// The store decides who holds what: every claim of a case carries a higher epoch than the one
-// before, and what comes with an older epoch changes nothing. So a case ends once, however often it
-// ran.
+// hold with renew() while it works, ends each with finish(), and gives back with release_all() what
+// it has not ended. The store decides who holds what: every claim of a case carries a higher epoch
+// than the one before, and what comes with an older epoch changes nothing. So a case ends once,
+// however often it ran.
 //
 // Writes gather until commit(): a claimer that dies loses at most what it had not committed, and
 // never half of it. What was written and not committed is dropped with the store.
@@ -99,16 +99,18 @@ class Store {
   // ---- leases ----
 
   // Claims up to `most` cases that have not finished and that nobody holds, and shows each to
-  // `visit`. A claimer that has added cases gets only these; one that has added none gets any of
-  // the run.
+  // `visit`; never one that this claimer was given already, also where its lease has run out
+  // meanwhile (renew() makes it valid again, unless another claimer was faster). A claimer that has
+  // added cases gets only these; one that has added none gets any of the run.
   virtual Result<Supply> claim(std::size_t most,
                                const std::function<Status(const ClaimedCase&)>& visit) = 0;
   // How long a lease holds without renew(); nullopt: as long as the store is open.
   virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
   // Extends all leases of this claimer.
   virtual Status renew() = 0;
-  // Gives a case back unfinished, for others to claim.
-  virtual Status release(const Lease& lease) = 0;
+  // Gives back what this claimer holds and has not finished, for others to claim. To be called
+  // after commit().
+  virtual Status release_all() = 0;
   // Records what came of a case. False, and nothing is written: the lease is no longer valid,
   // because the case has finished or another claimer holds it.
   virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;

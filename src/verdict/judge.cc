@@ -6,9 +6,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "case/dtype.h"
+#include "measure/measure.h"
+#include "verdict/bar.h"
 #include "verdict/within.h"
 
 namespace assay {
@@ -59,60 +63,55 @@ Verdict dead(const wire::LaneRecord& lane) {
   return of_lane(Outcome::crash, lane, fmt::format("the {} lane {}", who, how));
 }
 
-// The outcome that lane states alone decide, in the order of Outcome.
+// How a lane ended, where that is no result: the outcome that it makes by itself.
+std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
+  switch (lane.status()) {
+    case wire::Status::refused:
+      return of_lane(Outcome::invalid, lane, lane_message(lane));
+    case wire::Status::unsupported:
+      return of_lane(Outcome::unsupported, lane, lane_message(lane));
+    case wire::Status::skipped:
+      return of_lane(Outcome::skip, lane, lane_message(lane));
+    case wire::Status::no_kernel:
+      return of_lane(Outcome::no_kernel, lane,
+                     fmt::format("{}: {}", text(lane.name()), lane_message(lane)));
+    case wire::Status::out_of_memory:
+      return of_lane(Outcome::oom, lane, lane_message(lane));
+    case wire::Status::timed_out:
+    case wire::Status::crashed:
+      return dead(lane);
+    case wire::Status::raised:
+      return of_lane(lane.role() == wire::Role::test ? Outcome::test_error
+                                                     : Outcome::reference_error,
+                     lane, lane_message(lane));
+    case wire::Status::ok:
+      break;
+  }
+  return std::nullopt;
+}
+
+const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->role() == role && lane->status() != wire::Status::ok) return lane;
+  }
+  return nullptr;
+}
+
+// The outcome that lane states alone decide. What the test lane did comes first: a reference that
+// has no kernel hides no crash and no error of it.
 bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
-  const auto first_with = [&](wire::Status status) -> const wire::LaneRecord* {
-    for (const wire::LaneRecord* lane : *trial.lanes()) {
-      if (lane->status() == status) return lane;
-    }
-    return nullptr;
-  };
-  const auto first_raised = [&](wire::Role role) -> const wire::LaneRecord* {
-    for (const wire::LaneRecord* lane : *trial.lanes()) {
-      if (lane->role() == role && raised(*lane)) return lane;
-    }
-    return nullptr;
-  };
-  constexpr std::array kByStatus = {
-      std::pair{wire::Status::refused, Outcome::invalid},
-      std::pair{wire::Status::unsupported, Outcome::unsupported},
-      std::pair{wire::Status::skipped, Outcome::skip},
-      std::pair{wire::Status::no_kernel, Outcome::no_kernel},
-  };
-  for (const auto& [status, outcome] : kByStatus) {
-    if (const wire::LaneRecord* lane = first_with(status)) {
-      verdict = of_lane(outcome, *lane, lane_message(*lane));
-      return true;
-    }
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::timed_out)) {
-    verdict = dead(*lane);
-    return true;
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::out_of_memory)) {
-    verdict = of_lane(Outcome::oom, *lane, lane_message(*lane));
-    return true;
-  }
-  if (const wire::LaneRecord* lane = first_with(wire::Status::crashed)) {
-    verdict = dead(*lane);
-    return true;
-  }
-  const wire::LaneRecord* test = first_raised(wire::Role::test);
-  const wire::LaneRecord* reference = first_raised(wire::Role::reference);
-  if (test != nullptr && reference != nullptr) {
+  const wire::LaneRecord* test = first_ended(trial, wire::Role::test);
+  const wire::LaneRecord* reference = first_ended(trial, wire::Role::reference);
+  if (test != nullptr && reference != nullptr && raised(*test) && raised(*reference)) {
     verdict.outcome = Outcome::rejected;
-    verdict.message = lane_message(*test);
+    verdict.message = fmt::format("{}: {} | {}: {}", text(test->name()), lane_message(*test),
+                                  text(reference->name()), lane_message(*reference));
     return true;
   }
-  if (test != nullptr) {
-    verdict = of_lane(Outcome::test_error, *test, lane_message(*test));
-    return true;
-  }
-  if (reference != nullptr) {
-    verdict = of_lane(Outcome::reference_error, *reference, lane_message(*reference));
-    return true;
-  }
-  return false;
+  const wire::LaneRecord* lane = test != nullptr ? test : reference;
+  if (lane == nullptr) return false;
+  verdict = *of_status(*lane);
+  return true;
 }
 
 bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
@@ -147,6 +146,7 @@ std::string side_text(const wire::Side* side) {
 struct Finding {
   std::uint8_t kinds = 0;
   std::string message;
+  std::string reference_fault;  // the reference is beyond the error bar and the test lane is not
   void add(std::uint8_t kind, std::string what) {
     kinds |= kind;
     if (message.empty()) message = std::move(what);
@@ -159,11 +159,52 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
   return whole && policy.exact_integers;
 }
 
+std::string side_of_bar(const wire::Distance& side) {
+  if (side.specials() > 0) return fmt::format("{} elements not finite as they should be", side.specials());
+  return fmt::format("{:.3g} ulps off, {:.3g} times what rounding can do", side.ulps(),
+                     side.errors());
+}
+
+std::string bar_text(const wire::Bar& bar, const wire::Measurement& measured) {
+  return fmt::format("{} of {} elements differ; at element {}: {:.9g} where {:.9g} is right "
+                     "({:.9g} by the reference): {}; the reference {}",
+                     measured.count() - measured.bit_equal(), measured.count(),
+                     bar.test()->index() == kNoIndex ? bar.reference()->index()
+                                                     : bar.test()->index(),
+                     bar.test_value(), bar.true_value(), bar.reference_value(),
+                     side_of_bar(*bar.test()), side_of_bar(*bar.reference()));
+}
+
+// By the error bar: true when that decides.
+bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
+  const wire::Measurement& measured = *comparison.measurement();
+  if (comparison.equality() == wire::Equality::bits) {
+    if (measured.bit_equal() == measured.count()) return true;
+    return false;  // the tolerance of nothing says it
+  }
+  if (const wire::Bar* bar = comparison.bar(); bar != nullptr) {
+    if (bar->test() == nullptr || bar->reference() == nullptr) return false;
+    const BarVerdict verdict = judge_bar(*bar);
+    if (verdict == BarVerdict::test_wrong) finding.add(kValue, bar_text(*bar, measured));
+    if (verdict == BarVerdict::reference_wrong) finding.reference_fault = bar_text(*bar, measured);
+    return true;
+  }
+  const auto* ulps = measured.ulps();
+  if (ulps == nullptr) return false;
+  const DTypeClass kind = info(static_cast<DType>(comparison.right()->dtype())).kind;
+  return looks_alike({ulps->data(), ulps->size()}, measured.nan_both(), measured.count(),
+                     kind == DTypeClass::boolean || kind == DTypeClass::integer);
+}
+
 void judge_values(const wire::Comparison& comparison, const Policy& policy,
                   const wire::Record& record, Agreement agreement, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
+  const bool by_bar =
+      agreement == Agreement::within && record.error_bar() && policy.reason.empty();
+  if (by_bar && judged_by_bar(comparison, finding)) return;
+  if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
   if (agreement == Agreement::bits) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
@@ -231,7 +272,13 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
     const Finding finding = judge_leaf(*comparison, policy, record, agreement);
+    if (!finding.reference_fault.empty() && verdict.lane.empty()) {
+      verdict.lane = "reference";
+      verdict.message = fmt::format("{}{}: {}", gradients ? "gradient of " : "result",
+                                    text(comparison->path()), finding.reference_fault);
+    }
     if (finding.kinds == 0) continue;
+    if (verdict.mismatch == 0) verdict.message.clear();
     verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
     if (!verdict.message.empty()) continue;
     const std::string path = text(comparison->path());
@@ -249,6 +296,17 @@ void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
   }
+}
+
+// Whether some result is compared by no more than its shape.
+bool is_weak(const wire::Pair& pair) {
+  if (pair.outputs() == nullptr) return false;
+  return std::any_of(pair.outputs()->begin(), pair.outputs()->end(),
+                     [](const wire::Comparison* comparison) {
+                       if (comparison->equality() == wire::Equality::shape) return true;
+                       const wire::LawMeasurement* law = comparison->law();
+                       return law != nullptr && text(law->law()) == "anything";
+                     });
 }
 
 // What these two owe each other where the mode asks for stability.
@@ -269,9 +327,22 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   }
   const Agreement due = owed(*left, *right, agreement);
   Verdict of_pair;
+  const auto* overwritten = left->overwritten();
+  if (overwritten != nullptr && overwritten->size() > 0) {
+    of_pair.mismatch |= kInput;
+    of_pair.message = fmt::format("the call changed its input {}, which it does not promise",
+                                  overwritten->Get(0)->str());
+  }
   judge_results(pair.outputs(), false, policy, record, due, of_pair);
   judge_results(pair.gradients(), true, policy, record, due, of_pair);
-  if (of_pair.mismatch == 0) return;
+  if (is_weak(pair)) verdict.flags |= kWeak;
+  if (of_pair.mismatch == 0) {
+    if (of_pair.lane.empty() || verdict.outcome != Outcome::pass) return;
+    verdict.outcome = Outcome::reference_error;
+    verdict.lane = text(right->name());
+    verdict.message = of_pair.message;
+    return;
+  }
   const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   // A framework that disagrees with itself says more than what it disagrees with besides.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
@@ -299,20 +370,30 @@ Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::
     judge_pair(trial, *pair, policy, record, agreement, verdict);
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
-  if (verdict.mismatch == 0 && decided_by_lanes(trial, verdict) &&
-      verdict.outcome == Outcome::rejected) {
-    // The results agree, and so do the lanes that they cannot be differentiated.
-    verdict = {};
-  }
-  verdict.flags = flags;
+  const std::uint8_t all_flags = verdict.flags;
+  // Lanes whose results agree may still have ended badly, for one that cannot differentiate them.
+  if (verdict.mismatch == 0) (void)decided_by_lanes(trial, verdict);
+  verdict.flags = all_flags;
   return verdict;
 }
+
+// Values that the reference refuses, where it takes the usual ones, are not judged.
+bool refused_by_reference(const wire::Trial& trial) {
+  if (text(trial.values()) == "usual" || trial.lanes()->size() < 2) return false;
+  const wire::LaneRecord& reference = *trial.lanes()->Get(1);
+  return raised(reference) || reference.status() == wire::Status::unsupported ||
+         reference.status() == wire::Status::no_kernel;
+}
+
+// Nothing was run under these values, for a reason.
+bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 
 // A record says enough to be judged: its lanes are there, and pairs name two of them.
 bool is_whole(const wire::Record& record) {
   if (record.trials() == nullptr || record.trials()->size() == 0) return false;
   return std::all_of(record.trials()->begin(), record.trials()->end(),
                      [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return true;
                        if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
                        if (trial->pairs() == nullptr) return true;
                        return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
@@ -334,9 +415,16 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
     return verdict;
   }
   for (const wire::Trial* trial : *record.trials()) {
+    if (is_skipped(*trial) || refused_by_reference(*trial)) continue;
     Verdict of_trial = judge_trial(*trial, policy, record, agreement);
+    if (const std::string values = text(trial->values());
+        values != "usual" && of_trial.outcome != Outcome::pass) {
+      of_trial.message = fmt::format("{} values: {}", values, of_trial.message);
+    }
     of_trial.flags |= verdict.flags;
-    if (verdict.outcome == Outcome::pass) {
+    // A fault of the framework under test says more than one of the reference.
+    if (verdict.outcome == Outcome::pass ||
+        (verdict.outcome == Outcome::reference_error && of_trial.mismatch != 0)) {
       verdict = std::move(of_trial);
     } else {
       verdict.mismatch |= of_trial.mismatch;
@@ -350,6 +438,7 @@ bool killed_from_outside(const wire::Record& record) {
   if (!is_whole(record)) return false;
   return std::any_of(record.trials()->begin(), record.trials()->end(),
                      [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return false;
                        return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
                      });
 }
@@ -364,6 +453,7 @@ std::string describe_mismatch(std::uint8_t kinds) {
   add(kDtype, "dtype");
   add(kValue, "value");
   add(kGradient, "gradient");
+  add(kInput, "input");
   return joined;
 }
 
@@ -375,6 +465,7 @@ std::string describe_flags(std::uint8_t flags) {
   add(kContaminated, "contaminated");
   add(kFlaky, "flaky");
   add(kLeaked, "leaked");
+  add(kWeak, "weak");
   return joined;
 }
 

@@ -83,6 +83,7 @@ enum MismatchKind : std::uint8_t {
   kDtype = 4,
   kValue = 8,
   kGradient = 16,
+  kInput = 32,  // the call changed an input without a promise
 };
 
 // Beside an outcome.
@@ -90,6 +91,7 @@ enum OutcomeFlag : std::uint8_t {
   kContaminated = 1,  // failed in a used lane and not in a fresh one
   kFlaky = 2,         // failed in a fresh lane, or for a reason outside the case, and not again
   kLeaked = 4,        // left much memory behind in its lane
+  kWeak = 8,          // of some result only shape and dtype were compared
 };
 
 // "shape, value", "flaky"; empty for 0.

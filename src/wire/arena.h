@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1}
 inline constexpr std::uint64_t kArenaAlignment = 64;
 
 struct ArenaHeader {
-  std::atomic<std::uint32_t> running;    // index of the job at hand in its batch, or kIdle
+  std::atomic<std::uint32_t> running;    // index of the running job in its batch, or kIdle
   std::atomic<std::int64_t> started_ns;  // monotonic clock, when that job began
   std::atomic<std::uint64_t> address;    // of this header in the lane's memory; 0: not yet mapped
 };

@@ -22,15 +22,21 @@ Result<std::size_t> checked_length(const std::uint8_t* bytes) {
 
 }  // namespace
 
+void append_frame(Bytes& out, std::span<const std::uint8_t> message) {
+  const auto length = static_cast<std::uint32_t>(message.size());
+  const std::size_t begin = out.size();
+  out.resize(begin + kLengthBytes + message.size());
+  std::memcpy(out.data() + begin, &length, kLengthBytes);
+  std::copy(message.begin(), message.end(),
+            out.begin() + static_cast<std::ptrdiff_t>(begin + kLengthBytes));
+}
+
 assay::Status send_frame(int socket, std::span<const std::uint8_t> message) {
   if (message.size() > kMaxFrame) {
     return fail("a message of " + std::to_string(message.size()) + " bytes is too long");
   }
-  const auto length = static_cast<std::uint32_t>(message.size());
-  // One write for both, so that the peer wakes once.
-  Bytes frame(kLengthBytes + message.size());
-  std::memcpy(frame.data(), &length, kLengthBytes);
-  std::copy(message.begin(), message.end(), frame.begin() + kLengthBytes);
+  Bytes frame;
+  append_frame(frame, message);  // one write for both, so that the peer wakes once
   return send_all(socket, std::as_bytes(std::span(frame)));
 }
 

@@ -21,6 +21,9 @@ inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
 using Bytes = std::vector<std::uint8_t>;
 
+// Appends a whole frame to `out`.
+void append_frame(Bytes& out, std::span<const std::uint8_t> message);
+
 assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
 // Blocks for one whole frame; nullopt when the peer has closed.
@@ -44,7 +47,7 @@ template <typename Root>
 Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   flatbuffers::Verifier::Options options;
   options.max_tables = 10'000'000;
-  options.check_nested_flatbuffers = false;  // whoever opens the inner message verifies it
+  options.check_nested_flatbuffers = false;  // the reader of the inner message verifies it
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());

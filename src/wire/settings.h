@@ -13,6 +13,9 @@
 
 namespace assay::wire {
 
+// Value regimes, as CaseSettings.values names them; see python/assay/regimes.py.
+inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout";
+
 using SettingValue = std::variant<std::string, bool, std::int64_t, std::uint64_t, double>;
 
 struct Setting {

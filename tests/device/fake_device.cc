@@ -4,7 +4,8 @@
 //
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
 // /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
-// (FAKE_DEVICE_DRIVER), or that no GPU can be opened (FAKE_DEVICE_BROKEN).
+// (FAKE_DEVICE_DRIVER), that no GPU can be opened (FAKE_DEVICE_BROKEN), or that no memory can be
+// shared (FAKE_DEVICE_NO_SHARING).
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -25,6 +26,7 @@ namespace {
 constexpr int kBroken = 1;
 constexpr int kFault = 2;
 constexpr int kNoMemory = 3;
+constexpr int kStraddles = 4;
 constexpr int kGpus = 2;
 
 bool faulty = false;
@@ -47,6 +49,8 @@ struct AssayDevice {
   std::vector<File> shared;
   std::map<std::byte*, std::uint64_t> opened;
   std::uint64_t shares = 0;
+  const std::byte* pinned = nullptr;
+  std::uint64_t pinned_bytes = 0;
 };
 
 namespace {
@@ -59,6 +63,10 @@ int synchronize(AssayDevice* device) {
 }
 
 int copy(AssayDevice* device, void* to, const void* from, std::uint64_t bytes) {
+  // As CUDA: host memory is pinned or not, never in parts.
+  const auto* const target = static_cast<const std::byte*>(to);
+  const auto* const end = device->pinned + device->pinned_bytes;
+  if (target >= device->pinned && target < end && target + bytes > end) return kStraddles;
   const auto* const begin = static_cast<const std::byte*>(from);
   device->late.push_back([to, seen = std::vector<std::byte>(begin, begin + bytes)] {
     if (!seen.empty()) std::memcpy(to, seen.data(), seen.size());
@@ -68,6 +76,7 @@ int copy(AssayDevice* device, void* to, const void* from, std::uint64_t bytes) {
 
 int share(AssayDevice* device, const void* memory, std::uint64_t bytes,
           assay::SharedMemory* shared) {
+  if (std::getenv("FAKE_DEVICE_NO_SHARING") != nullptr) return kBroken;
   File file;
   file.fd = ::memfd_create("fake-device", MFD_CLOEXEC);
   file.bytes = bytes;
@@ -181,7 +190,11 @@ EXPORT const AssayDevicePlugin* assay_device_plugin() {
         *space = {std::uint64_t{8} << 30, std::uint64_t{10} << 30};
         return 0;
       },
-      .pin = [](AssayDevice*, void*, std::uint64_t) -> int { return 0; },
+      .pin = [](AssayDevice* device, void* host, std::uint64_t bytes) -> int {
+        device->pinned = static_cast<const std::byte*>(host);
+        device->pinned_bytes = bytes;
+        return 0;
+      },
       .unpin = [](AssayDevice*, void*) {},
       .share = share,
       .end_sharing = end_sharing,

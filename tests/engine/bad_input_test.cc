@@ -174,6 +174,21 @@ TEST(BadFolders, ARetestThatCannotStartLosesNoVerdict) {
   EXPECT_EQ(cli.outcomes(), before);
 }
 
+// Its line is just short enough; its canonical text, which has blanks, is longer than a megabyte.
+TEST(BadFiles, AHugeCaseIsInvalidAndHarmsNoOther) {
+  Cli cli;
+  std::string huge = R"(paddle.fake.echo(Tensor([2, 3], "float32"), [1)";
+  for (int i = 1; i < 480'000; ++i) huge += ",1";
+  std::vector<std::string> lines{huge + "])"};
+  for (int size = 1; size <= 3000; ++size) {
+    lines.push_back("paddle.fake.echo(Tensor([" + std::to_string(size) + "], \"float32\"))");
+  }
+  const CliResult result = cli.call_api({"--api_config_file=" + cli.write_cases(lines)});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("cases.txt:1: the case is longer than 1 MiB"));
+  EXPECT_EQ(cli.outcomes().size(), lines.size() - 1);
+}
+
 // A small file system that fills up in the middle of a run.
 TEST(BadFolders, AFullDiskEndsTheRunAndKeepsWhatIsThere) {
   Cli cli;

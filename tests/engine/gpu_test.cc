@@ -78,6 +78,18 @@ TEST_F(Gpu, LargeResultsAreMeasuredWhereTheyLie) {
       << result.output;
 }
 
+// 48 MB go into the arena, the first 32 MiB of which are pinned: no copy may lie across their end.
+TEST_F(Gpu, LargeResultsThatCannotBeSharedAreCopied) {
+  set("FAKE_DEVICE_NO_SHARING", "1");
+  const std::string cases =
+      cli_.write_cases({fake("echo", 12'000'000), fake("wrong", 12'000'001), fake("echo", 3)});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("echo", 12'000'000), "pass"),
+                                                    Pair(fake("wrong", 12'000'001), "mismatch"),
+                                                    Pair(fake("echo", 3), "pass")))
+      << result.output;
+}
+
 // One lane on the CPU and one on a GPU: what is on the GPU comes to the host.
 TEST_F(Gpu, ALaneOnTheCpuIsComparedWithOneOnAGpu) {
   const std::string cases = cli_.write_cases(

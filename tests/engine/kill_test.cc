@@ -117,7 +117,7 @@ bool talk_nonsense_for(pid_t slot) {
   const Fd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), kSlotSocket, 0)));
   // A length of four bytes, and as many that are none of ours.
   constexpr std::array<std::uint8_t, 8> kNonsense{4, 0, 0, 0, 255, 255, 255, 255};
-  return socket && write_all(socket.get(), std::as_bytes(std::span(kNonsense))).has_value();
+  return socket && send_all(socket.get(), std::as_bytes(std::span(kNonsense))).has_value();
 }
 
 TEST(Slot, ThatTalksNonsenseIsReplacedAndNothingIsLost) {

@@ -41,7 +41,7 @@ Queue of_sizes(std::uint64_t count) {
   return filled(kPlenty, cases);
 }
 
-TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreDear) {
+TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreExpensive) {
   Queue queue = of_sizes(100);
   const auto first = ids(queue.lease(0));
   EXPECT_EQ(first.front(), 1U);
@@ -115,7 +115,8 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
 
 // A case that fits no budget, its bytes saturated, runs when nothing else does, and alone.
 TEST(Queue, AHugeCaseRunsAlone) {
-  Queue queue = filled(100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
+  Queue queue = filled(
+      100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   queue.release(10);

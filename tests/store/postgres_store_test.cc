@@ -163,7 +163,7 @@ TEST_F(Postgres, WhatIsRenewedOrReleasedIsKnownToOthers) {
   const StorePtr a = opened(std::chrono::hours(1));
   const auto held = claim(*a, 1);
   ASSERT_TRUE(a->renew());
-  ASSERT_TRUE(a->release(held[0]));
+  ASSERT_TRUE(a->release_all());
   ASSERT_TRUE(a->commit());
   EXPECT_FALSE(finish(*a, held[0]));
   const StorePtr b = opened();

@@ -4,7 +4,7 @@ from functools import reduce
 
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import integers, positive, uniform
+from assay.rules import halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
@@ -30,6 +30,24 @@ def constant(x):
 
 def divisor(this):
     return positive(0.5, 2) if this.dtype not in WHOLE else integers(1, 9)
+
+
+def signed_divisor(this, x, y):
+    """Of both signs, and zero among floats; a whole or complex number divided by zero is undefined."""
+    if this.dtype in WHOLE:
+        return integers(1, 5) if this.dtype.startswith(("u", "b")) else integers(-4, 0)
+    return halves(0.5, 3.5) if any(is_complex(value) for value in (this, x, y)) else halves()
+
+
+def is_complex(value):
+    return isinstance(value, complex) or getattr(value, "dtype", "").startswith("complex")
+
+
+def as_divisors(*parameters):
+    """Rules of whole numbers that are divided by under `exact`, and never zero under `wide`."""
+    exact = dict.fromkeys(parameters, signed_divisor)
+    wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else None)
+    return {"exact": exact, "wide": wide}
 
 
 WHOLE = INTEGER | {"bool"}
@@ -69,12 +87,13 @@ def multiply(x, y, name=None, *, out=None):
     *spread("truediv div", "paddle.Tensor.__{}__"),
     x=FACTORS,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
     return torch.div(*together(x, y), rounding_mode=rounding_mode)
 
 
-@api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor)
+@api(*spread("rtruediv rdiv", "paddle.Tensor.__{}__"), x=divisor, regimes=as_divisors("x"))
 def rtruediv(x, y):
     x, y = together(x, y)
     return y / x
@@ -85,13 +104,14 @@ def rtruediv(x, y):
     "paddle.Tensor.__floordiv__",
     x=DIVIDEND,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def floor_divide(x, y, name=None, *, out=None):
     """A step function; torch refuses to differentiate it at all."""
     return torch.floor_divide(*map(constant, together(x, y)))
 
 
-@api("paddle.Tensor.__rfloordiv__", x=divisor)
+@api("paddle.Tensor.__rfloordiv__", x=divisor, regimes=as_divisors("x"))
 def rfloordiv(x, y):
     return y // x
 
@@ -101,12 +121,13 @@ def rfloordiv(x, y):
     "paddle.Tensor.__mod__",
     x=DIVIDEND,
     y=divisor,
+    regimes=as_divisors("y"),
 )
 def remainder(x, y, name=None, *, out=None):
     return torch.remainder(*together(x, y))
 
 
-@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND)
+@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND, regimes=as_divisors("x"))
 def rmod(x, y):
     return torch.remainder(y, x)
 

@@ -6,7 +6,7 @@ from assay.apis.loss import functional, reduced
 from assay.arguments import as_dtype, as_int, widened
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import constant, integers, literal, positive, uniform
+from assay.rules import Literal, constant, integers, literal, positive, uniform
 
 
 def classes(axis=-1):
@@ -38,6 +38,26 @@ def labels(this, input, axis=-1):
     return classes() if "int" in this.dtype else shares
 
 
+def some_ignored(extent, ignore_index, this):
+    """Labels, every third of which is the one that is to be ignored."""
+    if "int" not in this.dtype or this.size > 4096 or extent < 1:
+        return labels
+    return Literal([ignore_index if k % 3 == 1 else k * 7 % extent for k in range(this.size)])
+
+
+def ignoring(scores):
+    """Under `exact` values some labels are ignored; `scores` names the tensor that has the classes."""
+    if scores == "logits":
+        rule = lambda this, logits, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
+            logits.shape[axis], ignore_index, this
+        )
+    else:
+        rule = lambda this, input, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
+            input.shape[axis], ignore_index, this
+        )
+    return {"exact": {"label": rule}}
+
+
 def entropy(log_p, label, soft_label, ignore_index, axis):
     """Cross entropy with its class axis kept; the label has the scores' rank. No gradient by the label."""
     label = label.detach()
@@ -55,6 +75,7 @@ def entropy(log_p, label, soft_label, ignore_index, axis):
 @api(
     "paddle.nn.functional.softmax_with_cross_entropy",
     label=lambda this, logits, axis=-1: integers(0, logits.shape[axis]) if "int" in this.dtype else shares,
+    regimes=ignoring("logits"),
 )
 def softmax_with_cross_entropy(
     logits,
@@ -77,6 +98,7 @@ def softmax_with_cross_entropy(
     input=lambda use_softmax=True: None if use_softmax else uniform(0.05, 1),
     label=labels,
     weight=positive(),
+    regimes=ignoring("input"),
 )
 def cross_entropy(
     input,
@@ -117,7 +139,17 @@ def cross_entropy(
     return reduced(loss.squeeze(axis) if flat else loss, reduction).to(dtype)
 
 
-@api("paddle.nn.functional.nll_loss", input=uniform(-3, 0), label=classes(1), weight=positive())
+@api(
+    "paddle.nn.functional.nll_loss",
+    input=uniform(-3, 0),
+    label=classes(1),
+    weight=positive(),
+    regimes={
+        "exact": {
+            "label": lambda this, input, ignore_index=-100: some_ignored(input.shape[1], ignore_index, this)
+        }
+    },
+)
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """Paddle differentiates it by the input only."""
     weight = None if weight is None else weight.detach()

@@ -55,9 +55,7 @@ def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data
     return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def transposed(
-    x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-):
+def transposed(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format):
     """The whole transpose, cut by the padding; what is asked for beyond its end is zero."""
     x = channels_second(x, data_format)
     count = x.ndim - 2

@@ -64,9 +64,7 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
 
 
 @api("paddle.empty", shape=EXTENT, grad=False)
-def empty(
-    shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
-):
+def empty(shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False):
     return laws.anything(as_ints(shape), as_dtype(dtype) or torch.float32)
 
 
@@ -76,9 +74,7 @@ def empty_like(x, dtype=None, name=None, *, device=None, requires_grad=False, pi
 
 
 @api("paddle.Tensor.new_full", size=EXTENT, grad=False)
-def new_full(
-    var, size, fill_value, *, dtype=None, device=None, requires_grad=False, pin_memory=False
-):
+def new_full(var, size, fill_value, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     return _filled(size, fill_value, as_dtype(dtype) or var.dtype)
 
 
@@ -151,9 +147,7 @@ def _is_whole(value):
 
 
 @api("paddle.linspace", num=integers(3, 8), grad=False)
-def linspace(
-    start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False
-):
+def linspace(start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     start, stop = (_number(bound) for bound in (start, stop))
     return torch.linspace(start, stop, as_int(num), dtype=as_dtype(dtype) or torch.float32)
 

@@ -1,6 +1,6 @@
 """Running sums, products and extremes; differences and integrals between neighbours."""
 
-from assay.apis.reduction import factors
+from assay.apis.reduction import factors, some_zeros
 from assay.apis.sorting import ALL
 from assay.arguments import as_dtype, as_int, in_float32
 from assay.reference import torch
@@ -41,6 +41,7 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     "paddle.Tensor.cumprod_",
     x=factors,
     dim=AXIS,
+    regimes={"exact": {"x": some_zeros}},
 )
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     row, axis = along(x.to(as_dtype(dtype) or x.dtype), dim)

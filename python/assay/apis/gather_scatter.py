@@ -58,6 +58,12 @@ def _coordinates(extents, this):
     return Literal((walk * (rows // _WALK + 1))[: this.size])
 
 
+def _repeated(extents, this):
+    """The same few places again and again: what is added to a place twice counts twice."""
+    depth = this.shape[-1] if this.shape else 1
+    return integers(0, max(1, min([*extents[:depth], 2])))
+
+
 @api("paddle.gather_nd", "paddle.Tensor.gather_nd", index=lambda x, this: _coordinates(x.shape, this))
 def gather_nd(x, index, name=None):
     """The last axis of the index holds coordinates of the first axes of x."""
@@ -68,6 +74,7 @@ def gather_nd(x, index, name=None):
     "paddle.scatter_nd_add",
     "paddle.Tensor.scatter_nd_add",
     index=lambda x, this: _coordinates(x.shape, this),
+    regimes={"exact": {"index": lambda x, this: _repeated(x.shape, this)}},
 )
 def scatter_nd_add(x, index, updates, name=None):
     if not index.shape[-1]:

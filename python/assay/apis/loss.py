@@ -67,9 +67,7 @@ def _logits(this):
     weight=WEIGHT,
     pos_weight=WEIGHT,
 )
-def binary_cross_entropy_with_logits(
-    logit, label, weight=None, reduction="mean", pos_weight=None, name=None
-):
+def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
     """Paddle differentiates it by the logit and the weight only."""
     pos_weight = None if pos_weight is None else pos_weight.detach()
     loss = functional.binary_cross_entropy_with_logits(
@@ -79,9 +77,7 @@ def binary_cross_entropy_with_logits(
 
 
 @api("paddle.nn.functional.sigmoid_focal_loss", logit=FACTORS, label=SHARE, normalizer=positive(1, 2))
-def sigmoid_focal_loss(
-    logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None
-):
+def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
     """Paddle does not differentiate the cross entropy in it by the label."""
     loss = functional.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")
     p = torch.sigmoid(logit)
@@ -112,9 +108,7 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
 
 
 @api("paddle.nn.functional.gaussian_nll_loss", input=FACTORS, label=FACTORS, variance=positive())
-def gaussian_nll_loss(
-    input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None
-):
+def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None):
     if variance.shape != input.shape and variance.shape == input.shape[:-1]:
         variance = variance.unsqueeze(-1)
     elif variance.shape not in (input.shape, (*input.shape[:-1], 1)):
@@ -129,9 +123,7 @@ def gaussian_nll_loss(
     input=lambda log_input=True: None if log_input else positive(),
     label=uniform(0.1, 3),
 )
-def poisson_nll_loss(
-    input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None
-):
+def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None):
     loss = torch.exp(input) - label * input
     if not log_input:
         loss = input - label * torch.log(input + epsilon)

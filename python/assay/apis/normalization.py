@@ -23,7 +23,17 @@ def standard(x, axes, epsilon):
     return (x - mean) * torch.rsqrt(variance + epsilon)
 
 
-@api("paddle.nn.functional.batch_norm", running_var=positive())
+def follow(running, batch, momentum):
+    """The running statistic takes a step towards that of the batch."""
+    with torch.no_grad():
+        running.copy_(momentum * running + (1 - momentum) * batch.to(running.dtype))
+
+
+@api(
+    "paddle.nn.functional.batch_norm",
+    running_var=positive(),
+    updates=("running_mean", "running_var"),
+)
 def batch_norm(
     x,
     running_mean,
@@ -42,7 +52,12 @@ def batch_norm(
     if running_mean.shape != y.shape[1:2] or running_var.shape != y.shape[1:2]:
         raise ValueError(f"statistics for {len(running_mean)} of {y.shape[1]} channels")
     if use_global_stats is False or (training and use_global_stats is None):
-        y = standard(y, [0, *range(2, y.ndim)], epsilon)
+        axes = [0, *range(2, y.ndim)]
+        if training and y.numel():
+            variance, mean = torch.var_mean(y.detach(), axes, correction=0)
+            follow(running_mean, mean, momentum)
+            follow(running_var, variance, momentum)
+        y = standard(y, axes, epsilon)
     else:
         y = scaled(y, None, -running_mean.detach())
         y = scaled(y, torch.rsqrt(running_var.detach() + epsilon), None)

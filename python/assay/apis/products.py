@@ -81,9 +81,7 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.matmul(x, y)
 
 
-@api(
-    "paddle.baddbmm", "paddle.baddbmm_", "paddle.Tensor.baddbmm", "paddle.Tensor.baddbmm_", **SHORT
-)
+@api("paddle.baddbmm", "paddle.baddbmm_", "paddle.Tensor.baddbmm", "paddle.Tensor.baddbmm_", **SHORT)
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.bmm(x, y)
 

@@ -5,7 +5,7 @@ import math
 from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import integers, literal, uniform
+from assay.rules import halves, integers, literal, uniform
 from assay.shorthand import FACTORS, UNCENTRED
 from assay.spec import INTEGER
 
@@ -40,6 +40,11 @@ def factors(x, dtype=None):
         return integers(1, 3)
     spread = min(0.25, 2 / math.sqrt(max(x.size, 1)))
     return uniform(1 - spread, 1 + spread)
+
+
+def some_zeros(this):
+    """Small factors, zeros among them."""
+    return integers(-2, 3) if this.dtype in INTEGER else halves(-2, 2.5)
 
 
 @api("paddle.sum", "paddle.Tensor.sum", axis=AXES)
@@ -80,7 +85,13 @@ def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)
 
 
-@api("paddle.prod", "paddle.Tensor.prod", x=factors, axis=AXES)
+@api(
+    "paddle.prod",
+    "paddle.Tensor.prod",
+    x=factors,
+    axis=AXES,
+    regimes={"exact": {"x": some_zeros}},
+)
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     rows, kept = rows_of(x, axis)
     rows = rows.to(as_dtype(dtype) or x.dtype)

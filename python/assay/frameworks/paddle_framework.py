@@ -85,6 +85,28 @@ class PaddleFramework:
         # In-place calls are refused on a leaf that wants a gradient.
         return self.paddle.assign(tensor)
 
+    def constant(self, tensor: Any) -> Any:
+        return tensor.detach()
+
+    def as_layout(self, tensor: Any, number: int) -> Any:
+        """The same values in memory that is not contiguous, or does not begin at its beginning."""
+        paddle = self.paddle
+        try:
+            with paddle.no_grad():
+                kind = number % 3
+                if kind == 0 and tensor.ndim > 1:  # the axes turned round
+                    axes = list(range(tensor.ndim))[::-1]
+                    dense = paddle.transpose(tensor, axes).contiguous()
+                    return paddle.transpose(dense, axes)
+                if kind == 1 and tensor.ndim > 0:  # behind something else
+                    return paddle.concat([tensor[:1], tensor])[1:]
+                # Every second element.
+                return paddle.stack([tensor, paddle.zeros_like(tensor)], -1)[..., 0]
+        except Exception as error:
+            if self.no_kernel(error):  # not for this dtype: as it was
+                return tensor
+            raise
+
     def differentiable(self, tensor: Any) -> bool:
         return not tensor.stop_gradient
 

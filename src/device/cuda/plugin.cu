@@ -268,12 +268,19 @@ namespace {
 
 const char* describe(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
 
+// What a call gives back. An error that is not for ever shall not be found by the next call, which
+// asks for the last one: not by ours and not by the framework's.
+int done(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error;
+}
+
 int open_device(int number, AssayDevice** device) {
   auto made = std::unique_ptr<AssayDevice>(new (std::nothrow) AssayDevice(number));
   if (!made) return cudaErrorMemoryAllocation;
-  PLUGIN_CHECK(made->open());
-  *device = made.release();
-  return cudaSuccess;
+  const cudaError_t error = made->open();
+  if (error == cudaSuccess) *device = made.release();
+  return done(error);
 }
 
 const char* toolkit_name() {
@@ -296,38 +303,40 @@ const AssayDevicePlugin& table() {
       .close = [](AssayDevice* device) { delete device; },
       .fill = [](AssayDevice* device, const assay::FillRule* rule, const assay::FillKey* key,
                  std::uint8_t dtype, void* out, std::uint64_t count, std::uint64_t first) -> int {
-        return device->fill(*rule, *key, static_cast<assay::DType>(dtype), out, count, first);
+        return done(device->fill(*rule, *key, static_cast<assay::DType>(dtype), out, count, first));
       },
       .checksum = [](AssayDevice* device, const void* memory, std::uint64_t bytes,
                      std::uint64_t* result) -> int {
-        return device->checksum(memory, bytes, result);
+        return done(device->checksum(memory, bytes, result));
       },
       .copy = [](AssayDevice* device, void* to, const void* from, std::uint64_t bytes) -> int {
-        return device->copy(to, from, bytes);
+        return done(device->copy(to, from, bytes));
       },
-      .synchronize = [](AssayDevice* device) -> int { return device->synchronize(); },
+      .synchronize = [](AssayDevice* device) -> int { return done(device->synchronize()); },
       .measure = [](AssayDevice* device, std::uint8_t dtype, const void* left, const void* right,
                     std::uint64_t count, const assay::Tolerance* under,
                     Measurement* result) -> int {
-        return device->measure(static_cast<assay::DType>(dtype), left, right, count, *under,
-                               *result);
+        return done(
+            device->measure(static_cast<assay::DType>(dtype), left, right, count, *under, *result));
       },
       .allocate = [](AssayDevice* device, std::uint64_t bytes, void** memory) -> int {
-        return device->allocate_memory(bytes, memory);
+        return done(device->allocate_memory(bytes, memory));
       },
       .release = [](AssayDevice*, void* memory) { (void)cudaFree(memory); },
       .space = [](AssayDevice* device, assay::DeviceSpace* space) -> int {
-        return device->space(*space);
+        return done(device->space(*space));
       },
       .pin = [](AssayDevice* device, void* host, std::uint64_t bytes) -> int {
-        return device->pin(host, bytes);
+        return done(device->pin(host, bytes));
       },
       .unpin = [](AssayDevice*, void* host) { (void)cudaHostUnregister(host); },
       .share = [](AssayDevice* device, const void* memory, std::uint64_t bytes,
-                  SharedMemory* shared) -> int { return device->share(memory, bytes, *shared); },
+                  SharedMemory* shared) -> int {
+        return done(device->share(memory, bytes, *shared));
+      },
       .end_sharing = [](AssayDevice* device) { device->end_sharing(); },
       .open_shared = [](AssayDevice* device, const SharedMemory* shared, OpenedMemory* opened)
-          -> int { return device->open_shared(*shared, *opened); },
+          -> int { return done(device->open_shared(*shared, *opened)); },
       .close_shared = [](AssayDevice*, std::byte* base) { (void)cudaIpcCloseMemHandle(base); },
   };
   return plugin;

@@ -133,6 +133,16 @@ class Fake:
     def do_hang(self, x):
         time.sleep(1e6)
 
+    def do_hides_its_start(self, x):
+        time.sleep(1.5)
+        ctypes.c_int64.from_address(own_arena() + 8).value = 2**63 - 1
+        time.sleep(1e6)
+
+    def do_hides_as_idle(self, x):
+        time.sleep(1.5)
+        ctypes.c_uint32.from_address(own_arena()).value = 0xFFFFFFFF
+        time.sleep(1e6)
+
     def do_slow(self, x, seconds):
         time.sleep(seconds)
         return x
@@ -229,11 +239,15 @@ class Fake:
         return x
 
 
-def kill_when_idle(lane, note):
-    """Never returns. What the lane says of itself stands at the start of its arena, which we map too."""
+def own_arena():
+    """Its address. What the lane says of itself stands at its start: the job at hand, and since when."""
     with open("/proc/self/maps") as maps:
-        arena = next(int(line.split("-")[0], 16) for line in maps if "assay-arena" in line)
-    running = ctypes.c_uint32.from_address(arena)
+        return next(int(line.split("-")[0], 16) for line in maps if "assay-arena" in line)
+
+
+def kill_when_idle(lane, note):
+    """Never returns. Our memory is the lane's: its arena is mapped here, too."""
+    running = ctypes.c_uint32.from_address(own_arena())
     while running.value != 0xFFFFFFFF:
         time.sleep(0.001)
     os.kill(lane, signal.SIGKILL)
@@ -241,9 +255,14 @@ def kill_when_idle(lane, note):
     os._exit(0)
 
 
-@api(*(f"paddle.fake.{name}" for name in
-       "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-       "out_of_memory contaminated child wrong_in_graphs unsteady raises_the_second_time gpu_fault".split()))
+@api(
+    *(
+        f"paddle.fake.{name}"
+        for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
+        "nonsense no_kernel out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs "
+        "unsteady raises_the_second_time gpu_fault".split()
+    )
+)
 def unchanged(x, tag=None):
     return x
 

@@ -1,0 +1,285 @@
+"""Value regimes: the kinds of values under which every case is run, beside those of its rules.
+
+    usual     what the API's rules say
+    wide      large and tiny magnitudes of both signs, from subnormal to almost infinite
+    nan       NaN in some rows, and rows without
+    infinity  infinities of one sign, of both, and rows without
+    bulk      nothing but -inf: what a reduction makes of it
+    exact     halves and small whole numbers, zeros and ties among them; whole dtypes: few numbers
+    layout    the usual values in tensors that are not contiguous
+
+An argument follows a regime as far as its rule leaves it free: indices, shapes, labels, boxes, matrices of
+a kind and listed values stay what they are; what is positive stays positive, and a share within [0, 1]. A
+regime that changes no argument of a case is left out. Like rules, regimes see specifications only.
+
+What a regime asks of a family of APIs stands in TRAITS; of a single API in `@api(…, undefined={regime:
+reason})` and `regimes={regime: {parameter: rule}}`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from assay.rules import (
+    CONSTANT,
+    DISTINCT,
+    HALVES,
+    INTEGERS,
+    MAGNITUDES,
+    UNIFORM,
+    WITH_INFINITY,
+    WITH_NAN,
+    Fill,
+    Literal,
+    ask,
+    resolve,
+)
+from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
+
+USUAL = "usual"
+REGIMES = (USUAL, "wide", "nan", "infinity", "bulk", "exact", "layout")
+# What is judged there is the result alone: at NaN and infinity no derivative is defined.
+FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
+
+# Faults of values depend on values: beyond so many elements of all tensors only the usual ones are run, which
+# test what depends on sizes.
+MOST_ELEMENTS = 1 << 17
+
+POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/fill.h
+HUGE = 1.7e308
+NORMAL = 0.0  # stands for the smallest normal number of a dtype
+SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}
+
+
+class Traits(NamedTuple):
+    """What the APIs of one family have in common."""
+
+    wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
+    sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
+    coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
+    near_one: bool = False  # made of exponentials, which lose below an ulp of 1 what they leave above it
+    without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
+
+
+# From the smallest normal number on: whether subnormal ones are kept is not promised.
+EVERYTHING = (NORMAL, HUGE)
+
+_ORDER = "where a NaN stands in an order is not promised"
+_CHAOS = "one NaN or infinity reaches every element, by way of differences and products that are not defined"
+_INDEX = "positions, boxes and regions are finite numbers"
+_RANDOM = "a draw is judged by its law, under usual parameters"
+
+_FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
+_LAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
+_PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
+_PLACED = {"wide": "a rounding of a place costs what lies beside it, however large that is"}
+_TIES = "which of equal elements is taken, and gets the gradient, is not promised"
+_ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
+
+TRAITS: dict[str, Traits] = {
+    "unary": Traits(EVERYTHING, False, near_one=True, without=_ELEMENTS),
+    "activation": Traits(EVERYTHING, False, near_one=True),
+    "arithmetic": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "bitwise": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "casting": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "shape": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "indexing": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "joining": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "selection": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "gather_scatter": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "diagonals": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "padding": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "reduction": Traits(),
+    "statistics": Traits(without={"exact": _TIES}),
+    "cumulative": Traits(),
+    "norms": Traits(),
+    "sorting": Traits(
+        EVERYTHING, False, without={"nan": _ORDER, "exact": _TIES, "bulk": "all elements are equal"}
+    ),
+    "loss": Traits(near_one=True, without=_FINITE),
+    "classification": Traits(near_one=True, without=_FINITE),
+    "normalization": Traits(without=_FINITE),
+    "products": Traits(without=_FINITE),
+    "convolution": Traits(without=_FINITE),
+    "pooling": Traits(without=_FINITE),
+    "adaptive_pooling": Traits(without=_FINITE),
+    "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
+    "detection": Traits(coordinates=True, without=_PLACES),
+    "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
+    "random": Traits(without=_LAWS),
+    "dropout": Traits(without=_LAWS),
+    "regions": Traits(coordinates=True, without=_PLACES),
+    "anchors": Traits(coordinates=True, without=_PLACES),
+}
+# Families that nothing is said of: what their functions do at the edges has not been looked at.
+_UNSEEN = "nobody has yet said what is defined there for this family"
+OTHERS = Traits(without=dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _UNSEEN))
+
+
+class Skip(NamedTuple):
+    """Nothing is run under this regime. A reason says that a fault there would not be seen."""
+
+    reason: str
+
+
+def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
+    """Why a case is not run under a regime; None when it is."""
+    if regime == USUAL:
+        return None
+    if entry is None:
+        return Skip("")
+    if entry.kind:
+        return Skip("layers and optimizers run under usual values; the functions in them under all")
+    undefined = entry.undefined.get(regime) or traits_of(entry).without.get(regime)
+    if callable(undefined):
+        undefined = ask(undefined, dict(named), None)
+    if undefined:
+        return Skip(undefined)
+    specs = list(specs_in(named.values()))
+    if not specs or sum(spec.size for spec in specs) > MOST_ELEMENTS:
+        return Skip("")
+    if regime == "layout":
+        return None if any(spec.size > 1 for spec in specs) else Skip("")
+    changed = any(
+        fill_of(entry, name, named, spec, regime) != fill_of(entry, name, named, spec, USUAL)
+        for name, value in named.items()
+        for spec in specs_in([value])
+    )
+    return None if changed else Skip("")
+
+
+def specs_in(values: Any) -> Any:
+    """All tensors of a case's arguments."""
+    for value in values:
+        if isinstance(value, TensorSpec):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from specs_in(value)
+
+
+def traits_of(entry: Any) -> Traits:
+    return TRAITS.get(entry.family, OTHERS)
+
+
+def fill_of(
+    entry: Any,
+    parameter: str,
+    named: Mapping[str, Any],
+    spec: TensorSpec,
+    regime: str,
+    rules: Mapping[str, Any] | None = None,
+) -> Fill | Literal | None:
+    """How a tensor is filled; None is the default of its dtype."""
+    if entry is None:
+        return None
+    rules = entry.rules if rules is None else rules
+    arguments = dict(named)
+    own = entry.regimes.get(regime, {})
+    if parameter in own and (special := resolve(own[parameter], arguments, spec)) is not None:
+        return special
+    rule = rules.get(parameter)
+    usual = resolve(rule, arguments, spec) if rule is not None else None
+    change = CHANGES.get(regime)
+    if change is None or not spec.size:
+        return usual
+    if spec.dtype in FLOATING or spec.dtype in COMPLEX:
+        if not is_free(usual) or spec.dtype.startswith("float8"):
+            return usual
+        return change(usual or Fill(UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
+    if usual is None and spec.dtype in INTEGER:
+        return whole_change(spec, regime)
+    return usual
+
+
+def is_free(fill: Fill | Literal | None) -> bool:
+    """Whether an argument may take other real numbers than its rule's."""
+    return fill is None or isinstance(fill, Fill) and fill.kind in (UNIFORM, DISTINCT)
+
+
+def row_of(spec: TensorSpec) -> int:
+    return spec.shape[-1] if spec.shape else 1
+
+
+def signs_of(fill: Fill) -> int:
+    if fill.low < 0:
+        return BOTH
+    return SHARE if fill.high <= 1 else POSITIVE
+
+
+def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    low, high = traits.wide
+    low = max(low, SMALLEST_NORMAL.get(spec.dtype, 2.0**-126))
+    signs = signs_of(fill)
+    if fill.high <= 0:
+        return fill
+    return Fill(MAGNITUDES, low, min(high, 1.0) if signs == SHARE else high, signs)
+
+
+def nan(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    return fill if spec.dtype in COMPLEX else Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
+
+
+def infinity(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    if spec.dtype in COMPLEX or fill.low >= 0:
+        return fill
+    return Fill(WITH_INFINITY, fill.low, fill.high, row_of(spec))
+
+
+def bulk(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    if spec.dtype in COMPLEX or fill.low >= 0:
+        return fill
+    return Fill(CONSTANT, float("-inf"), float("-inf"), 0)
+
+
+def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    signs = signs_of(fill)
+    if signs == SHARE or fill.high <= 0:
+        return fill
+    return Fill(HALVES, -3.0, 3.5, 0) if signs == BOTH else Fill(HALVES, max(0.5, fill.low), 4.0, 0)
+
+
+def whole_change(spec: TensorSpec, regime: str) -> Fill | None:
+    if regime == "wide":
+        return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
+    if regime == "exact":
+        return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -3.0, 4.0, 0)
+    return None
+
+
+Change = Callable[[Fill, TensorSpec, Traits], Fill]
+CHANGES: dict[str, Change] = {
+    "wide": wide,
+    "nan": nan,
+    "infinity": infinity,
+    "bulk": bulk,
+    "exact": exact,
+}
+
+
+def bar_of(entry: Any, regime: str, sizes: list[int], longest: int, count: int) -> tuple[float, float, float]:
+    """What the error bar of a result of `count` elements is made of: the terms that are added up for one of
+    them, and its floors in ulps of the result's largest value and of 1."""
+    terms = terms_of(entry, sizes, longest, count)
+    if entry is None:
+        return terms, 1.0, 0.0
+    traits = traits_of(entry)
+    scale = float(longest) if traits.coordinates else 1.0 if traits.sums and regime != "wide" else 0.0
+    return terms, scale, 1.0 if traits.near_one and regime == "wide" else 0.0
+
+
+def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
+    """How many terms are added up for one of `count` elements of a result, made from tensors of these sizes
+    whose longest axis is `longest`: the error bar grows with its square root."""
+    if not count or not sizes:
+        return 1.0
+    sizes = sorted(sizes)
+    ratio = sizes[-1] / count
+    if entry is None or not traits_of(entry).sums:
+        return max(1.0, ratio)
+    # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
+    product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0
+    return max(1.0, ratio, product, float(longest))

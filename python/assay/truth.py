@@ -1,0 +1,81 @@
+"""The truth of a case: the reference function in float64 on the same inputs, and how far it moves with them.
+
+The inputs of a case are filled in their own dtype and then widened, which is exact. Under `move` k > 0 every
+floating input is moved by up to half a unit in its last place, up or down; what that does to the result is
+what no float of that dtype can be expected to know (src/measure/bar.h). Odd moves push zeros off their place
+too, so that a kink there is seen; moves 3 and 4 mirror 1 and 2, and so on, so that both sides of it are.
+"""
+
+from typing import Any
+
+from assay.call import Call
+from assay.rules import CONSTANT, INTEGERS, Fill, Literal
+from assay.spec import DtypeName, TensorSpec
+
+WIDE = {
+    "float16": "float64",
+    "bfloat16": "float64",
+    "float32": "float64",
+    "float64": "float64",
+    "complex64": "complex128",
+    "complex128": "complex128",
+}
+# Half a unit in the last place of numbers just above a power of two.
+HALF_UNIT = {
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "float32": 2.0**-24,
+    "float64": 2.0**-53,
+    "complex64": 2.0**-24,
+    "complex128": 2.0**-53,
+}
+
+
+class WideCall(Call):
+    """One evaluation of a case in float64; `of` is the call in the case's own dtypes."""
+
+    def __init__(self, of: Call, move: int) -> None:
+        super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
+        self.move = move
+        self.upstream_of = of.upstream_dtypes
+        self._name_arguments()
+
+    def _build(self, value: Any, parameter: str, path: str) -> Any:
+        if isinstance(value, DtypeName | str) and value in WIDE:
+            value = type(value)(WIDE[value])
+        return super()._build(value, parameter, path)
+
+    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+        if spec.dtype not in WIDE:
+            return tensor
+        tensor = self.framework.widened(tensor, WIDE[spec.dtype])
+        # Whole numbers and listed values are labels, counts, corners: what they stand for does not move.
+        fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in (INTEGERS, CONSTANT)
+        if self.move and not fixed:
+            tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
+        return tensor
+
+    def _moved(self, tensor: Any, dtype: str, number: int, zeros_too: bool) -> Any:
+        pair, mirrored = divmod(self.move - 1, 4)
+        seed = 1024 * (2 * pair + mirrored % 2) + number
+        unit = HALF_UNIT[dtype] * (-1 if mirrored > 1 else 1)
+        return self.framework.moved(tensor, unit, seed, zeros_too)
+
+    def _note_overwritten(self) -> None:
+        """Nothing: this is the reference."""
+
+    def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
+        narrow = self.upstream_of.get(position, dtype)
+        gradient = self.framework.widened(super()._upstream(position, shape, narrow), dtype)
+        return self._moved(gradient, narrow, 512 + position, False) if self.move else gradient
+
+
+def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
+    """(outputs, gradients) of the truth and of every move."""
+    function = of.functions.of(of.job, of.entry)
+    found = []
+    for move in range(of.job.moves + 1):
+        call = WideCall(of, move)
+        call.evaluate(function)
+        found.append((call.outputs, call.gradients))
+    return found

@@ -1,0 +1,328 @@
+#include "engine/core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace assay {
+namespace {
+
+// A slot asks for nothing: it is given more when it holds less than this.
+constexpr std::size_t kLowWater = 32;
+constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
+constexpr int kSlotDeaths = 10;            // in a row, without an answer
+constexpr int kServerDeaths = 10;
+// Slots that may end while they hold one case alone: by themselves, or by a SIGKILL from outside.
+constexpr std::uint32_t kCaseLosses = 3;
+constexpr std::uint32_t kCaseKills = 20;
+// The longest time between two ticks that counts; beyond it we have been asleep ourselves.
+constexpr std::int64_t kLongestTickMs = 1'000;
+constexpr std::int64_t kClaimAgainMs = 1'000;
+
+// A case that has lost a slot is alone with its next one, so that nothing else is suspected.
+bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
+
+}  // namespace
+
+Core::Core(CoreConfig config, Queue queue)
+    : config_(std::move(config)),
+      queue_(std::move(queue)),
+      slots_(config_.slots),
+      servers_(config_.servers.size()) {}
+
+std::optional<Action> Core::next_action() {
+  if (actions_.empty()) return std::nullopt;
+  Action next = std::move(actions_.front());
+  actions_.pop_front();
+  return next;
+}
+
+template <typename Kind>
+void Core::act(Kind action) {
+  actions_.emplace_back(std::move(action));
+}
+
+// After every event: start what may start; end when nothing is left.
+void Core::go_on() {
+  if (finished_) return;
+  if (stop_ == StopReason::none) {
+    claim_more();
+    give_work();
+    if (!work_left()) stop(StopReason::complete);
+  }
+  if (stop_ != StopReason::none && all_slots_gone()) finish();
+}
+
+bool Core::work_left() const {
+  if (supply_ != Supply::none || !queue_.empty()) return true;
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& at) { return !at.held.empty(); });
+}
+
+bool Core::all_slots_gone() const {
+  return std::none_of(slots_.begin(), slots_.end(), [](const Slot& at) { return at.up; });
+}
+
+// ---- cases come in ----
+
+void Core::begin() { go_on(); }
+
+void Core::claim_more() {
+  if (claiming_ || supply_ == Supply::none) return;
+  if (supply_ == Supply::held_elsewhere && clock_ms_ < claim_again_ms_) return;
+  if (queue_.size() >= slots_.size() * kLowWater) return;
+  claiming_ = true;
+  act(ClaimCases{config_.claim});
+}
+
+void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
+  claiming_ = false;
+  // A store that promises more and gives none is asked again later.
+  supply_ = cases.empty() && supply == Supply::more ? Supply::held_elsewhere : supply;
+  claim_again_ms_ = clock_ms_ + kClaimAgainMs;
+  for (const QueuedCase& queued : cases) queue_.add(queued);
+  if (!cases.empty()) queue_.sort();
+  go_on();
+}
+
+// ---- cases go out ----
+
+// A lease for each slot in turn, so that a few cases do not all go to the first one.
+void Core::give_work() {
+  bool given = true;
+  while (given) {
+    given = false;
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      given = give_lease(slot) || given;
+    }
+  }
+}
+
+bool Core::give_lease(std::size_t slot) {
+  Slot& at = slots_[slot];
+  if (queue_.empty() || at.killed || at.held.size() >= kLowWater) return false;
+  if (!at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect())) return false;
+  std::vector<QueuedCase> leased = queue_.lease(static_cast<std::uint32_t>(slot));
+  if (leased.empty()) return false;  // memory does not allow it now
+  if (!at.up) {
+    at.up = true;
+    at.spoke_ms = clock_ms_;
+    act(StartSlot{slot});
+  }
+  if (at.held.empty()) at.answered_ms = clock_ms_;
+  at.held.insert(at.held.end(), leased.begin(), leased.end());
+  act(SendLease{slot, std::move(leased)});
+  return true;
+}
+
+// ---- answers ----
+
+const QueuedCase* Core::held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const {
+  for (const QueuedCase& queued : slots_[slot].held) {
+    if (queued.id == id && queued.attempt == attempt) return &queued;
+  }
+  return nullptr;
+}
+
+void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
+
+void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
+  if (finished_) return;
+  Slot& at = slots_[slot];
+  at.spoke_ms = clock_ms_;
+  for (const Answer& answer : answers) take(at, answer);
+  go_on();
+}
+
+// An answer to what the slot does not hold (it came twice, or too late) is nobody's.
+void Core::take(Slot& at, const Answer& answer) {
+  const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const QueuedCase& queued) {
+    return queued.id == answer.id && queued.attempt == answer.attempt;
+  });
+  if (found == at.held.end()) return;
+  QueuedCase answered = *found;
+  at.held.erase(found);
+  at.answered_ms = clock_ms_;
+  at.deaths = 0;
+  for (Server& server : servers_) server.deaths = 0;
+  queue_.release(answered.cost.bytes);
+
+  Verdict verdict = answer.verdict;
+  if (retries_.again(answer, verdict)) {
+    ++answered.attempt;
+    answered.fresh = true;
+    return queue_.put_back(answered);
+  }
+  const bool failed = info(verdict.outcome).failed;
+  act(RecordVerdict{answered, std::move(verdict), answer.record});
+  if (failed && config_.exit_on_error) stop(StopReason::stopped_on_error);
+}
+
+// ---- slots that end ----
+
+void Core::slot_talks_nonsense(std::size_t slot, const std::string& what) {
+  if (!slots_[slot].up || slots_[slot].killed) return;
+  kill(slot, what);
+}
+
+void Core::kill(std::size_t slot, std::string why) {
+  act(Tell{fmt::format("slot {}: {}", slot, std::move(why))});
+  slots_[slot].killed = true;
+  act(KillSlot{slot});
+}
+
+// What a slot held when it ended runs again, each case alone now.
+void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) {
+  Slot& at = slots_[slot];
+  if (finished_ || !at.up) return;
+  const bool from_outside = by_sigkill && !at.killed;
+  const bool alone = at.held.size() == 1 && suspected(at.held.front());
+  const std::deque<QueuedCase> lost = std::exchange(at.held, {});
+  at.up = at.killed = false;
+  for (const QueuedCase& queued : lost) {
+    queue_.release(queued.cost.bytes);
+    run_again(queued, alone, from_outside ? kCaseKills : kCaseLosses);
+  }
+  if (stop_ == StopReason::none && work_left()) {
+    act(Tell{fmt::format("slot {} has ended ({}); another takes its place", slot, how)});
+    if (!from_outside && ++at.deaths >= kSlotDeaths) {
+      return fail(Error{fmt::format("slot {} died {} times in a row ({}); see {}", slot, at.deaths,
+                                    how, config_.logs)});
+    }
+  }
+  go_on();
+}
+
+void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses) {
+  QueuedCase again = lost;
+  again.losses = alone ? lost.losses + 1 : std::max(lost.losses, 1U);
+  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by
+  // turns would look like a slot that cannot live.
+  if (again.losses <= most_losses) return alone ? queue_.put_first(again) : queue_.put_back(again);
+  retries_.forget(again.id);
+  Verdict verdict;
+  verdict.outcome = Outcome::crash;
+  verdict.lane = "slot";
+  verdict.message =
+      fmt::format("{} slots in a row died while they held this case alone", again.losses - 1);
+  act(RecordVerdict{again, std::move(verdict), {}});
+  if (config_.exit_on_error) stop(StopReason::stopped_on_error);
+}
+
+// ---- fork servers ----
+
+void Core::server_ready(std::size_t server) {
+  servers_[server].ready = true;
+  server_spoke(server);
+}
+
+void Core::server_spoke(std::size_t server) { servers_[server].spoke_ms = clock_ms_; }
+
+// Slots wait on the server's address meanwhile; its lanes have ended with it, and their cases run
+// again.
+void Core::server_gone(std::size_t server, const std::string& how) {
+  if (finished_) return;
+  Server& at = servers_[server];
+  if (++at.deaths >= kServerDeaths) {
+    return fail(Error{fmt::format("the fork server of {} keeps ending ({}); see {}",
+                                  config_.servers[server], how, config_.logs)});
+  }
+  at.ready = at.killed = false;
+  at.spoke_ms = clock_ms_;
+  act(Tell{fmt::format("the fork server of {} has ended ({}); another takes its place",
+                       config_.servers[server], how)});
+  act(RestartServer{server});
+  go_on();
+}
+
+// ---- time ----
+
+void Core::tick(std::int64_t now_ms) {
+  if (finished_) return;
+  const std::int64_t passed = now_ms - ticked_ms_.value_or(now_ms);
+  ticked_ms_ = now_ms;
+  clock_ms_ += std::clamp<std::int64_t>(passed, 0, kLongestTickMs);
+  act(CommitStore{});
+  if (config_.lease_ms && clock_ms_ - renewed_ms_ >= *config_.lease_ms / 3) {
+    renewed_ms_ = clock_ms_;
+    act(RenewLeases{});
+  }
+  end_silent_slots();
+  end_silent_servers();
+  if (stop_ != StopReason::none && clock_ms_ >= stop_by_ms_) return finish();
+  go_on();
+}
+
+void Core::end_silent_slots() {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const Slot& at = slots_[slot];
+    if (!at.up || at.killed) continue;
+    if (clock_ms_ - at.spoke_ms > config_.silence_ms) {
+      kill(slot, fmt::format("no sign of life for {} s", config_.silence_ms / 1000));
+    } else if (!at.held.empty() && clock_ms_ - at.answered_ms > longest_wait_ms(at)) {
+      kill(slot, fmt::format("no answer for {} s", longest_wait_ms(at) / 1000));
+    }
+  }
+}
+
+// How long a slot may hold its cases without an answer.
+std::int64_t Core::longest_wait_ms(const Slot& at) const {
+  std::uint64_t limit = 0;
+  for (const QueuedCase& queued : at.held) limit = std::max(limit, queued.cost.limit_ms);
+  constexpr std::uint64_t kYear = std::uint64_t{366} * 86'400'000;
+  return static_cast<std::int64_t>(std::min(limit, kYear)) + config_.slack_ms;
+}
+
+void Core::end_silent_servers() {
+  for (std::size_t server = 0; server < servers_.size(); ++server) {
+    Server& at = servers_[server];
+    const std::int64_t limit = at.ready ? config_.silence_ms : config_.import_ms;
+    if (at.killed || clock_ms_ - at.spoke_ms <= limit) continue;
+    at.killed = true;
+    act(Tell{fmt::format("the fork server of {} gives no sign of life for {} s",
+                         config_.servers[server], limit / 1000)});
+    act(KillServer{server});
+  }
+}
+
+// ---- the end ----
+
+void Core::signal() {
+  if (finished_) return;
+  stop(stop_ >= StopReason::interrupted ? StopReason::stop_now : StopReason::interrupted);
+  go_on();
+}
+
+void Core::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+  stop(StopReason::trouble);
+}
+
+// Raises the reason. With the first one, slots are told to leave, and have a while; from `trouble`
+// on nothing is waited for.
+void Core::stop(StopReason why) {
+  if (finished_ || why <= stop_) return;
+  const bool first = stop_ == StopReason::none;
+  stop_ = why;
+  if (why >= StopReason::trouble) return finish();
+  if (why == StopReason::interrupted) {
+    act(Tell{"stopping: running cases have 10 s; press Ctrl-C again to stop at once"});
+  } else if (why == StopReason::stopped_on_error) {
+    act(Tell{"stopping at the first failure (--exit_on_error)"});
+  }
+  if (!first) return;
+  stop_by_ms_ = clock_ms_ + kGraceMs;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].up) act(SendStop{slot});
+  }
+}
+
+void Core::finish() {
+  if (std::exchange(finished_, true)) return;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].up) act(KillSlot{slot});
+  }
+  act(FinishRun{});
+}
+
+}  // namespace assay

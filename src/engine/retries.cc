@@ -1,0 +1,35 @@
+#include "engine/retries.h"
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+// Attempts after which a lane that someone keeps killing counts as crashed.
+constexpr int kKills = 10;
+
+// A case that failed only in a used lane was made to fail by another; one that failed in a fresh
+// lane, and not again, does as it likes.
+void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
+  if (first.outcome == verdict.outcome) return;
+  verdict.flags |= fresh ? std::uint8_t{kFlaky} : std::uint8_t{kContaminated};
+  verdict.message = fmt::format("first {} ({}), then: {}", name(first.outcome), first.message,
+                                verdict.message.empty() ? name(verdict.outcome) : verdict.message);
+}
+
+}  // namespace
+
+bool Retries::again(const Answer& answer, Verdict& verdict) {
+  const auto first = firsts_.find(answer.id);
+  if (first == firsts_.end()) {
+    if (!info(answer.verdict.outcome).failed) return false;
+    firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
+    return true;
+  }
+  if (answer.killed_from_outside && ++first->second.kills < kKills) return true;
+  tell_of_first(first->second.verdict, first->second.fresh, verdict);
+  firsts_.erase(first);
+  return false;
+}
+
+}  // namespace assay

@@ -1,0 +1,136 @@
+#pragma once
+
+// The fill kinds that go to the edges of a type: magnitudes, NaN and infinity, halves. Shared by
+// host and CUDA.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "fill/hd.h"
+#include "fill/numbers.h"
+#include "fill/philox.h"
+#include "fill/plan.h"
+
+namespace assay {
+
+// Where the powers of two lie that functions bend in: 1/16 to 1,024.
+inline constexpr int kBendFirst = -4;
+inline constexpr int kBendLast = 9;
+
+// A point of [0, 2^32) for an element: consecutive elements lie a golden section apart, so that a
+// handful of them covers the range already. `start` is the tensor's own.
+ASSAY_HD std::uint32_t golden_place(std::uint64_t index, std::uint32_t start) {
+  return start + static_cast<std::uint32_t>(index) * 0x9E3779B9U;
+}
+
+// A whole number in [first, first + count) from a point of [0, 2^32).
+ASSAY_HD int exponent_at(std::uint32_t point, int first, int count) {
+  return first + static_cast<int>(std::uint64_t{point} * static_cast<std::uint64_t>(count) >> 32);
+}
+
+template <typename T>
+ASSAY_HD T real_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64_t draw) {
+  const int first = static_cast<int>(plan.grid_first);
+  const int last = first + static_cast<int>(plan.count) - 1;
+  int from = first;
+  int to = last;
+  if (point >> 31 != 0 && first <= kBendLast && last >= kBendFirst) {
+    from = first < kBendFirst ? kBendFirst : first;
+    to = last > kBendLast ? kBendLast : last;
+  }
+  const int exponent = exponent_at(point << 1, from, to - from + 1);
+  // 1.mantissa times 2^exponent, in two steps where the product may be subnormal.
+  const double mantissa = ieee::double_of((draw >> 12) | 0x3FF0000000000000);
+  const int half = exponent / 2;
+  double value = ieee::mul(ieee::mul(mantissa, ieee::power_of_two(half)),
+                           ieee::power_of_two(exponent - half));
+  if (value > plan.top) value = plan.top;
+  const auto signs = static_cast<Signs>(plan.extent);
+  if (signs == Signs::share && (draw & 1) != 0) value = ieee::sub(1, value);
+  if (signs == Signs::both && (draw & 1) != 0) value = -value;
+  return rounded<T>(value);
+}
+
+// A whole number of any count of bits; one in sixteen is the largest or the smallest.
+template <typename T>
+ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64_t draw) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    return {static_cast<std::uint8_t>(draw & 1)};
+  } else {
+    constexpr bool kHasSign = std::is_signed_v<T>;
+    constexpr int kBits = 8 * static_cast<int>(sizeof(T)) - (kHasSign ? 1 : 0);
+    constexpr std::uint64_t kLargest = ~std::uint64_t{0} >> (64 - kBits);
+    const bool negative = kHasSign && static_cast<Signs>(plan.extent) == Signs::both &&
+                          (draw & 1) != 0;
+    std::uint64_t value = kLargest;
+    if ((draw >> 1 & 15) != 0) value = draw >> 6 & kLargest >> exponent_at(point, 0, kBits);
+    if (static_cast<Signs>(plan.extent) != Signs::both && value == 0) value = 1;
+    return static_cast<T>(negative ? ~value : value);
+  }
+}
+
+template <typename T>
+ASSAY_HD T magnitude_value(const FillPlan& plan, Draws& values, Draws& keys, std::uint64_t place) {
+  const std::uint64_t draw = values.draw(64, place);
+  const std::uint32_t point =
+      golden_place(place, static_cast<std::uint32_t>(keys.draw(32, 0)));
+  if constexpr (kIsFloat<T>) {
+    return real_magnitude<T>(plan, point, draw);
+  } else {
+    return whole_magnitude<T>(plan, point, draw);
+  }
+}
+
+// Which elements of a row are not ordinary; the rows' draws lie behind all elements' own.
+struct RowEdges {
+  static constexpr std::uint64_t kRows = std::uint64_t{1} << 40;
+  std::uint64_t row;
+  std::uint64_t column;
+  std::uint64_t of_row;
+  std::uint64_t of_element;
+
+  ASSAY_HD RowEdges(const FillPlan& plan, Draws& keys, std::uint64_t index)
+      : row(index / plan.extent),
+        column(index % plan.extent),
+        of_row(keys.draw(32, kRows + row)),
+        of_element(keys.draw(32, index)) {}
+
+  ASSAY_HD bool chosen(const FillPlan& plan, std::uint64_t one_in) const {
+    return of_element % one_in == 0 || column == (of_row >> 8) % plan.extent;
+  }
+};
+
+ASSAY_HD bool is_nan_place(const FillPlan& plan, Draws& keys, std::uint64_t index) {
+  const RowEdges edges(plan, keys, index);
+  return (edges.row == 0 || edges.of_row % 3 != 0) && edges.chosen(plan, 4);
+}
+
+// 1, -1, or 0 where the element is ordinary.
+ASSAY_HD int infinity_place(const FillPlan& plan, Draws& keys, std::uint64_t index) {
+  const RowEdges edges(plan, keys, index);
+  std::uint64_t kind = edges.of_row % 4;  // none, +, -, both
+  if (edges.row == 0 && kind == 0) kind = 3;
+  if (kind == 0 || !edges.chosen(plan, 3)) return 0;
+  if (kind == 3) return (edges.of_element >> 16 & 1) != 0 ? 1 : -1;
+  return kind == 1 ? 1 : -1;
+}
+
+template <typename T>
+ASSAY_HD T special_value(std::uint32_t code) {
+  if constexpr (sizeof(T) >= 4) {
+    return static_cast<T>(ieee::float_of(code));
+  } else {
+    return narrow<T>(ieee::float_of(code));
+  }
+}
+
+template <typename T>
+ASSAY_HD T nan_value() {
+  return special_value<T>(0x7FC00000);
+}
+template <typename T>
+ASSAY_HD T infinity_value(int sign) {
+  return special_value<T>(sign < 0 ? 0xFF800000 : 0x7F800000);
+}
+
+}  // namespace assay

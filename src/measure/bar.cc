@@ -1,0 +1,163 @@
+#include "measure/bar.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "fill/numbers.h"
+
+namespace assay {
+namespace {
+
+using Number = std::complex<double>;
+
+// What a dtype can hold; nothing of it for whole numbers.
+struct Format {
+  bool real = false;
+  int mantissa = 0;
+  double smallest_normal = 0;
+  double floor = 0;  // what underflow may take away
+  double largest = 0;
+};
+
+template <typename Part>
+Format format_of_part() {
+  Format format;
+  if constexpr (kIsFloat<Part>) {
+    format.real = true;
+    format.mantissa = Traits<Part>::kMantissa;
+    format.smallest_normal = std::ldexp(1, Traits<Part>::kQuantum + Traits<Part>::kMantissa);
+    // Subnormal results may be flushed to zero on the way, in float32 as in bfloat16; float16 is
+    // computed in float32, which holds all of its subnormals.
+    const bool exact_below = std::is_same_v<Part, Float16>;
+    format.floor = exact_below ? std::ldexp(1, Traits<Part>::kQuantum) : format.smallest_normal;
+    if constexpr (std::is_same_v<Part, float> || std::is_same_v<Part, double>) {
+      format.largest = static_cast<double>(std::numeric_limits<Part>::max());
+    } else {
+      format.largest = widen(Part{static_cast<decltype(Part::code)>(Part::kOverflow - 1)});
+    }
+  }
+  return format;
+}
+
+Format format_of(DType dtype) {
+  return visit(dtype, []<typename T>(Type<T>) { return format_of_part<PartOf<T>>(); });
+}
+
+double ulp_in(const Format& format, double magnitude) {
+  if (!format.real || !std::isfinite(magnitude)) return 0;
+  return std::ldexp(1, std::ilogb(std::max(magnitude, format.smallest_normal)) - format.mantissa);
+}
+
+bool is_nan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
+bool is_finite(Number value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
+
+// What an element is: finite, NaN, or which infinity.
+bool same_kind(Number a, Number b) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) == is_nan(b);
+  if (is_finite(a) || is_finite(b)) return is_finite(a) == is_finite(b);
+  return a == b;
+}
+
+double larger_part(Number value) {
+  return std::max(std::abs(value.real()), std::abs(value.imag()));
+}
+
+class Bar {
+ public:
+  explicit Bar(const BarInput& input)
+      : input_(input), format_(format_of(input.dtype)), root_(std::sqrt(std::max(1.0, input.terms))) {
+    double scale = 0;
+    for (const Number value : input.truth) {
+      if (is_finite(value)) scale = std::max(scale, std::abs(value));
+    }
+    // A move that is larger than this is a jump, not conditioning: half of the digits at once.
+    // Nothing is known better than float64: there the truth itself is only as good as the scale.
+    const bool finest = format_.mantissa >= Traits<double>::kMantissa;
+    const double at_scale = std::max(input.scale_floor, finest ? 1.0 : 0.0);
+    floor_ = at_scale * ulp_in(format_, scale) + input.unit_floor * ulp_in(format_, 1);
+    jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
+  }
+
+  BarMeasurement run() {
+    BarMeasurement measured;
+    measured.count = input_.truth.size();
+    for (std::uint64_t i = 0; i < measured.count; ++i) {
+      const bool worse = take(input_.test[i], input_.reference[i], i, measured.test);
+      (void)take(input_.reference[i], input_.test[i], i, measured.reference);
+      if (!worse) continue;
+      measured.test_value = input_.test[i];
+      measured.reference_value = input_.reference[i];
+      measured.true_value = input_.truth[i];
+    }
+    return measured;
+  }
+
+ private:
+  // How far the truth moves at an element; infinite where it leaves its kind.
+  double moved(std::uint64_t i) const {
+    double distance = 0;
+    for (const Values& values : input_.moved) {
+      double apart = INFINITY;
+      if (same_kind(values[i], input_.truth[i])) {
+        apart = is_finite(values[i]) ? std::abs(values[i] - input_.truth[i]) : 0;
+      }
+      if (!input_.jumps_excuse && apart > jump_) continue;
+      distance = std::max(distance, apart);
+    }
+    return distance;
+  }
+
+  // Whether rounding could turn a finite truth into an infinity, or the other way round.
+  bool at_the_limit(Number value, Number truth, double unit) const {
+    const double largest = larger_part(truth);
+    const double slack = kLimitUnits * unit;
+    if (is_nan(value) || is_nan(truth)) return false;
+    if (!std::isfinite(largest)) return larger_part(value) + slack >= format_.largest;
+    return largest + slack >= format_.largest;
+  }
+
+  // True when `value` is the worst of its side so far.
+  bool take(Number value, Number other, std::uint64_t i, Distance& side) const {
+    const Number truth = input_.truth[i];
+    // Where both lanes agree to the bit there is nothing to choose between, whatever the truth is.
+    if (value == other || (is_nan(value) && is_nan(other))) return false;
+    const double ulp = ulp_in(format_, larger_part(truth));
+    if (!is_finite(value) || !is_finite(truth)) {
+      if (same_kind(value, truth) || same_kind(value, other)) return false;
+      const double unit = std::isfinite(ulp) ? root_ * (ulp + format_.largest * 0x1p-52) : 0;
+      if (std::isinf(moved(i)) || at_the_limit(value, truth, unit)) return false;
+      return ++side.specials == 1 && set(side, i, INFINITY, INFINITY);
+    }
+    const double error = std::abs(value - truth);
+    if (error == 0) return false;
+    const double unit = root_ * (ulp + moved(i) + floor_) + format_.floor;
+    if (std::isinf(unit)) return false;
+    const double errors = unit > 0 ? error / unit : INFINITY;
+    if (errors <= side.errors) return false;
+    return set(side, i, errors, ulp > 0 ? error / ulp : INFINITY);
+  }
+
+  static bool set(Distance& side, std::uint64_t i, double errors, double ulps) {
+    side.errors = errors;
+    side.index = i;
+    side.ulps = ulps;
+    return true;
+  }
+
+  static constexpr double kLimitUnits = 64;
+
+  const BarInput& input_;
+  Format format_;
+  double root_;
+  double jump_ = 0;
+  double floor_ = 0;
+};
+
+}  // namespace
+
+double ulp_of(DType dtype, double magnitude) { return ulp_in(format_of(dtype), magnitude); }
+
+BarMeasurement measure_bar(const BarInput& input) { return Bar(input).run(); }
+
+}  // namespace assay

@@ -1,0 +1,62 @@
+#pragma once
+
+// The error bar: how far a result lies from the truth, measured by what rounding could have done.
+//
+// The truth is the reference function in float64 on the same inputs. What rounding could have done
+// to an element is a unit in the last place of the result there, and how far the truth moves when
+// every input moves by up to half a unit in its own last place (its conditioning), both times the
+// square root of the number of terms that a reduction adds up: rounding errors of n additions behave
+// like a random walk (Higham and Mary, "A new approach to probabilistic rounding error analysis",
+// SIAM J. Sci. Comput. 41(5), 2019).
+
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "case/dtype.h"
+#include "measure/measure.h"
+
+namespace assay {
+
+using Values = std::span<const std::complex<double>>;
+
+struct BarInput {
+  DType dtype = DType::float32;  // of the result: what it is rounded to
+  Values test;
+  Values reference;
+  Values truth;
+  std::vector<Values> moved;  // the truth under inputs that were moved
+  double terms = 1;           // that a reduction adds up for one element
+  // What is always left to a result: so many ulps of its largest value, and of 1.
+  double scale_floor = 0;
+  double unit_floor = 0;
+  // Whether a jump of the truth under moved inputs excuses any value: not where inputs are exact.
+  bool jumps_excuse = true;
+};
+
+// One side against the truth.
+struct Distance {
+  double errors = 0;              // the largest error, in units of what rounding could have done
+  std::uint64_t index = kNoIndex; // where
+  double ulps = 0;                // the same in units in the last place of the true value
+  std::uint64_t specials = 0;     // elements that are NaN or infinite where the truth is not so
+  bool operator==(const Distance&) const = default;
+};
+
+struct BarMeasurement {
+  std::uint64_t count = 0;
+  Distance test;
+  Distance reference;
+  // At the test's worst element, or its first special one.
+  std::complex<double> test_value;
+  std::complex<double> reference_value;
+  std::complex<double> true_value;
+};
+
+BarMeasurement measure_bar(const BarInput& input);
+
+// A unit in the last place of a value as the dtype has it; 0 for whole numbers.
+double ulp_of(DType dtype, double magnitude);
+
+}  // namespace assay

@@ -1,0 +1,98 @@
+#include "slot/arbiter.h"
+
+#include <algorithm>
+
+#include "measure/bar.h"
+
+namespace assay {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
+                          std::string_view path) {
+  const auto* leaves = gradients ? evaluation.gradients() : evaluation.outputs();
+  if (leaves == nullptr) return nullptr;
+  for (const wire::Leaf* leaf : *leaves) {
+    if (leaf->path() != nullptr && leaf->path()->string_view() == path) return leaf;
+  }
+  return nullptr;
+}
+
+bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
+  const auto* a = left.shape();
+  const auto* b = right.shape();
+  return a != nullptr && b != nullptr && std::equal(a->begin(), a->end(), b->begin(), b->end());
+}
+
+// A tensor's numbers as its equality wants them seen.
+Result<ComplexValues> numbers_of(const wire::Leaf& leaf, const LaneMemory& memory,
+                                 wire::Equality equality) {
+  ASSAY_TRY(Tensor tensor, Tensor::of(leaf, memory));
+  ASSAY_TRY(const TensorBytes bytes, tensor.bytes());
+  ComplexValues values = complex_values(bytes);
+  if (equality == wire::Equality::sign) take_magnitudes(values);
+  if (equality == wire::Equality::sorted) sort_values(values);
+  return values;
+}
+
+Offset<wire::Distance> build_distance(FlatBufferBuilder& builder, const Distance& distance) {
+  return wire::CreateDistance(builder, distance.errors, distance.index, distance.ulps,
+                              distance.specials);
+}
+
+// Values of one leaf in every evaluation that has it; those of moved inputs only where they count.
+Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const Truth& truth) {
+  std::vector<ComplexValues> found;
+  const std::string_view path = reference.path()->string_view();
+  for (flatbuffers::uoffset_t i = 0; i < truth.evaluations->size(); ++i) {
+    // Where jumps do not excuse, zeros must stay where they are: odd moves push them off.
+    if (!truth.jumps_excuse && i % 2 == 1) continue;
+    const wire::Leaf* leaf = leaf_of(*truth.evaluations->Get(i), truth.gradients, path);
+    if (leaf == nullptr || leaf->kind() != wire::LeafKind::tensor ||
+        !same_shape(*leaf, reference)) {
+      if (i == 0) return std::vector<ComplexValues>();
+      continue;
+    }
+    ASSAY_TRY(ComplexValues values, numbers_of(*leaf, truth.memory, reference.equality()));
+    found.push_back(std::move(values));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, const wire::Leaf& test,
+                                                const LaneMemory& test_memory,
+                                                const wire::Leaf& reference,
+                                                const LaneMemory& reference_memory,
+                                                const Truth& truth) {
+  if (truth.evaluations == nullptr || truth.evaluations->size() == 0 ||
+      reference.path() == nullptr) {
+    return Offset<wire::Bar>();
+  }
+  ASSAY_TRY(const std::vector<ComplexValues> values, evaluated(reference, truth));
+  if (values.empty()) return Offset<wire::Bar>();
+  const wire::Equality equality = reference.equality();
+  ASSAY_TRY(const ComplexValues left, numbers_of(test, test_memory, equality));
+  ASSAY_TRY(const ComplexValues right, numbers_of(reference, reference_memory, equality));
+  BarInput input;
+  input.dtype = static_cast<DType>(reference.dtype());
+  input.test = left;
+  input.reference = right;
+  input.truth = values.front();
+  input.moved.assign(values.begin() + 1, values.end());
+  input.terms = reference.terms();
+  input.scale_floor = reference.scale_floor();
+  input.unit_floor = reference.unit_floor();
+  input.jumps_excuse = truth.jumps_excuse;
+  const BarMeasurement measured = measure_bar(input);
+  const auto test_side = build_distance(builder, measured.test);
+  const auto reference_side = build_distance(builder, measured.reference);
+  return wire::CreateBar(builder, test_side, reference_side, measured.test_value.real(),
+                         measured.reference_value.real(), measured.true_value.real(),
+                         input.terms);
+}
+
+}  // namespace assay

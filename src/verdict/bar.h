@@ -1,0 +1,49 @@
+#pragma once
+
+// The error bar's constants, and what a measured bar says. docs/verdicts.md has the histogram that
+// the constants come from.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "wire/messages_generated.h"
+
+namespace assay {
+
+// A first look: results that lie no more than 2^kAlikeBucket - 1 values of their dtype apart, element
+// by element, agree; anything else is measured against the truth.
+inline constexpr std::size_t kAlikeBucket = 2;
+// A result is wrong where its error exceeds kBarUnits of what rounding could have done…
+inline constexpr double kBarUnits = 8;
+// … and kBarFactor times the largest error of the other side, which computes the same in the same
+// precision: an algorithm may be worse than the truth's own conditioning on both sides alike.
+inline constexpr double kBarFactor = 4;
+
+// Whether a measurement (of counts by ULP bucket) shows no more than rounding of the last place.
+inline bool looks_alike(std::span<const std::uint64_t> ulps, std::uint64_t both_nan,
+                        std::uint64_t count, bool whole_numbers) {
+  std::uint64_t alike = both_nan;
+  const std::size_t last = whole_numbers ? 0 : kAlikeBucket;
+  for (std::size_t bucket = 0; bucket <= last && bucket < ulps.size(); ++bucket) {
+    alike += ulps[bucket];
+  }
+  return alike == count;
+}
+
+enum class BarVerdict : std::uint8_t { right, test_wrong, reference_wrong };
+
+inline bool beyond_bar(const wire::Distance& side, const wire::Distance& other) {
+  if (side.specials() > 0) return true;
+  const double others = std::isfinite(other.errors()) ? other.errors() : 0;
+  return side.errors() > std::max(kBarUnits, kBarFactor * others);
+}
+
+inline BarVerdict judge_bar(const wire::Bar& bar) {
+  if (beyond_bar(*bar.test(), *bar.reference())) return BarVerdict::test_wrong;
+  if (beyond_bar(*bar.reference(), *bar.test())) return BarVerdict::reference_wrong;
+  return BarVerdict::right;
+}
+
+}  // namespace assay

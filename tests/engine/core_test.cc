@@ -1,0 +1,121 @@
+// What the core decides, where a schedule is short enough to be written down.
+
+#include "engine/core.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace assay {
+namespace {
+
+constexpr std::uint64_t kPlenty = std::numeric_limits<std::uint64_t>::max();
+
+QueuedCase queued(std::uint64_t id) {
+  QueuedCase made;
+  made.id = id;
+  made.cost = {1, 1, 1000};
+  return made;
+}
+
+// A core with one slot that holds these cases.
+class OneSlot {
+ public:
+  OneSlot(CoreConfig config, std::uint64_t cases) : core_(std::move(config), Queue(kPlenty)) {
+    core_.begin();
+    std::vector<QueuedCase> claimed;
+    for (std::uint64_t id = 1; id <= cases; ++id) claimed.push_back(queued(id));
+    core_.claimed(claimed, Supply::none);
+    (void)actions();
+  }
+
+  Core* operator->() { return &core_; }
+
+  void answer(std::uint64_t id, std::uint32_t attempt, Outcome outcome) {
+    Answer answer;
+    answer.id = id;
+    answer.attempt = attempt;
+    answer.verdict.outcome = outcome;
+    answer.fresh = attempt > 1;
+    core_.slot_answered(0, std::span(&answer, 1));
+  }
+
+  std::vector<Action> actions() {
+    std::vector<Action> taken;
+    while (auto action = core_.next_action()) taken.push_back(std::move(*action));
+    return taken;
+  }
+
+  template <typename Kind>
+  std::size_t count() {
+    const std::vector<Action> taken = actions();
+    return static_cast<std::size_t>(
+        std::count_if(taken.begin(), taken.end(),
+                      [](const Action& action) { return std::holds_alternative<Kind>(action); }));
+  }
+
+ private:
+  Core core_;
+};
+
+// Else the second Ctrl-C would be taken for a first one, and a third be needed.
+TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
+  CoreConfig config;
+  config.exit_on_error = true;
+  OneSlot run(config, 2);
+  run.answer(1, 1, Outcome::mismatch);
+  run->signal();
+  EXPECT_EQ(run->stop_reason(), StopReason::interrupted);
+  run.answer(1, 2, Outcome::mismatch);
+  EXPECT_EQ(run->stop_reason(), StopReason::interrupted);
+  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+  run->signal();
+  EXPECT_EQ(run->stop_reason(), StopReason::stop_now);
+  EXPECT_EQ(run.count<FinishRun>(), 1U);
+}
+
+TEST(Core, AFailureStopsTheRunWhereThatIsWanted) {
+  CoreConfig config;
+  config.exit_on_error = true;
+  OneSlot run(config, 2);
+  run.answer(1, 1, Outcome::mismatch);
+  EXPECT_EQ(run->stop_reason(), StopReason::none);  // a first failure is not believed
+  run.answer(1, 2, Outcome::mismatch);
+  EXPECT_EQ(run->stop_reason(), StopReason::stopped_on_error);
+  EXPECT_EQ(run.count<SendStop>(), 1U);
+}
+
+TEST(Core, AnAnswerThatComesTwiceIsOne) {
+  OneSlot run(CoreConfig(), 2);
+  run.answer(1, 1, Outcome::pass);
+  run.answer(1, 1, Outcome::mismatch);
+  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+}
+
+// A machine that slept for an hour comes back to slots that are as well as before.
+TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
+  OneSlot run(CoreConfig(), 2);
+  run->tick(0);
+  run->tick(3'600'000);
+  EXPECT_EQ(run.count<KillSlot>(), 0U);
+  for (int second = 1; second <= 61; ++second) run->tick(3'600'000 + second * 1000);
+  EXPECT_EQ(run.count<KillSlot>(), 1U);
+}
+
+// It lives, and answers nothing: longer than its case may take, and a slot may need for it.
+TEST(Core, ASlotThatOnlyLivesIsReplaced) {
+  CoreConfig config;
+  config.slack_ms = 5000;
+  OneSlot run(config, 1);
+  for (int second = 0; second <= 6; ++second) {
+    run->slot_spoke(0);
+    run->tick(second * 1000);
+  }
+  EXPECT_EQ(run.count<KillSlot>(), 0U);
+  run->tick(7000);
+  EXPECT_EQ(run.count<KillSlot>(), 1U);
+}
+
+}  // namespace
+}  // namespace assay

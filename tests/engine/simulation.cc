@@ -1,0 +1,439 @@
+#include "simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+namespace assay::testing {
+namespace {
+
+constexpr std::uint64_t kMostSteps = 200'000;  // of one session; one that ends needs far fewer
+constexpr int kMostSessions = 60;
+
+Nature nature_of(std::uint64_t draw) {
+  if (draw < 60) return Nature::passes;
+  if (draw < 74) return Nature::fails;
+  if (draw < 86) return Nature::flaky;
+  if (draw < 92) return Nature::kills_slot;
+  if (draw < 95) return Nature::hangs_slot;
+  return draw < 98 ? Nature::silences_slot : Nature::makes_nonsense;
+}
+
+bool answers(Nature nature) {
+  return nature == Nature::passes || nature == Nature::fails || nature == Nature::flaky;
+}
+
+}  // namespace
+
+Simulation::Simulation(std::uint64_t seed, bool trace) : chance_(seed), trace_(trace) {
+  const std::uint64_t cases = chance_.below(30);
+  budget_ = 1 + chance_.below(200);
+  others_ = chance_.one_in(2);
+  if (others_) store_.lease_ms = 3'000 + static_cast<std::int64_t>(chance_.below(20'000));
+  for (std::uint64_t id = 1; id <= cases; ++id) {
+    SimulatedStore::Row row;
+    row.planned.id = id;
+    row.planned.cost = {chance_.below(2'000'000), 1 + chance_.below(60),
+                        1000 + chance_.below(5000)};
+    row.nature = nature_of(chance_.below(100));
+    store_.rows.emplace(id, row);
+  }
+}
+
+std::optional<std::string> Simulation::run() {
+  for (int session = 0; session < kMostSessions; ++session) {
+    const std::size_t before = store_.finished();
+    const bool calm = session >= 3;
+    if (calm) store_.release(SimulatedStore::kOther);
+    const bool complete = run_session(calm);
+    if (wrong_) return fmt::format("session {}: {}", session, *wrong_);
+    if (complete) {
+      for (const auto& [id, row] : store_.rows) {
+        if (row.finished != 1 && row.holder != SimulatedStore::kOther) {
+          return fmt::format("complete, and case {} ended {} times", id, row.finished);
+        }
+      }
+      if (calm) return std::nullopt;
+    }
+    if (calm && !complete && store_.finished() == before) return "a calm session ended no case";
+  }
+  return "some case never ended";
+}
+
+// True: the run says that it is complete.
+bool Simulation::run_session(bool calm) {
+  calm_ = calm;
+  CoreConfig config;
+  config.slots = 1 + chance_.below(4);
+  config.servers.resize(1 + chance_.below(2), "simulated");
+  config.exit_on_error = !calm && chance_.one_in(6);
+  config.silence_ms = 4'000;
+  config.import_ms = 9'000;
+  config.slack_ms = 9'000;
+  if (store_.lease_ms > 0) config.lease_ms = store_.lease_ms;
+  config.claim = others_ ? 1 + chance_.below(12) : store_.rows.size() + 1;
+  slots_.assign(config.slots, {});
+  servers_.assign(config.servers.size(), {});
+  in_use_.clear();
+  recorded_.clear();
+  for (auto& [id, row] : store_.rows) row.slots_lost = 0;
+  faults_left_ = calm ? 0 : static_cast<int>(chance_.below(30));
+  signals_ = 0;
+  disk_full_ = ended_ = false;
+  strongest_ = StopReason::none;
+  core_.emplace(config, Queue(budget_));
+  core_->begin();
+  act();
+  std::uint64_t steps = 0;
+  while (!ended_ && !wrong_) {
+    step();
+    expect(++steps < kMostSteps, "the session does not end");
+    ++steps_;
+    if (!calm && !ended_ && chance_.one_in(3000)) {
+      note("the supervisor is killed");
+      store_.lose_uncommitted(SimulatedStore::kUs);
+      return false;
+    }
+  }
+  return core_->stop_reason() == StopReason::complete && !core_->error();
+}
+
+void Simulation::step() {
+  if (faults_left_ > 0 && chance_.one_in(12)) disturb();
+  const std::size_t slot = chance_.below(slots_.size());
+  switch (chance_.below(8)) {
+    case 0:
+      pass_time();
+      break;
+    case 1:
+    case 2:
+    case 3:
+      run_case(slot);
+      break;
+    case 4:
+      if (others_ && !calm_) other_claimer();
+      break;
+    default:
+      deliver(slot);
+  }
+  if (core_->stop_reason() < strongest_) expect(false, "the reason to stop has sunk");
+  strongest_ = core_->stop_reason();
+}
+
+// ---- the world ----
+
+void Simulation::pass_time() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].up && !slots_[i].hangs && !slots_[i].killed) core_->slot_spoke(i);
+  }
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    Server& server = servers_[i];
+    if (server.up && server.ready && !server.hangs) core_->server_spoke(i);
+    if (server.up && !server.ready && !server.hangs && chance_.one_in(2)) {
+      server.ready = true;
+      core_->server_ready(i);
+    }
+    if (server.killed) {
+      server = {false, false, false, false};
+      core_->server_gone(i, "killed");
+      act();
+    }
+  }
+  // Now and then the whole machine sleeps.
+  now_ += chance_.one_in(200) ? 100'000 : static_cast<std::int64_t>(50 + chance_.below(1500));
+  core_->tick(now_);
+  act();
+}
+
+bool Simulation::servers_ready() const {
+  return std::all_of(servers_.begin(), servers_.end(),
+                     [](const Server& at) { return at.up && at.ready && !at.hangs; });
+}
+
+// A slot runs the next case that it holds, or leaves, or ends of what was done to it.
+void Simulation::run_case(std::size_t index) {
+  Slot& slot = slots_[index];
+  if (!slot.up) return;
+  if (slot.killed) return end_slot(index, true);
+  if (slot.hangs || slot.busy || slot.nonsense || !servers_ready()) return;
+  if (slot.told_to_stop) {
+    if (slot.on_the_way.empty()) end_slot(index, false);
+    return;
+  }
+  if (slot.queue.empty()) return;
+  const QueuedCase running = slot.queue.front();
+  const Nature nature = store_.rows.at(running.id).nature;
+  if (!answers(nature)) {
+    note(fmt::format("case {} takes slot {} along", running.id, index));
+    if (nature == Nature::kills_slot) return end_slot(index, false);
+    slot.hangs = nature == Nature::silences_slot;
+    slot.busy = nature == Nature::hangs_slot;
+    if (nature == Nature::makes_nonsense) {
+      slot.nonsense = true;
+      core_->slot_talks_nonsense(index, "nonsense");
+      act();
+    }
+    return;
+  }
+  slot.queue.erase(slot.queue.begin());
+  slot.on_the_way.push_back(answer_to(running));
+  // Some come twice.
+  if (!calm_ && chance_.one_in(20)) slot.on_the_way.push_back(slot.on_the_way.back());
+}
+
+Answer Simulation::answer_to(const QueuedCase& queued) {
+  const Nature nature = store_.rows.at(queued.id).nature;
+  Answer answer;
+  answer.id = queued.id;
+  answer.attempt = queued.attempt;
+  answer.fresh = queued.fresh;
+  const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
+  answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
+  if (!calm_ && chance_.one_in(40)) {
+    answer.verdict.outcome = Outcome::crash;
+    answer.killed_from_outside = true;
+  }
+  return answer;
+}
+
+// Some of the answers that are on the way arrive, also of a slot that is being killed.
+void Simulation::deliver(std::size_t index) {
+  Slot& slot = slots_[index];
+  if (!slot.up || slot.on_the_way.empty() || slot.hangs) return;
+  const std::size_t most = 1 + chance_.below(slot.on_the_way.size());
+  const std::vector<Answer> arrived(slot.on_the_way.begin(),
+                                    slot.on_the_way.begin() + static_cast<std::ptrdiff_t>(most));
+  slot.on_the_way.erase(slot.on_the_way.begin(),
+                        slot.on_the_way.begin() + static_cast<std::ptrdiff_t>(most));
+  for (const Answer& answer : arrived) {
+    if (core_->held(index, answer.id, answer.attempt) != nullptr) in_use_.erase(answer.id);
+  }
+  core_->slot_answered(index, arrived);
+  act();
+}
+
+void Simulation::end_slot(std::size_t index, bool by_sigkill) {
+  Slot& slot = slots_[index];
+  if (!slot.hangs && chance_.one_in(2)) {
+    while (slot.up && !slot.on_the_way.empty() && !ended_) deliver(index);
+  }
+  if (ended_) return;
+  note(fmt::format("slot {} has ended{}", index, by_sigkill ? " of SIGKILL" : ""));
+  for (auto& [id, row] : store_.rows) {
+    for (std::uint32_t attempt = 1; attempt < 20; ++attempt) {
+      if (core_->held(index, id, attempt) == nullptr) continue;
+      ++row.slots_lost;
+      in_use_.erase(id);
+    }
+  }
+  slot = {};
+  core_->slot_gone(index, by_sigkill, by_sigkill ? "killed by SIGKILL" : "exit code 1");
+  act();
+}
+
+// ---- faults ----
+
+void Simulation::disturb() {
+  --faults_left_;
+  switch (chance_.below(12)) {
+    case 0:
+      ++signals_;
+      note("signal");
+      core_->signal();
+      act();
+      expect(signals_ < 2 || ended_, "a second signal does not end the run");
+      break;
+    case 1:
+      if (chance_.one_in(4)) disk_full_ = true;
+      break;
+    case 2:
+    case 3:
+    case 4:
+      disturb_server(chance_.below(servers_.size()));
+      break;
+    default:
+      disturb_slot(chance_.below(slots_.size()));
+  }
+}
+
+void Simulation::disturb_slot(std::size_t index) {
+  if (ended_ || !slots_[index].up) return;
+  Slot& slot = slots_[index];
+  switch (chance_.below(5)) {
+    case 0:
+      slot.hangs = true;
+      break;
+    case 1:
+      slot.busy = true;
+      break;
+    case 2:
+      slot.nonsense = true;
+      core_->slot_talks_nonsense(index, "nonsense");
+      act();
+      break;
+    case 3:
+      end_slot(index, true);
+      break;
+    default:
+      end_slot(index, false);
+  }
+}
+
+void Simulation::disturb_server(std::size_t index) {
+  Server& server = servers_[index];
+  if (ended_ || !server.up) return;
+  if (chance_.one_in(2)) {
+    server.hangs = true;
+  } else {
+    server = {false, false, false, false};
+    core_->server_gone(index, "exit code 1");
+    act();
+  }
+}
+
+// Another supervisor on the same store, which is not always in time.
+void Simulation::other_claimer() {
+  const int who = SimulatedStore::kOther;
+  switch (chance_.below(6)) {
+    case 0:
+      (void)store_.claim(who, 1 + chance_.below(4), now_);
+      break;
+    case 1:
+      store_.renew(who, now_);
+      break;
+    case 2:
+      store_.lose_uncommitted(who);
+      break;
+    case 3:
+      store_.commit(who);
+      break;
+    default:
+      for (auto& [id, row] : store_.rows) {
+        if (row.holder == who && row.finished == 0 && chance_.one_in(3)) {
+          store_.finish(who, id, row.epoch, {});
+        }
+      }
+  }
+}
+
+// ---- actions ----
+
+void Simulation::act() {
+  while (const auto action = core_->next_action()) {
+    expect(!ended_, "an action after the last one");
+    std::visit([this](const auto& what) { perform(what); }, *action);
+  }
+}
+
+void Simulation::perform(const StartSlot& action) {
+  note(fmt::format("start slot {}", action.slot));
+  expect(!slots_[action.slot].up, "a slot is started twice");
+  slots_[action.slot] = {};
+  slots_[action.slot].up = true;
+}
+
+void Simulation::perform(const SendLease& action) {
+  Slot& slot = slots_[action.slot];
+  expect(slot.up && !slot.killed, "a lease for a slot that is not there");
+  for (const QueuedCase& queued : action.cases) {
+    note(fmt::format("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot));
+    expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
+    expect(in_use_.emplace(queued.id, queued.cost.bytes).second, "two slots hold one case");
+    if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
+    slot.queue.push_back(queued);
+  }
+  check_memory();
+}
+
+void Simulation::check_memory() {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, size] : in_use_) bytes += size;
+  expect(bytes <= budget_ || in_use_.size() == 1, "more memory than the budget");
+}
+
+void Simulation::perform(const SendStop& action) {
+  expect(slots_[action.slot].up, "a stop for a slot that is not there");
+  slots_[action.slot].told_to_stop = true;
+}
+
+void Simulation::perform(const KillSlot& action) {
+  note(fmt::format("kill slot {}", action.slot));
+  expect(slots_[action.slot].up, "a kill of a slot that is not there");
+  slots_[action.slot].killed = true;
+}
+
+void Simulation::perform(const KillServer& action) {
+  note(fmt::format("kill server {}", action.server));
+  expect(servers_[action.server].up, "a kill of a server that is not there");
+  servers_[action.server].killed = true;
+}
+
+void Simulation::perform(const RestartServer& action) {
+  note(fmt::format("restart server {}", action.server));
+  expect(!servers_[action.server].up, "a server is started twice");
+  servers_[action.server] = {true, false, false, false};
+}
+
+void Simulation::perform(const ClaimCases& action) {
+  const auto claimed = store_.claim(SimulatedStore::kUs, action.most, now_);
+  core_->claimed(claimed, store_.supply(SimulatedStore::kUs));
+}
+
+void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
+
+void Simulation::perform(const RecordVerdict& action) {
+  const std::uint64_t id = action.ended.id;
+  note(fmt::format("verdict on {}: {}", id, name(action.verdict.outcome)));
+  expect(recorded_.insert(id).second, "two verdicts on one case");
+  if (disk_full_) return core_->fail(Error{"the disk is full"});
+  check_verdict(store_.rows.at(id), action);
+  store_.finish(SimulatedStore::kUs, id, action.ended.epoch, action.verdict);
+}
+
+// Who passes is not blamed, who fails is not let off, and a slot's death is blamed on a case only
+// after several have ended while they held it.
+void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action) {
+  const Verdict& verdict = action.verdict;
+  if (verdict.lane == "slot") {
+    expect(row.slots_lost >= 4, "a case is given up too early");
+    return;
+  }
+  expect(answers(row.nature), "a verdict on a case that never answered");
+  if (verdict.outcome == Outcome::crash) return;  // killed from outside, again and again
+  expect((verdict.outcome == Outcome::pass) == (row.nature != Nature::fails), "a wrong verdict");
+  if (info(verdict.outcome).failed) {
+    expect(action.ended.attempt >= 2 && action.ended.fresh, "a first failure is believed");
+  }
+}
+
+void Simulation::perform(const CommitStore&) {
+  if (disk_full_) return core_->fail(Error{"the disk is full"});
+  store_.commit(SimulatedStore::kUs);
+}
+
+void Simulation::perform(const Tell& action) { note(action.line); }
+
+void Simulation::perform(const FinishRun&) {
+  note("the session ends");
+  if (disk_full_) {
+    core_->fail(Error{"the disk is full"});
+    store_.lose_uncommitted(SimulatedStore::kUs);
+  } else {
+    store_.commit(SimulatedStore::kUs);
+  }
+  store_.release(SimulatedStore::kUs);
+  ended_ = true;
+}
+
+void Simulation::expect(bool holds, const char* what) {
+  if (holds || wrong_) return;
+  wrong_ = what;
+  note(fmt::format("WRONG: {}", what));
+}
+
+void Simulation::note(const std::string& line) {
+  if (trace_) fmt::print("{:>9} {}\n", now_, line);
+}
+
+}  // namespace assay::testing

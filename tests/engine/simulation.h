@@ -1,0 +1,146 @@
+#pragma once
+
+// Drives the engine's core with slots, fork servers, a store and a clock that are simulated, and go
+// wrong in every way that we know of, as a seed says. The same seed gives the same schedule.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/core.h"
+
+namespace assay::testing {
+
+class Chance {
+ public:
+  explicit Chance(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  std::uint64_t next();                                                // splitmix64
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }  // 0 … bound - 1
+  bool one_in(std::uint64_t odds) { return below(odds) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+// What a case does whenever it runs.
+enum class Nature { passes, fails, flaky, kills_slot, hangs_slot, silences_slot, makes_nonsense };
+
+// Several supervisors' view of a store: leases with epochs and an end, writes that are lost with
+// whoever had not committed them.
+class SimulatedStore {
+ public:
+  static constexpr int kUs = 1;
+  static constexpr int kOther = 2;
+  static constexpr int kDead = 3;
+  struct Row {
+    QueuedCase planned;
+    Nature nature = Nature::passes;
+    std::uint64_t epoch = 0;
+    int holder = 0;
+    std::int64_t held_until = 0;
+    bool pending = false;  // finished, not yet committed
+    int finished = 0;      // times
+    int slots_lost = 0;    // that ended while they held it, in this session
+    Verdict verdict;
+  };
+
+  std::map<std::uint64_t, Row> rows;
+  std::int64_t lease_ms = 0;  // 0: leases do not end
+
+  std::vector<QueuedCase> claim(int who, std::size_t most, std::int64_t now);
+  Supply supply(int who) const;
+  void renew(int who, std::int64_t now);
+  void release(int who);
+  bool finish(int who, std::uint64_t id, std::uint64_t epoch, const Verdict& verdict);
+  void commit(int who);
+  void lose_uncommitted(int who);
+  std::size_t finished() const;
+
+ private:
+  bool free(int who, const Row& row, std::int64_t now) const;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(std::uint64_t seed, bool trace = false);
+
+  // Runs sessions until every case has ended; says what was wrong, if anything.
+  std::optional<std::string> run();
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  struct Slot {
+    bool up = false;
+    bool hangs = false;  // says nothing at all
+    bool busy = false;   // lives and never answers
+    bool nonsense = false;
+    bool told_to_stop = false;
+    bool killed = false;
+    std::vector<QueuedCase> queue;   // it has not run these
+    std::vector<Answer> on_the_way;  // the core has not heard these
+  };
+  struct Server {
+    bool up = true;
+    bool ready = true;
+    bool hangs = false;
+    bool killed = false;
+  };
+
+  bool run_session(bool calm);
+  void step();
+  void pass_time();
+  void run_case(std::size_t slot);
+  void deliver(std::size_t slot);
+  void end_slot(std::size_t slot, bool by_sigkill);
+  void disturb();
+  void disturb_slot(std::size_t slot);
+  void disturb_server(std::size_t server);
+  void other_claimer();
+  Answer answer_to(const QueuedCase& queued);
+
+  void act();
+  void perform(const StartSlot& action);
+  void perform(const SendLease& action);
+  void perform(const SendStop& action);
+  void perform(const KillSlot& action);
+  void perform(const KillServer& action);
+  void perform(const RestartServer& action);
+  void perform(const ClaimCases& action);
+  void perform(const RenewLeases& action);
+  void perform(const RecordVerdict& action);
+  void perform(const CommitStore& action);
+  void perform(const Tell& action);
+  void perform(const FinishRun& action);
+
+  bool servers_ready() const;
+  void check_memory();
+  void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
+  void expect(bool holds, const char* what);
+  void note(const std::string& line);
+
+  Chance chance_;
+  bool trace_;
+  SimulatedStore store_;
+  std::uint64_t budget_ = 0;
+  bool others_ = false;
+
+  std::optional<Core> core_;
+  std::vector<Slot> slots_;
+  std::vector<Server> servers_;
+  std::map<std::uint64_t, std::uint64_t> in_use_;  // bytes of the cases that slots hold
+  std::set<std::uint64_t> recorded_;               // in this session
+  std::int64_t now_ = 0;
+  int faults_left_ = 0;
+  int signals_ = 0;
+  bool disk_full_ = false;
+  bool calm_ = false;
+  bool ended_ = false;
+  StopReason strongest_ = StopReason::none;
+  std::uint64_t steps_ = 0;
+  std::optional<std::string> wrong_;
+};
+
+}  // namespace assay::testing

@@ -1,0 +1,97 @@
+"""Value regimes: what they make of an argument's rule, and where nothing is run."""
+
+import pytest
+from assay import regimes
+from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, bar_of, fill_of, skip_of, terms_of
+from assay.rules import CONSTANT, HALVES, INTEGERS, MAGNITUDES, WITH_INFINITY, WITH_NAN, Fill
+from assay.spec import TensorSpec
+
+
+def spec(*shape, dtype="float32", index=0):
+    return TensorSpec(shape, dtype, index)
+
+
+def fill(apis, api, regime, **named):
+    first = next(iter(named))
+    return fill_of(apis[api], first, named, named[first], regime)
+
+
+def test_what_is_free_follows_the_regime(apis):
+    x = spec(3, 4)
+    kinds = {r: fill(apis, "paddle.abs", r, x=x) for r in REGIMES}
+    assert kinds["usual"] is None and kinds["layout"] is None
+    assert kinds["wide"].kind == MAGNITUDES and kinds["wide"].extent == regimes.BOTH
+    assert kinds["nan"].kind == WITH_NAN and kinds["nan"].extent == 4
+    assert kinds["infinity"].kind == WITH_INFINITY
+    assert kinds["bulk"].kind == CONSTANT and kinds["bulk"].low == float("-inf")
+    assert kinds["exact"].kind == HALVES
+
+
+def test_what_is_positive_stays_positive(apis):
+    x = spec(20)
+    assert fill(apis, "paddle.log", "wide", x=x).extent == regimes.POSITIVE
+    assert fill(apis, "paddle.log", "exact", x=x).low > 0
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_indices_stay_what_they_are(apis, regime):
+    named = {"x": spec(5, 3), "index": spec(4, dtype="int64", index=1)}
+    got = fill_of(apis["paddle.gather"], "index", named, named["index"], regime)
+    assert got == Fill(INTEGERS, 0.0, 5.0, 0)
+
+
+def test_whole_numbers_reach_their_dtypes_ends(apis):
+    x = spec(9, dtype="int32")
+    assert fill(apis, "paddle.abs", "wide", x=x).kind == MAGNITUDES
+    assert fill(apis, "paddle.abs", "exact", x=x) == Fill(INTEGERS, -3.0, 4.0, 0)
+
+
+def test_whole_divisors_are_never_zero(apis):
+    named = {"x": spec(9, dtype="int64"), "y": spec(9, dtype="int64", index=1)}
+    for regime in ("wide", "exact"):
+        rule = fill_of(apis["paddle.remainder"], "y", named, named["y"], regime)
+        assert rule.high <= 0 or rule.low > 0
+
+
+def test_labels_are_ignored_under_exact_values(apis):
+    named = {"input": spec(6, 4), "label": spec(6, dtype="int64", index=1), "ignore_index": 2}
+    entry = apis["paddle.nn.functional.cross_entropy"]
+    values = fill_of(entry, "label", named, named["label"], "exact").values
+    assert values.count(2) >= 2 and max(values) < 4
+
+
+def test_large_cases_run_under_usual_values_only(apis):
+    entry = apis["paddle.abs"]
+    assert skip_of(entry, {"x": spec(MOST_ELEMENTS)}, "wide") is None
+    assert skip_of(entry, {"x": spec(MOST_ELEMENTS + 1)}, "wide") == regimes.Skip("")
+    assert skip_of(entry, {"x": spec(MOST_ELEMENTS + 1)}, "usual") is None
+
+
+def test_a_regime_that_changes_nothing_is_left_out(apis):
+    assert skip_of(apis["paddle.nn.functional.one_hot"], {"x": spec(4, dtype="int64")}, "nan").reason != ""
+    assert skip_of(apis["paddle.abs"], {"x": spec(4, dtype="int64")}, "nan") == regimes.Skip("")
+
+
+def test_every_reason_is_a_sentence_and_names_a_regime():
+    for traits in (*TRAITS.values(), regimes.OTHERS):
+        assert set(traits.without) <= set(REGIMES) - {"usual"}
+        assert all(len(reason) > 20 for reason in traits.without.values())
+
+
+def test_regimes_are_those_of_the_command_line(source):
+    listed = source("src/wire/settings.h").split('kAllValues = "')[1].split('"')[0]
+    assert tuple(listed.split(",")) == REGIMES
+
+
+def test_terms_are_the_depth_of_a_product(apis):
+    # [8, 100] x [100, 16]
+    assert terms_of(apis["paddle.matmul"], [800, 1600], 1, 128) == pytest.approx(100)
+    assert terms_of(apis["paddle.add"], [24, 24], 24, 24) == 1
+    # The gradient of what was broadcast from 4 elements to 24.
+    assert terms_of(apis["paddle.add"], [24, 4, 24], 24, 4) == 6
+
+
+def test_where_places_are_computed_the_bar_knows_the_extent(apis):
+    assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", [100], 50, 100)[1] == 50
+    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (0.0, 0.0)
+    assert bar_of(apis["paddle.abs"], "wide", [100], 50, 100)[1:] == (0.0, 1.0)

@@ -1,0 +1,87 @@
+// The error bar's arithmetic, by cases that can be worked out by hand.
+
+#include "measure/bar.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace assay {
+namespace {
+
+using Column = std::vector<std::complex<double>>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+BarMeasurement against(const Column& test, const Column& reference, const Column& truth,
+                       const std::vector<Column>& moved = {}, double terms = 1,
+                       DType dtype = DType::float32, bool jumps_excuse = true) {
+  BarInput input{dtype, test, reference, truth, {}, terms, jumps_excuse};
+  for (const Column& column : moved) input.moved.emplace_back(column);
+  return measure_bar(input);
+}
+
+TEST(Ulp, IsThatOfTheDtype) {
+  EXPECT_EQ(ulp_of(DType::float32, 1), 0x1p-23);
+  EXPECT_EQ(ulp_of(DType::float32, 1.999), 0x1p-23);
+  EXPECT_EQ(ulp_of(DType::float16, 4), 0x1p-8);
+  EXPECT_EQ(ulp_of(DType::bfloat16, 1), 0x1p-7);
+  EXPECT_EQ(ulp_of(DType::float32, 0), 0x1p-149);
+  EXPECT_EQ(ulp_of(DType::int32, 5), 0);
+}
+
+TEST(Bar, CountsErrorsInUlpsOfTheTruth) {
+  const BarMeasurement bar = against({1 + 0x1p-20}, {1}, {1});
+  EXPECT_NEAR(bar.test.ulps, 8, 1e-9);
+  EXPECT_NEAR(bar.test.errors, 8, 1e-6);
+  EXPECT_EQ(bar.reference.errors, 0);
+}
+
+TEST(Bar, WhatTheInputsLastPlaceMovesIsNoError) {
+  // sin(1e6) in float32: half a unit of the input moves the result by a hundredth.
+  const BarMeasurement bar = against({0.35}, {0.34}, {0.345}, {{0.352}, {0.339}});
+  EXPECT_LT(bar.test.errors, 1);
+}
+
+TEST(Bar, GrowsWithTheRootOfTheTermsThatAreAddedUp) {
+  const BarMeasurement one = against({1 + 0x1p-19}, {1}, {1});
+  const BarMeasurement many = against({1 + 0x1p-19}, {1}, {1}, {}, 10'000);
+  EXPECT_NEAR(one.test.errors / many.test.errors, 100, 1e-3);
+}
+
+TEST(Bar, NanAndInfinityMustBeWhereTheTruthHasThem) {
+  EXPECT_EQ(against({0}, {kNan}, {kNan}).test.specials, 1U);
+  EXPECT_EQ(against({kNan}, {kNan}, {kNan}).test.specials, 0U);
+  EXPECT_EQ(against({kInfinity}, {-kInfinity}, {-kInfinity}).test.specials, 1U);
+  EXPECT_EQ(against({kNan}, {1}, {1}).test.specials, 1U);
+  EXPECT_EQ(against({1}, {kNan}, {1}).test.specials, 0U);
+  EXPECT_EQ(against({1}, {kNan}, {1}).reference.specials, 1U);
+}
+
+TEST(Bar, RoundingMayOverflowAtTheDtypesLimit) {
+  EXPECT_EQ(against({kInfinity}, {3.4028e38}, {3.5e38}).test.specials, 0U);
+  EXPECT_EQ(against({kInfinity}, {1e30}, {1e30}).test.specials, 1U);
+  EXPECT_EQ(against({kInfinity}, {65504}, {65519}, {}, 1, DType::float16).test.specials, 0U);
+}
+
+TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {
+  // round(0.5) is 0; a moved input gives 1.
+  EXPECT_EQ(against({1}, {0}, {0}, {{1}}).test.errors < 8, true);
+  EXPECT_GT(against({1}, {0}, {0}, {{1}}, 1, DType::float32, false).test.errors, 1e6);
+}
+
+TEST(Bar, WholeNumbersAreRightOrWrong) {
+  const BarMeasurement bar = against({3}, {2}, {2}, {}, 1, DType::int64);
+  EXPECT_EQ(bar.test.errors, kInfinity);
+  EXPECT_EQ(bar.reference.errors, 0);
+  EXPECT_EQ(against({2}, {3}, {2}, {}, 1, DType::int64).reference.errors, kInfinity);
+}
+
+TEST(Bar, WhatBothSidesHaveToTheBitIsNotJudged) {
+  EXPECT_EQ(against({5}, {5}, {7}).test.errors, 0);
+}
+
+}  // namespace
+}  // namespace assay
