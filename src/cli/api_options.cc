@@ -95,7 +95,9 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
     sources.patterns.push_back(pattern);
   }
-  if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty()) {
+  // A store that others have filled has cases enough.
+  if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty() &&
+      options.store.empty()) {
     return usage_error(
         "nothing to run: give --api_config, --api_config_file or --api_config_file_pattern");
   }
@@ -105,7 +107,7 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
 Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
   std::vector<Outcome> outcomes;
   if (options.retest.empty()) return outcomes;
-  if (options.log_dir.empty()) {
+  if (options.log_dir.empty() && options.store.empty()) {
     return usage_error("--retest runs cases of an earlier run again: name its --log_dir");
   }
   if (const auto all = parse_bool(options.retest)) {
@@ -308,6 +310,10 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
                  "Seconds after which a slot or fork server that gives no sign of life is replaced")
       ->capture_default_str();
   add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
+  app.add_option(
+      "--store", options.store,
+      "postgresql://… : a database that is the run's store, for many machines; one that is "
+      "given no cases works on those that are there");
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
                  "assay-runs/)");
@@ -335,6 +341,10 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
   config.reference =
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
+  if (!options.store.empty() && !is_store_address(options.store)) {
+    return usage_error("--store takes the address of a database: postgresql://…");
+  }
+  config.store = options.store;
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.exit_on_error = options.exit_on_error;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);

@@ -34,6 +34,7 @@ struct ApiOptions {
   std::string gpu_ids;
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
+  std::string store;
   wire::CaseSettingsT settings;  // defaults and all
   std::string values = "all";
   std::string tolerance = "bar";

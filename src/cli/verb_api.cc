@@ -30,7 +30,7 @@ Exit code: 0 all passed or agreed, 1 some verdict failed, 2 usage, 3 the engine 
 // What the run came to, from its store, after everything else; also after an interruption.
 Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) {
   const std::filesystem::path& folder = config.folder;
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::existing));
   if (options.test_tol) {
     ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(*store, folder));
   }

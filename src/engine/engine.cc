@@ -134,7 +134,7 @@ Status begin_run(const RunConfig& config, const Properties& properties, Store& s
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(config.folder, StoreMode::create));
+  ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(store_of(config), StoreMode::create));
   Store& store = *opened;
   Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config));

@@ -9,6 +9,10 @@
 
 namespace assay {
 
+std::filesystem::path store_of(const RunConfig& config) {
+  return config.store.empty() ? config.folder : std::filesystem::path(config.store);
+}
+
 const ModeInfo& mode_of(const RunConfig& config) {
   const ModeInfo* mode = find_mode(config.settings.mode);
   return mode != nullptr ? *mode : modes().front();

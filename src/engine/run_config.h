@@ -45,6 +45,7 @@ struct RunConfig {
   LaneConfig test;
   LaneConfig reference;  // for modes that have such a lane
   std::filesystem::path folder;
+  std::string store;  // address of a database instead of the folder's own file
   std::uint32_t slots = 1;
   std::vector<int> gpus;                    // as CUDA counts; slots take turns on them
   std::uint64_t gpu_budget = 0;             // bytes for all slots together on all of them
@@ -59,6 +60,9 @@ struct RunConfig {
   // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;
 };
+
+// Where the run's store is: an address of a database, or the folder.
+std::filesystem::path store_of(const RunConfig& config);
 
 const ModeInfo& mode_of(const RunConfig& config);
 // Where a lane of the mode sits, and in which framework.

@@ -6,12 +6,14 @@
 namespace assay {
 
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode) {
-  if (PostgresStore::is_address(folder.string())) {
+  if (is_store_address(folder.string())) {
     ASSAY_TRY(std::unique_ptr<Store> store, PostgresStore::open(folder.string(), mode));
     return store;
   }
   return SqliteStore::open(folder, mode);
 }
+
+bool is_store_address(std::string_view where) { return PostgresStore::is_address(where); }
 
 bool has_store(const std::filesystem::path& folder) {
   std::error_code error;

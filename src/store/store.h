@@ -135,6 +135,8 @@ enum class StoreMode {
 
 // The store of the run in this folder, or at this address of a database (postgresql://…).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
+// Whether that is the address of a database instead of a folder.
+bool is_store_address(std::string_view where);
 // Whether the folder holds a run.
 bool has_store(const std::filesystem::path& folder);
 
