@@ -49,13 +49,27 @@ void Core::go_on() {
   if (stop_ == StopReason::none) {
     claim_more();
     give_work();
-    if (!work_left()) stop(StopReason::complete);
+    if (!work_left()) complete();
   }
   if (stop_ != StopReason::none && all_slots_gone()) finish();
 }
 
+// Where other claimers are about, a lease may have been lost since the last claim, and the case
+// with it: only a claim that comes after the last verdict says that nothing is left.
+void Core::complete() {
+  if (!config_.lease_ms || !recorded_since_claim_) return stop(StopReason::complete);
+  act(CommitStore{});
+  ask_for_cases();
+}
+
+void Core::ask_for_cases() {
+  claiming_ = true;
+  recorded_since_claim_ = false;
+  act(ClaimCases{config_.claim});
+}
+
 bool Core::work_left() const {
-  if (supply_ != Supply::none || !queue_.empty()) return true;
+  if (claiming_ || supply_ != Supply::none || !queue_.empty()) return true;
   return std::any_of(slots_.begin(), slots_.end(), [](const Slot& at) { return !at.held.empty(); });
 }
 
@@ -71,8 +85,7 @@ void Core::claim_more() {
   if (claiming_ || supply_ == Supply::none) return;
   if (supply_ == Supply::held_elsewhere && clock_ms_ < claim_again_ms_) return;
   if (queue_.size() >= slots_.size() * kLowWater) return;
-  claiming_ = true;
-  act(ClaimCases{config_.claim});
+  ask_for_cases();
 }
 
 void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
@@ -80,9 +93,24 @@ void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
   // A store that promises more and gives none is asked again later.
   supply_ = cases.empty() && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + kClaimAgainMs;
-  for (const QueuedCase& queued : cases) queue_.add(queued);
+  for (const QueuedCase& queued : cases) {
+    if (!config_.lease_ms || !renew(queued)) queue_.add(queued);
+  }
   if (!cases.empty()) queue_.sort();
   go_on();
+}
+
+// A lease that was lost may come back (whoever had taken it has ended) before we have noticed: then
+// the case is still here.
+bool Core::renew(const QueuedCase& claimed) {
+  for (Slot& at : slots_) {
+    for (QueuedCase& held : at.held) {
+      if (held.id != claimed.id) continue;
+      held.epoch = claimed.epoch;
+      return true;
+    }
+  }
+  return queue_.renew(claimed.id, claimed.epoch);
 }
 
 // ---- cases go out ----
@@ -154,6 +182,7 @@ void Core::take(Slot& at, const Answer& answer) {
     return queue_.put_back(answered);
   }
   const bool failed = info(verdict.outcome).failed;
+  recorded_since_claim_ = true;
   act(RecordVerdict{answered, std::move(verdict), answer.record});
   if (failed && config_.exit_on_error) stop(StopReason::stopped_on_error);
 }
@@ -205,6 +234,7 @@ void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_loss
   verdict.lane = "slot";
   verdict.message =
       fmt::format("{} slots in a row died while they held this case alone", again.losses - 1);
+  recorded_since_claim_ = true;
   act(RecordVerdict{again, std::move(verdict), {}});
   if (config_.exit_on_error) stop(StopReason::stopped_on_error);
 }

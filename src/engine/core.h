@@ -150,6 +150,9 @@ class Core {
 
   void go_on();
   void claim_more();
+  bool renew(const QueuedCase& claimed);
+  void ask_for_cases();
+  void complete();
   void give_work();
   bool give_lease(std::size_t slot);
   bool work_left() const;
@@ -176,6 +179,7 @@ class Core {
 
   Supply supply_ = Supply::more;
   bool claiming_ = false;
+  bool recorded_since_claim_ = false;
   std::int64_t claim_again_ms_ = 0;
 
   // Our own clock: time in which we were not running ourselves counts as a moment, or a machine

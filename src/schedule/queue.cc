@@ -25,6 +25,17 @@ void Queue::put_back(const QueuedCase& again) { again_.push_back(again); }
 
 void Queue::put_first(const QueuedCase& again) { again_.push_front(again); }
 
+bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
+  for (std::deque<QueuedCase>* waiting : {&cases_, &again_}) {
+    for (QueuedCase& queued : *waiting) {
+      if (queued.id != id) continue;
+      queued.epoch = epoch;
+      return true;
+    }
+  }
+  return false;
+}
+
 bool Queue::admits(std::uint64_t bytes) const {
   return in_use_ == 0 || (bytes <= budget_ && in_use_ <= budget_ - bytes);
 }

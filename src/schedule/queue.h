@@ -44,6 +44,9 @@ class Queue {
   // The next one of all.
   void put_first(const QueuedCase& again);
 
+  // Gives a waiting case the epoch of a newer lease; false: it does not wait here.
+  bool renew(std::uint64_t id, std::uint64_t epoch);
+
   // The next cases for a slot: none when the queue is empty or memory does not allow.
   std::vector<QueuedCase> lease(std::uint32_t slot);
 

@@ -99,8 +99,8 @@ class Store {
   // ---- leases ----
 
   // Claims up to `most` cases that have not finished and that nobody holds, and shows each to
-  // `visit`; never one that this claimer was given already, also where its lease has run out
-  // meanwhile (renew() makes it valid again, unless another claimer was faster). A claimer that has
+  // `visit`; never one that this claimer still holds, also where its lease has run out meanwhile
+  // (renew() makes it valid again, unless another claimer was faster). A claimer that has
   // added cases gets only these; one that has added none gets any of the run.
   virtual Result<Supply> claim(std::size_t most,
                                const std::function<Status(const ClaimedCase&)>& visit) = 0;
