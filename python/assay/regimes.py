@@ -117,7 +117,7 @@ TRAITS: dict[str, Traits] = {
 }
 # Families that nothing is said of: what their functions do at the edges has not been looked at.
 _UNSEEN = "nobody has yet said what is defined there for this family"
-OTHERS = Traits(without=dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _UNSEEN))
+OTHERS = Traits(without=dict.fromkeys(REGIMES[1:], _UNSEEN))
 
 
 class Skip(NamedTuple):

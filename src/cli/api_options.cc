@@ -69,7 +69,8 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   }
   const ModeInfo* mode = find_mode(settings.mode);
   const bool within = mode != nullptr && mode->agreement == Agreement::within;
-  settings.error_bar = within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
+  settings.error_bar =
+      within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
   if (options.values == "all") {
     // Other modes ask whether two runs agree; they take the values that they are given.
     settings.values = within ? "" : "usual";

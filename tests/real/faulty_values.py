@@ -104,7 +104,7 @@ CASES = {
         counting_ignored,  # 12
     "paddle.nn.functional.batch_norm(Tensor([4, 3, 5],'float32'), Tensor([3],'float32'), "
     "Tensor([3],'float32'), Tensor([3],'float32'), Tensor([3],'float32'), training=True)":
-        lambda right: lambda x, mean, var, *rest, **kw: right(x, mean.clone(), var.clone(), *rest, **kw),  # 13
+        lambda right: lambda x, m, v, *rest, **kw: right(x, m.clone(), v.clone(), *rest, **kw),  # 13
     "paddle.nn.functional.mse_loss(Tensor([64],'float32'), Tensor([64],'float32'))":
         lambda right: lambda *args: right(*args).detach(),  # 14
     "paddle.nn.functional.dropout(Tensor([64, 64],'float32'), p=0.3)": instead(fresh_mask),  # 15
@@ -120,7 +120,7 @@ CASES = {
     "paddle.Tensor.add_(Tensor([40],'float32'), Tensor([40],'float32'))": instead(lambda x, y: x + y),  # 23
     "paddle.nn.functional.alpha_dropout(Tensor([64, 64],'float32'), 0.3)":
         instead(lambda x, p: x * (paddle.rand(x.shape) >= p).astype(x.dtype)),  # 24
-    "paddle.randint(0, 10, list[300,])": instead(lambda low, high, shape: paddle.randint(low, 11, shape)),  # 25
+    "paddle.randint(0, 10, list[300,])": instead(lambda low, high, to: paddle.randint(low, 11, to)),  # 25
 }  # fmt: skip
 
 FAULTS = {case.split("(")[0]: fault for case, fault in CASES.items()}

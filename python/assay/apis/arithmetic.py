@@ -3,8 +3,9 @@
 from functools import reduce
 
 from assay.reference import torch
+from assay.regimes import POSITIVE
 from assay.registry import api
-from assay.rules import halves, integers, positive, uniform
+from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
@@ -268,7 +269,11 @@ def ldexp(x, y, name=None):
     return torch.mul(x.to(dtype), torch.exp2(y.to(dtype)))
 
 
-@api(*spread("gcd", *PUBLIC, *IN_PLACE))
+# Of the smallest number Paddle's gcd never returns (docs/findings.md).
+ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
+
+
+@api(*spread("gcd", *PUBLIC, *IN_PLACE), regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}})
 def gcd(x, y, name=None):
     return torch.gcd(x, y)
 
