@@ -335,6 +335,7 @@ class Call:
         if isinstance(layout, tuple):  # with the places of another of the case's tensors
             layout, index = layout
             spec = spec._replace(index=index)
+        self.kept.append(tensor)  # its memory is looked at again after the call
         return self.framework.sparse(tensor, spec, layout)
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
