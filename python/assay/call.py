@@ -247,11 +247,12 @@ class Call:
         layer = None if job.lane.reference_functions else make(*args, **kwargs)
         found = {} if layer is None else self.framework.parameters(layer)
         self.rules = {**self.rules, **made.rules}
+        of_case = self._grad_wanted
         parameters = {}
         for place, (name, shape) in enumerate(sorted(made.parameters.items())):
             if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
                 raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
-            self._grad_wanted = entry.grad and name not in (*made.state, *made.constants)
+            self._grad_wanted = of_case and name not in (*made.state, *made.constants)
             spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
             parameters[name] = self._tensor(spec, name, name, found.get(name))
         if left := set(found) - set(made.parameters):
@@ -334,6 +335,7 @@ class Call:
         if isinstance(layout, tuple):  # with the places of another of the case's tensors
             layout, index = layout
             spec = spec._replace(index=index)
+        self.kept.append(tensor)  # its memory is looked at again after the call
         return self.framework.sparse(tensor, spec, layout)
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:

@@ -42,7 +42,11 @@ def _attention(p, prefix, heads, query, key, value, mask):
     return _apply(p, f"{prefix}out_proj", (weights @ v).transpose(1, 2).flatten(2)), weights
 
 
-@layer("paddle.nn.MultiHeadAttention", inputs="query key value attn_mask cache")
+@layer(
+    "paddle.nn.MultiHeadAttention",
+    inputs="query key value attn_mask cache",
+    grad=lambda dropout=0.0: not dropout,
+)
 def multi_head_attention(
     embed_dim,
     num_heads,
@@ -64,6 +68,11 @@ def multi_head_attention(
         return (y, weights) if need_weights else y
 
     return Made(call, _attention_shapes("", embed_dim, *widths, bias_attr is not False))
+
+
+def _draws_nothing(dropout=0.1, attn_dropout=None, act_dropout=None):
+    """Where dropout draws, only the shape is compared, and no gradient."""
+    return not any((dropout, attn_dropout, act_dropout))
 
 
 _ACTIVATIONS = {"relu": lambda x: torch.relu(x), "gelu": lambda x: torch.nn.functional.gelu(x)}
@@ -105,7 +114,7 @@ def _block(d_model, nhead, dim_feedforward, options, attentions):
     return call, shapes
 
 
-@layer("paddle.nn.TransformerEncoderLayer", inputs="src src_mask cache")
+@layer("paddle.nn.TransformerEncoderLayer", inputs="src src_mask cache", grad=_draws_nothing)
 def encoder_layer(
     d_model,
     nhead,
@@ -125,7 +134,9 @@ def encoder_layer(
     return Made(lambda p, src, src_mask=None: call(p, src, [(None, src_mask)]), shapes)
 
 
-@layer("paddle.nn.TransformerDecoderLayer", inputs="tgt memory tgt_mask memory_mask cache")
+@layer(
+    "paddle.nn.TransformerDecoderLayer", inputs="tgt memory tgt_mask memory_mask cache", grad=_draws_nothing
+)
 def decoder_layer(
     d_model,
     nhead,

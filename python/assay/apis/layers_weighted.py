@@ -169,24 +169,17 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
 
 def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format, by_statistics):
-    """In training, by the batch, whose mean and (biased) variance move the running ones."""
+    """In training, by the batch. What the running statistics are afterwards is not compared."""
     shapes = without({"weight": (channels,), "bias": (channels,)}, weight=weight_attr, bias=bias_attr)
     shapes |= {"_mean": (channels,), "_variance": (channels,)}
 
     def call(p, x):
-        state = {name: p[name] for name in ("_mean", "_variance")}
-        weights = p.get("weight"), p.get("bias")
+        given = p["_mean"], p["_variance"], p.get("weight"), p.get("bias")
         options = {"epsilon": epsilon, "data_format": data_format, "use_global_stats": by_statistics}
-        y = normalization.batch_norm(x, *state.values(), *weights, training=True, **options)
-        if by_statistics:
-            return y, state
-        flat = x.detach().movedim(-1 if data_format.endswith("C") and x.ndim > 2 else 1, 0).flatten(1)
-        found = {"_mean": flat.mean(1), "_variance": flat.var(1, unbiased=False)}
-        moved = {name: momentum * old + (1 - momentum) * found[name] for name, old in state.items()}
-        return y, moved
+        return normalization.batch_norm(x, *given, training=True, **options)
 
     rules = {"_variance": positive(0.5, 1.5)}
-    return Made(call, shapes, rules, ("_mean", "_variance"))
+    return Made(call, shapes, rules, constants=("_mean", "_variance"))
 
 
 for _rank, _layout in enumerate(_LAYOUTS, 1):
@@ -247,8 +240,8 @@ def old_batch_norm(
     )
 
     def call(p, x):
-        y, state = made.call(p, x)
-        return (getattr(torch, act)(y) if act else y), state
+        y = made.call(p, x)
+        return getattr(torch, act)(y) if act else y
 
     return replace(made, call=call)
 
