@@ -18,7 +18,7 @@ namespace assay::timeline {
 inline int fuzz_importer(const Importer& importer, std::span<const std::uint8_t> bytes) {
   auto file = make_memory_file("trace");
   if (!file || !write_all(file->get(), std::as_bytes(bytes))) return 0;
-  const auto trace = importer.import("/proc/self/fd/" + std::to_string(file->get()));
+  const auto trace = importer.import("/proc/self/fd/" + std::to_string(file->get()), {});
   if (!trace) return 0;
   for (const Slice& slice : trace->slices) {
     if (slice.end < slice.begin || slice.track >= trace->tracks.size() ||

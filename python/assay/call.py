@@ -105,6 +105,8 @@ class Call:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)
+        if (job.construction is not None) != bool(entry is not None and entry.kind):
+            refuse(f"{job.api}: layers are made and then called, functions only called")
         self._name_arguments()
         skip = skip_of(entry, self.named, job.values)
         if skip is not None:
@@ -114,8 +116,6 @@ class Call:
     def evaluate(self, function: Callable[..., Any]) -> None:
         job, entry = self.job, self.entry
         self.framework.seed(job.seed)
-        if (job.construction is not None) != bool(entry is not None and entry.kind):
-            refuse(f"{job.api}: layers are made and then called, functions only called")
         construction = self._construction()
         args, kwargs = self._arguments()
         if construction is not None:
@@ -298,6 +298,7 @@ class Call:
         if spec.dtype not in self.framework.dtypes:
             refuse(f"this build has no dtype {spec.dtype}")
         self.elements += spec.size
+        of_layer = tensor is not None
         if tensor is None:
             tensor = self.framework.empty(spec.shape, spec.dtype)
         pointer = self.framework.pointer(tensor) if spec.size else 0
@@ -312,7 +313,8 @@ class Call:
             self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, spec.size, code, *fill)
-        tensor = self._as_asked(tensor, spec, fill)
+        if not of_layer:  # its parameters stay where it has them
+            tensor = self._as_asked(tensor, spec, fill)
         if spec.strides:
             if spec.overlaps():
                 refuse("strides by which elements share memory")

@@ -78,7 +78,8 @@ class Dump:
             json.dump(self.facts, file, indent=2, default=str)
 
     def _write(self, archive: zipfile.ZipFile, key: str, tensor: Any) -> dict[str, Any]:
-        dense = self.framework.dense(tensor)
+        # Elements are read where they lie, and that must be memory of this process.
+        dense = self.framework.dense(tensor.cpu() if hasattr(tensor, "cpu") else tensor)
         code, size = CODES[dense.dtype]
         shape = tuple(int(extent) for extent in dense.shape)
         with archive.open(f"{key}.npy", "w", force_zip64=True) as file:

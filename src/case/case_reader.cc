@@ -273,9 +273,9 @@ bool CaseReader::expected(std::string_view what) {
 }
 
 std::string quote(std::string_view word) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMostShown = 40;
   std::string shown = "'";
-  while (!word.empty() && shown.size() < kMost) {
+  while (!word.empty() && shown.size() < kMostShown) {
     const auto byte = static_cast<unsigned char>(word[0]);
     const std::size_t size = character_size(word[0]);
     shown += byte < 0x20 || byte == 0x7F ? "?" : word.substr(0, size);

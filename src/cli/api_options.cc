@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/system_memory.h"
-#include "cli/gpu_seats.h"
 #include "base/text.h"
+#include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
@@ -21,7 +21,6 @@
 namespace assay {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
@@ -70,7 +69,8 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   }
   const ModeInfo* mode = find_mode(settings.mode);
   const bool within = mode != nullptr && mode->agreement == Agreement::within;
-  settings.error_bar = within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
+  settings.error_bar =
+      within && options.error_bar && options.tolerance == "bar" && !options.own_tolerance;
   if (options.values == "all") {
     // Other modes ask whether two runs agree; they take the values that they are given.
     settings.values = within ? "" : "usual";
@@ -286,14 +286,16 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
       ->capture_default_str();
 
   app.option_defaults()->group("Where it runs");
-  add_bool(app, "--test_cpu", options.test_cpu, "The test lane on the CPU, also where there is a GPU");
+  add_bool(app, "--test_cpu", options.test_cpu,
+           "The test lane on the CPU, also where there is a GPU");
   app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all, 0: none")
       ->capture_default_str();
   app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
   app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
                  "Workers on each GPU, or on the CPU; -1: as many as pay off")
       ->capture_default_str();
-  app.add_option("--required_memory", options.required_memory, "GiB that each worker must have, on its GPU or of the host");
+  app.add_option("--required_memory", options.required_memory,
+                 "GiB that each worker must have, on its GPU or of the host");
   app.add_option("--paddle_python", options.paddle_python, "Interpreter that has Paddle");
   app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,

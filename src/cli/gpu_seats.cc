@@ -15,7 +15,6 @@
 namespace assay {
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 // What a process holds on a GPU before it has any tensor: its context, the framework's libraries.
 constexpr double kContextBytes = 0.6 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.

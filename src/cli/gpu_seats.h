@@ -10,6 +10,8 @@
 
 namespace assay {
 
+inline constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
 struct GpuFlags {
   int num_gpus = -1;  // 0: none
   std::string gpu_ids;

@@ -32,13 +32,17 @@ namespace {
 
 struct CheckArguments {
   std::vector<std::string> files;
+  std::string dialect;
 };
+
+constexpr const char* kDialectHelp =
+    "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)";
 
 Result<int> check(const CheckArguments& arguments) {
   bool good = true;
   for (const std::string& file : arguments.files) {
     std::string warnings;
-    const auto params = params::load_params(file, &warnings);
+    const auto params = params::load_params(file, &warnings, arguments.dialect);
     if (!params) {
       good = false;
       fmt::print(stderr, "{}\n", params.error().message);
@@ -54,6 +58,7 @@ CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
   CLI::App* app =
       chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
   app->add_option("FILE", arguments.files, "params files")->required();
+  app->add_option("--dialect", arguments.dialect, kDialectHelp);
   return app;
 }
 
@@ -146,6 +151,7 @@ struct RunArguments {
   std::string file;
   std::string mode;
   std::string folder;
+  std::string dialect;
   bool dry_run = false;
   bool json = false;
   double stage_limit = 0;
@@ -161,7 +167,14 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "run a params file in the model's folder");
   app->add_option("FILE", arguments.file, "params file")->required();
   app->add_option("MODE", arguments.mode, "lite_train_lite_infer, whole_infer, …")->required();
-  app->add_option("GPU", arguments.plan.gpu_id, "CUDA_VISIBLE_DEVICES of whole_infer");
+  app->add_option("THIRD", arguments.plan.third,
+                  "CUDA_VISIBLE_DEVICES of whole_infer; what to train of benchmark_train, such as "
+                  "dynamic_bs8_fp32_DP_N1C1");
+  app->add_option("--dialect", arguments.dialect, kDialectHelp);
+  app->add_flag("--fix", arguments.plan.fix,
+                "do what the file says where the suite's own bash does not");
+  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+                "take the checkpoint that is written last (iter_N) instead of the one the file names");
   app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
   app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
   app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line");
@@ -235,11 +248,12 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
     return errno_error("cannot go to " + arguments.folder);
   }
   arguments.plan.params_path = arguments.file;
+  arguments.plan.gpu_id = arguments.plan.third;
   arguments.run.params_path = arguments.file;
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
   std::string warnings;
-  ASSAY_TRY(const params::Params params, params::load_params(arguments.file, &warnings));
+  ASSAY_TRY(const params::Params params, params::load_params(arguments.file, &warnings, arguments.dialect));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
   ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {
@@ -249,6 +263,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
     fmt::print("{}", arguments.json ? plan::plan_json_lines(plan) : plan::describe_plan(plan));
     return kAllGood;
   }
+  if (plan.stages.empty()) return usage_error("nothing to run: " + plan.nothing);
   arguments.run.limits.stage = stage::Seconds(stage_limit(arguments, app));
   arguments.run.limits.idle = stage::Seconds(arguments.idle_limit);
   arguments.run.budget = stage::Seconds(arguments.budget);

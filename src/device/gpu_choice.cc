@@ -96,7 +96,7 @@ Result<std::vector<int>> parse_gpu_ids(std::string_view text) {
 Result<std::vector<ChosenGpu>> choose_gpus(const std::vector<GpuInfo>& present, const GpuWish& wish,
                                            const std::optional<std::string>& visible) {
   ASSAY_TRY(const std::vector<int> wanted, parse_gpu_ids(wish.ids));
-  if (present.empty()) return usage_error("there is no GPU here; --test_cpu runs on the CPU");
+  if (present.empty()) return usage_error("there is no GPU here; --num_gpus=0 runs on the CPU");
   const std::vector<int> seen = visible_numbers(present, visible);
   std::vector<ChosenGpu> chosen;
   const auto take = [&](int number) {
@@ -112,7 +112,7 @@ Result<std::vector<ChosenGpu>> choose_gpus(const std::vector<GpuInfo>& present, 
   }
   if (chosen.empty()) {
     return usage_error(fmt::format(
-        "CUDA_VISIBLE_DEVICES={} hides every GPU; unset it, or --test_cpu runs on the CPU",
+        "CUDA_VISIBLE_DEVICES={} hides every GPU; unset it, or --num_gpus=0 runs on the CPU",
         visible.value_or("")));
   }
   if (wish.count > static_cast<int>(chosen.size())) {
@@ -127,7 +127,7 @@ Result<std::vector<ChosenGpu>> choose_gpus(const std::vector<GpuInfo>& present, 
 Status check_driver(const GpuDriver& driver, std::uint32_t cuda, std::string_view plugin) {
   if (!driver.present) {
     return usage_error(
-        "no NVIDIA driver answers here (libnvidia-ml.so.1); --test_cpu runs on the CPU");
+        "no NVIDIA driver answers here (libnvidia-ml.so.1); --num_gpus=0 runs on the CPU");
   }
   if (driver.cuda != 0 && driver.cuda < cuda) {
     return usage_error(

@@ -108,7 +108,7 @@ Result<const AssayDevicePlugin*> load_device_plugin(const std::filesystem::path&
   if (!std::filesystem::exists(file, ignored)) {
     return fail(
         fmt::format("there is no plug-in for GPUs ({}): this assay was built without CUDA; "
-                    "--test_cpu runs on the CPU",
+                    "--num_gpus=0 runs on the CPU",
                     file.string()));
   }
   // Never unloaded: the driver's threads may outlive a dlclose.

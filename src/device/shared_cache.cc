@@ -17,8 +17,15 @@ Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64
   }
   auto found = opened_.find(shared.allocation);
   if (found == opened_.end()) {
-    ASSAY_TRY(const OpenedMemory opened, device_->open(shared));
-    found = opened_.emplace(shared.allocation, opened).first;
+    auto opened = device_->open(shared);
+    if (!opened && !opened_.empty()) {
+      // The lane has freed an allocation that is still open here, and this one lies in its place:
+      // CUDA does not map the same memory twice.
+      close_all();
+      opened = device_->open(shared);
+    }
+    if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+    found = opened_.emplace(shared.allocation, *opened).first;
   }
   // Of the mapping, not of what the lane says.
   const OpenedMemory& opened = found->second;

@@ -34,6 +34,7 @@ class SharedCache {
 
   // Where these bytes lie for this process, in the memory of device(). Fails when they do not lie
   // in the allocation.
+  // What an earlier call gave may be closed by this one.
   Result<const std::byte*> at(const SharedMemory& shared, std::uint64_t bytes);
   Device* device() const { return device_; }  // nullptr before the first at()
   // Closes what is too large to be kept; to be called before the lane runs its next case.

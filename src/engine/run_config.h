@@ -33,7 +33,7 @@ inline constexpr std::string_view kNextGpu = "gpu:next";
 // What stands behind a role: which framework, where, how.
 struct LaneConfig {
   FrameworkConfig framework;
-  std::string label;  // its name in logs and records; empty: the framework's
+  std::string label;   // its name in logs and records; empty: the framework's
   std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run takes GPUs
   std::string execution = "eager";  // around which the mode's own is put
   bool reference_functions = false;
@@ -46,8 +46,8 @@ struct RunConfig {
   LaneConfig reference;  // for modes that have such a lane
   std::filesystem::path folder;
   std::uint32_t slots = 1;
-  std::vector<int> gpus;         // as CUDA counts; slots take turns on them
-  std::uint64_t gpu_budget = 0;  // bytes for all slots together on all of them
+  std::vector<int> gpus;                    // as CUDA counts; slots take turns on them
+  std::uint64_t gpu_budget = 0;             // bytes for all slots together on all of them
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again

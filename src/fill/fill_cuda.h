@@ -1,6 +1,6 @@
 #pragma once
 
-// fill() for memory of a GPU: the same bits. Built with -D ASSAY_CUDA=ON.
+// fill() for memory of a GPU: the same bits. Built where nvcc is.
 
 #include <cstdint>
 

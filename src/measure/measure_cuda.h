@@ -15,8 +15,8 @@ inline constexpr std::size_t kMeasureCudaResult = 1024;
 
 // What measure_cuda() works in, for one call at a time.
 struct MeasureCudaMemory {
-  // kMeasureCudaScratch bytes of device memory, aligned to 256 bytes as cudaMalloc gives them; zeros
-  // before the first call, and left so by each that succeeds.
+  // kMeasureCudaScratch bytes of device memory, aligned to 256 bytes as cudaMalloc gives them;
+  // zeros before the first call, and left so by each that succeeds.
   void* scratch = nullptr;
   // kMeasureCudaResult bytes of pinned host memory that the device can write (cudaHostAlloc).
   void* result = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
-// One stored case, taken out of its run: a script and its inputs, for the person who repairs the framework.
+// One stored case, taken out of its run: a script and its inputs, for the person who repairs the
+// framework.
 
 #include <cstdint>
 #include <filesystem>

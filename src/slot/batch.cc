@@ -63,7 +63,10 @@ Status BatchRun::run() {
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
   const std::uint64_t lane_number = state.lane_number + 1;
-  state = {.sent = {}, .lane_number = lane_number, .careful = state.careful};
+  const bool careful = state.careful;
+  state = {};
+  state.lane_number = lane_number;
+  state.careful = careful;
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
     if (!endings_[job][seat].done()) state.sent.push_back(job);
   }
@@ -187,16 +190,17 @@ Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
 std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool seen_ending) const {
   const SeatState& state = states_[seat];
   if (how == Loss::talks_nonsense) return state.sent[state.answered];
-  const bool timed_out = how == Loss::timed_out;
-  if (state.at_hand && (seen_ending || timed_out)) {
-    const std::size_t place = std::max(*state.at_hand, state.answered);
-    // Its GPU may be at any of them.
-    const bool unsure = seats_[seat].on_gpu() && !state.careful && place > state.answered;
-    if (unsure && timed_out) return std::nullopt;
-    return state.sent[place];
+  if (how == Loss::timed_out) {
+    const std::size_t at_hand = std::max(state.at_hand.value_or(0), state.answered);
+    // Its GPU may be at any of those that it has not answered.
+    const bool unsure = seats_[seat].on_gpu() && !state.careful;
+    if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
+    return state.sent[at_hand];
   }
-  // None was seen to begin: the next one is tried again.
-  return timed_out ? std::optional(state.sent[state.answered]) : std::nullopt;
+  const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
+  const std::uint32_t running = header.running.load(std::memory_order_acquire);
+  if (!seen_ending || running >= state.sent.size() || running < state.answered) return std::nullopt;
+  return state.sent[running];
 }
 
 Status BatchRun::finish_job(std::size_t job) {

@@ -19,7 +19,7 @@ static_assert(std::is_trivially_copyable_v<Slice>, "slices are spilled as bytes"
 
 constexpr std::size_t kReadSlices = (32U << 10U) / sizeof(Slice);
 
-bool stands_before(const Slice& a, const Slice& b) {
+bool begins_before(const Slice& a, const Slice& b) {
   return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
 }
 
@@ -170,11 +170,11 @@ Status SliceSorter::spill() {
   if (!fd_) {
     ASSAY_TRY(fd_, make_spill_file(folder_));
   }
-  if (!std::is_sorted(chunk_.begin(), chunk_.end(), stands_before)) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), stands_before);
+  if (!std::is_sorted(chunk_.begin(), chunk_.end(), begins_before)) {
+    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
   }
   ASSAY_CHECK(write_all(fd_.get(), std::as_bytes(std::span(chunk_))));
-  if (runs_.empty() || stands_before(chunk_.front(), last_)) {
+  if (runs_.empty() || begins_before(chunk_.front(), last_)) {
     runs_.push_back({runs_.empty() ? 0 : runs_.back().first + runs_.back().count, 0});
   }
   runs_.back().count += chunk_.size();
@@ -186,7 +186,7 @@ Status SliceSorter::spill() {
 Result<std::unique_ptr<SliceSource>> SliceSorter::finish() {
   std::vector<RunReader> readers;
   if (runs_.empty() && chunk_.size() <= kSmall) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), stands_before);
+    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
     chunk_.shrink_to_fit();
     readers.push_back({.buffer = std::move(chunk_)});
   } else if (!chunk_.empty()) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/toml.h"
-
 #include "case/canonical.h"
 
 namespace assay {

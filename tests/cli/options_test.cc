@@ -47,7 +47,8 @@ TEST(ApiOptions, AFlagAloneIsTrue) {
   EXPECT_FALSE(options_of({"--quiet=False"}).quiet);
   EXPECT_FALSE(options_of({"--quiet", "no"}).quiet);
   const ApiOptions several = options_of({"--accuracy", "--test_cpu", "--exit_on_error", "--quiet"});
-  EXPECT_TRUE(several.modes.at("accuracy") && several.test_cpu && several.exit_on_error && several.quiet);
+  EXPECT_TRUE(several.modes.at("accuracy") && several.test_cpu && several.exit_on_error &&
+              several.quiet);
   EXPECT_EQ(options_of({"--retest"}).retest, "True");
   EXPECT_EQ(options_of({"--retest=crash"}).retest, "crash");
   EXPECT_THROW(options_of({"--quiet=perhaps"}), CLI::ValidationError);

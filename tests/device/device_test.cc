@@ -167,6 +167,18 @@ TEST_F(Sharing, WhatDoesNotLieInTheMemoryIsRefused) {
   EXPECT_FALSE(slot_->at(shared, 1));
 }
 
+// CUDA maps no memory twice: where a lane has freed what is open here, and lends what lies there
+// now, the old mapping goes.
+TEST_F(Sharing, WhatLiesInThePlaceOfOldMemoryTakesItsPlace) {
+  ASSERT_TRUE(slot_->at(share(100, 1), 100));
+  ::setenv("FAKE_DEVICE_ONE_MAPPING", "1", 1);
+  const auto second = slot_->at(share(100, 2), 100);
+  ::unsetenv("FAKE_DEVICE_ONE_MAPPING");
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(**second, std::byte{2});
+  EXPECT_EQ(slot_->open(), 1U);
+}
+
 TEST_F(Sharing, SmallMemoryStaysOpenAndLargeDoesNot) {
   ASSERT_TRUE(slot_->at(share(100, 1), 100));
   ASSERT_TRUE(slot_->at(share(kKeepOpenBytes + 1, 1), 100));

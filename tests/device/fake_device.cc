@@ -5,7 +5,8 @@
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
 // /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
 // (FAKE_DEVICE_DRIVER), that no GPU can be opened (FAKE_DEVICE_BROKEN), or that no memory can be
-// shared (FAKE_DEVICE_NO_SHARING).
+// shared (FAKE_DEVICE_NO_SHARING), or that what is opened lies in the place of what was open before
+// (FAKE_DEVICE_ONE_MAPPING).
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@ constexpr int kBroken = 1;
 constexpr int kFault = 2;
 constexpr int kNoMemory = 3;
 constexpr int kStraddles = 4;
+constexpr int kMapped = 5;
 constexpr int kGpus = 2;
 
 bool faulty = false;
@@ -109,6 +111,10 @@ int open_shared(AssayDevice* device, const assay::SharedMemory* shared,
       "/proc/" + std::to_string(handle.pid) + "/fd/" + std::to_string(handle.file);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return kNoMemory;
+  if (std::getenv("FAKE_DEVICE_ONE_MAPPING") != nullptr && !device->opened.empty()) {
+    ::close(fd);
+    return kMapped;
+  }
   const off_t bytes = ::lseek(fd, 0, SEEK_END);
   void* const memory =
       ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_SHARED, fd, 0);

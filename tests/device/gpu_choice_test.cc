@@ -76,7 +76,7 @@ TEST(GpuChoice, SaysWhatCannotBeHad) {
   EXPECT_THAT(refused({2, ""}, "3"), HasSubstr("CUDA_VISIBLE_DEVICES=3"));
   const auto none = choose_gpus({}, {}, std::nullopt);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("--test_cpu"));
+  EXPECT_THAT(none.error().message, HasSubstr("--num_gpus=0"));
 }
 
 TEST(GpuDriverCheck, RefusesNoneAndOneThatIsTooOld) {

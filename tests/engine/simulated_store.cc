@@ -31,7 +31,7 @@ std::vector<QueuedCase> SimulatedStore::claim(int who, std::size_t most, std::in
 Supply SimulatedStore::supply(int who) const {
   Supply left = Supply::none;
   for (const auto& [id, row] : rows) {
-    if (row.finished > 0 || row.holder == who) continue;
+    if (row.holder == who || (row.finished > 0 && !row.pending)) continue;
     if (row.holder == 0) return Supply::more;
     left = Supply::held_elsewhere;
   }

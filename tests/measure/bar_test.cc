@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 BarMeasurement against(const Column& test, const Column& reference, const Column& truth,
                        const std::vector<Column>& moved = {}, double terms = 1,
                        DType dtype = DType::float32, bool jumps_excuse = true) {
-  BarInput input{dtype, test, reference, truth, {}, terms, jumps_excuse};
+  BarInput input{dtype, test, reference, truth, {}, terms, 0, 0, jumps_excuse};
   for (const Column& column : moved) input.moved.emplace_back(column);
   return measure_bar(input);
 }

@@ -115,7 +115,8 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
 
 // A case that fits no budget, its bytes saturated, runs when nothing else does, and alone.
 TEST(Queue, AHugeCaseRunsAlone) {
-  Queue queue = filled(100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
+  Queue queue = filled(
+      100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   queue.release(10);

@@ -289,6 +289,49 @@ TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
   EXPECT_EQ(judged(parts).flags, 0);
 }
 
+// Two frameworks that ran a case twice each: within one the bits are owed, across the tolerance.
+Verdict judged_stable(const std::vector<float>& test_again, const std::vector<float>& reference) {
+  const std::vector<float> first{1.0F, 2.0F};
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::LaneRecord>> lanes;
+  for (const char* name : {"paddle#1", "paddle#2", "torch#1", "torch#2"}) {
+    const bool test = std::string_view(name).starts_with("paddle");
+    lanes.push_back(
+        testing::add_lane(builder, {}, name, test ? wire::Role::test : wire::Role::reference));
+  }
+  const std::array<std::vector<float>, 4> results{first, test_again, reference, reference};
+  std::vector<flatbuffers::Offset<wire::Pair>> pairs;
+  for (std::uint8_t left = 0; left < 4; ++left) {
+    for (std::uint8_t right = left + 1; right < 4; ++right) {
+      const auto outputs = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Comparison>>{
+          testing::add_leaf(builder, floats(results[left], results[right]))});
+      pairs.push_back(wire::CreatePair(builder, left, right, outputs, 0, false));
+    }
+  }
+  const auto lane_vector = builder.CreateVector(lanes);
+  const auto pair_vector = builder.CreateVector(pairs);
+  const auto values = builder.CreateString("usual");
+  const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
+      wire::CreateTrial(builder, values, lane_vector, pair_vector)});
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, 1, 1, false, 0, trials, 0.01, 0.01));
+  const auto bytes = wire::bytes_of(builder);
+  const wire::Bytes record(bytes.begin(), bytes.end());
+  return judge(**wire::open<wire::Record>(record), {}, Agreement::stable);
+}
+
+TEST(Judge, StabilityWantsBitsWithinAFrameworkAndTheToleranceAcross) {
+  EXPECT_EQ(judged_stable({1.0F, 2.0F}, {1.0F, 2.001F}).outcome, Outcome::pass);
+  const Verdict unstable = judged_stable({1.0F, 2.0001F}, {1.0F, 2.0F});
+  EXPECT_EQ(unstable.outcome, Outcome::unstable);
+  EXPECT_EQ(unstable.lane, "paddle#1");
+  EXPECT_THAT(unstable.message, HasSubstr("paddle#1 against paddle#2"));
+  const Verdict mismatch = judged_stable({1.0F, 2.0F}, {1.0F, 3.0F});
+  EXPECT_EQ(mismatch.outcome, Outcome::mismatch);
+  EXPECT_THAT(mismatch.message, HasSubstr("paddle#1 against torch#1"));
+  // Both at once: that a framework disagrees with itself explains the rest.
+  EXPECT_EQ(judged_stable({1.0F, 5.0F}, {1.0F, 3.0F}).outcome, Outcome::unstable);
+}
+
 TEST(Outcomes, TheTableIsInTheOrderOfTheEnum) {
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(kOutcomes[i].outcome), i);

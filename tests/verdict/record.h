@@ -83,8 +83,8 @@ inline flatbuffers::Offset<wire::Measurement> add_measurement(
 }
 
 inline flatbuffers::Offset<wire::LaneRecord> add_lane(flatbuffers::FlatBufferBuilder& builder,
-                                                      const LaneParts& lane,
-                                                      const char* framework, wire::Role role) {
+                                                      const LaneParts& lane, const char* framework,
+                                                      wire::Role role) {
   std::vector<flatbuffers::Offset<wire::Filling>> inputs;
   for (const std::uint64_t checksum : lane.checksums) {
     inputs.push_back(wire::CreateFilling(builder, 0, 0, 1, 1, 0, checksum));
@@ -133,7 +133,8 @@ inline wire::Bytes make_record(const RecordParts& parts) {
   flatbuffers::FlatBufferBuilder builder;
   const auto test = add_lane(builder, parts.test, "paddle", wire::Role::test);
   flatbuffers::Offset<wire::LaneRecord> reference;
-  if (parts.two_lanes) reference = add_lane(builder, parts.reference, "torch", wire::Role::reference);
+  if (parts.two_lanes)
+    reference = add_lane(builder, parts.reference, "torch", wire::Role::reference);
   std::vector<flatbuffers::Offset<wire::Comparison>> outputs;
   std::vector<flatbuffers::Offset<wire::Comparison>> gradients;
   for (const LeafParts& leaf : parts.outputs) outputs.push_back(add_leaf(builder, leaf));

@@ -14,6 +14,7 @@ from assay.wire import CODES, DTYPES, UNSUPPORTED, Stop, count_of
 
 class NumpyFramework:
     name = "numpy"
+    gpu = False
 
     def __init__(self) -> None:
         import numpy
@@ -25,6 +26,9 @@ class NumpyFramework:
 
     def start(self, device: str) -> None:
         pass
+
+    def release(self) -> None:
+        pass  # it keeps nothing
 
     def seed(self, seed: int) -> None:
         self.numpy.random.seed(seed % (1 << 32))
@@ -80,11 +84,21 @@ class NumpyFramework:
         return None
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        view = self.numpy.lib.stride_tricks.as_strided
+        as_strided = self.numpy.lib.stride_tricks.as_strided
         memory = self.numpy.zeros(spec.storage(), tensor.dtype)
-        steps = [step * tensor.itemsize for step in spec.strides]
-        view(memory, spec.apart(), steps)[...] = tensor[tuple(slice(extent) for extent in spec.apart())]
-        return view(memory, spec.shape, steps)
+        strides = [step * tensor.itemsize for step in spec.strides]
+        as_strided(memory, spec.apart(), strides)[...] = tensor[
+            tuple(slice(extent) for extent in spec.apart())
+        ]
+        return as_strided(memory, spec.shape, strides)
+
+    def as_layout(self, tensor: Any, number: int) -> Any:
+        memory = self.numpy.empty((*tensor.shape[:-1], 2 * tensor.shape[-1]), tensor.dtype)
+        memory[..., ::2] = tensor
+        return memory[..., ::2]
+
+    def constant(self, tensor: Any) -> Any:
+        return tensor
 
     def place(self, name: str) -> str:
         return name

@@ -202,7 +202,7 @@ class PaddleFramework:
         return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        memory = self.paddle.zeros([spec.storage()], spec.dtype)
+        memory = self.paddle.zeros([spec.storage()], tensor.dtype)
         if spec.size:
             apart = list(spec.apart())
             first = self.paddle.slice(tensor, list(range(len(apart))), [0] * len(apart), apart)

@@ -146,7 +146,7 @@ class TorchFramework:
         return None
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
-        memory = self.torch.zeros(spec.storage(), dtype=self.dtypes[spec.dtype])
+        memory = self.torch.zeros(spec.storage(), dtype=tensor.dtype)
         first = tensor[tuple(slice(extent) for extent in spec.apart())]
         self.torch.as_strided(memory, spec.apart(), spec.strides).copy_(first)
         return self.torch.as_strided(memory, spec.shape, spec.strides)

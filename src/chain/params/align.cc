@@ -27,9 +27,20 @@ constexpr int kNever = 1000;
 bool is_group_place(const Place& place) { return place.key == "##"; }
 bool is_fixed(const Place& place) { return !place.key.empty() && !is_group_place(place); }
 
+// Calls `check` for each `|` part; true when one of them is what it looks for.
+template <typename Check>
+bool any_part(std::string_view list, Check check) {
+  while (!list.empty()) {
+    const std::size_t bar = list.find('|');
+    if (check(list.substr(0, bar))) return true;
+    if (bar == std::string_view::npos) break;
+    list.remove_prefix(bar + 1);
+  }
+  return false;
+}
+
 bool one_of(std::string_view word, std::string_view alternatives) {
-  const std::vector<std::string> list = split_list(alternatives, '|');
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return any_part(alternatives, [&](std::string_view part) { return part == word; });
 }
 
 std::string lowered(std::string_view text) {
@@ -39,71 +50,127 @@ std::string lowered(std::string_view text) {
   return lower;
 }
 
-bool hints_at(const Place& place, std::string_view key) {
-  const std::string lower = lowered(key);
-  const std::vector<std::string> hints = split_list(place.hints, '|');
-  return std::any_of(hints.begin(), hints.end(), [&](const std::string& hint) {
-    return lower.find(hint) != std::string::npos;
+bool hints_at(const Place& place, std::string_view lower_key) {
+  return any_part(place.hints, [&](std::string_view hint) {
+    return lower_key.find(hint) != std::string_view::npos;
   });
 }
 
-bool nearly(std::string_view key, std::string_view alternatives) {
-  const std::string lower = lowered(key);
-  const std::vector<std::string> list = split_list(alternatives, '|');
-  return std::any_of(list.begin(), list.end(), [&](const std::string& known) {
-    const std::size_t allowed = std::max<std::size_t>(2, known.size() / 4);
-    return edit_distance(lower, known, allowed) <= allowed;
+bool nearly(std::string_view lower_key, std::string_view alternatives, std::size_t per_letters) {
+  return any_part(alternatives, [&](std::string_view known) {
+    const std::size_t allowed = std::max<std::size_t>(2, known.size() / per_letters);
+    return edit_distance(lower_key, lowered(known), allowed) <= allowed;
   });
 }
 
-bool anchors(std::span<const Place> places, std::string_view key) {
-  return std::any_of(places.begin(), places.end(),
-                     [&](const Place& place) { return is_fixed(place) && one_of(key, place.key); });
+// A free key may well be another flag: only a letter or two make it a slip of a usual one.
+constexpr std::size_t kLettersOfAUsualKey = 1000;
+constexpr std::size_t kLettersOfAFixedKey = 4;
+
+// What one line's key is to all places of its section.
+struct KeyFacts {
+  std::string lower;
+  bool anchors = false;  // some place's fixed key
+  bool usual = false;    // some place's usual key
+  bool hinted = false;   // holds some place's hint
+};
+
+KeyFacts facts_of(std::span<const Place> places, std::string_view key) {
+  KeyFacts facts;
+  facts.lower = lowered(key);
+  for (const Place& place : places) {
+    facts.anchors = facts.anchors || (is_fixed(place) && one_of(key, place.key));
+    facts.usual = facts.usual || one_of(key, place.usual);
+    facts.hinted = facts.hinted || hints_at(place, facts.lower);
+  }
+  return facts;
 }
 
-int fixed_cost(const Place& place, std::span<const Place> places, std::string_view key) {
+bool is_misspelt(const Place& place, const KeyFacts& facts) {
+  if (facts.anchors || facts.usual) return false;
+  return is_fixed(place) ? nearly(facts.lower, place.key, kLettersOfAFixedKey)
+                         : nearly(facts.lower, place.usual, kLettersOfAUsualKey);
+}
+
+int fixed_cost(const Place& place, const KeyFacts& facts, std::string_view key) {
   if (one_of(key, place.key)) return 0;
   if (place.nullable && key == "null") return kFiller;
-  if (!anchors(places, key) && nearly(key, place.key)) return kMisspelt;
-  return kForeign;
+  return is_misspelt(place, facts) ? kMisspelt : kForeign;
 }
 
-int place_cost(const Place& place, std::span<const Place> places, const Line& line) {
+int open_cost(const Place& place, const KeyFacts& facts, std::string_view key) {
+  if (key == "null") return place.example == "null" || one_of(key, place.usual) ? 0 : kFiller;
+  if (one_of(key, place.usual) || one_of(key, place.also)) return 0;
+  if (facts.anchors || facts.usual) return kForeign;
+  if (!place.usual.empty()) return is_misspelt(place, facts) ? kMisspelt : kUnhinted;
+  if (hints_at(place, facts.lower)) return 0;
+  return facts.hinted ? kOtherHint : kUnhinted;
+}
+
+int place_cost(const Place& place, const KeyFacts& facts, const Line& line) {
   const bool group = line.type == Line::Type::group;
   if (group && place.group_too) return kFiller;
   if (is_group_place(place) || group) return is_group_place(place) && group ? 0 : kNever;
-  if (is_fixed(place)) return fixed_cost(place, places, line.key);
-  if (line.key == "null") return place.example == "null" ? 0 : kFiller;
-  if (one_of(line.key, place.also)) return 0;
-  if (anchors(places, line.key)) return kForeign;
-  if (hints_at(place, line.key)) return 0;
-  const bool elsewhere = std::any_of(places.begin(), places.end(),
-                                     [&](const Place& other) { return hints_at(other, line.key); });
-  return elsewhere ? kOtherHint : kUnhinted;
+  return is_fixed(place) ? fixed_cost(place, facts, line.key) : open_cost(place, facts, line.key);
 }
 
 int surplus_cost(const Line& line) {
   return line.type == Line::Type::group ? kSurplusGroup : kSurplus;
 }
 
-// cost[i][j]: the cheapest way of fitting the first i places to the first j lines.
-using Table = std::vector<std::vector<int>>;
+int missing_cost(const Place& place) { return place.optional ? 0 : kMissing; }
+
+// fit(i, j): the cost of line j in place i. best(i, j): the cheapest way of fitting the first i
+// places to the first j lines.
+struct Table {
+  std::vector<std::vector<int>> fit;
+  std::vector<std::vector<int>> best;
+};
 
 Table fill_table(std::span<const Place> places, std::span<const Line> lines) {
-  Table cost(places.size() + 1, std::vector<int>(lines.size() + 1, 0));
+  Table table;
+  table.fit.assign(places.size(), std::vector<int>(lines.size(), 0));
+  for (std::size_t j = 0; j < lines.size(); ++j) {
+    const KeyFacts facts = facts_of(places, lines[j].key);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      table.fit[i][j] = place_cost(places[i], facts, lines[j]);
+    }
+  }
+  table.best.assign(places.size() + 1, std::vector<int>(lines.size() + 1, 0));
   for (std::size_t i = 0; i <= places.size(); ++i) {
     for (std::size_t j = 0; j <= lines.size(); ++j) {
       if (i == 0 && j == 0) continue;
       int best = kNever * 1000;
-      if (i > 0) best = std::min(best, cost[i - 1][j] + kMissing);
-      if (j > 0) best = std::min(best, cost[i][j - 1] + surplus_cost(lines[j - 1]));
+      if (i > 0) best = std::min(best, table.best[i - 1][j] + missing_cost(places[i - 1]));
+      if (j > 0) best = std::min(best, table.best[i][j - 1] + surplus_cost(lines[j - 1]));
       if (i > 0 && j > 0) {
-        best = std::min(best, cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1]));
+        best = std::min(best, table.best[i - 1][j - 1] + table.fit[i - 1][j - 1]);
       }
-      cost[i][j] = best;
+      table.best[i][j] = best;
     }
   }
-  return cost;
+  return table;
+}
+
+// The quick way for a section in which nothing is wrong: every line stands in the next place.
+bool fits_at_once(std::span<const Place> places, std::span<const Line> lines, Alignment& out) {
+  std::size_t at = 0;
+  for (const Place& place : places) {
+    const bool there = at < lines.size() && [&] {
+      const Line& line = lines[at];
+      if (line.type == Line::Type::group) return is_group_place(place);
+      if (is_group_place(place)) return false;
+      if (is_fixed(place)) return one_of(line.key, place.key);
+      return one_of(line.key, place.usual) || (line.key == "null" && place.example == "null");
+    }();
+    if (there && !is_group_place(place)) out.placed.push_back({&place, &lines[at]});
+    if (there) {
+      ++at;
+    } else if (!place.optional) {
+      return false;
+    }
+  }
+  return at == lines.size();
 }
 
 std::string shown(const Place& place) {
@@ -144,17 +211,17 @@ struct Step {
   const Line* line = nullptr;    // none: the place is missing
 };
 
-std::vector<Step> walk_back(const Table& cost, std::span<const Place> places,
+std::vector<Step> walk_back(const Table& table, std::span<const Place> places,
                             std::span<const Line> lines) {
   std::vector<Step> steps;
   std::size_t i = places.size();
   std::size_t j = lines.size();
   while (i > 0 || j > 0) {
     // Surplus first, so that of two equal lines the second one is called surplus.
-    if (j > 0 && cost[i][j] == cost[i][j - 1] + surplus_cost(lines[j - 1])) {
+    const auto& best = table.best;
+    if (j > 0 && best[i][j] == best[i][j - 1] + surplus_cost(lines[j - 1])) {
       steps.push_back({nullptr, &lines[--j]});
-    } else if (i > 0 && j > 0 &&
-               cost[i][j] == cost[i - 1][j - 1] + place_cost(places[i - 1], places, lines[j - 1])) {
+    } else if (i > 0 && j > 0 && best[i][j] == best[i - 1][j - 1] + table.fit[i - 1][j - 1]) {
       steps.push_back({&places[--i], &lines[--j]});
     } else {
       steps.push_back({&places[--i], nullptr});
@@ -174,7 +241,7 @@ class Reader {
       if (step.place == nullptr) {
         surplus(*step.line, steps, i);
       } else if (step.line == nullptr) {
-        i = missing(steps, i);
+        if (!step.place->optional) i = missing(steps, i);
       } else {
         placed(*step.place, *step.line);
       }
@@ -187,16 +254,25 @@ class Reader {
     if (is_group_place(place)) return;
     out_.placed.push_back({&place, &line});
     if (line.type == Line::Type::group) return;
-    if (is_fixed(place) && !one_of(line.key, place.key) &&
-        !(place.nullable && line.key == "null")) {
+    if (is_fixed(place)) {
+      if (one_of(line.key, place.key) || (place.nullable && line.key == "null")) return;
       add(line, fmt::format("expected {} here, found {}{}", shown(place), found(line),
                             nearest_note(places_, line.key)));
-    } else if (!is_fixed(place) && line.key != "null" && anchors(places_, line.key)) {
-      if (one_of(line.key, place.also)) {
-        doubled(line);
-      } else {
-        add(line, fmt::format("expected {} here, found {}", shown(place), found(line)));
-      }
+    } else if (line.key != "null") {
+      placed_open(place, line);
+    }
+  }
+
+  void placed_open(const Place& place, const Line& line) {
+    if (one_of(line.key, place.usual)) return;
+    const KeyFacts facts = facts_of(places_, line.key);
+    if (facts.anchors && one_of(line.key, place.also)) {
+      doubled(line);
+    } else if (facts.anchors || facts.usual) {
+      add(line, fmt::format("expected {} here, found {}", shown(place), found(line)));
+    } else if (!place.usual.empty() && is_misspelt(place, facts)) {
+      add(line, fmt::format("expected {} here, found {}{}", shown(place), found(line),
+                            nearest_note(places_, line.key)));
     }
   }
 
@@ -227,7 +303,7 @@ class Reader {
   std::size_t missing(const std::vector<Step>& steps, std::size_t at) {
     std::size_t last = at;
     while (last + 1 < steps.size() && steps[last + 1].place != nullptr &&
-           steps[last + 1].line == nullptr) {
+           steps[last + 1].line == nullptr && !steps[last + 1].place->optional) {
       ++last;
     }
     const Line* next = nullptr;
@@ -260,9 +336,11 @@ class Reader {
 }  // namespace
 
 Alignment align_section(std::span<const Place> places, std::span<const Line> lines, int end_line) {
-  const Table cost = fill_table(places, lines);
-  Alignment alignment = Reader(places, end_line).read(walk_back(cost, places, lines));
-  alignment.cost = cost.back().back();
+  Alignment at_once;
+  if (fits_at_once(places, lines, at_once)) return at_once;
+  const Table table = fill_table(places, lines);
+  Alignment alignment = Reader(places, end_line).read(walk_back(table, places, lines));
+  alignment.cost = table.best.back().back();
   return alignment;
 }
 

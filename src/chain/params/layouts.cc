@@ -1,6 +1,10 @@
 #include "chain/params/layouts.h"
 
 #include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "chain/params/dialect.h"
 
 namespace assay::chain::params {
 namespace {
@@ -423,7 +427,47 @@ constexpr std::array<std::string_view, 13> kModes{"lite_train_lite_infer",
 
 }  // namespace
 
-std::span<const Layout> layouts() { return kLayouts; }
+
+namespace {
+
+constexpr Suite kModels{"models", "https://github.com/PaddlePaddle/models", "8042c21",
+                        "models|mobilenetv3_prod|repo_template", ""};
+constexpr std::array kOfModels{Kind::train_infer,    Kind::ptq,         Kind::cpp_config, Kind::onnx,
+                               Kind::serving_python, Kind::serving_cpp, Kind::lite};
+constexpr Suite kOcr{"PaddleOCR", "https://github.com/PaddlePaddle/PaddleOCR", "main",
+                     "PaddleOCR|ppocr", ""};
+
+struct AllLayouts {
+  std::deque<Dialect> dialects;  // layouts show their places: they must not move
+  std::vector<Layout> layouts;
+};
+
+// A dialect that cannot be read is left out; tests read every one of them.
+AllLayouts load_layouts() {
+  AllLayouts all;
+  for (const std::string_view text : dialect_texts()) {
+    if (Result<Dialect> dialect = read_dialect(text)) all.dialects.push_back(std::move(*dialect));
+  }
+  for (const Layout& layout : kLayouts) {
+    all.layouts.push_back(layout);
+    const bool of_models = std::find(kOfModels.begin(), kOfModels.end(), layout.kind) != kOfModels.end();
+    all.layouts.back().suite = of_models ? &kModels : &kOcr;
+  }
+  for (const Dialect& dialect : all.dialects) {
+    for (const Layout& layout : dialect.layouts) {
+      all.layouts.push_back(layout);
+      all.layouts.back().suite = &dialect.suite;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const Layout> layouts() {
+  static const AllLayouts all = load_layouts();
+  return all.layouts;
+}
 std::span<const std::string_view> known_modes() { return kModes; }
 bool is_known_mode(std::string_view mode) {
   return std::find(kModes.begin(), kModes.end(), mode) != kModes.end();

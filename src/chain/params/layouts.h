@@ -32,6 +32,10 @@ enum class Rule {
   commands,    // `|` list of commands; null or nothing leaves the stage out
   settings,    // `;` list of NAME=value, or null
   port,        // 1 to 65535
+  words,       // `|` list of words that the place names
+  number,      // one whole number of at least 1, or null
+  numbers,     // the same, or `|` list of mode=N
+  ignored,     // the suite reads it elsewhere or not at all
 };
 
 struct Place {
@@ -43,13 +47,17 @@ struct Place {
   bool nullable = true;  // `null:null` may stand here
   std::string_view also =
       {};                  // `|` list of keys that an open place takes though they anchor another
-  bool group_too = false;  // older files have a `##` line here
+  bool group_too = false;       // older files have a `##` line here
+  std::string_view usual = {};  // `|` list of keys of an open place, as its suite's files have them
+  std::string_view words = {};  // `|` list of what Rule::words takes
+  bool optional = false;        // the line may be absent
 };
 
 struct SectionLayout {
   std::string_view name;  // "" for a kind without headings
   std::span<const Place> places;
   bool optional = false;
+  std::string_view prefix = {};  // stands before the roles of its places
 };
 
 enum class Kind {
@@ -66,7 +74,17 @@ enum class Kind {
   serving_pair,
   serving_cpp_pair,
   lite,
-  lite_pair
+  lite_pair,
+  recipe  // what runs is said by the dialect's own recipe
+};
+
+// Where a suite's files come from, and how they are known.
+struct Suite {
+  std::string_view name;
+  std::string_view repository;
+  std::string_view commit;
+  std::string_view folders;  // `|` list of names on the way to its files, or beside them
+  std::string_view shared;   // recipe statements for all its kinds
 };
 
 struct Layout {
@@ -75,8 +93,14 @@ struct Layout {
   std::span<const SectionLayout> sections;
   std::string_view modes;  // `|` list of the MODE arguments that it can run
   Separator separator = Separator::colon;
+  const Suite* suite = nullptr;
+  std::string_view script = {};  // of the suite: where the layout was read from
+  std::string_view recipe = {};  // statements of plan/recipe.h, for Kind::recipe
+  int recipe_line = 0;           // of the dialect's file
+  bool cut = false;              // the suite's bash loses what stands after a value's first colon
 };
 
+// All layouts of all dialects.
 std::span<const Layout> layouts();
 
 // Every mode that any kind runs, and the modes that a `mode=value` list may name.

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/fd.h"
 #include "chain/params/align.h"
@@ -49,6 +51,7 @@ struct Fit {
   std::vector<Placed> placed;
   std::vector<Problem> problems;
   int cost = 0;
+  int known = 0;  // lines with a key that the layout names: tells apart layouts of equal cost
 };
 
 constexpr int kSectionCost = 20;
@@ -61,15 +64,26 @@ int place_of(const Section& section) {
   return has_line ? section.lines.front().line : section.line;
 }
 
+// Whether a line with this key is where it belongs in a section of this name.
+bool has_place_for(const Layout& layout, std::string_view section_name, std::string_view key) {
+  return std::any_of(layout.sections.begin(), layout.sections.end(), [&](const SectionLayout& one) {
+    return one.name == section_name &&
+           std::any_of(one.places.begin(), one.places.end(), [&](const Place& place) {
+             return place.key.substr(0, place.key.find('|')) == key;
+           });
+  });
+}
+
 // Where the first line of a section stands that has lost its heading: in the section before, found
 // by the first fixed key. 0 where it is not to be seen. An optional section must show two keys.
-int stray_line_of(const SectionLayout& section, const ParamsText& text) {
+int stray_line_of(const SectionLayout& section, const ParamsText& text, const Layout& layout) {
   std::vector<std::pair<std::size_t, std::string_view>> fixed;
   for (std::size_t i = 0; i < section.places.size(); ++i) {
     const std::string_view key = section.places[i].key;
     if (!key.empty() && key != "##") fixed.emplace_back(i, key.substr(0, key.find('|')));
   }
   for (const Section& other : text.sections) {
+    if (fixed.empty() || has_place_for(layout, other.name, fixed.front().second)) continue;
     const auto stands = [&](std::string_view key) {
       return std::find_if(other.lines.begin(), other.lines.end(),
                           [&](const Line& line) { return line.key == key; });
@@ -120,7 +134,7 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
   const bool told = !fit.problems.empty();  // a misspelt heading is not a missing one as well
   for (std::size_t i = 0; i < matched.size(); ++i) {
     if (matched[i] != nullptr) continue;
-    const int stray = stray_line_of(layout.sections[i], text);
+    const int stray = stray_line_of(layout.sections[i], text, layout);
     if (layout.sections[i].optional && stray == 0) continue;
     fit.cost += kSectionCost;
     if (told) continue;
@@ -140,6 +154,15 @@ int end_of(const Section& section, const ParamsText& text) {
   return next == text.sections.end() ? text.last_line + 1 : next->line;
 }
 
+int known_keys(const Alignment& alignment) {
+  return static_cast<int>(
+      std::count_if(alignment.placed.begin(), alignment.placed.end(), [](const Placed& placed) {
+        const std::vector<std::string> keys = split_list(
+            placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
+        return std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
+      }));
+}
+
 Fit fit_layout(const Layout& layout, const ParamsText& text) {
   Fit fit;
   fit.layout = &layout;
@@ -150,6 +173,7 @@ Fit fit_layout(const Layout& layout, const ParamsText& text) {
     Alignment alignment =
         align_section(layout.sections[i].places, matched[i]->lines, end_of(*matched[i], text));
     fit.cost += alignment.cost;
+    fit.known += known_keys(alignment);
     // With a heading wrong, lines stand in a wrong section: only the heading is worth telling.
     if (!headings_good) continue;
     std::move(alignment.problems.begin(), alignment.problems.end(),
@@ -277,43 +301,105 @@ std::string printable(std::string_view message) {
   return message.size() > kLongest ? out + "…" : out;
 }
 
-}  // namespace
-
-ParsedParams parse_params(std::string_view text) {
-  const ParamsText by_colon = read_params_text(text, Separator::colon);
-  const ParamsText by_blank = read_params_text(text, Separator::blank);
-  if (by_colon.sections.empty() && by_colon.problems.empty()) {
-    return refused(1, "the file is empty; expected a heading such as " + heading("train_params"));
-  }
-  std::optional<Fit> best;
-  for (const Layout& layout : layouts()) {
-    const ParamsText& read = layout.separator == Separator::colon ? by_colon : by_blank;
-    if (read.sections.empty() || !may_fit(layout, read)) continue;
-    Fit fit = fit_layout(layout, read);
-    // A line that is no entry stands somewhere as a missing line too: the first is worth telling.
-    if (!read.problems.empty()) fit.problems = read.problems;
-    fit.cost += kSectionCost * static_cast<int>(read.problems.size());
-    if (!best || fit.cost < best->cost) best = std::move(fit);
-  }
-  // A headless file that fits neither headless kind: the heading is what is missing.
-  const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
-                                                      (!best || is_headless(*best->layout)));
-  constexpr int kHopeless = 60;
-  const bool hopeless = headless && best && (best->cost > kHopeless || !shows_a_key(*best));
-  if (best && !hopeless) return finish(std::move(*best));
+// What is wrong with a file whose first heading, or lack of one, no kind has.
+ParsedParams refused_heading(const ParamsText& text, bool headless) {
   if (headless) {
-    const int line = by_colon.sections.empty() ? 1 : place_of(by_colon.sections.front());
+    const int line = text.sections.empty() ? 1 : place_of(text.sections.front());
     return refused(line, "expected a heading first, one of " + known_headings());
   }
   std::vector<std::string_view> names;
   for (const Layout& layout : layouts()) {
     if (!layout.sections.front().name.empty()) names.push_back(layout.sections.front().name);
   }
-  const Section& first = by_colon.sections.front();
+  const Section& first = text.sections.front();
   return refused(first.line,
                  fmt::format("unknown section `{}`; the nearest known one is `{}`; a file starts "
                              "with one of {}",
                              first.name, nearest_word(first.name, names), known_headings()));
+}
+
+std::set<std::string_view> dialect_names() {
+  std::set<std::string_view> names;
+  for (const Layout& layout : layouts()) names.insert(layout.suite->name);
+  return names;
+}
+
+bool is_dialect(std::string_view name) { return dialect_names().contains(name); }
+
+// The folder that holds test_tipc; empty where the path goes through none.
+std::filesystem::path root_of(const std::filesystem::path& path) {
+  std::filesystem::path root;
+  for (const std::filesystem::path& part : path) {
+    if (part == "test_tipc") return root;
+    root /= part;
+  }
+  return {};
+}
+
+// The suites whose folders the path goes through, or passes by: a checkout may have any name, but
+// holds the suite's package (ppcls, ppdet, …).
+std::vector<const Suite*> suites_near(const std::string& path) {
+  std::vector<const Suite*> near;
+  if (path.empty()) return near;
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error).lexically_normal();
+  for (const Layout& layout : layouts()) {
+    if (!near.empty() && near.back() == layout.suite) continue;
+    const auto folders = split_list(layout.suite->folders, '|');
+    const bool passes = std::any_of(folders.begin(), folders.end(), [&](const std::string& name) {
+      if (std::find(whole.begin(), whole.end(), name) != whole.end()) return true;
+      const std::filesystem::path root = root_of(whole);
+      return !root.empty() && std::filesystem::is_directory(root / name, error);
+    });
+    if (passes) near.push_back(layout.suite);
+  }
+  return near;
+}
+
+}  // namespace
+
+ParsedParams parse_params(std::string_view text, const Origin& origin) {
+  const ParamsText by_colon = read_params_text(text, Separator::colon);
+  const ParamsText by_blank = read_params_text(text, Separator::blank);
+  if (by_colon.sections.empty() && by_colon.problems.empty()) {
+    return refused(1, "the file is empty; expected a heading such as " + heading("train_params"));
+  }
+  if (!origin.dialect.empty() && !is_dialect(origin.dialect)) {
+    return refused(1, fmt::format("unknown dialect `{}`; known are {}", origin.dialect,
+                                  fmt::join(dialect_names(), ", ")));
+  }
+  std::optional<Fit> best;
+  const Layout* rival = nullptr;  // another suite's, that fits as well
+  const std::vector<const Suite*> near = suites_near(origin.path);
+  for (const Layout& layout : layouts()) {
+    const ParamsText& read = layout.separator == Separator::colon ? by_colon : by_blank;
+    if (!origin.dialect.empty() && layout.suite->name != origin.dialect) continue;
+    if (read.sections.empty() || !may_fit(layout, read)) continue;
+    Fit fit = fit_layout(layout, read);
+    // A line that is no entry stands somewhere as a missing line too: the first is worth telling.
+    if (!read.problems.empty()) fit.problems = read.problems;
+    fit.cost += kSectionCost * static_cast<int>(read.problems.size());
+    constexpr int kElsewhere = 4;  // less than one wrong line
+    const bool is_near = std::find(near.begin(), near.end(), layout.suite) != near.end();
+    if (!near.empty() && !is_near) fit.cost += kElsewhere;
+    const int better = !best ? -1 : std::tie(fit.cost, best->known) < std::tie(best->cost, fit.known) ? -1 : std::tie(fit.cost, fit.known) == std::tie(best->cost, best->known) ? 0 : 1;
+    if (better == 0 && layout.suite != best->layout->suite) rival = &layout;
+    if (better < 0) {
+      best = std::move(fit);
+      rival = nullptr;
+    }
+  }
+  // A headless file that fits no headless kind: the heading is what is missing.
+  const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
+                                                      (!best || is_headless(*best->layout)));
+  constexpr int kHopeless = 60;
+  const bool hopeless = headless && best && (best->cost > kHopeless || !shows_a_key(*best));
+  if (best && !hopeless && rival != nullptr && best->problems.empty()) {
+    return refused(1, fmt::format("both {} and {} have such files ({}): say which with --dialect",
+                                  best->layout->suite->name, rival->suite->name, rival->name));
+  }
+  if (best && !hopeless) return finish(std::move(*best));
+  return refused_heading(by_colon, headless);
 }
 
 std::string describe(std::string_view file, const std::vector<Problem>& problems) {
@@ -326,10 +412,11 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
   return text;
 }
 
-Result<Params> load_params(const std::string& path, std::string* warnings) {
+Result<Params> load_params(const std::string& path, std::string* warnings,
+                           const std::string& dialect) {
   auto text = read_file(path);
   if (!text) return usage_error(text.error().message);
-  ParsedParams parsed = parse_params(*text);
+  ParsedParams parsed = parse_params(*text, {path, dialect});
   const std::string told = describe(path, parsed.problems);
   if (!parsed.good()) return usage_error(told);
   if (warnings != nullptr) *warnings += told;

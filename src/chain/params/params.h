@@ -23,6 +23,8 @@ class Params {
   std::vector<std::string> list(std::string_view role) const;  // split at `|`
   bool has(std::string_view role) const { return lines_.contains(role); }
   int line(std::string_view role) const { return find(role).line; }
+  // The role's whole line, as it stands in the file.
+  std::string_view text(std::string_view role) const { return find(role).text; }
   // Whether the kind can run a MODE.
   bool runs(std::string_view mode) const;
 
@@ -40,15 +42,22 @@ struct ParsedParams {
   bool good() const;
 };
 
+// What is known of a file beside its text.
+struct Origin {
+  std::string path;     // its folders are a hint at its dialect; empty: not known
+  std::string dialect;  // the dialect that it must have; empty: found out
+};
+
 // Reads the text of a params file: finds the kind whose layout fits best, lays the lines along it
 // and checks every value. Never fails; what is wrong is in the problems.
-ParsedParams parse_params(std::string_view text);
+ParsedParams parse_params(std::string_view text, const Origin& origin = {});
 
 // "file:line:column: message" lines, as a compiler prints them.
 std::string describe(std::string_view file, const std::vector<Problem>& problems);
 
 // Reads and parses a file; an error with all problems when it is not good. Warnings are added to
 // `warnings` where that is given.
-Result<Params> load_params(const std::string& path, std::string* warnings = nullptr);
+Result<Params> load_params(const std::string& path, std::string* warnings = nullptr,
+                           const std::string& dialect = {});
 
 }  // namespace assay::chain::params

@@ -28,6 +28,8 @@ int column_of(std::string_view line, std::string_view part) {
 void add_entry(std::string_view whole, std::string_view line, Separator separator, int number,
                ParamsText& out) {
   const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
+  // Some suites' files end with a command of their own, which no script of theirs reads.
+  if (at == std::string_view::npos && line.starts_with("echo ")) return;
   if (at == std::string_view::npos || trim(line.substr(0, at)).empty()) {
     out.problems.push_back({number, column_of(whole, line),
                             "expected `key:value`, found `" + std::string(line) + "`", false});
@@ -39,6 +41,7 @@ void add_entry(std::string_view whole, std::string_view line, Separator separato
   const std::string_view value = trim(rest);
   entry.key = key;
   entry.value = value;
+  entry.text = whole.substr(0, whole.find('\r'));
   entry.line = number;
   entry.key_column = column_of(whole, key);
   entry.value_column = column_of(whole, value.empty() ? rest : value);
@@ -67,7 +70,7 @@ ParamsText read_params_text(std::string_view text, Separator separator) {
     } else if (is_group(line)) {
       std::vector<Line>& lines = out.sections.back().lines;
       if (!lines.empty() && lines.back().type == Line::Type::group) continue;
-      lines.push_back({Line::Type::group, std::string(line), {}, number, 1, 1});
+      lines.push_back({Line::Type::group, std::string(line), {}, std::string(line), number, 1, 1});
     } else {
       add_entry(whole, line, separator, number, out);
     }

@@ -22,6 +22,7 @@ struct Line {
   Type type = Type::entry;
   std::string key;
   std::string value;
+  std::string text;  // the whole line, as it stands there
   int line = 1;
   int key_column = 1;
   int value_column = 1;

@@ -101,6 +101,21 @@ class ValueCheck {
       case Rule::port:
         port();
         break;
+      case Rule::words:
+        if (!line_.value.empty()) own_words();
+        break;
+      case Rule::number:
+        number(line_.value, 0);
+        break;
+      case Rule::numbers:
+        if (line_.value.find('=') != std::string::npos) {
+          by_mode();
+        } else {
+          number(line_.value, 0);
+        }
+        break;
+      case Rule::ignored:
+        break;
     }
     return std::move(problems_);
   }
@@ -139,6 +154,21 @@ class ValueCheck {
       add(at, fmt::format("expected {}, found `{}`{}", fmt::join(known, ", "), item,
                           suggest(item, known)));
     });
+  }
+
+  void own_words() {
+    std::vector<std::string_view> known;
+    for (std::string_view rest = place_.words; !rest.empty();) {
+      const std::size_t bar = rest.find('|');
+      known.push_back(rest.substr(0, bar));
+      rest = bar == std::string_view::npos ? std::string_view() : rest.substr(bar + 1);
+    }
+    words(known);
+  }
+
+  void number(std::string_view text, std::size_t at) {
+    if (is_absent(text) || is_positive_number(text)) return;
+    add(at, fmt::format("expected a whole number of at least 1, or null, found `{}`", text));
   }
 
   // Phones' files write FP32.

@@ -7,6 +7,7 @@
 
 #include "chain/params/nearest_key.h"
 #include "chain/plan/plan_builder.h"
+#include "chain/plan/recipe.h"
 
 namespace assay::chain::plan {
 
@@ -51,7 +52,8 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
     : params_(params), options_(options) {
   plan_.model = params.value("model_name");
   plan_.mode = mode;
-  plan_.log_in_status = params.kind() == params::Kind::train_infer_long;
+  plan_.log_in_status = params.kind() == params::Kind::train_infer_long ||
+                        params.kind() == params::Kind::recipe;
   set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
 }
 
@@ -84,6 +86,11 @@ std::size_t PlanBuilder::add(Stage stage) {
     stage.argv = std::move(*argv);
   }
   stage.name = unique(names_, stage.name, "");
+  if (stage.exact_log) {
+    logs_.insert(stage.log);
+    plan_.stages.push_back(std::move(stage));
+    return plan_.stages.back().index;
+  }
   constexpr std::string_view kLog = ".log";
   if (stage.log.ends_with(kLog)) stage.log.resize(stage.log.size() - kLog.size());
   stage.log = unique(logs_, stage.log, std::string(kLog));
@@ -131,7 +138,7 @@ void add_prepare(PlanBuilder& builder) {
   builder.add(std::move(stage));
 }
 
-void plan_kind(PlanBuilder& builder) {
+Status plan_kind(PlanBuilder& builder) {
   const std::string& mode = builder.mode();
   switch (builder.params().kind()) {
     case params::Kind::train_infer:
@@ -148,9 +155,12 @@ void plan_kind(PlanBuilder& builder) {
     case params::Kind::ptq:
       plan_ptq(builder);
       break;
+    case params::Kind::recipe:
+      return plan_recipe(builder);
     default:
       plan_deploy(builder);
   }
+  return {};
 }
 
 }  // namespace
@@ -162,7 +172,7 @@ Result<Plan> PlanBuilder::finish() {
     for (std::size_t i = 1; i < plan_.stages.size(); ++i) plan_.stages[i].needs.push_back(0);
   }
   apply_filters(plan_, options_.filters);
-  if (plan_.stages.empty()) {
+  if (plan_.stages.empty() && (plan_.nothing.empty() || !options_.filters.empty())) {
     return usage_error(
         options_.filters.empty()
             ? fmt::format("mode {} gives nothing to run: every command is null", plan_.mode)
@@ -182,7 +192,7 @@ Result<Plan> make_plan(const params::Params& params, const std::string& mode,
   }
   PlanBuilder builder(params, mode, options);
   add_prepare(builder);
-  plan_kind(builder);
+  ASSAY_CHECK(plan_kind(builder));
   return builder.finish();
 }
 

@@ -4,6 +4,7 @@
 // what it needs from which earlier stage. Planning starts nothing and reads nothing but the params.
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct Stage {
   std::vector<std::string> environment;  // "NAME=value" on top of ours
   std::string directory;                 // working directory; empty: the model's folder
   std::string log;                       // unique in a plan
+  bool exact_log = false;                // its name is taken as it is
   bool shows_log = true;                 // the status line shows "> log 2>&1" after the command
   std::vector<std::size_t> needs;        // stages that must have passed
   std::string input;   // what the stage reads of those: files that start with this path
@@ -34,6 +36,9 @@ struct Stage {
   bool asks_for_gpu = false;       // an inference that was told to use a GPU
   std::vector<std::string> hosts;  // more than one: the stage runs on all of them
   bool on_cpu = false;             // gloo instead of NCCL between hosts
+  bool expands = false;            // words with `*` become the newest file that they match
+  std::string stdin_file;          // what it reads; none: nothing
+  std::optional<std::size_t> same_log_as;  // a stage whose log must hold the same words
   std::string needs_program;       // without it: `unavailable: needs X`
   std::string needs_module;        // the same for a Python module
 };
@@ -45,12 +50,16 @@ struct Plan {
   std::string results_log;     // TIPC's status lines
   bool log_in_status = false;  // the newer status line, which ends with the log's path
   std::vector<Stage> stages;
+  std::string nothing;  // why there may be no stage at all; empty: there must be one
   std::vector<std::string> warnings;
 };
 
 struct PlanOptions {
   std::string params_path;  // as the user wrote it; some kinds hand it to their program
   std::string gpu_id;       // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
+  std::string third;        // the same, whatever it means to the suite and mode
+  bool fix = false;         // what the file says, where the suite's bash does something else
+  bool fallback_checkpoint = false;  // the checkpoint that the file names will not be made
   std::string python;       // instead of the params file's interpreter
   std::string
       dynamic;  // dynamic inference of the trained weights; {weights} and {images} are filled in

@@ -56,6 +56,8 @@ class PlanBuilder {
 
   void set_folder(std::string folder, std::string results_log);
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
+  // The suite's bash runs nothing either, for this reason.
+  void may_be_empty(std::string reason) { plan_.nothing = std::move(reason); }
   // Splits the command into argv, makes name and log unique, and takes the stage in.
   std::size_t add(Stage stage);
   const Stage& stage(std::size_t index) const { return plan_.stages[index]; }

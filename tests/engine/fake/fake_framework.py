@@ -264,9 +264,9 @@ def kill_when_idle(lane, note):
 @api(
     *(
         f"paddle.fake.{name}"
-        for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape nonsense no_kernel "
-        "out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs unsteady "
-        "raises_the_second_time gpu_fault".split()
+        for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
+        "nonsense no_kernel out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs "
+        "unsteady raises_the_second_time gpu_fault".split()
     )
 )
 def unchanged(x, tag=None):

@@ -1,0 +1,245 @@
+#include "chain/params/dialect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "chain/params/words.h"
+
+namespace assay::chain::params {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Rule>, 23> kRules{{
+    {"any", Rule::any},
+    {"text", Rule::text},
+    {"command", Rule::command},
+    {"maybe", Rule::maybe},
+    {"program", Rule::program},
+    {"flag", Rule::flag},
+    {"flags", Rule::flags},
+    {"device", Rule::device},
+    {"devices", Rule::devices},
+    {"gpu_list", Rule::gpu_list},
+    {"autocast", Rule::autocast},
+    {"trainers", Rule::trainers},
+    {"by_mode", Rule::by_mode},
+    {"counts", Rule::counts},
+    {"count", Rule::count},
+    {"precisions", Rule::precisions},
+    {"list", Rule::list},
+    {"commands", Rule::commands},
+    {"settings", Rule::settings},
+    {"port", Rule::port},
+    {"number", Rule::number},
+    {"numbers", Rule::numbers},
+    {"ignored", Rule::ignored},
+}};
+
+std::string_view first_word(std::string_view& rest) {
+  rest = trim(rest);
+  const std::size_t end = rest.find_first_of(" \t");
+  const std::string_view word = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : trim(rest.substr(end));
+  return word;
+}
+
+// A list of keys without one of them; says whether it was there.
+bool take_key(std::string& keys, std::string_view key) {
+  std::vector<std::string> list = split_list(keys, '|');
+  const bool there = std::erase(list, key) > 0;
+  keys.clear();
+  for (const std::string& one : list) keys += (keys.empty() ? "" : "|") + one;
+  return there;
+}
+
+class DialectReader {
+ public:
+  explicit DialectReader(std::string_view text) : text_(text) {}
+
+  Result<Dialect> read() {
+    while (next_line()) {
+      if (line_.starts_with(' ')) {
+        ASSAY_CHECK(place_line());
+      } else {
+        ASSAY_CHECK(head_line());
+      }
+    }
+    end_kind();
+    if (out_.suite.name.empty()) return wrong("no `dialect NAME`");
+    return std::move(out_);
+  }
+
+ private:
+  tl::unexpected<Error> wrong(std::string message) const {
+    return fail(fmt::format("{}.dialect, line {}: {}", out_.suite.name, number_, message));
+  }
+
+  // The next line that says something; comments and blank lines do not.
+  bool next_line() {
+    while (!text_.empty()) {
+      take_line();
+      const std::string_view said = trim(line_);
+      if (!said.empty() && (said.starts_with("##") || !said.starts_with('#'))) return true;
+    }
+    return false;
+  }
+
+  void take_line() {
+    const std::size_t end = text_.find('\n');
+    line_ = text_.substr(0, end);
+    text_ = end == std::string_view::npos ? std::string_view() : text_.substr(end + 1);
+    ++number_;
+  }
+
+  Status head_line() {
+    std::string_view rest = line_;
+    const std::string_view word = first_word(rest);
+    if (word == "recipe") {
+      take_recipe();
+    } else if (word == "kind") {
+      end_kind();
+      layout_.emplace();
+      layout_->kind = Kind::recipe;
+      layout_->name = rest;
+    } else if (word.starts_with("section")) {
+      return section(word.ends_with('?'), rest);
+    } else if (!set_field(word, rest)) {
+      return wrong(fmt::format("what is `{}`?", word));
+    }
+    return {};
+  }
+
+  bool set_field(std::string_view word, std::string_view rest) {
+    Suite& suite = out_.suite;
+    std::string_view* field = word == "dialect"      ? &suite.name
+                              : word == "repository" ? &suite.repository
+                              : word == "commit"     ? &suite.commit
+                              : word == "folders"    ? &suite.folders
+                              : !layout_             ? nullptr
+                              : word == "script"     ? &layout_->script
+                              : word == "modes"      ? &layout_->modes
+                                                     : nullptr;
+    if (field != nullptr) {
+      *field = rest;
+    } else if (layout_ && word == "cut") {
+      layout_->cut = true;
+    } else if (layout_ && word == "separator") {
+      layout_->separator = Separator::blank;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // Everything indented that follows, unread.
+  void take_recipe() {
+    const std::string_view start = text_;
+    const int line = number_;
+    std::size_t taken = 0;
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '#')) {
+      take_line();
+      taken = start.size() - text_.size();
+    }
+    const std::string_view recipe = start.substr(0, taken);
+    if (!layout_) {
+      out_.suite.shared = recipe;
+      return;
+    }
+    layout_->recipe = recipe;
+    layout_->recipe_line = line;
+  }
+
+  Status section(bool optional, std::string_view rest) {
+    if (!layout_) return wrong("a section stands outside of a kind");
+    end_section();
+    section_.emplace();
+    const std::size_t as = rest.find(" as ");
+    section_->name = trim(rest.substr(0, as));
+    if (section_->name == "-") section_->name = {};  // lines without a heading
+    section_->optional = optional;
+    if (as != std::string_view::npos) section_->prefix = trim(rest.substr(as + 4));
+    return {};
+  }
+
+  Status place_line() {
+    if (!section_) return wrong("a place stands outside of a section");
+    std::string_view rest = trim(line_);
+    if (rest == "##") {
+      places_.push_back({"", "##", "##", "", Rule::any, false});
+      return {};
+    }
+    Place place;
+    place.role = own(std::string(section_->prefix) + std::string(first_word(rest)));
+    std::string_view rule = first_word(rest);
+    const std::string_view sort = first_word(rest);
+    if (sort != "=" && sort != "~") return wrong("expected ROLE RULE = KEYS or ROLE RULE ~ KEYS");
+    place.optional = rule.ends_with('?');
+    if (place.optional) rule.remove_suffix(1);
+    if (!set_rule(place, rule)) return wrong(fmt::format("unknown rule `{}`", rule));
+    std::string keys(rest);
+    place.nullable = take_key(keys, "null") || sort == "~";
+    place.group_too = take_key(keys, "##");
+    const std::string_view kept = own(keys);
+    if (sort == "=" && !kept.empty()) {
+      place.key = kept;
+    } else {
+      place.usual = kept;
+    }
+    place.example = kept.empty() ? "null" : kept.substr(0, kept.find('|'));
+    places_.push_back(place);
+    return {};
+  }
+
+  bool set_rule(Place& place, std::string_view name) {
+    constexpr std::string_view kWords = "words:";
+    if (name.starts_with(kWords)) {
+      std::string words(name.substr(kWords.size()));
+      std::replace(words.begin(), words.end(), ',', '|');
+      place.rule = Rule::words;
+      place.words = own(std::move(words));
+      return true;
+    }
+    const auto found = std::find_if(kRules.begin(), kRules.end(),
+                                    [&](const auto& known) { return known.first == name; });
+    if (found == kRules.end()) return false;
+    place.rule = found->second;
+    return true;
+  }
+
+  std::string_view own(std::string text) { return out_.texts.emplace_back(std::move(text)); }
+
+  void end_section() {
+    if (!section_) return;
+    section_->places = out_.places.emplace_back(std::move(places_));
+    sections_.push_back(*section_);
+    places_.clear();
+    section_.reset();
+  }
+
+  void end_kind() {
+    end_section();
+    if (!layout_) return;
+    layout_->sections = out_.sections.emplace_back(std::move(sections_));
+    out_.layouts.push_back(*layout_);
+    sections_.clear();
+    layout_.reset();
+  }
+
+  std::string_view text_;
+  std::string_view line_;
+  int number_ = 0;
+  Dialect out_;
+  std::optional<Layout> layout_;
+  std::optional<SectionLayout> section_;
+  std::vector<SectionLayout> sections_;
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+Result<Dialect> read_dialect(std::string_view text) { return DialectReader(text).read(); }
+
+}  // namespace assay::chain::params

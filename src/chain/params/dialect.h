@@ -1,0 +1,54 @@
+#pragma once
+
+// Dialects: how the params files of one suite (a repository) are laid out, and what they run. Each
+// is one file of data, src/chain/params/dialects/NAME.dialect, which is part of the program.
+//
+//   dialect NAME                    the suite
+//   repository URL                  where its scripts were read, and at which
+//   commit HASH
+//   folders A|B                     names on the way to its files, or beside them
+//   recipe                          statements for all kinds (chain/plan/recipe.h), indented
+//   kind NAME                       one kind of params file:
+//   script PATH                     the script of the suite that reads it
+//   modes A|B                       the modes that it runs
+//   separator blank                 lines are `key value`
+//   cut                             the script cuts values at their first colon
+//   section NAME                    `section?`: may be absent; `as PREFIX`: stands before its roles
+//     ROLE RULE = KEYS              a place with a fixed key, `|` between alternatives; among them
+//                                   `null` and `##` where these may stand there
+//     ROLE RULE ~ KEYS              a place whose key is free; KEYS are the usual ones
+//     ROLE RULE? …                  the line may be absent
+//     ##                            a group line
+//   recipe
+//
+// RULE is a name of Rule, or `words:A,B` for a list of these words.
+
+#include <deque>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chain/params/layouts.h"
+
+namespace assay::chain::params {
+
+struct Dialect {
+  Dialect() = default;
+  Dialect(Dialect&&) = default;  // never copied: the layouts' spans would show the old places
+  Dialect& operator=(Dialect&&) = default;
+
+  Suite suite;
+  std::vector<Layout> layouts;
+  // What the layouts' spans show.
+  std::deque<std::vector<Place>> places;
+  std::deque<std::vector<SectionLayout>> sections;
+  std::deque<std::string> texts;
+};
+
+// Reads a dialect's text, which must outlive the result. Its layouts name no suite yet.
+Result<Dialect> read_dialect(std::string_view text);
+
+// The texts that are part of the program.
+std::span<const std::string_view> dialect_texts();
+
+}  // namespace assay::chain::params

@@ -1,0 +1,37 @@
+"""Every framework has all that a lane asks of one."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "python" / "assay" / "frameworks"
+FILES = sorted(FOLDER.glob("*_framework.py"))
+
+
+def classes(file):
+    return [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
+
+
+def methods(node):
+    return {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_framework_has_every_method_of_the_protocol(file):
+    protocol = next(node for node in classes(FOLDER / "__init__.py") if node.name == "Framework")
+    (framework,) = (node for node in classes(file) if node.name.endswith("Framework"))
+    wanted, found = methods(protocol), methods(framework)
+    assert len(wanted) > 20  # the protocol is really read
+    assert set(wanted) - set(found) == set()
+    for name, asked in wanted.items():
+        arguments = [argument.arg for argument in found[name].args.args]
+        assert len(arguments) == len(asked.args.args), f"{name}({', '.join(arguments)})"
+
+
+def test_numpy_is_an_example_of_one_file():
+    root = FOLDER.parents[2]
+    files = [*root.glob("python/**/*.py"), *root.glob("src/**/*.cc"), *root.glob("src/**/*.h")]
+    assert len(files) > 200
+    assert [file.name for file in files if "numpy" in file.name] == ["numpy_framework.py"]
+    assert not [file for file in files if "numpy_framework" in file.read_text()]
