@@ -39,8 +39,8 @@ struct ApiOptions {
   std::string tolerance = "bar";
   bool error_bar = true;
   bool own_tolerance = false;  // --atol or --rtol is given
-  double timeout = 0;            // seconds
-  double hang_timeout = 60;      // seconds
+  double timeout = 0;          // seconds
+  double hang_timeout = 60;    // seconds
   std::string retest;
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
   std::string reference_lane = "torch";  // likewise

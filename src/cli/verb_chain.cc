@@ -173,8 +173,9 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("--dialect", arguments.dialect, kDialectHelp);
   app->add_flag("--fix", arguments.plan.fix,
                 "do what the file says where the suite's own bash does not");
-  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
-                "take the checkpoint that is written last (iter_N) instead of the one the file names");
+  app->add_flag(
+      "--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+      "take the checkpoint that is written last (iter_N) instead of the one the file names");
   app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
   app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
   app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line");
@@ -253,7 +254,8 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
   std::string warnings;
-  ASSAY_TRY(const params::Params params, params::load_params(arguments.file, &warnings, arguments.dialect));
+  ASSAY_TRY(const params::Params params,
+            params::load_params(arguments.file, &warnings, arguments.dialect));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
   ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {

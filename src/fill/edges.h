@@ -42,8 +42,8 @@ ASSAY_HD T real_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64
   // 1.mantissa times 2^exponent, in two steps where the product may be subnormal.
   const double mantissa = ieee::double_of((draw >> 12) | 0x3FF0000000000000);
   const int half = exponent / 2;
-  double value = ieee::mul(ieee::mul(mantissa, ieee::power_of_two(half)),
-                           ieee::power_of_two(exponent - half));
+  double value =
+      ieee::mul(ieee::mul(mantissa, ieee::power_of_two(half)), ieee::power_of_two(exponent - half));
   if (value > plan.top) value = plan.top;
   const auto signs = static_cast<Signs>(plan.extent);
   if (signs == Signs::share && (draw & 1) != 0) value = ieee::sub(1, value);
@@ -60,8 +60,8 @@ ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint6
     constexpr bool kHasSign = std::is_signed_v<T>;
     constexpr int kBits = 8 * static_cast<int>(sizeof(T)) - (kHasSign ? 1 : 0);
     constexpr std::uint64_t kLargest = ~std::uint64_t{0} >> (64 - kBits);
-    const bool negative = kHasSign && static_cast<Signs>(plan.extent) == Signs::both &&
-                          (draw & 1) != 0;
+    const bool negative =
+        kHasSign && static_cast<Signs>(plan.extent) == Signs::both && (draw & 1) != 0;
     std::uint64_t value = kLargest;
     if ((draw >> 1 & 15) != 0) value = draw >> 6 & kLargest >> exponent_at(point, 0, kBits);
     if (static_cast<Signs>(plan.extent) != Signs::both && value == 0) value = 1;
@@ -72,8 +72,7 @@ ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint6
 template <typename T>
 ASSAY_HD T magnitude_value(const FillPlan& plan, Draws& values, Draws& keys, std::uint64_t place) {
   const std::uint64_t draw = values.draw(64, place);
-  const std::uint32_t point =
-      golden_place(place, static_cast<std::uint32_t>(keys.draw(32, 0)));
+  const std::uint32_t point = golden_place(place, static_cast<std::uint32_t>(keys.draw(32, 0)));
   if constexpr (kIsFloat<T>) {
     return real_magnitude<T>(plan, point, draw);
   } else {

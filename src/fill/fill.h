@@ -53,7 +53,8 @@ enum class FillKind : std::uint8_t {
   // The kinds below are the edges of what a type holds; fill/edges.h makes them.
   //
   // Magnitudes from low to high, spread evenly over their powers of two: of the elements every
-  // second one within 1/16 to 1,024, where functions bend, the others over the whole range. `extent`
+  // second one within 1/16 to 1,024, where functions bend, the others over the whole range.
+  // `extent`
   // says which signs (see Signs). Integers: as many bits as the type has, the extremes among them.
   magnitudes,
   // As `uniform`, with NaN in between: rows of `extent` elements with some, one at least in the

@@ -66,7 +66,9 @@ double larger_part(Number value) {
 class Bar {
  public:
   explicit Bar(const BarInput& input)
-      : input_(input), format_(format_of(input.dtype)), root_(std::sqrt(std::max(1.0, input.terms))) {
+      : input_(input),
+        format_(format_of(input.dtype)),
+        root_(std::sqrt(std::max(1.0, input.terms))) {
     double scale = 0;
     for (const Number value : input.truth) {
       if (is_finite(value)) scale = std::max(scale, std::abs(value));

@@ -5,9 +5,9 @@
 // The truth is the reference function in float64 on the same inputs. What rounding could have done
 // to an element is a unit in the last place of the result there, and how far the truth moves when
 // every input moves by up to half a unit in its own last place (its conditioning), both times the
-// square root of the number of terms that a reduction adds up: rounding errors of n additions behave
-// like a random walk (Higham and Mary, "A new approach to probabilistic rounding error analysis",
-// SIAM J. Sci. Comput. 41(5), 2019).
+// square root of the number of terms that a reduction adds up: rounding errors of n additions
+// behave like a random walk (Higham and Mary, "A new approach to probabilistic rounding error
+// analysis", SIAM J. Sci. Comput. 41(5), 2019).
 
 #include <complex>
 #include <cstdint>
@@ -37,10 +37,10 @@ struct BarInput {
 
 // One side against the truth.
 struct Distance {
-  double errors = 0;              // the largest error, in units of what rounding could have done
-  std::uint64_t index = kNoIndex; // where
-  double ulps = 0;                // the same in units in the last place of the true value
-  std::uint64_t specials = 0;     // elements that are NaN or infinite where the truth is not so
+  double errors = 0;               // the largest error, in units of what rounding could have done
+  std::uint64_t index = kNoIndex;  // where
+  double ulps = 0;                 // the same in units in the last place of the true value
+  std::uint64_t specials = 0;      // elements that are NaN or infinite where the truth is not so
   bool operator==(const Distance&) const = default;
 };
 

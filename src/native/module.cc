@@ -197,8 +197,7 @@ PyObject* next_job(PyObject* module, PyObject*) {
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
       state.settings.get(), state.lane.get(), construction.get(),
       static_cast<unsigned long long>(state.job.id), state.job.values.data(),
-      static_cast<Py_ssize_t>(state.job.values.size()),
-      static_cast<unsigned int>(state.job.moves));
+      static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves));
 }
 
 struct Target {

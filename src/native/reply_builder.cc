@@ -12,7 +12,20 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Fields of assay.wire.Leaf, by position.
-enum LeafField : Py_ssize_t { path, kind, dtype, shape, offset, value, equality, parameters, lent, terms, scale_floor, unit_floor };
+enum LeafField : Py_ssize_t {
+  path,
+  kind,
+  dtype,
+  shape,
+  offset,
+  value,
+  equality,
+  parameters,
+  lent,
+  terms,
+  scale_floor,
+  unit_floor
+};
 
 Ref item(PyObject* sequence, Py_ssize_t index) { return Ref(PySequence_GetItem(sequence, index)); }
 
@@ -195,8 +208,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
   return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
                            outputs, gradients, parts.differentiable, times,
-                           parts.growth.resident_kb, parts.growth.grown_kb, again,
-                           evaluations, overwritten);
+                           parts.growth.resident_kb, parts.growth.grown_kb, again, evaluations,
+                           overwritten);
 }
 
 }  // namespace

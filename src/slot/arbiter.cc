@@ -91,8 +91,7 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
   const auto test_side = build_distance(builder, measured.test);
   const auto reference_side = build_distance(builder, measured.reference);
   return wire::CreateBar(builder, test_side, reference_side, measured.test_value.real(),
-                         measured.reference_value.real(), measured.true_value.real(),
-                         input.terms);
+                         measured.reference_value.real(), measured.true_value.real(), input.terms);
 }
 
 }  // namespace assay

@@ -22,11 +22,8 @@ struct Truth {
 };
 
 // One leaf of both sides; null where the reference has no truth for it.
-Result<flatbuffers::Offset<wire::Bar>> measure_against_truth(flatbuffers::FlatBufferBuilder& builder,
-                                                             const wire::Leaf& test,
-                                                             const LaneMemory& test_memory,
-                                                             const wire::Leaf& reference,
-                                                             const LaneMemory& reference_memory,
-                                                             const Truth& truth);
+Result<flatbuffers::Offset<wire::Bar>> measure_against_truth(
+    flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& test, const LaneMemory& test_memory,
+    const wire::Leaf& reference, const LaneMemory& reference_memory, const Truth& truth);
 
 }  // namespace assay

@@ -197,8 +197,7 @@ Result<Offset<wire::Bar>> second_look(FlatBufferBuilder& builder, const Pairing&
 
 Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const Pairing& pair,
                                               const Results& left, const Results& right,
-                                              ResultRole role, Tolerance tolerance,
-                                              Look* look) {
+                                              ResultRole role, Tolerance tolerance, Look* look) {
   Offset<wire::Measurement> measurement;
   Offset<wire::Bar> bar;
   Offset<wire::LawMeasurement> law;
@@ -248,7 +247,8 @@ Result<Comparisons> compare(FlatBufferBuilder& builder, const Results& left, con
                             ResultRole role, Tolerance tolerance, Look* look) {
   Comparisons comparisons;
   for (const Pairing& pair : pair_leaves(left, right)) {
-    ASSAY_TRY(const auto comparison, compare_pair(builder, pair, left, right, role, tolerance, look));
+    ASSAY_TRY(const auto comparison,
+              compare_pair(builder, pair, left, right, role, tolerance, look));
     comparisons.push_back(comparison);
   }
   return comparisons;

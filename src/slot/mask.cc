@@ -62,8 +62,8 @@ Result<Comparisons> compare_masks(flatbuffers::FlatBufferBuilder& builder, const
     const auto shape = builder.CreateVector(gradient->shape()->data(), gradient->shape()->size());
     const auto side = wire::CreateSide(builder, gradient->dtype(), shape, wire::LeafKind::tensor);
     const auto path = builder.CreateString(gradient->path());
-    found.push_back(wire::CreateComparison(builder, path, side, side, wire::Equality::value, 0,
-                                           measured));
+    found.push_back(
+        wire::CreateComparison(builder, path, side, side, wire::Equality::value, 0, measured));
   }
   return found;
 }

@@ -136,10 +136,9 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
   const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};
   const Results right_results{gradients ? reference.gradients() : reference.outputs(),
                               right_memory};
-  ASSAY_TRY(Comparisons compared,
-            compare(builder, left_results, right_results,
-                    gradients ? ResultRole::gradient : ResultRole::output,
-                    {settings.atol, settings.rtol}, &look));
+  ASSAY_TRY(Comparisons compared, compare(builder, left_results, right_results,
+                                          gradients ? ResultRole::gradient : ResultRole::output,
+                                          {settings.atol, settings.rtol}, &look));
   request.suspicious = request.suspicious || look.suspicious;
   request.wrong = request.wrong || look.wrong;
   return compared;
@@ -173,7 +172,8 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest&
                                        const std::vector<Ending>& endings) {
   std::vector<LaneRun> runs;
   for (std::size_t lane = 0; lane < endings.size(); ++lane) {
-    for (LaneRun& run : runs_of(request.config.lanes[lane], endings[lane])) runs.push_back(std::move(run));
+    for (LaneRun& run : runs_of(request.config.lanes[lane], endings[lane]))
+      runs.push_back(std::move(run));
   }
   std::vector<Offset<wire::LaneRecord>> lanes;
   std::vector<Offset<wire::Pair>> pairs;
@@ -228,15 +228,13 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
       const std::string reason = law ? "a draw is judged by its law" : reason_of(*one);
       if (reason.empty()) return Next::nothing;
       const auto values = builder_.CreateString(entry.values);
-      keep(entry.values,
-           wire::CreateTrial(builder_, values, 0, 0, builder_.CreateString(reason)));
+      keep(entry.values, wire::CreateTrial(builder_, values, 0, 0, builder_.CreateString(reason)));
       return Next::nothing;
     }
   }
-  const bool answered =
-      std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
-        return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
-      });
+  const bool answered = std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
+    return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
+  });
   // A second look that fails, for the float64 of it, leaves the first one as it is.
   if (entry.moves > 0 && !answered) return Next::nothing;
   TrialRequest request{config_, entry};

@@ -22,8 +22,9 @@ class CaseRecord {
     truth,      // results are not alike: ask for the truth
     more_moves  // one is beyond the error bar: ask for more moved inputs before it is believed
   };
-  // Adds what came of one entry: a trial, or a better one of the same values. `endings` are those of
-  // the lanes of the configuration, in its order. Fails only when a reply points outside its arena.
+  // Adds what came of one entry: a trial, or a better one of the same values. `endings` are those
+  // of the lanes of the configuration, in its order. Fails only when a reply points outside its
+  // arena.
   Result<Next> add(const SlotJob& entry, const std::vector<Ending>& endings);
 
   // A finished wire::Record.

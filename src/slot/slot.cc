@@ -181,18 +181,19 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
                          std::vector<CaseRecord>& records) {
   while (!entries.empty()) {
     std::vector<SlotJob> again;
-    BatchRun run(config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
-      const SlotJob& entry = entries[i];
-      ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
-      const std::uint32_t moves = next == CaseRecord::Next::truth        ? kFirstMoves
-                                  : next == CaseRecord::Next::more_moves ? kMostMoves
-                                                                         : 0;
-      if (moves > entry.moves) {
-        again.push_back(entry);
-        again.back().moves = moves;
-      }
-      return {};
-    });
+    BatchRun run(
+        config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
+          const SlotJob& entry = entries[i];
+          ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
+          const std::uint32_t moves = next == CaseRecord::Next::truth        ? kFirstMoves
+                                      : next == CaseRecord::Next::more_moves ? kMostMoves
+                                                                             : 0;
+          if (moves > entry.moves) {
+            again.push_back(entry);
+            again.back().moves = moves;
+          }
+          return {};
+        });
     ASSAY_CHECK(run.run());
     entries = std::move(again);
   }

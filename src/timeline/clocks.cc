@@ -292,6 +292,8 @@ void apply_clocks(Trace& trace, std::span<const MachineClock> clocks) {
   };
   std::vector<Nanos> of_track;
   std::vector<Nanos> of_source;
+  of_track.reserve(trace.tracks.size());
+  of_source.reserve(trace.sources.size());
   for (const Track& track : trace.tracks) of_track.push_back(offset_of(track.machine));
   for (const Source& source : trace.sources) of_source.push_back(offset_of(source.host));
   for (Slice& slice : trace.slices) {

@@ -12,8 +12,8 @@
 
 namespace assay {
 
-// A first look: results that lie no more than 2^kAlikeBucket - 1 values of their dtype apart, element
-// by element, agree; anything else is measured against the truth.
+// A first look: results that lie no more than 2^kAlikeBucket - 1 values of their dtype apart,
+// element by element, agree; anything else is measured against the truth.
 inline constexpr std::size_t kAlikeBucket = 2;
 // A result is wrong where its error exceeds kBarUnits of what rounding could have done…
 inline constexpr double kBarUnits = 8;

@@ -81,9 +81,9 @@ std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
     case wire::Status::crashed:
       return dead(lane);
     case wire::Status::raised:
-      return of_lane(lane.role() == wire::Role::test ? Outcome::test_error
-                                                     : Outcome::reference_error,
-                     lane, lane_message(lane));
+      return of_lane(
+          lane.role() == wire::Role::test ? Outcome::test_error : Outcome::reference_error, lane,
+          lane_message(lane));
     case wire::Status::ok:
       break;
   }
@@ -160,19 +160,20 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
 }
 
 std::string side_of_bar(const wire::Distance& side) {
-  if (side.specials() > 0) return fmt::format("{} elements not finite as they should be", side.specials());
+  if (side.specials() > 0)
+    return fmt::format("{} elements not finite as they should be", side.specials());
   return fmt::format("{:.3g} ulps off, {:.3g} times what rounding can do", side.ulps(),
                      side.errors());
 }
 
 std::string bar_text(const wire::Bar& bar, const wire::Measurement& measured) {
-  return fmt::format("{} of {} elements differ; at element {}: {:.9g} where {:.9g} is right "
-                     "({:.9g} by the reference): {}; the reference {}",
-                     measured.count() - measured.bit_equal(), measured.count(),
-                     bar.test()->index() == kNoIndex ? bar.reference()->index()
-                                                     : bar.test()->index(),
-                     bar.test_value(), bar.true_value(), bar.reference_value(),
-                     side_of_bar(*bar.test()), side_of_bar(*bar.reference()));
+  return fmt::format(
+      "{} of {} elements differ; at element {}: {:.9g} where {:.9g} is right "
+      "({:.9g} by the reference): {}; the reference {}",
+      measured.count() - measured.bit_equal(), measured.count(),
+      bar.test()->index() == kNoIndex ? bar.reference()->index() : bar.test()->index(),
+      bar.test_value(), bar.true_value(), bar.reference_value(), side_of_bar(*bar.test()),
+      side_of_bar(*bar.reference()));
 }
 
 // By the error bar: true when that decides.
@@ -201,8 +202,7 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = policy;
-  const bool by_bar =
-      agreement == Agreement::within && record.error_bar() && policy.reason.empty();
+  const bool by_bar = agreement == Agreement::within && record.error_bar() && policy.reason.empty();
   if (by_bar && judged_by_bar(comparison, finding)) return;
   if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
   if (agreement == Agreement::bits) {

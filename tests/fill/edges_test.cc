@@ -48,7 +48,8 @@ TEST(Magnitudes, OfAHandfulOfElementsSeeWhereFunctionsBend) {
 }
 
 TEST(Magnitudes, KeepTheirSignAndTheirShare) {
-  for (const double value : values({FillKind::magnitudes, 1e-6, 1e6, kPositive}, DType::float32, 999)) {
+  for (const double value :
+       values({FillKind::magnitudes, 1e-6, 1e6, kPositive}, DType::float32, 999)) {
     EXPECT_GE(value, 0x1p-20);
     EXPECT_LE(value, 1e6);
   }
@@ -108,13 +109,14 @@ TEST(Halves, AreHalvesOfWholeNumbers) {
 }
 
 TEST(Edges, AnyPartOfATensorHasTheSameBits) {
-  for (const FillKind kind : {FillKind::magnitudes, FillKind::with_nan, FillKind::with_infinity,
-                              FillKind::halves}) {
+  for (const FillKind kind :
+       {FillKind::magnitudes, FillKind::with_nan, FillKind::with_infinity, FillKind::halves}) {
     const FillRule rule{kind, kind == FillKind::magnitudes ? 1e-3 : -2, 1e3, 2};
     for (const DType dtype : {DType::float32, DType::complex64, DType::int64}) {
       const auto whole = make(rule, dtype, 100);
       const auto part = make(rule, dtype, 40, 60);
-      EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.end() - static_cast<long>(part.size())))
+      EXPECT_TRUE(
+          std::equal(part.begin(), part.end(), whole.end() - static_cast<long>(part.size())))
           << static_cast<int>(kind) << name(dtype);
     }
   }

@@ -157,8 +157,8 @@ int end_of(const Section& section, const ParamsText& text) {
 int known_keys(const Alignment& alignment) {
   return static_cast<int>(
       std::count_if(alignment.placed.begin(), alignment.placed.end(), [](const Placed& placed) {
-        const std::vector<std::string> keys = split_list(
-            placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
+        const std::vector<std::string> keys =
+            split_list(placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
         return std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
       }));
 }
@@ -382,7 +382,10 @@ ParsedParams parse_params(std::string_view text, const Origin& origin) {
     constexpr int kElsewhere = 4;  // less than one wrong line
     const bool is_near = std::find(near.begin(), near.end(), layout.suite) != near.end();
     if (!near.empty() && !is_near) fit.cost += kElsewhere;
-    const int better = !best ? -1 : std::tie(fit.cost, best->known) < std::tie(best->cost, fit.known) ? -1 : std::tie(fit.cost, fit.known) == std::tie(best->cost, best->known) ? 0 : 1;
+    const int better = !best                                                                ? -1
+                       : std::tie(fit.cost, best->known) < std::tie(best->cost, fit.known)  ? -1
+                       : std::tie(fit.cost, fit.known) == std::tie(best->cost, best->known) ? 0
+                                                                                            : 1;
     if (better == 0 && layout.suite != best->layout->suite) rival = &layout;
     if (better < 0) {
       best = std::move(fit);

@@ -52,8 +52,8 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
     : params_(params), options_(options) {
   plan_.model = params.value("model_name");
   plan_.mode = mode;
-  plan_.log_in_status = params.kind() == params::Kind::train_infer_long ||
-                        params.kind() == params::Kind::recipe;
+  plan_.log_in_status =
+      params.kind() == params::Kind::train_infer_long || params.kind() == params::Kind::recipe;
   set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
 }
 

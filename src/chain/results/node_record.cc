@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.h"
-#include "chain/stage/nvml.h"
+#include "device/nvml.h"
 
 namespace assay::chain::results {
 namespace {
@@ -60,8 +60,7 @@ std::string framework_of(const std::string& interpreter) {
 }
 
 std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cpu) {
-  const std::vector<std::string> names =
-      on_cpu ? std::vector<std::string>() : stage::nvml_gpu_names();
+  const std::vector<std::string> names = on_cpu ? std::vector<std::string>() : nvml_gpu_names();
   if (names.empty()) return "CPU";
   std::size_t first = 0;
   for (const std::string& entry : environment) {

@@ -20,8 +20,8 @@
 #include "chain/stage/autolog.h"
 #include "chain/stage/availability.h"
 #include "chain/stage/interrupts.h"
-#include "chain/stage/nvml.h"
 #include "chain/stage/train_log.h"
+#include "device/nvml.h"
 
 namespace assay::chain::run {
 namespace {
@@ -321,7 +321,7 @@ class Runner {
     }
     if (stage.kind == plan::StageKind::infer && outcome.passed()) {
       const std::string complaint =
-          stage::device_complaint(facts_of(job, outcome), stage::nvml_gpu_names().size());
+          stage::device_complaint(facts_of(job, outcome), nvml_gpu_names().size());
       if (!complaint.empty()) {
         outcome.state = stage::StageState::wrong_device;
         outcome.detail = complaint;

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "chain/stage/nvml.h"
+#include "device/nvml.h"
 
 namespace assay::chain::stage {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "chain/stage/nvml.h"
+#include "device/nvml.h"
 
 namespace assay::chain::stage {
 namespace {

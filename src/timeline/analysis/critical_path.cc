@@ -129,6 +129,7 @@ class Walker {
 
   static std::vector<PathShare> sorted(const std::map<std::string, Nanos>& sums) {
     std::vector<PathShare> shares;
+    shares.reserve(sums.size());
     for (const auto& [what, time] : sums) shares.push_back({what, time});
     std::stable_sort(shares.begin(), shares.end(),
                      [](const PathShare& a, const PathShare& b) { return a.time > b.time; });

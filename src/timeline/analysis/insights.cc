@@ -56,6 +56,7 @@ std::vector<CollectiveRow> rows_of(const CollectiveReport& report) {
     row.moved += call.bus_bandwidth * static_cast<double>(call.transfer);
   }
   std::vector<CollectiveRow> sorted;
+  sorted.reserve(rows.size());
   for (const auto& [key, row] : rows) sorted.push_back(row);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const CollectiveRow& a, const CollectiveRow& b) {
@@ -160,6 +161,7 @@ std::vector<PathShare> together(const std::vector<CriticalPath>& paths,
     for (const PathShare& share : path.*field) sums[share.what] += share.time;
   }
   std::vector<PathShare> shares;
+  shares.reserve(sums.size());
   for (const auto& [what, time] : sums) shares.push_back({what, time});
   std::stable_sort(shares.begin(), shares.end(),
                    [](const PathShare& a, const PathShare& b) { return a.time > b.time; });

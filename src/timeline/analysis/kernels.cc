@@ -65,6 +65,7 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
   std::vector<KernelRow> rows;
   for (const auto& [name, sum] : sums) {
     std::vector<Nanos> times;
+    times.reserve(sum.by_step.size());
     for (const auto& [step, time] : sum.by_step) times.push_back(time);
     std::sort(times.begin(), times.end());
     rows.push_back({.name = std::string(trace.strings.text(name)),
@@ -100,6 +101,7 @@ std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
     change.after += mean(row.total, steps_after);
   }
   std::vector<KernelChange> sorted;
+  sorted.reserve(changes.size());
   for (auto& [name, change] : changes) {
     change.name = name;
     sorted.push_back(change);

@@ -138,6 +138,8 @@ class Reader {
   }
 
   void step();
+  bool take_scalar(std::uint8_t code);
+  bool take_container(std::uint8_t code);
 
   static constexpr std::size_t kMaxStack = 1U << 22U;
   std::string_view bytes_;
@@ -152,29 +154,13 @@ class Reader {
 void Reader::step() {
   const auto code = take<std::uint8_t>();
   if (stack_.size() > kMaxStack || marks_.size() > kMaxStack) good_ = false;
-  if (!good_) return;
+  if (!good_ || take_scalar(code) || take_container(code)) return;
   switch (code) {
     case 0x80:  // protocol
       take<std::uint8_t>();
       break;
     case 0x95:  // frame
       take<std::uint64_t>();
-      break;
-    case '}':
-      push(json::object());
-      break;
-    case ']':
-    case ')':
-      push(json::array());
-      break;
-    case '(':
-      marks_.push_back(stack_.size());
-      break;
-    case 'X':
-      push(std::string(take_bytes(take<std::uint32_t>())));
-      break;
-    case 0x8c:
-      push(std::string(take_bytes(take<std::uint8_t>())));
       break;
     case 'q':
       remember(take<std::uint8_t>());
@@ -191,53 +177,85 @@ void Reader::step() {
     case 'j':
       recall(take<std::uint32_t>());
       break;
-    case 'J':
-      push(take<std::int32_t>());
-      break;
-    case 'K':
-      push(take<std::uint8_t>());
-      break;
-    case 'M':
-      push(take<std::uint16_t>());
-      break;
-    case 0x8a:
-      long_number();
-      break;
-    case 'G':
-      real_number();
-      break;
-    case 'N':
-      push(nullptr);
-      break;
-    case 0x88:
-    case 0x89:
-      push(code == 0x88);
-      break;
-    case 'a':
-      append(1);
-      break;
-    case 'e':
-      append(marked());
-      break;
-    case 's':
-      set_items(2);
-      break;
-    case 'u':
-      set_items(marked());
-      break;
-    case 't':
-      tuple(marked());
-      break;
-    case 0x85:
-    case 0x86:
-    case 0x87:
-      tuple(static_cast<std::size_t>(code) - 0x84);
-      break;
     case '.':
       done_ = true;
       break;
     default:
       good_ = false;
+  }
+}
+
+// Numbers, texts and constants; false for any other code.
+bool Reader::take_scalar(std::uint8_t code) {
+  switch (code) {
+    case 'X':
+      push(std::string(take_bytes(take<std::uint32_t>())));
+      return true;
+    case 0x8c:
+      push(std::string(take_bytes(take<std::uint8_t>())));
+      return true;
+    case 'J':
+      push(take<std::int32_t>());
+      return true;
+    case 'K':
+      push(take<std::uint8_t>());
+      return true;
+    case 'M':
+      push(take<std::uint16_t>());
+      return true;
+    case 0x8a:
+      long_number();
+      return true;
+    case 'G':
+      real_number();
+      return true;
+    case 'N':
+      push(nullptr);
+      return true;
+    case 0x88:
+    case 0x89:
+      push(code == 0x88);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Lists, tuples and dictionaries, and what goes into them; false for any other code.
+bool Reader::take_container(std::uint8_t code) {
+  switch (code) {
+    case '}':
+      push(json::object());
+      return true;
+    case ']':
+    case ')':
+      push(json::array());
+      return true;
+    case '(':
+      marks_.push_back(stack_.size());
+      return true;
+    case 'a':
+      append(1);
+      return true;
+    case 'e':
+      append(marked());
+      return true;
+    case 's':
+      set_items(2);
+      return true;
+    case 'u':
+      set_items(marked());
+      return true;
+    case 't':
+      tuple(marked());
+      return true;
+    case 0x85:
+    case 0x86:
+    case 0x87:
+      tuple(static_cast<std::size_t>(code) - 0x84);
+      return true;
+    default:
+      return false;
   }
 }
 
