@@ -176,7 +176,9 @@ class Call:
 
     def _promised(self) -> set[int]:
         """The case's tensors that the call may change."""
-        promised = (self.entry.changes, *self.entry.updates) if self.entry is not None else ()
+        promised = ["out", "output"]  # places for the result
+        if self.entry is not None:
+            promised += [self.entry.changes, *self.entry.updates]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
 
     def _note_overwritten(self) -> None:

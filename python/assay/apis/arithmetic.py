@@ -53,6 +53,7 @@ def as_divisors(*parameters):
 
 WHOLE = INTEGER | {"bool"}
 # PyTorch gives NaN there.
+BETWEEN = {"infinity": "what lies between two infinities depends on the formula"}
 LOST = "a quotient with more digits than the dtype has leaves no remainder"
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
@@ -186,7 +187,7 @@ def fmin(x, y, name=None):
     return torch.fmin(*together(x, y))
 
 
-@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS)
+@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS, undefined=BETWEEN)
 def lerp(x, y, weight, name=None):
     return torch.lerp(x, y, weight)
 
