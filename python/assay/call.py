@@ -174,6 +174,13 @@ class Call:
             if isinstance(given.get(name), self.framework.tensor_type)
         ]
 
+    def _promised(self) -> set[int]:
+        """The case's tensors that the call may change."""
+        promised = ["out", "output"]  # places for the result
+        if self.entry is not None:
+            promised += [self.entry.changes, *self.entry.updates]
+        return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
+
     def _note_overwritten(self) -> None:
         """Inputs that the call changed though nobody promised that."""
         if self.job.lane.reference_functions or self.job.values == "layout":
@@ -181,8 +188,7 @@ class Call:
         changed = self.native.overwritten()
         if not changed:
             return
-        promised = (self.entry.changes, *self.entry.updates) if self.entry is not None else ()
-        free = {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
+        free = self._promised()
         self.overwritten = [
             name
             for name, value in self.named.items()
@@ -341,6 +347,8 @@ class Call:
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
         """The tensor as the regime wants it."""
         if self.job.values != "layout" or self.job.lane.reference_functions or spec.size < 2 or spec.strides:
+            return tensor
+        if spec.index in self._promised():  # what is written has to be where it is read again
             return tensor
         return self.framework.as_layout(tensor, spec.index)
 

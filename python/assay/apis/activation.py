@@ -148,7 +148,11 @@ def hardshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.hardshrink(x, threshold)
 
 
-@api("paddle.nn.functional.maxout", x=distinct(-2, 2))
+@api(
+    "paddle.nn.functional.maxout",
+    x=distinct(-2, 2),
+    undefined={"nan": "whether the largest of some numbers and NaN is NaN is not promised"},
+)
 def maxout(x, groups, axis=1, name=None):
     axis %= x.ndim
     return x.unflatten(axis, (-1, groups)).max(axis + 1).values

@@ -52,6 +52,9 @@ def as_divisors(*parameters):
 
 
 WHOLE = INTEGER | {"bool"}
+# PyTorch gives NaN there.
+BETWEEN = {"infinity": "what lies between two infinities depends on the formula"}
+LOST = "a quotient with more digits than the dtype has leaves no remainder"
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
 
@@ -105,6 +108,7 @@ def rtruediv(x, y):
     "paddle.Tensor.__floordiv__",
     x=DIVIDEND,
     y=divisor,
+    undefined={"wide": LOST},
     regimes=as_divisors("y"),
 )
 def floor_divide(x, y, name=None, *, out=None):
@@ -112,7 +116,7 @@ def floor_divide(x, y, name=None, *, out=None):
     return torch.floor_divide(*map(constant, together(x, y)))
 
 
-@api("paddle.Tensor.__rfloordiv__", x=divisor, regimes=as_divisors("x"))
+@api("paddle.Tensor.__rfloordiv__", x=divisor, undefined={"wide": LOST}, regimes=as_divisors("x"))
 def rfloordiv(x, y):
     return y // x
 
@@ -122,13 +126,14 @@ def rfloordiv(x, y):
     "paddle.Tensor.__mod__",
     x=DIVIDEND,
     y=divisor,
+    undefined={"wide": LOST},
     regimes=as_divisors("y"),
 )
 def remainder(x, y, name=None, *, out=None):
     return torch.remainder(*together(x, y))
 
 
-@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND, regimes=as_divisors("x"))
+@api("paddle.Tensor.__rmod__", x=divisor, y=DIVIDEND, undefined={"wide": LOST}, regimes=as_divisors("x"))
 def rmod(x, y):
     return torch.remainder(y, x)
 
@@ -182,7 +187,7 @@ def fmin(x, y, name=None):
     return torch.fmin(*together(x, y))
 
 
-@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS)
+@api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS, undefined=BETWEEN)
 def lerp(x, y, weight, name=None):
     return torch.lerp(x, y, weight)
 
