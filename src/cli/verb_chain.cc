@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,19 +39,41 @@ struct CheckArguments {
 constexpr const char* kDialectHelp =
     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)";
 
+// How many files of one suite and kind were good, for the table at the end.
+struct CheckCount {
+  int good = 0;
+  int refused = 0;
+};
+using CheckTable = std::map<std::pair<std::string, std::string>, CheckCount>;
+
+void print_table(const CheckTable& table) {
+  CheckCount all;
+  fmt::print("{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
+  for (const auto& [name, count] : table) {
+    fmt::print("{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
+    all.good += count.good;
+    all.refused += count.refused;
+  }
+  fmt::print("{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
+}
+
 Result<int> check(const CheckArguments& arguments) {
+  CheckTable table;
   bool good = true;
   for (const std::string& file : arguments.files) {
-    std::string warnings;
-    const auto params = params::load_params(file, &warnings, arguments.dialect);
-    if (!params) {
+    const params::CheckedFile checked = params::check_file(file, arguments.dialect);
+    if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
+    CheckCount& count = table[{checked.suite, checked.kind}];
+    if (checked.good) {
+      ++count.good;
+      fmt::print("{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
+                 checked.modes);
+    } else {
+      ++count.refused;
       good = false;
-      fmt::print(stderr, "{}\n", params.error().message);
-      continue;
     }
-    if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
-    fmt::print("{}: good ({}; modes {})\n", file, params->layout().name, params->layout().modes);
   }
+  if (arguments.files.size() > 1) print_table(table);
   return good ? kAllGood : kUsage;
 }
 
@@ -173,8 +196,9 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("--dialect", arguments.dialect, kDialectHelp);
   app->add_flag("--fix", arguments.plan.fix,
                 "do what the file says where the suite's own bash does not");
-  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
-                "take the checkpoint that is written last (iter_N) instead of the one the file names");
+  app->add_flag(
+      "--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+      "take the checkpoint that is written last (iter_N) instead of the one the file names");
   app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
   app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
   app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line");
@@ -253,7 +277,8 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
   std::string warnings;
-  ASSAY_TRY(const params::Params params, params::load_params(arguments.file, &warnings, arguments.dialect));
+  ASSAY_TRY(const params::Params params,
+            params::load_params(arguments.file, &warnings, arguments.dialect));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
   ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {

@@ -13,28 +13,17 @@ namespace assay::chain::params {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, Rule>, 23> kRules{{
-    {"any", Rule::any},
-    {"text", Rule::text},
-    {"command", Rule::command},
-    {"maybe", Rule::maybe},
-    {"program", Rule::program},
-    {"flag", Rule::flag},
-    {"flags", Rule::flags},
-    {"device", Rule::device},
-    {"devices", Rule::devices},
-    {"gpu_list", Rule::gpu_list},
-    {"autocast", Rule::autocast},
-    {"trainers", Rule::trainers},
-    {"by_mode", Rule::by_mode},
-    {"counts", Rule::counts},
-    {"count", Rule::count},
-    {"precisions", Rule::precisions},
-    {"list", Rule::list},
-    {"commands", Rule::commands},
-    {"settings", Rule::settings},
-    {"port", Rule::port},
-    {"number", Rule::number},
-    {"numbers", Rule::numbers},
+    {"any", Rule::any},           {"text", Rule::text},
+    {"command", Rule::command},   {"maybe", Rule::maybe},
+    {"program", Rule::program},   {"flag", Rule::flag},
+    {"flags", Rule::flags},       {"device", Rule::device},
+    {"devices", Rule::devices},   {"gpu_list", Rule::gpu_list},
+    {"autocast", Rule::autocast}, {"trainers", Rule::trainers},
+    {"by_mode", Rule::by_mode},   {"counts", Rule::counts},
+    {"count", Rule::count},       {"precisions", Rule::precisions},
+    {"list", Rule::list},         {"commands", Rule::commands},
+    {"settings", Rule::settings}, {"port", Rule::port},
+    {"number", Rule::number},     {"numbers", Rule::numbers},
     {"ignored", Rule::ignored},
 }};
 
@@ -139,7 +128,8 @@ class DialectReader {
     const std::string_view start = text_;
     const int line = number_;
     std::size_t taken = 0;
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '#')) {
+    while (!text_.empty() &&
+           (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '#')) {
       take_line();
       taken = start.size() - text_.size();
     }

@@ -427,13 +427,13 @@ constexpr std::array<std::string_view, 13> kModes{"lite_train_lite_infer",
 
 }  // namespace
 
-
 namespace {
 
 constexpr Suite kModels{"models", "https://github.com/PaddlePaddle/models", "8042c21",
-                        "models|mobilenetv3_prod|repo_template", ""};
-constexpr std::array kOfModels{Kind::train_infer,    Kind::ptq,         Kind::cpp_config, Kind::onnx,
-                               Kind::serving_python, Kind::serving_cpp, Kind::lite};
+                        "models|mobilenetv3_prod|mobilenet_v3_small|repo_template", ""};
+constexpr std::array kOfModels{
+    Kind::train_infer,    Kind::ptq,         Kind::cpp_config, Kind::onnx,
+    Kind::serving_python, Kind::serving_cpp, Kind::lite};
 constexpr Suite kOcr{"PaddleOCR", "https://github.com/PaddlePaddle/PaddleOCR", "main",
                      "PaddleOCR|ppocr", ""};
 
@@ -450,7 +450,8 @@ AllLayouts load_layouts() {
   }
   for (const Layout& layout : kLayouts) {
     all.layouts.push_back(layout);
-    const bool of_models = std::find(kOfModels.begin(), kOfModels.end(), layout.kind) != kOfModels.end();
+    const bool of_models =
+        std::find(kOfModels.begin(), kOfModels.end(), layout.kind) != kOfModels.end();
     all.layouts.back().suite = of_models ? &kModels : &kOcr;
   }
   for (const Dialect& dialect : all.dialects) {

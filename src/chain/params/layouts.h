@@ -47,7 +47,7 @@ struct Place {
   bool nullable = true;  // `null:null` may stand here
   std::string_view also =
       {};                  // `|` list of keys that an open place takes though they anchor another
-  bool group_too = false;       // older files have a `##` line here
+  bool group_too = false;  // older files have a `##` line here
   std::string_view usual = {};  // `|` list of keys of an open place, as its suite's files have them
   std::string_view words = {};  // `|` list of what Rule::words takes
   bool optional = false;        // the line may be absent

@@ -52,8 +52,8 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
     : params_(params), options_(options) {
   plan_.model = params.value("model_name");
   plan_.mode = mode;
-  plan_.log_in_status = params.kind() == params::Kind::train_infer_long ||
-                        params.kind() == params::Kind::recipe;
+  plan_.log_in_status =
+      params.kind() == params::Kind::train_infer_long || params.kind() == params::Kind::recipe;
   set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
 }
 
@@ -120,6 +120,7 @@ void apply_filters(Plan& plan, const std::vector<std::string>& filters) {
     Stage stage = std::move(plan.stages[i]);
     stage.index = stages.size();
     for (std::size_t& need : stage.needs) need = new_index[need];
+    if (stage.same_log_as) stage.same_log_as = new_index[*stage.same_log_as];
     stages.push_back(std::move(stage));
   }
   plan.stages = std::move(stages);

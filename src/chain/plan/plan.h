@@ -33,14 +33,14 @@ struct Stage {
   std::string input;   // what the stage reads of those: files that start with this path
   std::string output;  // what it must have written when it passes; empty: nothing is promised
   std::string device;  // stages on different devices may run at one time: "cpu", "gpu 0,1"
-  bool asks_for_gpu = false;       // an inference that was told to use a GPU
-  std::vector<std::string> hosts;  // more than one: the stage runs on all of them
-  bool on_cpu = false;             // gloo instead of NCCL between hosts
-  bool expands = false;            // words with `*` become the newest file that they match
-  std::string stdin_file;          // what it reads; none: nothing
+  bool asks_for_gpu = false;               // an inference that was told to use a GPU
+  std::vector<std::string> hosts;          // more than one: the stage runs on all of them
+  bool on_cpu = false;                     // gloo instead of NCCL between hosts
+  bool expands = false;                    // words with `*` become the newest file that they match
+  std::string stdin_file;                  // what it reads; none: nothing
   std::optional<std::size_t> same_log_as;  // a stage whose log must hold the same words
-  std::string needs_program;       // without it: `unavailable: needs X`
-  std::string needs_module;        // the same for a Python module
+  std::string needs_program;               // without it: `unavailable: needs X`
+  std::string needs_module;                // the same for a Python module
 };
 
 struct Plan {
@@ -60,7 +60,7 @@ struct PlanOptions {
   std::string third;        // the same, whatever it means to the suite and mode
   bool fix = false;         // what the file says, where the suite's bash does something else
   bool fallback_checkpoint = false;  // the checkpoint that the file names will not be made
-  std::string python;       // instead of the params file's interpreter
+  std::string python;                // instead of the params file's interpreter
   std::string
       dynamic;  // dynamic inference of the trained weights; {weights} and {images} are filled in
   std::string self;           // our program, which compares it with each static inference in fp32

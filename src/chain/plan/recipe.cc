@@ -50,8 +50,9 @@ class Cook {
     ASSAY_CHECK(all(shared_));
     ASSAY_CHECK(all(own_));
     for (const auto& [role, whole] : scope_.cut_values()) {
-      builder_.warn(fmt::format("line {}: the suite's bash cuts `{}` at its first colon; --fix keeps it",
-                                builder_.params().line(role), whole));
+      builder_.warn(
+          fmt::format("line {}: the suite's bash cuts `{}` at its first colon; --fix keeps it",
+                      builder_.params().line(role), whole));
     }
     return {};
   }
@@ -63,9 +64,9 @@ class Cook {
       Result<Flow> flow = one(statement, open);
       if (!flow && !told_) {
         told_ = true;
-        flow.error().message = fmt::format("dialect {}, line {}: {}",
-                                           builder_.params().layout().suite->name, statement.line,
-                                           flow.error().message);
+        flow.error().message =
+            fmt::format("dialect {}, line {}: {}", builder_.params().layout().suite->name,
+                        statement.line, flow.error().message);
       }
       if (!flow || *flow != Flow::on) return flow;
     }
@@ -171,10 +172,10 @@ class Cook {
     };
     const std::string ids = fmt::format("{}", fmt::join(entry.ids, ","));
     scope_.let(name, entry.gpus);
-    let("sort", entry.many_machines()      ? "machines"
-                : entry.on_cpu()           ? "cpu"
-                : entry.ids.size() > 1     ? "many"
-                                           : "one");
+    let("sort", entry.many_machines()  ? "machines"
+                : entry.on_cpu()       ? "cpu"
+                : entry.ids.size() > 1 ? "many"
+                                       : "one");
     let("first", entry.ids.empty() ? "-" : entry.ids.front());
     let("ips", entry.ips());
     let("nodes", fmt::format("{}", std::max<std::size_t>(1, entry.hosts.size())));

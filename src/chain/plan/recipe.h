@@ -9,7 +9,8 @@
 //   if COND / elif / else  COND: A == B, A != B, A has B, absent A, given A; `and` before `or`
 //   next / stop            with the loop's next part; with nothing more
 //   define NAME / call NAME
-//   gpus NAME              reads a gpu_list entry: NAME becomes its GPUs; NAME.sort is cpu, one, many
+//   gpus NAME              reads a gpu_list entry: NAME becomes its GPUs; NAME.sort is cpu, one,
+//   many
 //                          or machines; NAME.first, NAME.ips, NAME.nodes, NAME.visible, NAME.device
 //   edit A => B            in the values of all roles
 //   take PREFIX            the roles that begin so, under their names without it

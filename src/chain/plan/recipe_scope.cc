@@ -36,7 +36,8 @@ struct Cards {
 Cards cards_of(std::string_view text) {
   const std::size_t at = text.find('C');
   if (!text.starts_with('N') || at == std::string_view::npos) return {};
-  return {std::max<std::size_t>(1, number_of(text.substr(1, at - 1))), number_of(text.substr(at + 1))};
+  return {std::max<std::size_t>(1, number_of(text.substr(1, at - 1))),
+          number_of(text.substr(at + 1))};
 }
 
 std::string card_ids(std::string_view text) {

@@ -56,7 +56,8 @@ Result<std::vector<Statement>> read_statements(std::string_view text, int first_
   std::size_t at = 0;
   std::vector<Statement> statements = block(lines, at);
   if (at < lines.size()) {
-    return fail(fmt::format("line {} stands further left than the recipe's first", lines[at].number));
+    return fail(
+        fmt::format("line {} stands further left than the recipe's first", lines[at].number));
   }
   return statements;
 }
