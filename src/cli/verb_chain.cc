@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,19 +39,41 @@ struct CheckArguments {
 constexpr const char* kDialectHelp =
     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)";
 
+// How many files of one suite and kind were good, for the table at the end.
+struct CheckCount {
+  int good = 0;
+  int refused = 0;
+};
+using CheckTable = std::map<std::pair<std::string, std::string>, CheckCount>;
+
+void print_table(const CheckTable& table) {
+  CheckCount all;
+  fmt::print("{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
+  for (const auto& [name, count] : table) {
+    fmt::print("{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
+    all.good += count.good;
+    all.refused += count.refused;
+  }
+  fmt::print("{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
+}
+
 Result<int> check(const CheckArguments& arguments) {
+  CheckTable table;
   bool good = true;
   for (const std::string& file : arguments.files) {
-    std::string warnings;
-    const auto params = params::load_params(file, &warnings, arguments.dialect);
-    if (!params) {
+    const params::CheckedFile checked = params::check_file(file, arguments.dialect);
+    if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
+    CheckCount& count = table[{checked.suite, checked.kind}];
+    if (checked.good) {
+      ++count.good;
+      fmt::print("{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
+                 checked.modes);
+    } else {
+      ++count.refused;
       good = false;
-      fmt::print(stderr, "{}\n", params.error().message);
-      continue;
     }
-    if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
-    fmt::print("{}: good ({}; modes {})\n", file, params->layout().name, params->layout().modes);
   }
+  if (arguments.files.size() > 1) print_table(table);
   return good ? kAllGood : kUsage;
 }
 

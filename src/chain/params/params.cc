@@ -159,7 +159,12 @@ int known_keys(const Alignment& alignment) {
       std::count_if(alignment.placed.begin(), alignment.placed.end(), [](const Placed& placed) {
         const std::vector<std::string> keys =
             split_list(placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
+<<<<<<< HEAD
         return std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
+=======
+        return placed.line->key == placed.place->example ||
+               std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
+>>>>>>> chain-unbuilt
       }));
 }
 
@@ -264,19 +269,27 @@ std::string known_headings() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// Whether a file of this layout may begin with this heading: sections before it may be absent.
+bool opens(const Layout& layout, std::string_view name) {
+  for (const SectionLayout& section : layout.sections) {
+    if (section.name == name) return true;
+    if (!section.optional) return false;
+  }
+  return false;
+}
+
 // The layouts that the first heading (or its absence) allows. Lines before a known heading do not
 // make a file headless: they are surplus.
 bool may_fit(const Layout& layout, const ParamsText& text) {
   const auto starts_a_kind = [](const Section& section) {
     return !section.name.empty() &&
-           std::any_of(layouts().begin(), layouts().end(), [&](const Layout& known) {
-             return known.sections.front().name == section.name;
-           });
+           std::any_of(layouts().begin(), layouts().end(),
+                       [&](const Layout& known) { return opens(known, section.name); });
   };
   const auto first = std::find_if(text.sections.begin(), text.sections.end(), starts_a_kind);
   const bool preceded = text.sections.front().name.empty() && first != text.sections.end();
   const std::string_view name = preceded ? first->name : text.sections.front().name;
-  return name == layout.sections.front().name;
+  return opens(layout, name);
 }
 
 bool is_headless(const Layout& layout) { return layout.sections.front().name.empty(); }
@@ -343,12 +356,13 @@ std::vector<const Suite*> suites_near(const std::string& path) {
   if (path.empty()) return near;
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error).lexically_normal();
+  const std::filesystem::path root = root_of(whole);
+  std::set<const Suite*> asked;
   for (const Layout& layout : layouts()) {
-    if (!near.empty() && near.back() == layout.suite) continue;
+    if (!asked.insert(layout.suite).second) continue;
     const auto folders = split_list(layout.suite->folders, '|');
     const bool passes = std::any_of(folders.begin(), folders.end(), [&](const std::string& name) {
       if (std::find(whole.begin(), whole.end(), name) != whole.end()) return true;
-      const std::filesystem::path root = root_of(whole);
       return !root.empty() && std::filesystem::is_directory(root / name, error);
     });
     if (passes) near.push_back(layout.suite);
@@ -424,6 +438,15 @@ Result<Params> load_params(const std::string& path, std::string* warnings,
   if (!parsed.good()) return usage_error(told);
   if (warnings != nullptr) *warnings += told;
   return std::move(parsed.params);
+}
+
+CheckedFile check_file(const std::string& path, const std::string& dialect) {
+  auto text = read_file(path);
+  if (!text) return {false, "-", "unreadable", "", text.error().message};
+  const ParsedParams parsed = parse_params(*text, {path, dialect});
+  const Layout& layout = parsed.params.layout();
+  return {parsed.good(), std::string(layout.suite->name), std::string(layout.name),
+          std::string(layout.modes), describe(path, parsed.problems)};
 }
 
 }  // namespace assay::chain::params

@@ -60,4 +60,14 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
 Result<Params> load_params(const std::string& path, std::string* warnings = nullptr,
                            const std::string& dialect = {});
 
+// One file of `assay chain check`.
+struct CheckedFile {
+  bool good = false;
+  std::string suite;  // of the layout that fits best, also of a refused file
+  std::string kind;
+  std::string modes;
+  std::string told;  // its problems and warnings
+};
+CheckedFile check_file(const std::string& path, const std::string& dialect = {});
+
 }  // namespace assay::chain::params

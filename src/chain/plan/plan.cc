@@ -120,6 +120,7 @@ void apply_filters(Plan& plan, const std::vector<std::string>& filters) {
     Stage stage = std::move(plan.stages[i]);
     stage.index = stages.size();
     for (std::size_t& need : stage.needs) need = new_index[need];
+    if (stage.same_log_as) stage.same_log_as = new_index[*stage.same_log_as];
     stages.push_back(std::move(stage));
   }
   plan.stages = std::move(stages);

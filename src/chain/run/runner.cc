@@ -1,5 +1,6 @@
 #include "chain/run/runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -111,6 +112,36 @@ bool excludes(const plan::Stage& a, const plan::Stage& b) {
          !b.hosts.empty();
 }
 
+// Words with `*` become the newest file that they match; those that match nothing stay.
+void expand_names(std::vector<std::string>& argv, const std::string& directory) {
+  for (std::string& word : argv) {
+    if (word.find('*') == std::string::npos) continue;
+    const std::string pattern =
+        directory.empty() || word.starts_with('/') ? word : directory + "/" + word;
+    const std::vector<std::string> found = stage::files_like(pattern);
+    if (!found.empty()) word = found.back();
+  }
+}
+
+// Two logs that must hold the same words, and some: why they do not.
+std::string difference_of(const plan::Stage& one, const plan::Stage& other) {
+  const auto words = [](const plan::Stage& stage) {
+    std::string text = read_file(stage.log).value_or("");
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+    std::vector<std::string> list = params::split_list(text, ' ');
+    std::erase(list, "");
+    return list;
+  };
+  const std::vector<std::string> first = words(one);
+  const std::vector<std::string> second = words(other);
+  if (first.empty() || second.empty()) return "no loss was printed: there is nothing to compare";
+  const auto [a, b] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  if (a == first.end() && b == second.end()) return {};
+  return fmt::format("the losses differ from value {} on: {} and {}", a - first.begin() + 1,
+                     a == first.end() ? "nothing" : *a, b == second.end() ? "nothing" : *b);
+}
+
 class Runner {
  public:
   Runner(const plan::Plan& plan, const RunOptions& options, stage::Guard guard,
@@ -212,6 +243,18 @@ class Runner {
     stage::StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
     if (!stage.hosts.empty()) command = fleet::fleet_command(stage, options_.self, options_.fleet);
     command.guard = &guard_;
+    if (stage.expands) expand_names(command.argv, stage.directory);
+    Fd input;
+    if (!stage.stdin_file.empty()) {
+      input = Fd(::open(stage.stdin_file.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!input) {
+        return end(
+            job,
+            stage::Outcome{
+                stage::StageState::not_started, "cannot read " + stage.stdin_file, {}, 0, 0, {}});
+      }
+      command.input = input.get();
+    }
     auto run = stage::StageRun::start(command, options_.limits,
                                       [&job](std::string_view line) { job.read(line); });
     if (!run)
@@ -317,6 +360,13 @@ class Runner {
         outcome.state = stage::StageState::not_made;
         outcome.detail = fmt::format("ended well but made no new {}*{}", stage.output,
                                      job.before.empty() ? "" : " (an older one lies there)");
+      }
+    }
+    if (stage.same_log_as && outcome.passed()) {
+      const std::string difference = difference_of(*jobs_[*stage.same_log_as].stage, stage);
+      if (!difference.empty()) {
+        outcome.state = stage::StageState::failed;
+        outcome.detail = difference;
       }
     }
     if (stage.kind == plan::StageKind::infer && outcome.passed()) {

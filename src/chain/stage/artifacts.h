@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace assay::chain::stage {
 
@@ -25,6 +26,9 @@ FileMarks mark_files(const std::string& folder, const std::string& prefix);
 
 // Those of `after` that `before` has not, or has otherwise.
 FileMarks made_between(const FileMarks& before, const FileMarks& after);
+
+// The files that a path with `*` in its parts matches, the newest last.
+std::vector<std::string> files_like(const std::string& pattern);
 
 // As text for the store, and back; text that is none gives no files.
 std::string marks_to_json(const FileMarks& marks);

@@ -236,14 +236,16 @@ TEST(ParamsMaterial, TheGoodFilesAreGood) {
       {"cases/c06_crlf.txt", params::Kind::train_infer},
       {"cases/fleet_cpu_two_nodes.txt", params::Kind::train_infer}};
   for (const auto& [file, kind] : expected) {
-    const params::ParsedParams parsed = params::parse_params(slurp(tipc / file));
+    const params::ParsedParams parsed =
+        params::parse_params(slurp(tipc / file), {(tipc / file).string(), ""});
     EXPECT_TRUE(parsed.good()) << params::describe(file, parsed.problems);
     EXPECT_EQ(parsed.params.kind(), kind) << file;
   }
   const auto configs = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(configs)) {
-    const params::ParsedParams parsed = params::parse_params(slurp(entry.path()));
+    const params::ParsedParams parsed =
+        params::parse_params(slurp(entry.path()), {entry.path().string(), ""});
     EXPECT_TRUE(parsed.good()) << params::describe(entry.path().string(), parsed.problems);
     ++files;
   }

@@ -86,7 +86,8 @@ std::vector<fs::path> short_layout_files(const fs::path& tipc) {
        {tipc / "cases", tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small"}) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".txt") continue;
-      const params::ParsedParams parsed = params::parse_params(slurp(entry.path()));
+      const params::ParsedParams parsed =
+          params::parse_params(slurp(entry.path()), {entry.path().string(), ""});
       if (parsed.good() && parsed.params.kind() == params::Kind::train_infer)
         files.push_back(entry.path());
     }
@@ -188,7 +189,7 @@ TEST(Parity, PutTogetherFilesHaveTheBashsArgv) {
     const std::string mode =
         maker.one({kShortModes[0], kShortModes[1], kShortModes[2], kShortModes[3]});
     const Argvs wanted = bash.run("test_train_inference_python.sh", text, mode);
-    const params::ParsedParams parsed = params::parse_params(text);
+    const params::ParsedParams parsed = params::parse_params(text, {kModelsFile, ""});
     ASSERT_TRUE(parsed.good()) << text << params::describe("f", parsed.problems);
     const auto plan = plan::make_plan(parsed.params, mode, {});
     // Where every command is null there is no plan, and the bash must have run nothing.
