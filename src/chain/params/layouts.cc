@@ -430,11 +430,7 @@ constexpr std::array<std::string_view, 13> kModes{"lite_train_lite_infer",
 namespace {
 
 constexpr Suite kModels{"models", "https://github.com/PaddlePaddle/models", "8042c21",
-<<<<<<< HEAD
-                        "models|mobilenetv3_prod|repo_template", ""};
-=======
                         "models|mobilenetv3_prod|mobilenet_v3_small|repo_template", ""};
->>>>>>> chain-unbuilt
 constexpr std::array kOfModels{
     Kind::train_infer,    Kind::ptq,         Kind::cpp_config, Kind::onnx,
     Kind::serving_python, Kind::serving_cpp, Kind::lite};

@@ -159,12 +159,8 @@ int known_keys(const Alignment& alignment) {
       std::count_if(alignment.placed.begin(), alignment.placed.end(), [](const Placed& placed) {
         const std::vector<std::string> keys =
             split_list(placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
-<<<<<<< HEAD
-        return std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
-=======
         return placed.line->key == placed.place->example ||
                std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
->>>>>>> chain-unbuilt
       }));
 }
 
