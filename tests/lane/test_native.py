@@ -76,7 +76,7 @@ def test_bad_numbers_raise(function, count, dtype):
 def test_unknown_kinds_raise():
     memory = ctypes.create_string_buffer(16)
     with pytest.raises(RuntimeError, match="no such kind"):
-        native.fill(0, ctypes.addressof(memory), 1, CODES["float32"], 8, 0.0, 1.0, 0)
+        native.fill(0, ctypes.addressof(memory), 1, CODES["float32"], 250, 0.0, 1.0, 0)
 
 
 def test_bad_literals_raise():

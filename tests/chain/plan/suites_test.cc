@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Tags, Suites,
                          testing::Values("", "whole_infer", "benchmark_train",
                                          "benchmark_train.N1C1", "benchmark_train.d2sT_N1C8",
                                          "no_named_ckpt"),
-                         [](const auto& info) {
-                           std::string name = *info.param == '\0' ? "own_mode" : info.param;
+                         [](const auto& tag) {
+                           std::string name = *tag.param == '\0' ? "own_mode" : tag.param;
                            std::replace(name.begin(), name.end(), '.', '_');
                            return name;
                          });
