@@ -115,6 +115,7 @@ class Bar {
     const double largest = larger_part(truth);
     const double slack = kLimitUnits * unit;
     if (is_nan(value) || is_nan(truth)) return false;
+    if (!is_finite(value) && !is_finite(truth)) return false;  // two different infinities
     if (!std::isfinite(largest)) return larger_part(value) + slack >= format_.largest;
     return largest + slack >= format_.largest;
   }
