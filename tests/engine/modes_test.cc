@@ -139,7 +139,8 @@ TEST(Lanes, AnUnknownExecutionIsNoVerdictOnTheFramework) {
 TEST(Files, TolerancesOfEveryTensorAndOfEveryApi) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo"), fake("unsteady")});
-  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--test_tol=True"});
+  const CliResult result = cli.call_api(
+      {"--api_config_file=" + cases, "--test_tol=True", "--values=usual", "--tolerance=engineV2"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   const auto tensors = lines_of(cli.run() / "tol.csv");
   ASSERT_EQ(tensors.size(), 3U);

@@ -97,8 +97,9 @@ bool is_fixed(const std::string& key) {
 }
 
 // The first refusal of a text; line 0 when it is good.
-params::Problem first_problem(const std::string& text) {
-  for (const params::Problem& problem : params::parse_params(text).problems) {
+// The suite is known by the file's folder, as for a user who names the file.
+params::Problem first_problem(const std::string& text, const fs::path& file) {
+  for (const params::Problem& problem : params::parse_params(text, {file.string(), ""}).problems) {
     if (!problem.warning) return problem;
   }
   return {0, 0, "", false};
@@ -111,7 +112,7 @@ void at_every_line(Check check) {
   int lines_seen = 0;
   for (const fs::path& file : good_files(tipc)) {
     const Lines lines = lines_of(slurp(file));
-    ASSERT_EQ(first_problem(joined(lines)).line, 0) << file;
+    ASSERT_EQ(first_problem(joined(lines), file).line, 0) << file;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       check(file, lines, i);
       ++lines_seen;
@@ -127,7 +128,7 @@ TEST(Mutation, AMissingLineIsNamedWhereItStood) {
     if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(i));
-    const params::Problem problem = first_problem(joined(wrong));
+    const params::Problem problem = first_problem(joined(wrong), file);
     ASSERT_GT(problem.line, 0) << file << " without line " << i + 1;
     if (is_null(lines[i]) || has_blank_separator(file)) return;
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
@@ -140,7 +141,7 @@ TEST(Mutation, ADoubledLineIsNamedAtItsSecondPlace) {
     if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), lines[i]);
-    const params::Problem problem = first_problem(joined(wrong));
+    const params::Problem problem = first_problem(joined(wrong), file);
     ASSERT_GT(problem.line, 0) << file << " with line " << i + 1 << " doubled";
     if (is_null(lines[i])) return;
     EXPECT_EQ(problem.line, i + 2) << file << ": " << problem.message;
@@ -152,7 +153,7 @@ TEST(Mutation, ALineThatBelongsNowhereIsNamed) {
     Lines wrong = lines;
     const std::string stranger = has_blank_separator(file) ? "foo bar" : "--foo:bar";
     wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), stranger);
-    const params::Problem problem = first_problem(joined(wrong));
+    const params::Problem problem = first_problem(joined(wrong), file);
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
   });
 }
@@ -173,7 +174,7 @@ TEST(Mutation, AMisspeltFixedKeyIsNamedWithTheRightOne) {
       if (slip == key || is_fixed(slip)) continue;
       Lines wrong = lines;
       wrong[i].replace(wrong[i].find(key), key.size(), slip);
-      const params::Problem problem = first_problem(joined(wrong));
+      const params::Problem problem = first_problem(joined(wrong), file);
       EXPECT_EQ(problem.line, i + 1) << file << " " << slip << ": " << problem.message;
       EXPECT_EQ(problem.column, 1) << file << " " << slip;
       EXPECT_THAT(problem.message, HasSubstr("`" + key + "`")) << file << " " << slip;
@@ -186,7 +187,7 @@ TEST(Mutation, AMisspeltHeadingIsNamed) {
     if (!is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong[i].replace(wrong[i].find("params"), 6, "parms");
-    const params::Problem problem = first_problem(joined(wrong));
+    const params::Problem problem = first_problem(joined(wrong), file);
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
     EXPECT_THAT(problem.message, HasSubstr("the nearest known one is `"));
   });
@@ -201,7 +202,7 @@ TEST(Mutation, WhatMeansNothingIsNotRefused) {
       } else {
         changed[i] = line;
       }
-      const params::Problem problem = first_problem(joined(changed));
+      const params::Problem problem = first_problem(joined(changed), file);
       EXPECT_EQ(problem.line, 0) << what << " at line " << i + 1 << " of " << file << ": "
                                  << problem.message;
     };

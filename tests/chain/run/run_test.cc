@@ -435,7 +435,7 @@ TEST(Check, SaysGoodOrTheProblemsAndRunsNothing) {
   put(project.path() / "bad.txt", "===train_params===\n");
   const CliResult result = run_cli(project.path(), {"check", "params.txt", "bad.txt"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.out, HasSubstr("params.txt: good (train_infer;"));
+  EXPECT_THAT(result.out, HasSubstr("params.txt: good (train_infer of models;"));
   EXPECT_THAT(result.out, HasSubstr("bad.txt:2:1: "));
   EXPECT_EQ(run_cli(project.path(), {"check", "params.txt"}).code, 0);
 }
