@@ -228,16 +228,7 @@ Status check_numbers(const ApiOptions& options) {
   return {};
 }
 
-}  // namespace
-
-std::optional<bool> parse_bool(std::string text) {
-  text = lowered(text);
-  if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
-  if (text == "false" || text == "0" || text == "no" || text == "n") return false;
-  return std::nullopt;
-}
-
-void add_api_options(CLI::App& app, ApiOptions& options) {
+void add_case_options(CLI::App& app, ApiOptions& options) {
   const std::string cases = "Which cases";
   app.add_option("--api_config", options.api_config, "One case, as a corpus writes it")
       ->group(cases);
@@ -252,7 +243,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
          "Run cases of --log_dir again: True for all failed ones, or outcomes: crash,timeout")
       ->expected(0, 1)
       ->group(cases);
+}
 
+void add_mode_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("What is tested");
   for (const ModeInfo& mode : modes()) {
     const bool usual = mode.name == modes().front().name;
@@ -268,6 +261,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--reference-lane", options.reference_lane,
                  "What it is measured against, likewise")
       ->capture_default_str();
+}
+
+void add_judgement_options(CLI::App& app, ApiOptions& options) {
   const auto own_tolerance = [&options](const std::string&) { options.own_tolerance = true; };
   app.add_option("--atol", options.settings.atol, "Absolute tolerance, instead of the error bar")
       ->each(own_tolerance)
@@ -286,7 +282,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
            "Which tolerance would pass, by API and dtype: tol.csv, tol_stat.csv, the report");
   app.add_option("--random_seed", options.settings.seed, "Seed of all values")
       ->capture_default_str();
+}
 
+void add_place_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("Where it runs");
   add_bool(app, "--test_cpu", options.test_cpu,
            "The test lane on the CPU, also where there is a GPU");
@@ -302,7 +300,9 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--torch_python", options.torch_python, "Interpreter that has PyTorch");
   app.add_option("--settings", options.settings_file,
                  "File with settings (default: assay.toml here, where there is one)");
+}
 
+void add_course_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("How it goes");
   app.add_option("--timeout", options.timeout,
                  "Seconds for each case, instead of the limits by its size");
@@ -326,6 +326,23 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   add_bool(app, "--use_cached_numpy", options.use_cached_numpy, "(no effect: nothing to cache)");
   add_bool(app, "--use_gpu_cache_mode", options.use_gpu_cache_mode,
            "(no effect: nothing to cache)");
+}
+
+}  // namespace
+
+std::optional<bool> parse_bool(std::string text) {
+  text = lowered(text);
+  if (text == "true" || text == "1" || text == "yes" || text == "y") return true;
+  if (text == "false" || text == "0" || text == "no" || text == "n") return false;
+  return std::nullopt;
+}
+
+void add_api_options(CLI::App& app, ApiOptions& options) {
+  add_case_options(app, options);
+  add_mode_options(app, options);
+  add_judgement_options(app, options);
+  add_place_options(app, options);
+  add_course_options(app, options);
   app.option_defaults()->group("Options");
 }
 

@@ -1,5 +1,5 @@
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "base/system_memory.h"
 #include "device/device.h"
@@ -36,11 +36,11 @@ class HostDevice final : public Device {
   }
 
   Result<void*> allocate(std::uint64_t bytes) override {
-    void* const memory = std::malloc(bytes);
-    if (memory == nullptr && bytes > 0) return fail("no memory is left");
+    void* const memory = ::operator new(bytes, std::nothrow);
+    if (memory == nullptr) return fail("no memory is left");
     return memory;
   }
-  void release(void* memory) override { std::free(memory); }
+  void release(void* memory) override { ::operator delete(memory); }
   Result<DeviceSpace> space() override {
     ASSAY_TRY(const SystemMemory memory, system_memory());
     return DeviceSpace{memory.available, memory.total};

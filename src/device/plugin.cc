@@ -98,7 +98,7 @@ std::filesystem::path device_plugin_file() {
   if (::dladdr(reinterpret_cast<const void*>(&device_plugin_file), &here) == 0) return {};
   std::error_code ignored;
   const auto folder = std::filesystem::absolute(here.dli_fname, ignored).parent_path();
-  const auto beside = folder / kDevicePluginFile;
+  auto beside = folder / kDevicePluginFile;
   if (std::filesystem::exists(beside, ignored)) return beside;
   return folder.parent_path() / "lib" / kDevicePluginFile;
 }

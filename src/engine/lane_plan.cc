@@ -27,7 +27,7 @@ std::string joined(std::initializer_list<std::string_view> executions) {
 
 std::string device_of(const ModeLane& lane, const LaneConfig& config) {
   if (lane.device == kCpu) return std::string(kCpu);
-  const std::string own = config.device.empty() ? std::string(kCpu) : config.device;
+  std::string own = config.device.empty() ? std::string(kCpu) : config.device;
   if (lane.device == kNext) return own == kAnyGpu ? std::string(kNextGpu) : own;
   if (lane.device.empty() || own != kCpu) return own;
   return std::string(lane.device);

@@ -153,7 +153,7 @@ Ref construction_or_none(const ModuleState& state) {
 // Waits until the device has done all that was begun, then sends the replies that spoke of it.
 Status settle(ModuleState& state) {
   if (const Status done = state.device->synchronize(); !done) end_of_device(state, done.error());
-  const Status sent = state.kept.send(*state.channel);
+  Status sent = state.kept.send(*state.channel);
   state.checksums.clear();
   state.settled_ns = monotonic_ns();
   return sent;
@@ -374,11 +374,12 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
 Status send_reply(ModuleState& state) {
   const std::span<const std::uint8_t> message = wire::bytes_of(state.builder);
   if (state.device->is_host()) {
-    const Status sent = state.channel->reply(message);
+    Status sent = state.channel->reply(message);
     state.checksums.clear();
     return sent;
   }
   std::vector<const std::uint64_t*> sums;
+  sums.reserve(state.fillings.size());
   for (const Filling& filling : state.fillings) sums.push_back(filling.checksum);
   state.kept.keep(message, std::move(sums));
   const bool now = state.job.batch->careful() || state.channel->at_last_job() ||

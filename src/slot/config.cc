@@ -5,6 +5,7 @@ namespace assay {
 wire::Bytes begin_message(const SlotConfig& config) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::LaneSpec>> lanes;
+  lanes.reserve(config.lanes.size());
   for (const wire::LaneSpecT& lane : config.lanes) {
     lanes.push_back(wire::LaneSpec::Pack(builder, &lane));
   }

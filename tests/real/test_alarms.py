@@ -5,6 +5,9 @@ import pytest
 from engine import ROOT, failures, run
 
 SAMPLE = ROOT.parent / "shared" / "corpora" / "sample_core.txt"
+# As engineV2 judges. What other values and the error bar find in the sample has not all been looked at yet
+# (docs/findings.md), so it is no measure of false alarms.
+OLD_RULE = ("--values=usual", "--tolerance=engineV2")
 # Each is traced to Paddle in docs/findings.md; NumPy and the documentation say so, not our own output.
 PADDLES_FAULTS = {
     ("paddle.nn.functional.binary_cross_entropy_with_logits", "mismatch"): 1,
@@ -20,11 +23,11 @@ def check(folder, expected, *flags):
     """That each of these cases has the outcome that stands beside it."""
     corpus = folder / "cases.txt"
     corpus.write_text("\n".join(expected) + "\n")
-    assert run(folder, corpus, *flags) == expected
+    assert run(folder, corpus, *OLD_RULE, *flags) == expected
 
 
 def test_of_the_examples_four_fail(tmp_path):
-    found = run(tmp_path, ROOT / "examples" / "api_configs.txt")
+    found = run(tmp_path, ROOT / "examples" / "api_configs.txt", *OLD_RULE)
     assert failures(found) == {
         ("paddle.pdist", "crash"): 1,  # PyTorch's SIGFPE
         ("paddle.nn.functional.group_norm", "mismatch"): 1,  # Paddle's gradient without a weight
@@ -42,7 +45,7 @@ def test_the_sample_has_the_same_verdicts_under_two_seeds(tmp_path):
     for seed in ("0", "1"):
         folder = tmp_path / seed
         folder.mkdir()
-        found.append(run(folder, SAMPLE, f"--random_seed={seed}"))
+        found.append(run(folder, SAMPLE, f"--random_seed={seed}", *OLD_RULE))
     assert found[0] == found[1]
     assert failures(found[0]) == PADDLES_FAULTS
     definite = sum(outcome != "unsupported" for outcome in found[0].values())

@@ -274,7 +274,8 @@ TEST(Judge, OutputsCountWhenOnlyBackwardFailed) {
   EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
   parts.reference.status = Status::raised;
   parts.reference.phase = "backward";
-  EXPECT_EQ(judged(parts).outcome, Outcome::rejected);  // both refuse to differentiate: said, not passed
+  EXPECT_EQ(judged(parts).outcome,
+            Outcome::rejected);  // both refuse to differentiate: said, not passed
 }
 
 TEST(Judge, ALeakIsAFlagBesideAnyOutcome) {
