@@ -52,7 +52,7 @@ with assay.job("forward", micro_batch=0):
 
 @pytest.fixture
 def record(tmp_path):
-    """Records a Python program; gives the exit code, and the names of the merged trace's begin events."""
+    """Records a Python program; gives the exit code, and the names of the merged trace's events."""
     if not ASSAY.exists():
         pytest.skip("assay is not built: make build")
 
@@ -67,7 +67,7 @@ def record(tmp_path):
         merge = [ASSAY, "timeline", "merge", *files, "--out", tmp_path / "merged"]
         subprocess.run(merge, check=True, capture_output=True)
         events = json.loads((tmp_path / "merged" / "pipeline_profile.json").read_text())["traceEvents"]
-        names = [event["name"] for event in events if event["ph"] == "B"]
+        names = [event["name"] for event in events if event["ph"] == "X"]
         return done, sorted(name for name in names if not name.startswith("step"))
 
     return run
