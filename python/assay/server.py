@@ -84,7 +84,7 @@ class Server:
         try:
             connection, _ = self.listener.accept()
         except OSError:
-            return  # whoever it was has gone, or no descriptor is left
+            return  # the slot has gone, or no descriptor is left
         # The address is in a name space that every user of the machine can reach.
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
         if CREDENTIALS.unpack(credentials)[1] != os.getuid():

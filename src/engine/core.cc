@@ -100,7 +100,7 @@ void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
   go_on();
 }
 
-// A lease that was lost may come back (whoever had taken it has ended) before we have noticed: then
+// A lease that was lost may come back (its taker has ended) before we have noticed: then
 // the case is still here.
 bool Core::renew(const QueuedCase& claimed) {
   for (Slot& at : slots_) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// A run in one SQLite file, with one claimer: whoever has the file open (it is locked). So every
+// A run in one SQLite file, with one claimer: the process that has it open (it is locked). So every
 // claim is granted, and leases end with the store.
 
 #include <memory>

@@ -29,7 +29,7 @@ class Chance {
 enum class Nature { passes, fails, flaky, kills_slot, hangs_slot, silences_slot, makes_nonsense };
 
 // Several supervisors' view of a store: leases with epochs and an end, writes that are lost with
-// whoever had not committed them.
+// a claimer that had not committed them.
 class SimulatedStore {
  public:
   static constexpr int kUs = 1;

@@ -1,7 +1,7 @@
 #pragma once
 
 // How the machines of one training stage keep in touch: rank 0 listens, the others come, all start
-// together, beat, and say how they ended. Whoever never comes, dies or falls silent is known by
+// together, beat, and say how they ended. One that never comes, dies or falls silent is known by
 // name within a limit, over the same network that the training uses.
 //
 // Protocol, version 1: lines of text over TCP. A peer says `assay-muster 1 TOKEN RANK`; rank 0

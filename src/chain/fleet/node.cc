@@ -19,7 +19,7 @@
 namespace assay::chain::fleet {
 namespace {
 
-// What frameworks write when another machine is gone: whoever writes it is a victim.
+// What frameworks write when another machine is gone: its writer is a victim.
 constexpr std::array<std::string_view, 7> kSymptoms{
     "'gloo::",       "gloo::IoException",     "Connection reset by peer",     "Read error [",
     "Write error [", "remote process exited", "NCCL communicator was aborted"};

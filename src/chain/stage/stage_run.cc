@@ -168,7 +168,7 @@ void StageRun::sample(Clock::time_point now) {
 std::optional<Outcome> StageRun::tick() {
   read_output();
   const Clock::time_point now = Clock::now();
-  // Whoever has not looked for long stood still (a paused virtual machine), and the stage with him:
+  // A watcher that has not looked for long stood still (a paused machine), and the stage with it:
   // that is no silence of the stage.
   if (now - ticked_ > kLongestLook) last_byte_ = std::min(now, last_byte_ + (now - ticked_));
   ticked_ = now;

@@ -1,7 +1,7 @@
 #pragma once
 
 // One stage while it runs: a child in a process group of its own, its output going to a bounded log
-// and, line by line, to whoever listens; a limit on its time and on its silence.
+// and, line by line, to its listener; a limit on its time and on its silence.
 
 #include <poll.h>
 

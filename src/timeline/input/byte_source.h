@@ -31,7 +31,7 @@ struct TemporaryCopy {
   Fd fd;
   std::filesystem::path path;  // empty: there was nothing to unpack, and fd is the file itself
 };
-// Whoever takes it removes the path as soon as it can.
+// Its taker removes the path as soon as it can.
 Result<TemporaryCopy> unpack(const std::filesystem::path& path);
 
 // For readers that need a file: the file itself, or an unpacked copy without a name.

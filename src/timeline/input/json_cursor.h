@@ -2,7 +2,7 @@
 
 // A strict JSON reader over bytes that end with a NUL: it neither copies nor allocates, and it
 // stops, telling why, at what no JSON is (NaN, 1e400, bytes that are not UTF-8, a raw newline in a
-// string) or where the bytes end. Objects of a trace are short; whoever reads a long file gives it
+// string) or where the bytes end. Objects of a trace are short; a reader of a long file gives it
 // a window and starts the object again when the window was too short.
 
 #include <cstdint>
