@@ -95,6 +95,7 @@ class Call:
         self.leaves: list[tuple[str, Any]] = []
         self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
         self.overwritten: list[str] = []
+        self.planted = ""  # the fault in it, in words (assay.mutation)
         self.dump: Dump | None = None  # where inputs and results are written as well
         self.inputs: list[tuple[str, Any]] = []  # for it
 
@@ -147,11 +148,11 @@ class Call:
                 equal[min(position, len(equal) - 1)] if equal else "value",
                 lambda count: bar_of(entry, self.job.values, sizes, longest, count),
             )
-            for position, (path, value) in enumerate(leaves)
+            for position, (path, value) in enumerate(self._handed_over(leaves, gradients=False))
         ]
         self._note_overwritten()
         self._enter("backward", stage="build")
-        gradients = self._backward(leaves)
+        gradients = self._handed_over(self._backward(leaves), gradients=True)
         self._enter("backward", stage="copy")
         if self.dump is not None:
             self.dump.save("grad", gradients)
@@ -163,6 +164,10 @@ class Call:
             )
             for name, value in gradients
         ]
+
+    def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
+        """What the slot gets to see of the results, or of the gradients."""
+        return leaves
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """What arguments hold afterwards that a call promises to change beside its result."""

@@ -28,6 +28,7 @@ class Lane:
         self.native = native
         self.functions: dict[str, Functions] = {}  # by execution
         self.hand_over = HandOver(framework, native)
+        self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
 
@@ -60,27 +61,47 @@ class Lane:
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         """What native.reply() takes of one run of a case."""
-        call = Call(self.framework, self.native, functions, self.hand_over, job)
+        call = self._call(job, functions)
         status, phase, message = OK, "", ""
         known, *as_usual = self.usual
         try:
-            if job.values != USUAL and known == job.id and as_usual[0] != OK:
+            if (job.values != USUAL or job.mutant) and known == job.id and as_usual[0] != OK:
                 status, phase, message = as_usual  # other values make no other kernel
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
                 call.run()
+                message = call.planted
         except Exception as error:
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
             error.__traceback__ = None
         if call.dump is not None:
             call.dump.finish(phase, message)
-        if job.values == USUAL and run == 1:
+        if job.values == USUAL and run == 1 and not job.mutant:
             self.usual = job.id, status, phase, message
         self.elements = call.elements
-        truth = self._truth(call) if status == OK and job.moves and job.lane.reference_functions else []
+        truth = []
+        if status == OK and job.moves and job.lane.reference_functions:
+            known, asked = self._known(job), (job.id, job.values, job.moves, run)
+            truth = known[asked] = known[asked] if asked in known else self._truth(call)
         results = call.outputs, call.gradients, call.differentiable
         return status, phase, message, *results, call.durations(), truth, call.overwritten
+
+    def _call(self, job: Job, functions: Functions) -> Call:
+        """The call of a case. Faults are planted in the lane under test, and only where a job has one."""
+        of = self.framework, self.native, functions, self.hand_over, job
+        if not job.mutant or job.lane.role != "test":
+            return Call(*of)
+        from assay.mutation import Mutated
+
+        return Mutated(*of, self._known(job))
+
+    def _known(self, job: Job) -> dict[Any, Any]:
+        """What is kept for the rest of a batch, like the arena that results lie in: where faults are planted,
+        the same is asked for many times. The settings are made anew for each batch."""
+        if self.of_batch[0] is not job.settings:
+            self.of_batch = job.settings, {}
+        return self.of_batch[1]
 
     def _truth(self, call: Call) -> list[Any]:
         """Empty where the reference cannot be computed in float64."""

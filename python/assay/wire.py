@@ -58,6 +58,7 @@ class Job(NamedTuple):
     id: int
     values: str  # the value regime
     moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
+    mutant: str  # the fault to plant in the lane under test; empty but under `assay mutate`
 
 
 class Stop(Exception):

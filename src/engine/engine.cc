@@ -92,14 +92,6 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
   return infos;
 }
 
-Result<Policies> load_policies(const RunConfig& config) {
-  ASSAY_TRY(const LanePackage package, LanePackage::find());
-  const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
-  ASSAY_TRY(const std::string text, read_file(file));
-  return Policies::parse(text, file.string(),
-                         {config.settings.atol, config.settings.rtol, true, {}});
-}
-
 using Properties = std::map<std::string, std::string>;
 
 // A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
@@ -132,12 +124,19 @@ Status begin_run(const RunConfig& config, const Properties& properties, Store& s
 
 }  // namespace
 
+Result<Policies> load_policies(const wire::CaseSettingsT& settings) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  const std::filesystem::path file = package.python_path / "assay" / "policies.toml";
+  ASSAY_TRY(const std::string text, read_file(file));
+  return Policies::parse(text, file.string(), {settings.atol, settings.rtol, true, {}});
+}
+
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
   ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(store_of(config), StoreMode::create));
   Store& store = *opened;
   Properties properties = verdict_settings(config);
-  ASSAY_TRY(Policies policies, load_policies(config));
+  ASSAY_TRY(Policies policies, load_policies(config.settings));
   properties["version.policies"] = policies.version();
   ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_TRY(Lanes lanes, start_lanes(config));

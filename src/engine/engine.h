@@ -3,8 +3,12 @@
 // One run of API cases: plan ─▶ slots ─▶ verdicts ─▶ store.
 
 #include "engine/run_config.h"
+#include "verdict/policy.h"
 
 namespace assay {
+
+// What the tables' policies.toml says, for a run with these tolerances.
+Result<Policies> load_policies(const wire::CaseSettingsT& settings);
 
 // Runs all cases of the configuration that have not finished in its folder yet. Blocks until they
 // have, or until SIGINT or SIGTERM: the first lets running cases end within 10 s and keeps

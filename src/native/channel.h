@@ -25,6 +25,7 @@ struct CurrentJob {
   std::string_view text;
   std::string_view values;  // the value regime
   std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
+  std::string_view mutant;  // the fault to plant
   const wire::Batch* batch = nullptr;
 };
 

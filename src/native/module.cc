@@ -191,13 +191,15 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOOOKs#I", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOOKs#Is#", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
       state.settings.get(), state.lane.get(), construction.get(),
       static_cast<unsigned long long>(state.job.id), state.job.values.data(),
-      static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves));
+      static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
+      state.job.mutant.empty() ? "" : state.job.mutant.data(),
+      static_cast<Py_ssize_t>(state.job.mutant.size()));
 }
 
 struct Target {

@@ -83,7 +83,8 @@ Status BatchRun::start(std::size_t seat) {
     const SlotJob& sent = jobs_[job];
     const auto text = builder.CreateString(sent.text);
     const auto values = builder.CreateString(sent.values);
-    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves));
+    const auto mutant = builder.CreateString(sent.mutant);
+    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
   state.lends =

@@ -167,6 +167,11 @@ Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest
   return wire::CreatePair(builder, left, right, output_vector, gradient_vector, compared);
 }
 
+// The fault of a trial; none in a real one.
+Offset<flatbuffers::String> mutant_of(FlatBufferBuilder& builder, const SlotJob& entry) {
+  return entry.mutant.empty() ? 0 : builder.CreateString(entry.mutant);
+}
+
 // Every run against every later one, where both came to results.
 Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest& request,
                                        const std::vector<Ending>& endings) {
@@ -194,7 +199,7 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest&
   const auto lane_vector = builder.CreateVector(lanes);
   const auto pair_vector = builder.CreateVector(pairs);
   return wire::CreateTrial(builder, builder.CreateString(request.entry.values), lane_vector,
-                           pair_vector);
+                           pair_vector, 0, mutant_of(builder, request.entry));
 }
 
 bool skipped(const Ending& ending) {
@@ -221,14 +226,15 @@ constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one
 
 Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector<Ending>& endings) {
   const bool usual = entry.values == "usual";
-  if (!usual) {
+  if (!usual || !entry.mutant.empty()) {
     const auto one = std::find_if(endings.begin(), endings.end(), skipped);
-    const bool law = std::any_of(endings.begin(), endings.end(), has_law);
+    const bool law = !usual && std::any_of(endings.begin(), endings.end(), has_law);
     if (one != endings.end() || law) {
       const std::string reason = law ? "a draw is judged by its law" : reason_of(*one);
       if (reason.empty()) return Next::nothing;
       const auto values = builder_.CreateString(entry.values);
-      keep(entry.values, wire::CreateTrial(builder_, values, 0, 0, builder_.CreateString(reason)));
+      const auto skipped = builder_.CreateString(reason);
+      keep(entry, wire::CreateTrial(builder_, values, 0, 0, skipped, mutant_of(builder_, entry)));
       return Next::nothing;
     }
   }
@@ -239,20 +245,20 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
   if (entry.moves > 0 && !answered) return Next::nothing;
   TrialRequest request{config_, entry};
   ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));
-  keep(entry.values, trial);
+  keep(entry, trial);
   if (!config_.settings.error_bar || entry.bytes > kMostForTruth) return Next::nothing;
   if (entry.moves == 0) return request.suspicious ? Next::truth : Next::nothing;
   return request.wrong ? Next::more_moves : Next::nothing;
 }
 
-void CaseRecord::keep(const std::string& values, Offset<wire::Trial> trial) {
+void CaseRecord::keep(const SlotJob& entry, Offset<wire::Trial> trial) {
   for (Named& known : trials_) {
-    if (known.values == values) {
+    if (known.values == entry.values && known.mutant == entry.mutant) {
       known.trial = trial;
       return;
     }
   }
-  trials_.push_back({values, trial});
+  trials_.push_back({entry.values, entry.mutant, trial});
 }
 
 wire::Bytes CaseRecord::finish() {

@@ -33,9 +33,10 @@ class CaseRecord {
  private:
   struct Named {
     std::string values;
+    std::string mutant;
     flatbuffers::Offset<wire::Trial> trial;
   };
-  void keep(const std::string& values, flatbuffers::Offset<wire::Trial> trial);
+  void keep(const SlotJob& entry, flatbuffers::Offset<wire::Trial> trial);
 
   const SlotConfig& config_;
   SlotJob job_;

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "slot/mutants.h"
 #include "slot/record.h"
 #include "wire/settings.h"
 
@@ -134,7 +135,7 @@ std::vector<SlotJob> Slot::next_batch() {
     bytes += next.bytes;
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (batch.back().fresh) break;
+    if (batch.back().fresh || !config_.settings.mutants.empty()) break;
   }
   return batch;
 }
@@ -142,13 +143,15 @@ std::vector<SlotJob> Slot::next_batch() {
 std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const {
   std::vector<SlotJob> entries;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    for (const std::string& values : values_) {
-      // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
-      if (values != kUsual && batch[i].bytes > kBatchBytes) continue;
-      SlotJob entry = batch[i];
-      entry.values = values;
-      entry.record = i;
-      entries.push_back(std::move(entry));
+    for (const std::string& mutant : mutants_of(config_.settings, batch[i].id)) {
+      for (const std::string& values : values_) {
+        // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
+        if (values != kUsual && batch[i].bytes > kBatchBytes) continue;
+        SlotJob& entry = entries.emplace_back(batch[i]);
+        entry.values = values;
+        entry.mutant = mutant;
+        entry.record = i;
+      }
     }
   }
   return entries;

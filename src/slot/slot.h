@@ -30,7 +30,7 @@ class Slot {
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
   Status run_batch(const std::vector<SlotJob>& batch);
-  // Every job once for each kind of values.
+  // Every job once for each kind of values; where faults are planted, once more for each of them.
   std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
   Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
                      std::vector<CaseRecord>& records);

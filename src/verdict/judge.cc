@@ -356,7 +356,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   verdict.mismatch |= of_pair.mismatch;
 }
 
-Verdict judge_trial(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
+Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
                     Agreement agreement) {
   Verdict verdict;
   flag_leaks(trial, verdict);
@@ -388,7 +388,10 @@ bool refused_by_reference(const wire::Trial& trial) {
 // Nothing was run under these values, for a reason.
 bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 
-// A record says enough to be judged: its lanes are there, and pairs name two of them.
+}  // namespace
+
+bool is_mutant(const wire::Trial& trial) { return !text(trial.mutant()).empty(); }
+
 bool is_whole(const wire::Record& record) {
   if (record.trials() == nullptr || record.trials()->size() == 0) return false;
   return std::all_of(record.trials()->begin(), record.trials()->end(),
@@ -404,7 +407,16 @@ bool is_whole(const wire::Record& record) {
                      });
 }
 
-}  // namespace
+std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
+                                   const wire::Record& record, Agreement agreement) {
+  if (is_skipped(trial) || refused_by_reference(trial)) return std::nullopt;
+  Verdict verdict = judge_lanes(trial, policy, record, agreement);
+  if (const std::string values = text(trial.values());
+      values != "usual" && verdict.outcome != Outcome::pass) {
+    verdict.message = fmt::format("{} values: {}", values, verdict.message);
+  }
+  return verdict;
+}
 
 Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement) {
   Verdict verdict;
@@ -415,12 +427,10 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
     return verdict;
   }
   for (const wire::Trial* trial : *record.trials()) {
-    if (is_skipped(*trial) || refused_by_reference(*trial)) continue;
-    Verdict of_trial = judge_trial(*trial, policy, record, agreement);
-    if (const std::string values = text(trial->values());
-        values != "usual" && of_trial.outcome != Outcome::pass) {
-      of_trial.message = fmt::format("{} values: {}", values, of_trial.message);
-    }
+    if (is_mutant(*trial)) continue;
+    std::optional<Verdict> judged = judge_trial(*trial, policy, record, agreement);
+    if (!judged) continue;
+    Verdict& of_trial = *judged;
     of_trial.flags |= verdict.flags;
     // A fault of the framework under test says more than one of the reference.
     if (verdict.outcome == Outcome::pass ||

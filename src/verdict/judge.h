@@ -4,6 +4,7 @@
 // tolerances without running anything.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "verdict/mode.h"
@@ -22,8 +23,19 @@ struct Verdict {
 };
 
 // A record's trials one after another: the first that does not pass decides, and what other trials
-// add in kinds of mismatch is kept beside it.
+// add in kinds of mismatch is kept beside it. Trials with a planted fault are left out.
 Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement);
+
+// A fault was planted there (`assay mutate`): it says nothing of the framework.
+bool is_mutant(const wire::Trial& trial);
+
+// A record says enough to be judged: its lanes are there, and pairs name two of them.
+bool is_whole(const wire::Record& record);
+
+// What one trial of a whole record by itself would come to; nothing where nothing is judged: it was
+// not run, or the reference refuses its values.
+std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
+                                   const wire::Record& record, Agreement agreement);
 
 // A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
 // else did, which says nothing of the case.

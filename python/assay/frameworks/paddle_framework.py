@@ -85,6 +85,9 @@ class PaddleFramework:
         # In-place calls are refused on a leaf that wants a gradient.
         return self.paddle.assign(tensor)
 
+    def widened(self, tensor: Any, dtype: str) -> Any:
+        return tensor.astype(self.dtypes[dtype])
+
     def constant(self, tensor: Any) -> Any:
         return tensor.detach()
 

@@ -1,0 +1,100 @@
+"""A tensor as the bytes that are handed over, and its elements as numbers: what a planted fault changes."""
+
+import ctypes
+import math
+import random
+import struct
+from array import array
+from typing import Any
+
+from assay.frameworks import Framework
+from assay.results import Numbers
+from assay.wire import count_of
+
+# struct's letter for each real dtype, for the parts of a complex one. bfloat16 is the upper half of float32.
+LETTERS = {
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H",
+    "uint32": "I", "uint64": "Q", "float16": "e", "bfloat16": "H", "float32": "f", "float64": "d",
+    "complex64": "f", "complex128": "d",
+}  # fmt: skip
+REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
+PART_OF = {"complex64": "float32", "complex128": "float64"}
+TRIES = 32
+
+
+class Elements:
+    """Host copy of a dense tensor. An element of a complex tensor is two parts, one after another."""
+
+    def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.data = bytearray(data)
+        self.part = PART_OF.get(dtype, dtype)  # the dtype of a part
+        self.size = struct.calcsize(LETTERS[dtype])  # of a part
+        self.count = len(data) // self.size
+
+    @property
+    def floating(self) -> bool:
+        return self.part in REAL
+
+    def get(self, place: int) -> Any:
+        raw = bytes(self.data[place * self.size : (place + 1) * self.size])
+        if self.part == "bfloat16":
+            return struct.unpack("<f", b"\0\0" + raw)[0]
+        return struct.unpack("<" + LETTERS[self.dtype], raw)[0]
+
+    def put(self, place: int, value: Any) -> None:
+        self.data[place * self.size : (place + 1) * self.size] = packed(self.part, value)
+
+    def code(self, place: int) -> int:
+        """The bits of a part."""
+        return int.from_bytes(self.data[place * self.size : (place + 1) * self.size], "little")
+
+    def put_code(self, place: int, code: int) -> None:
+        self.data[place * self.size : (place + 1) * self.size] = code.to_bytes(self.size, "little")
+
+    def row(self) -> int:
+        """The parts of a row."""
+        return (self.shape[-1] if self.shape else 1) * (2 if self.dtype in PART_OF else 1)
+
+    def a_number(self, draw: random.Random) -> int | None:
+        """The place of a number that is neither 0 nor NaN nor infinite."""
+        drawn = (draw.randrange(self.count) for _ in range(TRIES if self.count else 0))
+        for place in (*drawn, *range(self.count)):
+            if (value := self.get(place)) and math.isfinite(value):
+                return place
+        return None
+
+    def numbers(self) -> Numbers:
+        """As a lane hands it over."""
+        return Numbers(array("B", self.data), self.dtype, self.shape)
+
+
+def packed(part: str, value: Any) -> bytes:
+    """A number in the bytes of its dtype; what is too large becomes infinite."""
+    letter = LETTERS[part]
+    if part == "bfloat16":
+        code = int.from_bytes(packed("float32", value), "little")
+        rounded = code if math.isnan(value) else code + 0x7FFF + (code >> 16 & 1)
+        return struct.pack("<H", rounded >> 16)
+    try:
+        return struct.pack("<" + letter, value)
+    except OverflowError:
+        return struct.pack("<" + letter, math.copysign(math.inf, value))
+
+
+def elements_of(framework: Framework, tensor: Any) -> Elements | None:
+    """None for what is no dense tensor on the host, or of a dtype that no fault is planted in."""
+    if not isinstance(tensor, framework.tensor_type) or framework.sparse_parts(tensor) is not None:
+        return None
+    dense = framework.dense(tensor)
+    if dense.dtype not in LETTERS or dense.on_device:
+        return None
+    parts = 2 if dense.dtype in PART_OF else 1
+    size = count_of(dense.shape) * parts * struct.calcsize(LETTERS[dense.dtype])
+    return Elements(dense.dtype, tuple(dense.shape), ctypes.string_at(dense.pointer, size) if size else b"")
+
+
+def write_back(framework: Framework, tensor: Any, elements: Elements) -> None:
+    """Into the memory of a dense tensor itself, behind the framework's back."""
+    ctypes.memmove(framework.pointer(tensor), bytes(elements.data), len(elements.data))

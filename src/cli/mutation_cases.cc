@@ -1,0 +1,72 @@
+#include "cli/mutation_cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "case/canonical.h"
+#include "case/corpus.h"
+#include "schedule/cost.h"
+
+namespace assay {
+namespace {
+
+// A fault is planted by a lane's Python, element by element.
+constexpr std::uint64_t kSmall = 4096;
+constexpr std::uint64_t kLargest = 1 << 17;  // where values other than the usual ones end, too
+
+// The best of an API come first: its size where that is not small, then the draw.
+using Rank = std::pair<std::uint64_t, std::uint64_t>;
+using Candidates = std::map<std::string, std::set<std::pair<Rank, std::string>>>;
+
+bool holds_a_fault(const Case& found) {
+  return std::ranges::none_of(found.tensors(),
+                              [](const TensorSpec& tensor) { return tensor.elements() == 0; });
+}
+
+Status take(std::string_view line, std::uint64_t seed, Case& scratch, Candidates& candidates) {
+  (void)parse_line(line, scratch, [&](const Case& found) {
+    const std::uint64_t elements = estimate_cost(found).elements;
+    if (!holds_a_fault(found) || elements > kLargest) return;
+    std::string text;
+    append_canonical(found, text);
+    const Rank rank{elements > kSmall ? elements : 0, case_id(fmt::format("{} {}", seed, text))};
+    candidates[std::string(found.api())].emplace(rank, std::move(text));
+  });
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::string>& patterns,
+                                                       std::uint64_t seed, std::uint32_t each) {
+  Candidates candidates;
+  Case scratch;
+  for (const std::string& pattern : patterns) {
+    ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
+    for (const std::filesystem::path& file : files) {
+      ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
+      CorpusLine line;
+      while (true) {
+        ASSAY_TRY(const bool more, reader.next(line));
+        if (!more) break;
+        ASSAY_CHECK(take(line.text, seed, scratch, candidates));
+      }
+    }
+  }
+  std::vector<std::string> chosen;
+  for (const auto& [api, of_api] : candidates) {
+    std::uint32_t left = each;
+    for (const auto& [rank, text] : of_api) {
+      if (left-- == 0) break;
+      chosen.push_back(text);
+    }
+  }
+  if (chosen.empty()) return usage_error("there is not a single small case in what was given");
+  return chosen;
+}
+
+}  // namespace assay

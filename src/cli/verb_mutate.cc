@@ -1,0 +1,137 @@
+#include "cli/verb_mutate.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "base/atomic_file.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/api_options.h"
+#include "cli/api_progress.h"
+#include "cli/exit_code.h"
+#include "cli/mutation_cases.h"
+#include "engine/engine.h"
+#include "report/mutants.h"
+#include "report/run_report.h"
+#include "wire/settings.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  assay mutate --api_config_file=cases.txt
+  assay mutate --api_config_file='a.txt,b.txt' --operators=off_8_ulp,ties --sample=1/10
+A developer's verb: how sharp the judge is. Each fault that changes a bit should make its case fail.)";
+
+struct MutateOptions {
+  ApiOptions api;
+  std::string operators = "all";
+  std::string sample = "1/1";
+  std::string markdown;
+  std::uint32_t cases = 2;
+};
+
+Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings) {
+  settings.mutants =
+      options.operators == "all" ? std::string(wire::kAllMutants) : options.operators;
+  const std::vector<std::string> known = split_at(wire::kAllMutants, ',');
+  for (const std::string& name : split_at(settings.mutants, ',')) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return usage_error(
+          fmt::format("--operators: none is called {}; there are {}", name, wire::kAllMutants));
+    }
+  }
+  const std::string_view text = options.sample;
+  std::uint32_t share = 0;
+  const auto read = std::from_chars(text.data() + std::min<std::size_t>(2, text.size()),
+                                    text.data() + text.size(), share);
+  if (!text.starts_with("1/") || read.ec != std::errc() || read.ptr != text.data() + text.size() ||
+      share == 0) {
+    return usage_error("--sample takes a share such as 1/10, not " + options.sample);
+  }
+  settings.mutants_share = share;
+  return {};
+}
+
+// The run's own corpus: what was chosen, in a file of its folder.
+Status choose_cases(const MutateOptions& options, RunConfig& config) {
+  ASSAY_TRY(const std::vector<std::string> chosen,
+            choose_mutation_cases(config.sources.patterns, config.settings.seed, options.cases));
+  std::error_code error;
+  std::filesystem::create_directories(config.folder, error);
+  const std::filesystem::path file = config.folder / "cases.txt";
+  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
+  for (const std::string& text : chosen) ASSAY_CHECK(out.write(text + "\n"));
+  ASSAY_CHECK(out.commit());
+  config.sources = {{}, {file.string()}};
+  return {};
+}
+
+// The table, which knows the families of the API tables.
+Result<int> print_score(const MutateOptions& options, const RunConfig& config) {
+  ASSAY_TRY(const LanePackage package, LanePackage::find());
+  SpawnOptions child;
+  child.argv = {config.reference.framework.python, "-m", "assay.mutation.score",
+                config.folder.string()};
+  if (!options.markdown.empty()) child.argv.push_back(options.markdown);
+  child.environment = {fmt::format("PYTHONPATH={}", package.python_path.string())};
+  ASSAY_TRY(Process process, Process::spawn(child));
+  ASSAY_TRY(const ExitStatus status, process.wait());
+  return status.signal == 0 ? status.code : kTrouble;
+}
+
+Result<int> run_mutate(const MutateOptions& options) {
+  std::vector<std::string> notes;
+  ASSAY_TRY(RunConfig config, make_run_config(options.api, notes));
+  ASSAY_CHECK(choose_faults(options, config.settings));
+  ASSAY_CHECK(choose_cases(options, config));
+  ApiProgress progress(config, true);
+  for (const std::string& note : notes) progress.note(note);
+  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
+  ASSAY_TRY(const Policies policies, load_policies(config.settings));
+  ASSAY_CHECK(write_mutants(*store, policies, config.folder / "mutants.jsonl"));
+  if (summary.ending == RunEnding::interrupted) return kInterrupted;
+  return print_score(options, config);
+}
+
+}  // namespace
+
+Verb add_mutate_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "mutate", "Plant faults and count which are found: how sharp the judge is");
+  auto options = std::make_shared<MutateOptions>();
+  ApiOptions& api = options->api;
+  api.num_gpus = 0;  // faults are planted in the host's memory
+  app->add_option("--api_config_file", api.api_config_file_pattern,
+                  "Files with a case on each line, with commas between")
+      ->required();
+  app->add_option("--operators", options->operators, "Faults by name, with commas between")
+      ->capture_default_str();
+  app->add_option("--seed", api.settings.seed, "Seed of all values and of every choice")
+      ->capture_default_str();
+  app->add_option("--sample", options->sample, "The share of mutants that are made")
+      ->capture_default_str();
+  app->add_option("--cases", options->cases, "Cases of each API")->capture_default_str();
+  app->add_option("--values", api.values, "Kinds of values, as of assay api")
+      ->capture_default_str();
+  app->add_option("--num_workers", api.num_workers_per_gpu, "Workers on the CPU; -1: one a core");
+  app->add_option("--test-lane", api.test_lane, "The lane that faults are planted in")
+      ->capture_default_str();
+  app->add_option("--reference-lane", api.reference_lane, "What it is measured against")
+      ->capture_default_str();
+  app->add_option("--paddle_python", api.paddle_python, "Interpreter that has Paddle");
+  app->add_option("--torch_python", api.torch_python, "Interpreter that has PyTorch");
+  app->add_option("--settings", api.settings_file, "File with settings (assay.toml)");
+  app->add_option("--log_dir", api.log_dir, "Folder of the run (default: a dated one)");
+  app->add_option("--markdown", options->markdown, "Write the table to this file as well");
+  app->footer(kExamples);
+  return {app, [options] { return run_mutate(*options); }};
+}
+
+}  // namespace assay

@@ -1,0 +1,58 @@
+#include "report/mutants.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/atomic_file.h"
+#include "report/run_report.h"
+#include "wire/frame.h"
+
+namespace assay {
+namespace {
+
+// In the order of Fate.
+constexpr std::array<std::string_view, 5> kFates{"killed", "survived", "equivalent", "inapplicable",
+                                                 "unjudged"};
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+
+std::string dumped(const Json& line) {
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string line_of(std::string_view text, const Mutant& mutant) {
+  Json line;
+  line["case"] = text;
+  line["fault"] = mutant.fault;
+  line["values"] = mutant.values;
+  line["fate"] = kFates[static_cast<std::size_t>(mutant.fate)];
+  if (!mutant.planted.empty()) line["planted"] = mutant.planted;
+  if (!mutant.message.empty()) line["message"] = mutant.message;
+  return dumped(line);
+}
+
+}  // namespace
+
+Status write_mutants(Store& store, const Policies& policies, const std::filesystem::path& file) {
+  ASSAY_TRY(const auto properties, store.properties());
+  const auto mode = properties.find("mode");
+  const ModeInfo* info = mode == properties.end() ? nullptr : find_mode(mode->second);
+  if (info == nullptr) return usage_error("the run does not say what its mode was");
+  ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
+  ASSAY_CHECK(out.write(dumped({{"version", kVersion}, {"properties", properties}})));
+  const Status written = store.each_finished([&](const FinishedCase& finished) -> Status {
+    const auto record = wire::open<wire::Record>(finished.record);
+    if (!record) return {};
+    for (const Mutant& mutant :
+         judge_mutants(**record, policies.find(api_of(finished.text)), info->agreement)) {
+      ASSAY_CHECK(out.write(line_of(finished.text, mutant)));
+    }
+    return {};
+  });
+  return written ? out.commit() : written;
+}
+
+}  // namespace assay

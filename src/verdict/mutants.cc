@@ -1,0 +1,70 @@
+#include "verdict/mutants.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace assay {
+namespace {
+
+// The reason that a lane gives (python/assay/mutation) where nothing differs.
+constexpr std::string_view kEquivalent = "equivalent:";
+
+std::string text(const flatbuffers::String* string) {
+  return string == nullptr ? std::string() : string->str();
+}
+
+// Values under which the case passes without a fault.
+std::vector<std::string> judged_values(const wire::Record& record, const Policy& policy,
+                                       Agreement agreement) {
+  std::vector<std::string> found;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (is_mutant(*trial)) continue;
+    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, agreement);
+    if (verdict && verdict->outcome == Outcome::pass) found.push_back(text(trial->values()));
+  }
+  return found;
+}
+
+// A call that raises or dies with a fault in it does so because of the planting: no credit is due.
+Fate fate_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::mismatch:
+    case Outcome::unstable:
+    case Outcome::no_kernel:
+      return Fate::killed;
+    case Outcome::pass:
+    case Outcome::reference_error:  // the wrong one is blamed
+      return Fate::survived;
+    default:
+      return Fate::unjudged;
+  }
+}
+
+}  // namespace
+
+std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& policy,
+                                  Agreement agreement) {
+  std::vector<Mutant> mutants;
+  if (!is_whole(record)) return mutants;
+  const std::vector<std::string> judged = judged_values(record, policy, agreement);
+  for (const wire::Trial* trial : *record.trials()) {
+    if (!is_mutant(*trial)) continue;
+    Mutant& mutant = mutants.emplace_back();
+    mutant.fault = text(trial->mutant());
+    mutant.values = text(trial->values());
+    if (std::find(judged.begin(), judged.end(), mutant.values) == judged.end()) continue;
+    if (const std::string reason = text(trial->skipped()); !reason.empty()) {
+      mutant.fate = reason.starts_with(kEquivalent) ? Fate::equivalent : Fate::inapplicable;
+      mutant.message = reason;
+      continue;
+    }
+    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, agreement);
+    if (!verdict) continue;
+    mutant.fate = fate_of(verdict->outcome);
+    mutant.planted = text(trial->lanes()->Get(0)->error());
+    mutant.message = verdict->message;
+  }
+  return mutants;
+}
+
+}  // namespace assay
