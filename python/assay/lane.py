@@ -92,7 +92,7 @@ class Lane:
         of = self.framework, self.native, functions, self.hand_over, job
         if not job.mutant or job.lane.role != "test":
             return Call(*of)
-        from assay.mutation import Mutated
+        from assay.mutation.mutated import Mutated
 
         return Mutated(*of, self._known(job))
 

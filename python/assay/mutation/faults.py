@@ -15,7 +15,7 @@ Leaves = list[tuple[str, Any]]
 
 
 class Fault:
-    """A fault changes what its methods say, by default nothing. `call` is a mutation.Watched: its `draw`
+    """A fault changes what its methods say, by default nothing. `call` is a mutated.Watched: its `draw`
     makes every choice, its `note` says where the fault is."""
 
     raises = False  # the fault is that the call raises
