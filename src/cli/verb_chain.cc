@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "chain/results/compare.h"
 #include "chain/results/report_html.h"
 #include "chain/run/runner.h"
+#include "chain/stage/monitor.h"
 #include "cli/exit_code.h"
 
 namespace assay {
@@ -31,13 +33,32 @@ namespace {
 
 // ---- check ----
 
-struct CheckArguments {
-  std::vector<std::string> files;
-  std::string dialect;
+// Whose files they are.
+struct DialectArguments {
+  std::string name;
+  std::string file;
 };
 
-constexpr const char* kDialectHelp =
-    "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)";
+void add_dialect_options(CLI::App& app, DialectArguments& arguments) {
+  CLI::Option* name =
+      app.add_option("--dialect", arguments.name,
+                     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)");
+  app.add_option("--dialect-file", arguments.file, "a suite of your own: read by this file alone")
+      ->excludes(name);
+}
+
+// The dialects to read by: those of the program, or the user's own, which `own` then holds.
+Result<const params::Dialects*> dialects_of(const DialectArguments& arguments,
+                                            std::optional<params::Dialects>& own) {
+  if (arguments.file.empty()) return &params::Dialects::known();
+  ASSAY_TRY(own, params::Dialects::of_file(arguments.file));
+  return &*own;
+}
+
+struct CheckArguments {
+  std::vector<std::string> files;
+  DialectArguments dialect;
+};
 
 // How many files of one suite and kind were good, for the table at the end.
 struct CheckCount {
@@ -58,10 +79,13 @@ void print_table(const CheckTable& table) {
 }
 
 Result<int> check(const CheckArguments& arguments) {
+  std::optional<params::Dialects> own;
+  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
   CheckTable table;
   bool good = true;
   for (const std::string& file : arguments.files) {
-    const params::CheckedFile checked = params::check_file(file, arguments.dialect);
+    const params::CheckedFile checked =
+        params::check_file({file, arguments.dialect.name, dialects});
     if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
     CheckCount& count = table[{checked.suite, checked.kind}];
     if (checked.good) {
@@ -81,7 +105,7 @@ CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
   CLI::App* app =
       chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
   app->add_option("FILE", arguments.files, "params files")->required();
-  app->add_option("--dialect", arguments.dialect, kDialectHelp);
+  add_dialect_options(*app, arguments.dialect);
   return app;
 }
 
@@ -174,7 +198,7 @@ struct RunArguments {
   std::string file;
   std::string mode;
   std::string folder;
-  std::string dialect;
+  DialectArguments dialect;
   bool dry_run = false;
   bool json = false;
   double stage_limit = 0;
@@ -186,6 +210,21 @@ struct RunArguments {
   run::RunOptions run;
 };
 
+std::vector<std::string> alarm_words() {
+  std::vector<std::string> words;
+  for (const stage::Alarm& alarm : stage::alarms()) words.emplace_back(alarm.word);
+  return words;
+}
+
+std::string stop_on_help() {
+  std::string text = "end a training when";
+  for (const stage::Alarm& alarm : stage::alarms()) {
+    text += fmt::format("{} {} ({})", &alarm == stage::alarms().data() ? "" : ",", alarm.word,
+                        alarm.meaning);
+  }
+  return text;
+}
+
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "run a params file in the model's folder");
   app->add_option("FILE", arguments.file, "params file")->required();
@@ -193,7 +232,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("THIRD", arguments.plan.third,
                   "CUDA_VISIBLE_DEVICES of whole_infer; what to train of benchmark_train, such as "
                   "dynamic_bs8_fp32_DP_N1C1");
-  app->add_option("--dialect", arguments.dialect, kDialectHelp);
+  add_dialect_options(*app, arguments.dialect);
   app->add_flag("--fix", arguments.plan.fix,
                 "do what the file says where the suite's own bash does not");
   app->add_flag(
@@ -205,6 +244,9 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_option("-k,--filter", arguments.plan.filters,
                   "only stages whose name holds this, and what they need")
       ->allow_extra_args(false);
+  app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
+      ->delimiter(',')
+      ->check(CLI::IsMember(alarm_words()));
   app->add_flag("--resume", arguments.run.resume,
                 "keep what passed before and lies there unchanged");
   app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow");
@@ -272,13 +314,14 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
     return errno_error("cannot go to " + arguments.folder);
   }
   arguments.plan.params_path = arguments.file;
-  arguments.plan.gpu_id = arguments.plan.third;
   arguments.run.params_path = arguments.file;
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
+  std::optional<params::Dialects> own;
+  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
   std::string warnings;
   ASSAY_TRY(const params::Params params,
-            params::load_params(arguments.file, &warnings, arguments.dialect));
+            params::load_params({arguments.file, arguments.dialect.name, dialects}, &warnings));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
   ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
   for (const std::string& warning : plan.warnings) {

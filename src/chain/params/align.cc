@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/text.h"
 #include "chain/params/nearest_key.h"
 #include "chain/params/words.h"
 
@@ -41,13 +41,6 @@ bool any_part(std::string_view list, Check check) {
 
 bool one_of(std::string_view word, std::string_view alternatives) {
   return any_part(alternatives, [&](std::string_view part) { return part == word; });
-}
-
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 bool hints_at(const Place& place, std::string_view lower_key) {
@@ -100,7 +93,7 @@ int fixed_cost(const Place& place, const KeyFacts& facts, std::string_view key) 
 
 int open_cost(const Place& place, const KeyFacts& facts, std::string_view key) {
   if (key == "null") return place.example == "null" || one_of(key, place.usual) ? 0 : kFiller;
-  if (one_of(key, place.usual) || one_of(key, place.also)) return 0;
+  if (one_of(key, place.usual)) return 0;
   if (facts.anchors || facts.usual) return kForeign;
   if (!place.usual.empty()) return is_misspelt(place, facts) ? kMisspelt : kUnhinted;
   if (hints_at(place, facts.lower)) return 0;
@@ -264,10 +257,9 @@ class Reader {
   }
 
   void placed_open(const Place& place, const Line& line) {
-    if (one_of(line.key, place.usual)) return;
     const KeyFacts facts = facts_of(places_, line.key);
-    if (facts.anchors && one_of(line.key, place.also)) {
-      doubled(line);
+    if (one_of(line.key, place.usual)) {
+      if (facts.anchors) doubled(line);
     } else if (facts.anchors || facts.usual) {
       add(line, fmt::format("expected {} here, found {}", shown(place), found(line)));
     } else if (!place.usual.empty() && is_misspelt(place, facts)) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/fd.h"
 #include "chain/params/words.h"
 
 namespace assay::chain::params {
@@ -56,8 +57,9 @@ class DialectReader {
         ASSAY_CHECK(head_line());
       }
     }
-    end_kind();
+    ASSAY_CHECK(end_kind());
     if (out_.suite.name.empty()) return wrong("no `dialect NAME`");
+    if (out_.layouts.empty()) return wrong("no `kind NAME`");
     return std::move(out_);
   }
 
@@ -89,10 +91,11 @@ class DialectReader {
     if (word == "recipe") {
       take_recipe();
     } else if (word == "kind") {
-      end_kind();
+      ASSAY_CHECK(end_kind());
       layout_.emplace();
-      layout_->kind = Kind::recipe;
       layout_->name = rest;
+    } else if (word == "as_many" || word == "as_many?" || word == "among") {
+      return relation(word, rest);
     } else if (word.starts_with("section")) {
       return section(word.ends_with('?'), rest);
     } else if (!set_field(word, rest)) {
@@ -117,10 +120,27 @@ class DialectReader {
       layout_->cut = true;
     } else if (layout_ && word == "separator") {
       layout_->separator = Separator::blank;
+    } else if (layout_ && word == "short_status") {
+      layout_->short_status = true;
     } else {
       return false;
     }
     return true;
+  }
+
+  // What two roles of the kind are to each other.
+  Status relation(std::string_view word, std::string_view rest) {
+    const std::string_view one = first_word(rest);
+    if (!layout_ || one.empty() || rest.empty()) {
+      return wrong(fmt::format("expected `{} ROLE ROLE` in a kind", word));
+    }
+    if (word == "among") {
+      layout_->own_command = one;
+      layout_->own_trainers = rest;
+    } else {
+      layout_->pairings.push_back({one, rest, word.ends_with('?')});
+    }
+    return {};
   }
 
   // Everything indented that follows, unread.
@@ -165,10 +185,16 @@ class DialectReader {
     place.role = own(std::string(section_->prefix) + std::string(first_word(rest)));
     std::string_view rule = first_word(rest);
     const std::string_view sort = first_word(rest);
-    if (sort != "=" && sort != "~") return wrong("expected ROLE RULE = KEYS or ROLE RULE ~ KEYS");
+    if (sort != "=" && sort != "~" && sort != "*") {
+      return wrong("expected ROLE RULE = KEYS, ROLE RULE ~ KEYS or ROLE RULE * EXAMPLE (WORDS)");
+    }
     place.optional = rule.ends_with('?');
     if (place.optional) rule.remove_suffix(1);
     if (!set_rule(place, rule)) return wrong(fmt::format("unknown rule `{}`", rule));
+    if (sort == "*") {
+      any_key(place, rest);
+      return {};
+    }
     std::string keys(rest);
     place.nullable = take_key(keys, "null") || sort == "~";
     place.group_too = take_key(keys, "##");
@@ -181,6 +207,17 @@ class DialectReader {
     place.example = kept.empty() ? "null" : kept.substr(0, kept.find('|'));
     places_.push_back(place);
     return {};
+  }
+
+  // EXAMPLE (WORDS), or EXAMPLE alone.
+  void any_key(Place& place, std::string_view rest) {
+    const std::size_t open = rest.find(" (");
+    if (open != std::string_view::npos && rest.ends_with(')')) {
+      place.hints = rest.substr(open + 2, rest.size() - open - 3);
+      rest = rest.substr(0, open);
+    }
+    place.example = trim(rest);
+    places_.push_back(place);
   }
 
   bool set_rule(Place& place, std::string_view name) {
@@ -209,13 +246,15 @@ class DialectReader {
     section_.reset();
   }
 
-  void end_kind() {
+  Status end_kind() {
     end_section();
-    if (!layout_) return;
+    if (!layout_) return {};
+    if (sections_.empty()) return wrong(fmt::format("the kind {} has no section", layout_->name));
     layout_->sections = out_.sections.emplace_back(std::move(sections_));
     out_.layouts.push_back(*layout_);
     sections_.clear();
     layout_.reset();
+    return {};
   }
 
   std::string_view text_;
@@ -231,5 +270,42 @@ class DialectReader {
 }  // namespace
 
 Result<Dialect> read_dialect(std::string_view text) { return DialectReader(text).read(); }
+
+void Dialects::add(Dialect dialect) {
+  const Dialect& kept = dialects_.emplace_back(std::move(dialect));
+  for (const Layout& layout : kept.layouts) {
+    layouts_.push_back(layout);
+    layouts_.back().suite = &kept.suite;
+    for (std::string_view rest = layout.modes; !rest.empty();) {
+      const std::size_t bar = std::min(rest.find('|'), rest.size());
+      const std::string_view mode = rest.substr(0, bar);
+      if (std::find(modes_.begin(), modes_.end(), mode) == modes_.end()) modes_.push_back(mode);
+      rest.remove_prefix(std::min(bar + 1, rest.size()));
+    }
+  }
+}
+
+// A dialect that cannot be read is left out; tests read every one of them.
+const Dialects& Dialects::known() {
+  static const Dialects all = [] {
+    Dialects dialects;
+    for (const std::string_view text : dialect_texts()) {
+      if (Result<Dialect> dialect = read_dialect(text)) dialects.add(std::move(*dialect));
+    }
+    return dialects;
+  }();
+  return all;
+}
+
+Result<Dialects> Dialects::of_file(const std::string& path) {
+  Dialects dialects;
+  auto text = read_file(path);
+  if (!text) return usage_error(text.error().message);
+  dialects.text_ = std::make_unique<std::string>(std::move(*text));
+  Result<Dialect> dialect = read_dialect(*dialects.text_);
+  if (!dialect) return usage_error(fmt::format("{}: {}", path, dialect.error().message));
+  dialects.add(std::move(*dialect));
+  return dialects;
+}
 
 }  // namespace assay::chain::params

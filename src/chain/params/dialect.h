@@ -13,10 +13,14 @@
 //   modes A|B                       the modes that it runs
 //   separator blank                 lines are `key value`
 //   cut                             the script cuts values at their first colon
+//   short_status                    its status lines do not end with the log's name
+//   as_many ONE OTHER               two roles list as many values; `as_many?`: a warning only
+//   among ROLE TRAINERS             the key of ROLE must be one that TRAINERS lists
 //   section NAME                    `section?`: may be absent; `as PREFIX`: stands before its roles
 //     ROLE RULE = KEYS              a place with a fixed key, `|` between alternatives; among them
 //                                   `null` and `##` where these may stand there
 //     ROLE RULE ~ KEYS              a place whose key is free; KEYS are the usual ones
+//     ROLE RULE * EXAMPLE (WORDS)   the same, where nobody knows the keys: usual ones hold a word
 //     ROLE RULE? …                  the line may be absent
 //     ##                            a group line
 //   recipe
@@ -24,8 +28,9 @@
 // RULE is a name of Rule, or `words:A,B` for a list of these words.
 
 #include <deque>
+#include <memory>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "chain/params/layouts.h"
@@ -50,5 +55,26 @@ Result<Dialect> read_dialect(std::string_view text);
 
 // The texts that are part of the program.
 std::span<const std::string_view> dialect_texts();
+
+// Dialects that files are read by.
+class Dialects {
+ public:
+  // Those that are part of the program.
+  static const Dialects& known();
+  // A user's own, alone.
+  static Result<Dialects> of_file(const std::string& path);
+
+  std::span<const Layout> layouts() const { return layouts_; }
+  // What a `mode=value` list may name: every mode that one of the kinds runs.
+  std::span<const std::string_view> modes() const { return modes_; }
+
+ private:
+  void add(Dialect dialect);
+
+  std::unique_ptr<std::string> text_;  // of a user's own
+  std::deque<Dialect> dialects_;       // layouts show their places: they must not move
+  std::vector<Layout> layouts_;
+  std::vector<std::string_view> modes_;
+};
 
 }  // namespace assay::chain::params

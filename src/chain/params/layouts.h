@@ -1,10 +1,11 @@
 #pragma once
 
-// What each kind of params file holds, line by line: one table a kind. A new kind is a new table.
+// What each kind of params file holds, line by line. The tables come from the dialects' files
+// (dialect.h).
 
-#include <array>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "chain/params/params_text.h"
 
@@ -44,10 +45,8 @@ struct Place {
   std::string_view example;  // a usual key, for messages
   std::string_view hints;    // `|` list of words that usual keys of a free place hold
   Rule rule = Rule::any;
-  bool nullable = true;  // `null:null` may stand here
-  std::string_view also =
-      {};                  // `|` list of keys that an open place takes though they anchor another
-  bool group_too = false;  // older files have a `##` line here
+  bool nullable = true;         // `null:null` may stand here
+  bool group_too = false;       // older files have a `##` line here
   std::string_view usual = {};  // `|` list of keys of an open place, as its suite's files have them
   std::string_view words = {};  // `|` list of what Rule::words takes
   bool optional = false;        // the line may be absent
@@ -60,24 +59,6 @@ struct SectionLayout {
   std::string_view prefix = {};  // stands before the roles of its places
 };
 
-enum class Kind {
-  train_infer,
-  train_infer_long,
-  ptq,
-  kl_quant,
-  cpp_infer,
-  cpp_config,
-  onnx,
-  onnx_pair,
-  serving_python,
-  serving_cpp,
-  serving_pair,
-  serving_cpp_pair,
-  lite,
-  lite_pair,
-  recipe  // what runs is said by the dialect's own recipe
-};
-
 // Where a suite's files come from, and how they are known.
 struct Suite {
   std::string_view name;
@@ -87,24 +68,27 @@ struct Suite {
   std::string_view shared;   // recipe statements for all its kinds
 };
 
+// Two lists that belong together, entry by entry.
+struct Pairing {
+  std::string_view one;
+  std::string_view other;
+  bool advisory = false;  // a warning only, and a single entry stands for all
+};
+
 struct Layout {
-  Kind kind;
   std::string_view name;
   std::span<const SectionLayout> sections;
   std::string_view modes;  // `|` list of the MODE arguments that it can run
   Separator separator = Separator::colon;
   const Suite* suite = nullptr;
   std::string_view script = {};  // of the suite: where the layout was read from
-  std::string_view recipe = {};  // statements of plan/recipe.h, for Kind::recipe
+  std::string_view recipe = {};  // what it runs (chain/plan/recipe.h)
   int recipe_line = 0;           // of the dialect's file
   bool cut = false;              // the suite's bash loses what stands after a value's first colon
+  bool short_status = false;     // its status lines do not end with the log's name
+  std::vector<Pairing> pairings = {};
+  std::string_view own_command = {};   // this role's key must be one of those
+  std::string_view own_trainers = {};  // that this one lists
 };
-
-// All layouts of all dialects.
-std::span<const Layout> layouts();
-
-// Every mode that any kind runs, and the modes that a `mode=value` list may name.
-bool is_known_mode(std::string_view mode);
-std::span<const std::string_view> known_modes();
 
 }  // namespace assay::chain::params

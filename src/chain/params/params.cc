@@ -195,21 +195,19 @@ void check_together(const Params& params, std::vector<Problem>& problems) {
                                     wanted, params.key(other)),
                         warning});
   };
-  if (params.has("gpu_list")) lengths("train_use_gpu", "gpu_list", true);
-  if (params.kind() == Kind::train_infer_long || params.kind() == Kind::kl_quant) {
-    lengths("infer_export", "infer_model", false);
-    lengths("infer_quant", "infer_model", false);
+  const Layout& layout = params.layout();
+  for (const Pairing& pairing : layout.pairings) {
+    lengths(pairing.one, pairing.other, pairing.advisory);
   }
-  if (params.kind() == Kind::cpp_infer) lengths("infer_quant", "infer_model", false);
-
-  const std::vector<std::string> trainers = params.list("trainer");
-  const std::string_view own = params.key("norm_train");
-  const bool short_layout = params.kind() == Kind::train_infer || params.kind() == Kind::ptq;
-  if (short_layout && std::find(trainers.begin(), trainers.end(), own) == trainers.end()) {
-    problems.push_back({params.line("norm_train"), 1,
-                        fmt::format("expected the command of a trainer of line {} ({}), found `{}`",
-                                    params.line("trainer"), fmt::join(trainers, ", "), own),
-                        false});
+  if (layout.own_command.empty()) return;
+  const std::vector<std::string> trainers = params.list(layout.own_trainers);
+  const std::string_view own = params.key(layout.own_command);
+  if (std::find(trainers.begin(), trainers.end(), own) == trainers.end()) {
+    problems.push_back(
+        {params.line(layout.own_command), 1,
+         fmt::format("expected the command of a trainer of line {} ({}), found `{}`",
+                     params.line(layout.own_trainers), fmt::join(trainers, ", "), own),
+         false});
   }
 }
 
@@ -229,14 +227,16 @@ void warn_of_spellings(const Params& params, std::vector<Problem>& problems) {
   }
 }
 
-ParsedParams finish(Fit fit) {
+ParsedParams finish(Fit fit, const Dialects& dialects) {
   ParsedParams parsed;
   ParamsBuilder::set_layout(parsed.params, *fit.layout);
   for (const Placed& placed : fit.placed) ParamsBuilder::add(parsed.params, placed);
   parsed.problems = std::move(fit.problems);
   if (parsed.problems.empty()) {
+    KnownNames names{dialects.modes(), {}};
+    for (const Placed& placed : fit.placed) names.keys.emplace_back(placed.line->key);
     for (const Placed& placed : fit.placed) {
-      for (Problem& problem : check_value(*placed.place, *placed.line)) {
+      for (Problem& problem : check_value(*placed.place, *placed.line, names)) {
         parsed.problems.push_back(std::move(problem));
       }
     }
@@ -250,16 +250,19 @@ ParsedParams finish(Fit fit) {
   return parsed;
 }
 
+// Of no kind at all.
 ParsedParams refused(int line, std::string message) {
+  static const Suite nobody{"-", "", "", "", ""};
+  static const Layout unknown{.name = "unknown", .sections = {}, .modes = {}, .suite = &nobody};
   ParsedParams parsed;
-  ParamsBuilder::set_layout(parsed.params, layouts().front());
+  ParamsBuilder::set_layout(parsed.params, unknown);
   parsed.problems.push_back({line, 1, std::move(message), false});
   return parsed;
 }
 
-std::string known_headings() {
+std::string known_headings(const Dialects& dialects) {
   std::set<std::string_view> names;
-  for (const Layout& layout : layouts()) {
+  for (const Layout& layout : dialects.layouts()) {
     if (!layout.sections.front().name.empty()) names.insert(layout.sections.front().name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -276,11 +279,11 @@ bool opens(const Layout& layout, std::string_view name) {
 
 // The layouts that the first heading (or its absence) allows. Lines before a known heading do not
 // make a file headless: they are surplus.
-bool may_fit(const Layout& layout, const ParamsText& text) {
-  const auto starts_a_kind = [](const Section& section) {
-    return !section.name.empty() &&
-           std::any_of(layouts().begin(), layouts().end(),
-                       [&](const Layout& known) { return opens(known, section.name); });
+bool may_fit(const Layout& layout, const ParamsText& text, std::span<const Layout> all) {
+  const auto starts_a_kind = [&](const Section& section) {
+    return !section.name.empty() && std::any_of(all.begin(), all.end(), [&](const Layout& known) {
+      return opens(known, section.name);
+    });
   };
   const auto first = std::find_if(text.sections.begin(), text.sections.end(), starts_a_kind);
   const bool preceded = text.sections.front().name.empty() && first != text.sections.end();
@@ -311,29 +314,28 @@ std::string printable(std::string_view message) {
 }
 
 // What is wrong with a file whose first heading, or lack of one, no kind has.
-ParsedParams refused_heading(const ParamsText& text, bool headless) {
+ParsedParams refused_heading(const ParamsText& text, bool headless, const Dialects& dialects) {
   if (headless) {
     const int line = text.sections.empty() ? 1 : place_of(text.sections.front());
-    return refused(line, "expected a heading first, one of " + known_headings());
+    return refused(line, "expected a heading first, one of " + known_headings(dialects));
   }
   std::vector<std::string_view> names;
-  for (const Layout& layout : layouts()) {
+  for (const Layout& layout : dialects.layouts()) {
     if (!layout.sections.front().name.empty()) names.push_back(layout.sections.front().name);
   }
   const Section& first = text.sections.front();
-  return refused(first.line,
-                 fmt::format("unknown section `{}`; the nearest known one is `{}`; a file starts "
-                             "with one of {}",
-                             first.name, nearest_word(first.name, names), known_headings()));
+  return refused(
+      first.line,
+      fmt::format("unknown section `{}`; the nearest known one is `{}`; a file starts "
+                  "with one of {}",
+                  first.name, nearest_word(first.name, names), known_headings(dialects)));
 }
 
-std::set<std::string_view> dialect_names() {
+std::set<std::string_view> names_of(const Dialects& dialects) {
   std::set<std::string_view> names;
-  for (const Layout& layout : layouts()) names.insert(layout.suite->name);
+  for (const Layout& layout : dialects.layouts()) names.insert(layout.suite->name);
   return names;
 }
-
-bool is_dialect(std::string_view name) { return dialect_names().contains(name); }
 
 // The folder that holds test_tipc; empty where the path goes through none.
 std::filesystem::path root_of(const std::filesystem::path& path) {
@@ -347,14 +349,14 @@ std::filesystem::path root_of(const std::filesystem::path& path) {
 
 // The suites whose folders the path goes through, or passes by: a checkout may have any name, but
 // holds the suite's package (ppcls, ppdet, …).
-std::vector<const Suite*> suites_near(const std::string& path) {
+std::vector<const Suite*> suites_near(const std::string& path, const Dialects& dialects) {
   std::vector<const Suite*> near;
   if (path.empty()) return near;
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error).lexically_normal();
   const std::filesystem::path root = root_of(whole);
   std::set<const Suite*> asked;
-  for (const Layout& layout : layouts()) {
+  for (const Layout& layout : dialects.layouts()) {
     if (!asked.insert(layout.suite).second) continue;
     const auto folders = split_list(layout.suite->folders, '|');
     const bool passes = std::any_of(folders.begin(), folders.end(), [&](const std::string& name) {
@@ -374,17 +376,19 @@ ParsedParams parse_params(std::string_view text, const Origin& origin) {
   if (by_colon.sections.empty() && by_colon.problems.empty()) {
     return refused(1, "the file is empty; expected a heading such as " + heading("train_params"));
   }
-  if (!origin.dialect.empty() && !is_dialect(origin.dialect)) {
+  const Dialects& dialects = *origin.dialects;
+  const std::set<std::string_view> names = names_of(dialects);
+  if (!origin.dialect.empty() && !names.contains(origin.dialect)) {
     return refused(1, fmt::format("unknown dialect `{}`; known are {}", origin.dialect,
-                                  fmt::join(dialect_names(), ", ")));
+                                  fmt::join(names, ", ")));
   }
   std::optional<Fit> best;
   const Layout* rival = nullptr;  // another suite's, that fits as well
-  const std::vector<const Suite*> near = suites_near(origin.path);
-  for (const Layout& layout : layouts()) {
+  const std::vector<const Suite*> near = suites_near(origin.path, dialects);
+  for (const Layout& layout : dialects.layouts()) {
     const ParamsText& read = layout.separator == Separator::colon ? by_colon : by_blank;
     if (!origin.dialect.empty() && layout.suite->name != origin.dialect) continue;
-    if (read.sections.empty() || !may_fit(layout, read)) continue;
+    if (read.sections.empty() || !may_fit(layout, read, dialects.layouts())) continue;
     Fit fit = fit_layout(layout, read);
     // A line that is no entry stands somewhere as a missing line too: the first is worth telling.
     if (!read.problems.empty()) fit.problems = read.problems;
@@ -411,8 +415,8 @@ ParsedParams parse_params(std::string_view text, const Origin& origin) {
     return refused(1, fmt::format("both {} and {} have such files ({}): say which with --dialect",
                                   best->layout->suite->name, rival->suite->name, rival->name));
   }
-  if (best && !hopeless) return finish(std::move(*best));
-  return refused_heading(by_colon, headless);
+  if (best && !hopeless) return finish(std::move(*best), dialects);
+  return refused_heading(by_colon, headless, dialects);
 }
 
 std::string describe(std::string_view file, const std::vector<Problem>& problems) {
@@ -425,24 +429,23 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
   return text;
 }
 
-Result<Params> load_params(const std::string& path, std::string* warnings,
-                           const std::string& dialect) {
-  auto text = read_file(path);
+Result<Params> load_params(const Origin& origin, std::string* warnings) {
+  auto text = read_file(origin.path);
   if (!text) return usage_error(text.error().message);
-  ParsedParams parsed = parse_params(*text, {path, dialect});
-  const std::string told = describe(path, parsed.problems);
+  ParsedParams parsed = parse_params(*text, origin);
+  const std::string told = describe(origin.path, parsed.problems);
   if (!parsed.good()) return usage_error(told);
   if (warnings != nullptr) *warnings += told;
   return std::move(parsed.params);
 }
 
-CheckedFile check_file(const std::string& path, const std::string& dialect) {
-  auto text = read_file(path);
+CheckedFile check_file(const Origin& origin) {
+  auto text = read_file(origin.path);
   if (!text) return {false, "-", "unreadable", "", text.error().message};
-  const ParsedParams parsed = parse_params(*text, {path, dialect});
+  const ParsedParams parsed = parse_params(*text, origin);
   const Layout& layout = parsed.params.layout();
   return {parsed.good(), std::string(layout.suite->name), std::string(layout.name),
-          std::string(layout.modes), describe(path, parsed.problems)};
+          std::string(layout.modes), describe(origin.path, parsed.problems)};
 }
 
 }  // namespace assay::chain::params

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chain/params/layouts.h"
+#include "chain/params/dialect.h"
 #include "chain/params/params_text.h"
 
 namespace assay::chain::params {
@@ -16,7 +16,6 @@ namespace assay::chain::params {
 class Params {
  public:
   const Layout& layout() const { return *layout_; }
-  Kind kind() const { return layout_->kind; }
   // Key and value of a role of the layout; empty where an optional section is absent.
   std::string_view key(std::string_view role) const { return find(role).key; }
   std::string_view value(std::string_view role) const { return find(role).value; }
@@ -46,6 +45,7 @@ struct ParsedParams {
 struct Origin {
   std::string path;     // its folders are a hint at its dialect; empty: not known
   std::string dialect;  // the dialect that it must have; empty: found out
+  const Dialects* dialects = &Dialects::known();  // those that it may have; must outlive the result
 };
 
 // Reads the text of a params file: finds the kind whose layout fits best, lays the lines along it
@@ -55,10 +55,9 @@ ParsedParams parse_params(std::string_view text, const Origin& origin = {});
 // "file:line:column: message" lines, as a compiler prints them.
 std::string describe(std::string_view file, const std::vector<Problem>& problems);
 
-// Reads and parses a file; an error with all problems when it is not good. Warnings are added to
-// `warnings` where that is given.
-Result<Params> load_params(const std::string& path, std::string* warnings = nullptr,
-                           const std::string& dialect = {});
+// Reads and parses the file at `origin.path`; an error with all problems when it is not good.
+// Warnings are added to `warnings` where that is given.
+Result<Params> load_params(const Origin& origin, std::string* warnings = nullptr);
 
 // One file of `assay chain check`.
 struct CheckedFile {
@@ -68,6 +67,6 @@ struct CheckedFile {
   std::string modes;
   std::string told;  // its problems and warnings
 };
-CheckedFile check_file(const std::string& path, const std::string& dialect = {});
+CheckedFile check_file(const Origin& origin);
 
 }  // namespace assay::chain::params

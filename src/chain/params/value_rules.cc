@@ -8,6 +8,7 @@
 #include <cctype>
 #include <set>
 
+#include "base/text.h"
 #include "chain/params/gpu_entry.h"
 #include "chain/params/nearest_key.h"
 #include "chain/params/words.h"
@@ -33,10 +34,15 @@ bool is_positive_number(std::string_view text) {
 
 bool is_whole_number(std::string_view text) { return text == "0" || is_positive_number(text); }
 
+bool is_one_of(std::string_view word, std::span<const std::string_view> known) {
+  return std::find(known.begin(), known.end(), word) != known.end();
+}
+
 // Checks the `|` items of one value, each with its own column.
 class ValueCheck {
  public:
-  ValueCheck(const Place& place, const Line& line) : place_(place), line_(line) {}
+  ValueCheck(const Place& place, const Line& line, const KnownNames& names)
+      : place_(place), line_(line), names_(names) {}
 
   std::vector<Problem> run() {
     switch (place_.rule) {
@@ -150,7 +156,7 @@ class ValueCheck {
       add(0, fmt::format("expected {}, found nothing: no cell would run", fmt::join(known, ", ")));
     }
     each([&](const std::string& item, std::size_t at) {
-      if (std::find(known.begin(), known.end(), item) != known.end()) return;
+      if (is_one_of(item, known)) return;
       add(at, fmt::format("expected {}, found `{}`{}", fmt::join(known, ", "), item,
                           suggest(item, known)));
     });
@@ -175,10 +181,8 @@ class ValueCheck {
   void precisions() {
     if (line_.value.empty()) words(kPrecisions);
     each([&](const std::string& item, std::size_t at) {
-      std::string lower = item;
-      std::transform(lower.begin(), lower.end(), lower.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-      if (std::find(kPrecisions.begin(), kPrecisions.end(), lower) != kPrecisions.end()) return;
+      const std::string lower = lowered(item);
+      if (is_one_of(lower, kPrecisions)) return;
       add(at, fmt::format("expected {}, found `{}`{}", fmt::join(kPrecisions, ", "), item,
                           suggest(lower, kPrecisions)));
     });
@@ -199,7 +203,8 @@ class ValueCheck {
       // Repositories name trainers of their own; a name that is nearly a known one is a slip.
       const std::string_view near = nearest(item, kTrainers);
       const bool odd = item.empty() || item.find_first_of(" /\t") != std::string::npos;
-      if (odd || (!near.empty() && near != item)) {
+      const bool slip = !near.empty() && near != item && !is_one_of(item, names_.keys);
+      if (odd || slip) {
         add(at, fmt::format("`{}` is no trainer{}", item, suggest(item, kTrainers)));
       } else if (!seen.insert(item).second) {
         add(at, fmt::format("the trainer `{}` is doubled", item));
@@ -215,9 +220,9 @@ class ValueCheck {
       const std::string mode = item.substr(0, equals);
       if (equals == std::string::npos) {
         add(at, fmt::format("expected mode=value or null, found `{}`", item));
-      } else if (!is_known_mode(mode)) {
+      } else if (!is_one_of(mode, names_.modes)) {
         add(at, fmt::format("unknown mode `{}`; the nearest known mode is `{}`", mode,
-                            nearest_word(mode, known_modes())));
+                            nearest_word(mode, names_.modes)));
       } else if (equals + 1 == item.size()) {
         add(at, fmt::format("no value stands after `{}=`", mode));
       } else if (!is_positive_number(item.substr(equals + 1))) {
@@ -275,15 +280,16 @@ class ValueCheck {
 
   const Place& place_;
   const Line& line_;
+  const KnownNames& names_;
   std::vector<Problem> problems_;
 };
 
 }  // namespace
 
-std::vector<Problem> check_value(const Place& place, const Line& line) {
+std::vector<Problem> check_value(const Place& place, const Line& line, const KnownNames& names) {
   // `null:null` fills the place and says nothing.
   if (line.key == "null" && is_absent(line.value)) return {};
-  return ValueCheck(place, line).run();
+  return ValueCheck(place, line, names).run();
 }
 
 std::string_view value_for_mode(std::string_view value, std::string_view mode) {

@@ -38,10 +38,6 @@ std::string argument(std::string_view key, std::string_view value) {
   return fmt::format("{}={}", key, value);
 }
 
-std::string command_line(const std::vector<std::string>& pieces) {
-  return fmt::format("{}", fmt::join(pieces, " "));
-}
-
 std::vector<std::string> cuda_environment(std::string_view visible) {
   if (visible.empty()) return {};
   return {fmt::format("CUDA_VISIBLE_DEVICES={}", visible == "-" ? "" : visible)};
@@ -52,14 +48,8 @@ PlanBuilder::PlanBuilder(const params::Params& params, const std::string& mode,
     : params_(params), options_(options) {
   plan_.model = params.value("model_name");
   plan_.mode = mode;
-  plan_.log_in_status =
-      params.kind() == params::Kind::train_infer_long || params.kind() == params::Kind::recipe;
+  plan_.log_in_status = !params.layout().short_status;
   set_folder(fmt::format("./test_tipc/output/{}/{}", plan_.model, mode), "results_python.log");
-}
-
-std::string PlanBuilder::python() const {
-  if (!options_.python.empty()) return options_.python;
-  return params::split_list(params_.value("python"), '|').front();
 }
 
 void PlanBuilder::set_folder(std::string folder, std::string results_log) {
@@ -139,31 +129,6 @@ void add_prepare(PlanBuilder& builder) {
   builder.add(std::move(stage));
 }
 
-Status plan_kind(PlanBuilder& builder) {
-  const std::string& mode = builder.mode();
-  switch (builder.params().kind()) {
-    case params::Kind::train_infer:
-    case params::Kind::train_infer_long:
-      if (mode == "whole_infer" || mode == "infer") {
-        plan_whole_infer(builder);
-      } else {
-        plan_training(builder);
-      }
-      break;
-    case params::Kind::kl_quant:
-      plan_whole_infer(builder);
-      break;
-    case params::Kind::ptq:
-      plan_ptq(builder);
-      break;
-    case params::Kind::recipe:
-      return plan_recipe(builder);
-    default:
-      plan_deploy(builder);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Plan> PlanBuilder::finish() {
@@ -193,7 +158,7 @@ Result<Plan> make_plan(const params::Params& params, const std::string& mode,
   }
   PlanBuilder builder(params, mode, options);
   add_prepare(builder);
-  ASSAY_CHECK(plan_kind(builder));
+  ASSAY_CHECK(plan_recipe(builder));
   return builder.finish();
 }
 

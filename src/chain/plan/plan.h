@@ -56,9 +56,10 @@ struct Plan {
 
 struct PlanOptions {
   std::string params_path;  // as the user wrote it; some kinds hand it to their program
-  std::string gpu_id;       // the bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer
-  std::string third;        // the same, whatever it means to the suite and mode
-  bool fix = false;         // what the file says, where the suite's bash does something else
+  // The bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer, what to train of
+  // benchmark_train.
+  std::string third;
+  bool fix = false;  // what the file says, where the suite's bash does something else
   bool fallback_checkpoint = false;  // the checkpoint that the file names will not be made
   std::string python;                // instead of the params file's interpreter
   std::string

@@ -1,7 +1,6 @@
 #pragma once
 
-// Shared by the planners of the kinds: a command put together as the bash does it, and the plan
-// that grows stage by stage.
+// What recipes grow a plan with, stage by stage.
 
 #include <optional>
 #include <set>
@@ -18,32 +17,6 @@ namespace assay::chain::plan {
 // `key=value`, or the single blank that the bash puts where key or value is null or nothing.
 std::string argument(std::string_view key, std::string_view value);
 
-// Pieces with a blank between them: what the bash's "${a} ${b}" gives.
-std::string command_line(const std::vector<std::string>& pieces);
-
-// One combination of what inference is told.
-struct InferPoint {
-  std::string use_gpu;
-  bool gpu = false;
-  std::string mkldnn;
-  std::string threads;
-  std::string tensorrt;
-  std::string precision;
-  std::string batch;
-};
-
-// What a model folder offers to inference.
-struct InferSource {
-  std::string cell;  // names the stages and their logs
-  std::string model_dir;
-  std::string images;
-  std::optional<std::size_t> made_by;     // the stage that makes model_dir
-  std::string visible;                    // CUDA_VISIBLE_DEVICES; the same on CPU with "-"
-  std::string quantised;                  // True, False, or anything else for neither
-  std::string weights;                    // what the model was exported from; empty: not known
-  std::vector<std::size_t> weights_from;  // the stage that makes them, if any
-};
-
 class PlanBuilder {
  public:
   PlanBuilder(const params::Params& params, const std::string& mode, const PlanOptions& options);
@@ -52,7 +25,6 @@ class PlanBuilder {
   const PlanOptions& options() const { return options_; }
   const std::string& mode() const { return plan_.mode; }
   const std::string& folder() const { return plan_.folder; }
-  std::string python() const;
 
   void set_folder(std::string folder, std::string results_log);
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
@@ -76,17 +48,8 @@ class PlanBuilder {
   std::optional<Error> error_;
 };
 
-// "NAME=value" for a gpu_list entry's training, and for what follows on one GPU.
+// "CUDA_VISIBLE_DEVICES=…" of what may be seen: "-" for no GPU at all, nothing for no such
+// variable.
 std::vector<std::string> cuda_environment(std::string_view visible);
-
-// The inference matrix of a layout; which roles exist decides which axes there are.
-std::vector<InferPoint> infer_points(const params::Params& params, const std::string& quantised);
-// One stage per point.
-void plan_inference(PlanBuilder& builder, const InferSource& source);
-
-void plan_training(PlanBuilder& builder);
-void plan_whole_infer(PlanBuilder& builder);
-void plan_ptq(PlanBuilder& builder);
-void plan_deploy(PlanBuilder& builder);  // cpp, onnx, serving, lite
 
 }  // namespace assay::chain::plan

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "chain/plan/launcher.h"
 #include "chain/plan/recipe_scope.h"
 #include "chain/plan/recipe_tree.h"
 
@@ -170,17 +171,27 @@ class Cook {
     const auto let = [&](std::string_view part, std::string value) {
       scope_.let(fmt::format("{}.{}", name, part), std::move(value));
     };
+    const PlanOptions& options = builder_.options();
+    const bool on_cpu = trains_on_cpu(entry, options);
+    // The launcher takes an empty CUDA_VISIBLE_DEVICES for a GPU without a name.
+    const bool launched = entry.many_machines() || options.ps_servers > 0;
     const std::string ids = fmt::format("{}", fmt::join(entry.ids, ","));
     scope_.let(name, entry.gpus);
+    let("entry", text);
     let("sort", entry.many_machines()  ? "machines"
                 : entry.on_cpu()       ? "cpu"
                 : entry.ids.size() > 1 ? "many"
                                        : "one");
-    let("first", entry.ids.empty() ? "-" : entry.ids.front());
     let("ips", entry.ips());
     let("nodes", fmt::format("{}", std::max<std::size_t>(1, entry.hosts.size())));
-    let("visible", entry.ids.empty() ? "-" : ids);
-    let("device", entry.ids.empty() ? "cpu" : "gpu " + ids);
+    let("visible", !on_cpu ? ids : launched ? "" : "-");
+    let("device", on_cpu ? "cpu" : "gpu " + ids);
+    let("first", on_cpu ? "-" : entry.ids.front());
+    let("first_device", on_cpu ? "cpu" : "gpu " + entry.ids.front());
+    let("number", on_cpu ? "0" : entry.ids.front());
+    let("servers", options.ps_servers > 0
+                       ? fmt::format("_ps_{}x{}", options.ps_servers, options.ps_trainers)
+                       : "");
     return {};
   }
 
@@ -224,40 +235,72 @@ class Cook {
   }
 
   Status run(const Statement& statement) {
-    const std::size_t blank = statement.rest.find(' ');
-    const std::string_view kind = statement.rest.substr(0, blank);
+    ASSAY_TRY(const std::string whole, scope_.text(statement.rest));
+    const std::size_t blank = whole.find(' ');
+    const std::string_view kind = std::string_view(whole).substr(0, blank);
     const auto known = std::find_if(kStageKinds.begin(), kStageKinds.end(),
                                     [&](const auto& one) { return one.first == kind; });
-    if (known == kStageKinds.end() || blank == std::string_view::npos) {
+    if (known == kStageKinds.end() || blank == std::string::npos) {
       return fail("expected `run KIND NAME`");
     }
     Stage stage;
     stage.kind = known->second;
     stage.device = "cpu";
-    ASSAY_TRY(stage.name, scope_.text(params::trim(statement.rest.substr(blank))));
+    stage.name = params::trim(std::string_view(whole).substr(blank));
     stage.log = builder_.folder() + "/" + stage.name;
     std::replace(stage.log.begin() + static_cast<std::ptrdiff_t>(builder_.folder().size()) + 1,
                  stage.log.end(), '/', '_');
-    std::string_view label;
+    std::string label;
+    bool compared = false;
     for (const Statement& line : statement.body) {
-      if (line.word == "as") label = line.rest;
+      if (line.word == "as") {
+        ASSAY_TRY(label, scope_.text(line.rest));
+      }
       if (line.word == "log") stage.exact_log = true;
       Status given = attribute(stage, line);
       if (!given) {
         return fail(fmt::format("line {}: {}", line.line, given.error().message));
       }
+      if (line.word == "compares") {
+        ASSAY_TRY(compared, is_full_precision(line.rest));
+      }
     }
+    if (stage.kind == StageKind::train) stage.on_cpu = stage.device == "cpu";
     if (stage.kind == StageKind::infer && stage.device.starts_with("gpu")) {
       stage.asks_for_gpu = true;
     }
     const std::size_t index = builder_.add(std::move(stage));
-    if (!label.empty()) scope_.set("@" + std::string(label), fmt::format("{}", index));
+    if (!label.empty()) scope_.set("@" + label, fmt::format("{}", index));
+    const std::string* dynamic = scope_.variable("@dynamic");
+    if (compared && dynamic != nullptr && !dynamic->empty()) {
+      add_comparison(std::stoul(*dynamic), index);
+    }
     return {};
+  }
+
+  Result<bool> is_full_precision(std::string_view shape) {
+    return scope_.text(shape).map(
+        [](const std::string& text) { return params::is_absent(text) || text == "fp32"; });
+  }
+
+  // A stage that compares what two others inferred.
+  void add_comparison(std::size_t dynamic, std::size_t infer) {
+    const std::string& log = builder_.stage(infer).log;
+    Stage stage;
+    stage.kind = StageKind::compare;
+    stage.name = builder_.stage(infer).name + "_against_dynamic";
+    stage.argv = {builder_.options().self,     "chain",    "compare", "--dynamic",
+                  builder_.stage(dynamic).log, "--static", log};
+    stage.command = params::join_words(stage.argv);
+    stage.log = log.substr(0, log.rfind('.')) + "_against_dynamic.log";
+    stage.device = "cpu";
+    stage.needs = {dynamic, infer};
+    builder_.add(std::move(stage));
   }
 
   Status attribute(Stage& stage, const Statement& line) {
     const std::string_view word = line.word;
-    if (word == "as") return {};
+    if (word == "as" || word == "compares") return {};
     if (word == "after") return after(stage, line.rest);
     if (word == "same_as") {
       ASSAY_CHECK(after(stage, line.rest));
@@ -275,8 +318,8 @@ class Cook {
       stage.hosts = params::split_list(text, ',');
     } else if (word == "expands") {
       stage.expands = true;
-    } else if (word == "on_cpu") {
-      stage.on_cpu = true;
+    } else if (word == "quiet") {
+      stage.shows_log = false;
     } else if (std::string* field = text_field(stage, word)) {
       *field = std::move(text);
     } else {
@@ -288,6 +331,7 @@ class Cook {
   static std::string* text_field(Stage& stage, std::string_view word) {
     return word == "command"   ? &stage.command
            : word == "log"     ? &stage.log
+           : word == "own_log" ? &stage.log
            : word == "in"      ? &stage.directory
            : word == "makes"   ? &stage.output
            : word == "reads"   ? &stage.input

@@ -10,24 +10,34 @@
 //   next / stop            with the loop's next part; with nothing more
 //   define NAME / call NAME
 //   gpus NAME              reads a gpu_list entry: NAME becomes its GPUs; NAME.sort is cpu, one,
-//   many
-//                          or machines; NAME.first, NAME.ips, NAME.nodes, NAME.visible, NAME.device
+//                          many or machines; NAME.ips and NAME.nodes are the machines;
+//                          NAME.visible and NAME.device what trains, NAME.first, NAME.first_device
+//                          and NAME.number what follows on one of them; NAME.servers tells
+//                          Parameter Server runs apart
 //   edit A => B            in the values of all roles
 //   take PREFIX            the roles that begin so, under their names without it
 //   warn TEXT / nothing TEXT   to be told; why the plan may be empty
 //   folder TEXT            where results and logs go; `results NAME` names the log of status lines
 //   run KIND NAME          a stage, with lines below it:
 //     command TEXT         its words
-//     log TEXT · in FOLDER · env NAME=VALUE · makes PATH · reads PATH
+//     log TEXT             its log, as it is; `own_log TEXT`: a number is added to what is taken
+//     in FOLDER · env NAME=VALUE · makes PATH · reads PATH
 //     as LABEL · after LABELS     what it needs of earlier stages (`forget LABEL` ends a label)
 //     device TEXT · visible TEXT  "cpu" or "gpu 0,1"; CUDA_VISIBLE_DEVICES, "-" for none at all
 //     stdin FILE · same_as LABEL  what it reads; the stage whose log must say the same
 //     expands                     words with `*` become the newest file that they match
-//     hosts TEXT · on_cpu · program TEXT · module TEXT
+//     hosts TEXT · program TEXT · module TEXT
+//     quiet                       the status line does not show the log
+//     compares TEXT               with the stage labelled `dynamic`, if TEXT is full precision
 //
 // In TEXT, {NAME} is a variable or a role's value, {NAME.key} a role's key, and
 //   {arg NAME}, {arg NAME = TEXT}   KEY=VALUE, or a blank where key or value is null or nothing
 //   {mode NAME}                     what a mode=N list says for this mode
+//   {by_mode NAME}                  the same; that it says nothing is told
+//   {launch NAME FLAG}              what starts a training on NAME, which `gpus` has read, and a
+//                                   blank; nothing on one device
+//   {dynamic NAME}                  the user's --dynamic, for the weights NAME
+//   {quote NAME} {bars NAME}        one word of a command; a list of what blanks part
 //   {nth NAME INDEX}                the part of a `|` list that the variable INDEX numbers
 //   {field NAME KEY}                VALUE of KEY:VALUE in a `;` list
 //   {part NAME SIGN INDEX}          a part of NAME between SIGNs

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "chain/plan/launcher.h"
+
 namespace assay::chain::plan {
 namespace {
 
@@ -101,6 +103,8 @@ RecipeScope::RecipeScope(PlanBuilder& builder) : builder_(builder) {
   set("FILE", options.params_path);
   set("THIRD", options.third);
   set("VISIBLE", options.third.empty() ? "0" : options.third);
+  set("given_device", options.third.empty() ? "cpu" : "gpu " + options.third);
+  set("DYNAMIC", options.dynamic);
   set("FIX", options.fix ? "yes" : "no");
   set("FALLBACK", options.fallback_checkpoint ? "yes" : "no");
   set("HERE", here.string());
@@ -201,6 +205,11 @@ Result<std::string> RecipeScope::function(std::string_view name, std::string_vie
   if (name == "raw") return std::string(builder_.params().text(word(0)));
   ASSAY_TRY(std::string given, value(word(0)));
   if (name == "mode") return std::string(params::value_for_mode(given, builder_.mode()));
+  if (name == "by_mode") return by_mode(word(0), given);
+  if (name == "dynamic") return dynamic_command(given);
+  if (name == "launch") return launch(word(0), word(1));
+  if (name == "quote") return params::quote_word(given);
+  if (name == "bars") return fmt::format("{}", fmt::join(words_of(given), "|"));
   if (name == "field") return field_of(given, word(1));
   if (name == "swap") return swapped(std::move(given), word(1), word(2));
   if (name == "cut") return given.substr(0, given.find(word(1)));
@@ -220,6 +229,34 @@ Result<std::string> RecipeScope::function(std::string_view name, std::string_vie
   if (name == "nth") return part_of(given, "|", number_of(second));
   if (name == "times") return fmt::format("{}", number_of(given) * number_of(second));
   return fail(fmt::format("`{}` is no function", name));
+}
+
+std::string RecipeScope::by_mode(const std::string& role, const std::string& value) {
+  const std::string_view found = params::value_for_mode(value, builder_.mode());
+  if (found.empty() && !params::is_absent(value) && builder_.mode() != "benchmark_train") {
+    builder_.warn(fmt::format("line {}: `{}` has no value for {}: the argument is left out",
+                              builder_.params().line(role), builder_.params().key(role),
+                              builder_.mode()));
+  }
+  return std::string(found);
+}
+
+std::string RecipeScope::dynamic_command(const std::string& weights) {
+  std::string text = builder_.options().dynamic;
+  const auto fill = [&](std::string_view hole, std::string_view value) {
+    for (std::size_t at = 0; (at = text.find(hole, at)) != std::string::npos; at += value.size()) {
+      text.replace(at, hole.size(), value);
+    }
+  };
+  fill("{weights}", weights);
+  fill("{images}", builder_.params().value("infer_images"));
+  return text;
+}
+
+Result<std::string> RecipeScope::launch(const std::string& name, const std::string& flag) {
+  ASSAY_TRY(const std::string text, value(name + ".entry"));
+  ASSAY_TRY(const params::GpuEntry entry, params::parse_gpu_entry(text));
+  return launcher(entry, flag, builder_.options());
 }
 
 namespace {

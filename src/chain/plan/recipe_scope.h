@@ -42,6 +42,9 @@ class RecipeScope {
   Result<std::string> arg(std::string_view rest);
   Result<bool> term(std::string_view condition);
   std::string role_value(std::string_view role);
+  std::string by_mode(const std::string& role, const std::string& value);
+  std::string dynamic_command(const std::string& weights);
+  Result<std::string> launch(const std::string& name, const std::string& flag);
 
   PlanBuilder& builder_;
   std::vector<std::map<std::string, std::string, std::less<>>> frames_;

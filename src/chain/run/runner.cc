@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/fd.h"
 #include "chain/fleet/fleet.h"
@@ -21,6 +22,7 @@
 #include "chain/stage/autolog.h"
 #include "chain/stage/availability.h"
 #include "chain/stage/interrupts.h"
+#include "chain/stage/monitor.h"
 #include "chain/stage/train_log.h"
 #include "device/nvml.h"
 
@@ -44,14 +46,18 @@ struct Job {
   std::map<std::string, double> latest;
   std::size_t looks = 0;
   stage::AutoLog autolog;
-  std::string fleet_word;      // the last thing that the fleet driver said about itself
-  results::NodeRecords nodes;  // of a training
+  std::string fleet_word;                // the last thing that the fleet driver said about itself
+  results::NodeRecords nodes;            // of a training
+  stage::Monitor monitor;                // of a training
+  std::vector<stage::Finding> findings;  // not told yet
 
   void read(std::string_view whole) {
     const auto& [line, readings_of_line] = nodes.take(whole);
     for (const stage::Reading& reading : readings_of_line) {
       latest[reading.name] = reading.value;
       keep(reading.name, reading.value);
+      if (stage->kind != plan::StageKind::train) continue;
+      if (auto found = monitor.take(reading)) findings.push_back(std::move(*found));
     }
     if (stage->kind == plan::StageKind::infer) stage::read_autolog_line(line, autolog);
     if (line.starts_with(fleet::kFleetWord)) fleet_word = line.substr(fleet::kFleetWord.size());
@@ -316,8 +322,9 @@ class Runner {
     std::string running;
     for (Job& job : jobs_) {
       if (!job.run) continue;
-      const auto outcome = job.run->tick();
+      auto outcome = job.run->tick();
       job.look();
+      heed(job, outcome);
       if (outcome) {
         const bool was_done = job.done;
         job.run.reset();
@@ -329,6 +336,21 @@ class Runner {
     }
     if (!running.empty()) progress_.tick(running);
     return {};
+  }
+
+  // Tells of what a training's readings show; ends it where the user wants that. One that has
+  // ended already has failed by it.
+  void heed(Job& job, std::optional<stage::Outcome>& outcome) {
+    for (const stage::Finding& found : std::exchange(job.findings, {})) {
+      progress_.note(fmt::format("{}: {}: {}", job.stage->name, found.word, found.text));
+      const auto& words = options_.stop_on;
+      if (std::find(words.begin(), words.end(), found.word) == words.end()) continue;
+      job.run->stop(stage::StageState::failed, found.text);
+      if (outcome && outcome->passed()) {
+        outcome->state = stage::StageState::failed;
+        outcome->detail = found.text;
+      }
+    }
   }
 
   // A server that lives is up; it is ended when nobody needs it any more.

@@ -16,8 +16,9 @@ namespace assay::chain::run {
 
 struct RunOptions {
   stage::Limits limits{stage::Seconds(900), stage::Seconds(300)};
-  std::size_t jobs = 1;  // stages at a time
-  bool resume = false;   // keep what an earlier run of this store has passed and left unchanged
+  std::size_t jobs = 1;              // stages at a time
+  std::vector<std::string> stop_on;  // alarms (stage/monitor.h) that end a training
+  bool resume = false;  // keep what an earlier run of this store has passed and left unchanged
   stage::Seconds budget{900};      // for the whole model; told, not enforced
   stage::Seconds server_ready{5};  // a server that lives so long is taken as up
   std::string params_path;

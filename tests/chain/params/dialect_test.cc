@@ -10,7 +10,7 @@
 
 #include "chain/params/params.h"
 #include "chain/plan/recipe_tree.h"
-#include "material.h"
+#include "cli_run.h"
 
 namespace assay::chain {
 namespace {
@@ -41,7 +41,7 @@ TEST(Dialects, AWrongLineIsNamed) {
 }
 
 TEST(Dialects, NoKindHasOneRoleTwice) {
-  for (const params::Layout& layout : params::layouts()) {
+  for (const params::Layout& layout : params::Dialects::known().layouts()) {
     std::set<std::string_view> roles;
     for (const params::SectionLayout& section : layout.sections) {
       for (const params::Place& place : section.places) {
@@ -91,6 +91,70 @@ TEST(Dialects, TheOptionDecidesBeforeTheFolder) {
   const auto unknown = params::parse_params(kPhone, {"", "PaddleKlas"});
   ASSERT_FALSE(unknown.good());
   EXPECT_THAT(unknown.problems.front().message, HasSubstr("PaddleKlas"));
+}
+
+// ---- a suite of one's own: one file of data, and nothing else ----
+
+const std::filesystem::path kOwnSuite =
+    std::filesystem::path(ASSAY_SOURCE_DIR) / "tests/chain/params/own_suite";
+
+CliResult with_toy(const std::string& verb, const std::string& text,
+                   const std::vector<std::string>& more) {
+  Scratch scratch;
+  put(scratch.path() / "drill.txt", text);
+  std::vector<std::string> words{verb, "drill.txt"};
+  words.insert(words.end(), more.begin(), more.end());
+  words.insert(words.end(), {"--dialect-file", (kOwnSuite / "toy.dialect").string()});
+  return run_cli(scratch.path(), words);
+}
+
+TEST(OwnSuite, IsPlannedByItsFileAlone) {
+  const CliResult plan = with_toy("run", slurp(kOwnSuite / "drill.txt"), {"warm_up", "--dry-run"});
+  EXPECT_EQ(plan.code, 0) << plan.out;
+  EXPECT_THAT(plan.out, HasSubstr("python3 fit.py --seed 1 --round=a --seats=2 --steps=5\n"));
+  EXPECT_THAT(plan.out, HasSubstr("python3 fit.py --seed 1 --round=b --seats=3 --steps=5\n"));
+  EXPECT_THAT(plan.out, HasSubstr("python3 check.py --weights=./drills/ball/round_b/w.bin\n"));
+  EXPECT_THAT(plan.out, HasSubstr("(needs 3)"));
+}
+
+// What nobody told assay of this suite is refused as in every other.
+TEST(OwnSuite, ItsFilesAreCheckedAsAnyOthers) {
+  const std::string good = slurp(kOwnSuite / "drill.txt");
+  EXPECT_THAT(with_toy("check", good, {}).out, HasSubstr("good (drill of Toy; modes warm_up|"));
+  const std::vector<std::pair<std::string, std::string>> faults{
+      {"seats:2|3", "seats:2|3|4"},          // not as many as rounds
+      {"plain_fit:fit", "hard_fit:fit"},     // no coach of the list
+      {"warm_up=5", "warm_up=no"},           // no number
+      {"full_drill=", "lite_train_infer="},  // a mode of another suite
+      {"rounds:a|b\n", ""}};                 // a line is missing
+  const std::vector<std::string> told{"drill.txt:7:1: ", "drill.txt:5:1: ", "drill.txt:8:17: ",
+                                      "drill.txt:8:19: ", "drill.txt:6:1: a line is missing"};
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    std::string text = good;
+    text.replace(text.find(faults[i].first), faults[i].first.size(), faults[i].second);
+    const CliResult result = with_toy("check", text, {});
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_THAT(result.out, HasSubstr(told[i]));
+  }
+}
+
+TEST(OwnSuite, ADialectThatIsNoneIsOneClearLine) {
+  Scratch scratch;
+  put(scratch.path() / "f.txt", slurp(kOwnSuite / "drill.txt"));
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"", "no `dialect NAME`"},
+      {"dialect X\n", "no `kind NAME`"},
+      {"dialect X\nkind a\n", "the kind a has no section"},
+      {"dialect X\nkind a\nsection s\n  role text\n", "line 4: expected ROLE RULE"},
+      {"dialect X\nkind a\namong role\n", "line 3: expected `among ROLE ROLE`"}};
+  for (const auto& [text, message] : wrong) {
+    put(scratch.path() / "x.dialect", text);
+    const CliResult result =
+        run_cli(scratch.path(), {"check", "f.txt", "--dialect-file", "x.dialect"});
+    EXPECT_EQ(result.code, 2) << result.out;
+    EXPECT_THAT(result.out, HasSubstr(message));
+  }
+  EXPECT_EQ(run_cli(scratch.path(), {"check", "f.txt", "--dialect-file", "no.dialect"}).code, 2);
 }
 
 }  // namespace

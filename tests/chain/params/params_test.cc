@@ -78,7 +78,7 @@ std::string only_problem(const std::string& text) {
 TEST(Params, GoodFileIsReadByRole) {
   const params::ParsedParams parsed = params::parse_params(joined(good_lines()));
   ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
-  EXPECT_EQ(parsed.params.kind(), params::Kind::train_infer);
+  EXPECT_EQ(parsed.params.layout().name, "train_infer");
   EXPECT_EQ(parsed.params.value("model_name"), "tiny");
   EXPECT_EQ(parsed.params.key("save_dir"), "--out");
   EXPECT_EQ(parsed.params.value("infer_model"), "./pretrained/tiny.npz");
@@ -224,22 +224,22 @@ TEST(Params, TwoSpellingsOfAFlagAreAWarningOnly) {
 // Which material is good and which is broken: by the names and notes of its makers.
 TEST(ParamsMaterial, TheGoodFilesAreGood) {
   ASSAY_NEED_TIPC(tipc);
-  const std::map<std::string, params::Kind> expected{
-      {"params_ocr/det_train_infer_python.txt", params::Kind::train_infer_long},
-      {"params_ocr/det_train_fleet_infer_python.txt", params::Kind::train_infer_long},
-      {"params_ocr/rec_infer_cpp.txt", params::Kind::cpp_infer},
-      {"params_ocr/rec_paddle2onnx.txt", params::Kind::onnx_pair},
-      {"params_ocr/rec_ptq_infer_python.txt", params::Kind::kl_quant},
-      {"params_ocr/rec_serving_python.txt", params::Kind::serving_pair},
-      {"cases/c00_good.txt", params::Kind::train_infer},
-      {"cases/c03_extra_blank_line_before_gpu_list.txt", params::Kind::train_infer},
-      {"cases/c06_crlf.txt", params::Kind::train_infer},
-      {"cases/fleet_cpu_two_nodes.txt", params::Kind::train_infer}};
+  const std::map<std::string, std::string> expected{
+      {"params_ocr/det_train_infer_python.txt", "train_infer_long"},
+      {"params_ocr/det_train_fleet_infer_python.txt", "train_infer_long"},
+      {"params_ocr/rec_infer_cpp.txt", "cpp_infer"},
+      {"params_ocr/rec_paddle2onnx.txt", "paddle2onnx_pair"},
+      {"params_ocr/rec_ptq_infer_python.txt", "kl_quant"},
+      {"params_ocr/rec_serving_python.txt", "serving_pair"},
+      {"cases/c00_good.txt", "train_infer"},
+      {"cases/c03_extra_blank_line_before_gpu_list.txt", "train_infer"},
+      {"cases/c06_crlf.txt", "train_infer"},
+      {"cases/fleet_cpu_two_nodes.txt", "train_infer"}};
   for (const auto& [file, kind] : expected) {
     const params::ParsedParams parsed =
         params::parse_params(slurp(tipc / file), {(tipc / file).string(), ""});
     EXPECT_TRUE(parsed.good()) << params::describe(file, parsed.problems);
-    EXPECT_EQ(parsed.params.kind(), kind) << file;
+    EXPECT_EQ(parsed.params.layout().name, kind) << file;
   }
   const auto configs = tipc / "mobilenet_v3_small/test_tipc/configs/mobilenet_v3_small";
   int files = 0;
@@ -319,22 +319,22 @@ TEST(ParamsOfOtherModels, TrainersOfTheirOwnHaveAPlace) {
 }
 
 TEST(ParamsOfOtherModels, TheirOtherKindsAreRead) {
-  const std::vector<std::pair<params::Kind, std::string>> files{
-      {params::Kind::serving_cpp_pair,
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"serving_cpp_pair",
        "===serving_params===\nmodel_name:m\npython:python3\ntrans_model:-m "
        "conv\n--det_dirname:./d\n"
        "--model_filename:a\n--params_filename:b\n--det_serving_server:./ds/\n"
        "--det_serving_client:./dc/\n--rec_dirname:./r\n--rec_serving_server:./rs/\n"
        "--rec_serving_client:./rc/\nserving_dir:./s\nweb_service:-m serve\n--op:A B\n--port:8181\n"
        "--gpu_id:\"0\"|null\ncpp_client:client.py\n--image_dir:./i\n"},
-      {params::Kind::lite_pair,
+      {"lite_arm_pair",
        "===lite_params===\ninference:./db_crnn det\nruntime_device:ARM_CPU\ndet_infer_model:a|b\n"
        "null:null\nnull:null\n--cpu_threads:1|4\n--det_batch_size:1\nnull:null\n--image_dir:./i\n"
        "--config_dir:./c\n--rec_dict_dir:./k\n--benchmark:True\n"}};
   for (const auto& [kind, text] : files) {
     const params::ParsedParams parsed = params::parse_params(text);
     ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
-    EXPECT_EQ(parsed.params.kind(), kind);
+    EXPECT_EQ(parsed.params.layout().name, kind);
   }
 }
 

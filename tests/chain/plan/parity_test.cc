@@ -88,7 +88,7 @@ std::vector<fs::path> short_layout_files(const fs::path& tipc) {
       if (entry.path().extension() != ".txt") continue;
       const params::ParsedParams parsed =
           params::parse_params(slurp(entry.path()), {entry.path().string(), ""});
-      if (parsed.good() && parsed.params.kind() == params::Kind::train_infer)
+      if (parsed.good() && parsed.params.layout().name == "train_infer")
         files.push_back(entry.path());
     }
   }

@@ -22,11 +22,9 @@ using Argvs = std::vector<std::vector<std::string>>;
 bool is_on_purpose(const SuiteRun& run) {
   const bool loses_commands =
       (run.suite == "PaddleVideo" || run.suite == "models") && run.kind.starts_with("serving");
-  // A template without content, which the bash runs through; and what no dialect knows yet.
+  // A template without content, which the bash runs through.
   const bool is_empty = run.file.find("your_model_name") != std::string::npos;
-  const bool unknown =
-      run.suite == "PaddleVideo" && run.file.find("train_ptq") != std::string::npos;
-  return loses_commands || is_empty || unknown;
+  return loses_commands || is_empty;
 }
 
 // The interpreter's commands, paddle2onnx, compiled programs and adb: what compare.py compares.
@@ -76,7 +74,6 @@ Argvs planned(const std::string& text, const SuiteRun& run) {
   plan::PlanOptions options;
   options.params_path = run.path();
   options.third = run.tag.starts_with("benchmark_train") ? run.third() : "";
-  options.gpu_id = options.third;
   options.fallback_checkpoint = run.tag == "no_named_ckpt";
   const auto plan = plan::make_plan(parsed.params, run.mode(), options);
   EXPECT_TRUE(plan) << run.suite << "/" << run.file << ": " << (plan ? "" : plan.error().message);

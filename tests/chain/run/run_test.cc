@@ -83,6 +83,25 @@ TEST(Run, AFailedTrainingBlocksWhatNeedsIt) {
   EXPECT_THAT(project.log("results_python.log"), Not(HasSubstr("successfully")));
 }
 
+// Ended when it is seen: without that this training would hang.
+TEST(Run, ALossThatIsNoNumberEndsItsTraining) {
+  const Project project({.train = "'say=loss: 2.5, ips: 3' 'say=loss: nan, ips: 3' hang"});
+  const CliResult result = project.run({"--stop-on", "nan,slow"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("loss 2 is nan"));
+  EXPECT_THAT(states(project), ElementsAre("failed", "blocked", "blocked", "blocked"));
+}
+
+// One that ends as soon as it has said so has failed all the same; nobody asked: it is only told.
+TEST(Run, ALossThatIsNoNumberIsToldInAnyCase) {
+  const Project project({.train = "'say=loss: inf' make=last.w"});
+  const CliResult told = project.run();
+  EXPECT_EQ(told.code, 0) << told.out;
+  EXPECT_THAT(told.out, HasSubstr("train: nan: loss 1 is inf"));
+  EXPECT_EQ(project.run({"--stop-on", "nan"}).code, 1);
+  EXPECT_THAT(project.run({"--stop-on", "bad_loss"}).out, HasSubstr("bad_loss not in {nan,"));
+}
+
 TEST(Run, AFailedEvaluationBlocksNothingElse) {
   const Project project({.eval = "exit=1"});
   EXPECT_EQ(project.run().code, 1);

@@ -1,0 +1,48 @@
+#include "chain/plan/launcher.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace assay::chain::plan {
+namespace {
+
+constexpr std::string_view kLaunch = "-m paddle.distributed.launch";
+
+// Parameter Server mode: every server and trainer by address, so that the launchers of all machines
+// agree without a master. Ports 6170 and up are the servers', 6270 and up the trainers'.
+std::string parameter_servers(const params::GpuEntry& entry, const PlanOptions& options) {
+  constexpr int kServerPort = 6170;
+  constexpr int kTrainerPort = 6270;
+  const std::vector<std::string> hosts =
+      entry.hosts.empty() ? std::vector<std::string>{"127.0.0.1"} : entry.hosts;
+  const auto endpoints = [&](int port, int number) {
+    std::vector<std::string> list;
+    for (const std::string& host : hosts) {
+      for (int i = 0; i < number; ++i) list.push_back(fmt::format("{}:{}", host, port + i));
+    }
+    return list;
+  };
+  return fmt::format("{} --servers={} --trainers={} ", kLaunch,
+                     fmt::join(endpoints(kServerPort, options.ps_servers), ","),
+                     fmt::join(endpoints(kTrainerPort, options.ps_trainers), ","));
+}
+
+}  // namespace
+
+bool trains_on_cpu(const params::GpuEntry& entry, const PlanOptions& options) {
+  return entry.on_cpu() || (options.fleet_on_cpu && entry.many_machines());
+}
+
+std::string launcher(const params::GpuEntry& entry, std::string_view devices,
+                     const PlanOptions& options) {
+  if (options.ps_servers > 0) return parameter_servers(entry, options);
+  if (entry.ids.size() <= 1 && !entry.many_machines()) return {};
+  std::string line(kLaunch);
+  if (entry.many_machines()) line += " --ips=" + entry.ips();
+  return line + (trains_on_cpu(entry, options) ? " --nproc_per_node=1 "
+                                               : fmt::format(" {}={} ", devices, entry.gpus));
+}
+
+}  // namespace assay::chain::plan
