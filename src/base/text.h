@@ -14,6 +14,9 @@ std::string_view trimmed(std::string_view text);
 // The parts between separators, empty ones as well; an empty text has none.
 std::vector<std::string> split_at(std::string_view text, char separator);
 
+// The text as one word of a shell's command line.
+std::string shell_word(std::string_view text);
+
 // ASCII capitals made small.
 std::string lowered(std::string_view text);
 

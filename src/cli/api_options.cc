@@ -135,6 +135,18 @@ std::filesystem::path dated_folder() {
          fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::localtime(now), ::getpid());
 }
 
+Result<std::optional<Shard>> chosen_shard(const ApiOptions& options) {
+  if (options.shard.empty()) return std::nullopt;
+  if (!options.store.empty()) {
+    return usage_error("--shard is for machines that share no database: leave it, or --store, out");
+  }
+  if (options.api_config_file.empty() && options.api_config_file_pattern.empty()) {
+    return usage_error("--shard takes a part of a corpus: name it with --api_config_file");
+  }
+  ASSAY_TRY(const Shard shard, parse_shard(options.shard));
+  return shard;
+}
+
 Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes) {
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
     return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
@@ -245,6 +257,12 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
       ->group(cases);
 }
 
+void add_shard_option(CLI::App& app, ApiOptions& options) {
+  app.add_option("--shard", options.shard,
+                 "Only part I of N of the cases, I/N; parts cost the same (see assay merge)")
+      ->group("Which cases");
+}
+
 void add_mode_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("What is tested");
   for (const ModeInfo& mode : modes()) {
@@ -302,27 +320,40 @@ void add_place_options(CLI::App& app, ApiOptions& options) {
                  "File with settings (default: assay.toml here, where there is one)");
 }
 
-void add_course_options(CLI::App& app, ApiOptions& options) {
-  app.option_defaults()->group("How it goes");
+void add_timeout(CLI::App& app, ApiOptions& options) {
   app.add_option("--timeout", options.timeout,
                  "Seconds for each case, instead of the limits by its size");
-  app.add_option("--hang_timeout", options.hang_timeout,
-                 "Seconds after which a slot or fork server that gives no sign of life is replaced")
-      ->capture_default_str();
-  add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
-  app.add_option(
+}
+
+CLI::Option* add_store(CLI::App& app, ApiOptions& options) {
+  return app.add_option(
       "--store", options.store,
       "postgresql://… : a database that is the run's store, for many machines; one that is "
       "given no cases works on those that are there");
+}
+
+// Of all who work, `api` as well.
+void add_worker_options(CLI::App& app, ApiOptions& options) {
+  app.option_defaults()->group("How it goes");
+  app.add_option("--hang_timeout", options.hang_timeout,
+                 "Seconds after which a slot or fork server that gives no sign of life is replaced")
+      ->capture_default_str();
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
                  "assay-runs/)");
+  add_bool(app, "--quiet", options.quiet, "Only the summary");
+}
+
+void add_course_options(CLI::App& app, ApiOptions& options) {
+  add_worker_options(app, options);
+  add_timeout(app, options);
+  add_store(app, options);
+  add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
   add_bool(app, "--generate_failed_tests", options.generate_failed_tests,
            "A script with its inputs for each failed case, in failed_tests/ of --log_dir");
   add_bool(app, "--use_dump", options.use_dump,
            "Write what goes into the case of --api_config and comes out of it, in every lane");
   app.add_option("--dump_dir", options.dump_dir, "Where to (default: dump_case in --log_dir)");
-  add_bool(app, "--quiet", options.quiet, "Only the summary");
   add_bool(app, "--use_cached_numpy", options.use_cached_numpy, "(no effect: nothing to cache)");
   add_bool(app, "--use_gpu_cache_mode", options.use_gpu_cache_mode,
            "(no effect: nothing to cache)");
@@ -339,6 +370,7 @@ std::optional<bool> parse_bool(std::string text) {
 
 void add_api_options(CLI::App& app, ApiOptions& options) {
   add_case_options(app, options);
+  add_shard_option(app, options);
   add_mode_options(app, options);
   add_judgement_options(app, options);
   add_place_options(app, options);
@@ -346,7 +378,23 @@ void add_api_options(CLI::App& app, ApiOptions& options) {
   app.option_defaults()->group("Options");
 }
 
-Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
+void add_plan_options(CLI::App& app, ApiOptions& options) {
+  add_case_options(app, options);
+  add_mode_options(app, options);
+  add_judgement_options(app, options);
+  app.option_defaults()->group("Options");
+  add_timeout(app, options);
+  add_store(app, options)->required();
+}
+
+void add_work_options(CLI::App& app, ApiOptions& options) {
+  add_place_options(app, options);
+  add_worker_options(app, options);
+  app.option_defaults()->group("Options");
+  add_store(app, options)->required();
+}
+
+Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_CHECK(check_numbers(options));
   RunConfig config;
   config.settings = options.settings;
@@ -354,24 +402,35 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   ASSAY_CHECK(choose_judgement(options, config.settings));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
-  ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
-  config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
-  config.reference =
-      settings.lane(options.reference_lane, python_of(options, options.reference_lane));
+  ASSAY_TRY(config.shard, chosen_shard(options));
   if (!options.store.empty() && !is_store_address(options.store)) {
     return usage_error("--store takes the address of a database: postgresql://…");
   }
+  if (has_password(options.store)) {
+    notes.emplace_back(
+        "the password in --store is seen by everybody who lists the processes here; give it in "
+        "~/.pgpass (PGPASSFILE) instead");
+  }
   config.store = options.store;
-  config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
-  config.exit_on_error = options.exit_on_error;
-  config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
   config.settings.backward = mode_of(config).backward || options.test_backward;
   config.amp = options.test_amp;
-  ASSAY_CHECK(choose_dump(options, config));
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
   }
   config.rerun_flags = rerun_flags(options);
+  return config;
+}
+
+Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
+  ASSAY_TRY(RunConfig config, make_plan_config(options, notes));
+  ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
+  config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
+  config.reference =
+      settings.lane(options.reference_lane, python_of(options, options.reference_lane));
+  config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
+  config.exit_on_error = options.exit_on_error;
+  config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);
+  ASSAY_CHECK(choose_dump(options, config));
   if (options.use_cached_numpy || options.use_gpu_cache_mode) {
     notes.emplace_back(
         "--use_cached_numpy and --use_gpu_cache_mode change nothing: inputs come "

@@ -43,6 +43,7 @@ struct ApiOptions {
   double timeout = 0;          // seconds
   double hang_timeout = 60;    // seconds
   std::string retest;
+  std::string shard;
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
   std::string reference_lane = "torch";  // likewise
   std::string paddle_python;
@@ -52,7 +53,12 @@ struct ApiOptions {
 };
 
 void add_api_options(CLI::App& app, ApiOptions& options);
+// Those that say what a run is, and those of one who works on it: `assay plan`, `assay work`.
+void add_plan_options(CLI::App& app, ApiOptions& options);
+void add_work_options(CLI::App& app, ApiOptions& options);
 
+// What the flags of `assay plan` ask for; where it runs is left out.
+Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes);
 // What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect
 // here. A flag whose feature does not exist yet is a usage error.
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);

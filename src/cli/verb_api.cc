@@ -24,8 +24,8 @@ constexpr const char* kExamples = R"(Examples:
   assay api --api_config='paddle.abs(Tensor([2, 3], "float32"))' --accuracy=True
   assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
   assay api --log_dir=out --retest=mismatch,crash
-Exit code: 0 all passed or agreed, 1 some verdict failed, 2 usage, 3 the engine is in trouble,
-130 interrupted.)";
+Exit code: 0 all passed or agreed, or the part of --shard is done; 1 some verdict failed, 2 usage,
+3 the engine is in trouble, 130 interrupted.)";
 
 // What the run came to, from its store, after everything else; also after an interruption.
 Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) {
@@ -43,8 +43,9 @@ Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) 
   return load_report(*store);
 }
 
-int exit_code(const RunSummary& summary, const RunReport& report) {
+int exit_code(const RunConfig& config, const RunSummary& summary, const RunReport& report) {
   if (summary.ending == RunEnding::interrupted) return kInterrupted;
+  if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
   for (const OutcomeInfo& outcome : kOutcomes) {
     if (outcome.failed && report.outcomes[static_cast<std::size_t>(outcome.outcome)] > 0) {
       return kSomeFailed;
@@ -61,7 +62,7 @@ Result<int> run_api(const ApiOptions& options) {
   ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
   ASSAY_TRY(const RunReport report, close_run(options, config));
   progress.finish(summary, report);
-  return exit_code(summary, report);
+  return exit_code(config, summary, report);
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ Result<int> run_report(const ReportOptions& options) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::existing));
   if (!options.junit.empty()) ASSAY_CHECK(write_junit(*store, options.junit));
   if (!options.html.empty()) ASSAY_CHECK(write_html_report(*store, options.html));
+  if (options.logs && is_store_address(options.folder)) {
+    return usage_error("--logs writes into the folder of a run, and this one is in a database");
+  }
   if (options.logs) ASSAY_CHECK(export_text_logs(*store, options.folder));
   if (!options.list.empty()) {
     ASSAY_CHECK(list_outcome(*store, options.list));
@@ -66,7 +69,9 @@ Result<int> run_report(const ReportOptions& options) {
 Verb add_report_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("report", "What a run came to, from its folder");
   auto options = std::make_shared<ReportOptions>();
-  app->add_option("DIR", options->folder, "The run's folder (--log_dir)")->required();
+  app->add_option("DIR", options->folder,
+                  "The run's folder (--log_dir), or postgresql://… (--store)")
+      ->required();
   app->add_flag("--json", options->json, "Counts as JSON");
   app->add_option("--junit", options->junit, "Write JUnit XML to this file");
   app->add_option("--html", options->html, "Write a page to this file");

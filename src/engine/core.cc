@@ -10,6 +10,8 @@ namespace {
 
 // A slot asks for nothing: it is given more when it holds less than this.
 constexpr std::size_t kLowWater = 32;
+// Or less than this of expected work: what one holds, no other supervisor's slot can take.
+constexpr std::uint64_t kLowWorkUs = 1'000'000;
 constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
 constexpr int kSlotDeaths = 10;            // in a row, without an answer
 constexpr int kServerDeaths = 10;
@@ -85,6 +87,7 @@ void Core::claim_more() {
   if (claiming_ || supply_ == Supply::none) return;
   if (supply_ == Supply::held_elsewhere && clock_ms_ < claim_again_ms_) return;
   if (queue_.size() >= slots_.size() * kLowWater) return;
+  if (queue_.work_us() >= slots_.size() * kLowWorkUs) return;
   ask_for_cases();
 }
 
@@ -129,6 +132,7 @@ void Core::give_work() {
 bool Core::give_lease(std::size_t slot) {
   Slot& at = slots_[slot];
   if (queue_.empty() || at.killed || at.held.size() >= kLowWater) return false;
+  if (work_us(at) >= kLowWorkUs) return false;
   if (!at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect())) return false;
   std::vector<QueuedCase> leased = queue_.lease(static_cast<std::uint32_t>(slot));
   if (leased.empty()) return false;  // memory does not allow it now
@@ -141,6 +145,12 @@ bool Core::give_lease(std::size_t slot) {
   at.held.insert(at.held.end(), leased.begin(), leased.end());
   act(SendLease{slot, std::move(leased)});
   return true;
+}
+
+std::uint64_t Core::work_us(const Slot& at) {
+  std::uint64_t sum = 0;
+  for (const QueuedCase& queued : at.held) sum += queued.cost.work_us;
+  return sum;
 }
 
 // ---- answers ----

@@ -44,9 +44,9 @@ struct CoreConfig {
   // What a slot may need for a case beyond the case's own limit: a fork server that starts again,
   // reading and comparing the results.
   std::int64_t slack_ms = 600'000;
-  // How long the store's leases hold, and how many cases are claimed at once.
+  // How long the store's leases hold, and how many bundles are claimed at once.
   std::optional<std::int64_t> lease_ms;
-  std::size_t claim = 4096;
+  std::size_t claim = 1;
 };
 
 // ---- actions ----
@@ -72,7 +72,7 @@ struct RestartServer {
   std::size_t server;
 };
 struct ClaimCases {
-  std::size_t most;
+  std::size_t bundles;
 };
 struct RenewLeases {};
 struct RecordVerdict {
@@ -155,6 +155,7 @@ class Core {
   void complete();
   void give_work();
   bool give_lease(std::size_t slot);
+  static std::uint64_t work_us(const Slot& at);  // of what it holds
   bool work_left() const;
   bool all_slots_gone() const;
 

@@ -95,29 +95,46 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
 using Properties = std::map<std::string, std::string>;
 
 // A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
-// Reads only.
+Status check_property(const RunConfig& config, const std::string& key, const std::string& wanted,
+                      const std::string& stored) {
+  if (stored == wanted) return {};
+  if (!config.store.empty()) {
+    return usage_error(fmt::format(
+        "the run in this database was begun with {} = {}, here it is {}; use the same, or another "
+        "schema of the database (options=-csearch_path%3DNAME)",
+        key, stored, wanted));
+  }
+  return usage_error(
+      fmt::format("{} was begun with {} = {}, this run has {}; resume it with the same, or choose "
+                  "another --log_dir",
+                  config.folder.string(), key, stored, wanted));
+}
+
+// Reads only. Who plans a run for others knows less of it than they do.
 Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
   for (const auto& [key, value] : wanted) {
     const auto stored = found.find(key);
-    if (stored == found.end() || stored->second != value) {
-      return usage_error(fmt::format(
-          "{} was begun with {} = {}, this run has {}; resume it with "
-          "the same, or choose another --log_dir",
-          config.folder.string(), key,
-          stored == found.end() ? "(an assay that did not keep it)" : stored->second, value));
-    }
+    if (stored == found.end() && !config.store.empty()) continue;
+    ASSAY_CHECK(
+        check_property(config, key, value,
+                       stored == found.end() ? "(an assay that did not keep it)" : stored->second));
   }
   return {};
 }
 
 // Now it is known that the run can start: the plan, and what a retest makes undone, become durable
-// together with what the run was begun with.
+// together with what the run was begun with; by whoever of many is the first.
 Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
-  for (const auto& [key, value] : properties) ASSAY_CHECK(store.set_property(key, value));
-  for (const auto& [key, value] : config.rerun_flags) {
-    ASSAY_CHECK(store.set_property(key, value));
+  for (const auto& [key, value] : properties) {
+    ASSAY_TRY(const std::string stands, store.agree_on(key, value));
+    ASSAY_CHECK(check_property(config, key, value, stands));
+  }
+  if (!joins(config)) {
+    for (const auto& [key, value] : config.rerun_flags) {
+      ASSAY_CHECK(store.set_property(key, value));
+    }
   }
   return store.commit();
 }
@@ -131,9 +148,21 @@ Result<Policies> load_policies(const wire::CaseSettingsT& settings) {
   return Policies::parse(text, file.string(), {settings.atol, settings.rtol, true, {}});
 }
 
+Result<PlanSummary> plan_run(const RunConfig& config) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::create));
+  Properties properties = case_settings(config);
+  ASSAY_TRY(const Policies policies, load_policies(config.settings));
+  properties["version.policies"] = policies.version();
+  ASSAY_CHECK(check_properties(config, properties, *store));
+  ASSAY_TRY(Plan plan, make_plan(config, *store));
+  ASSAY_CHECK(begin_run(config, properties, *store));
+  return PlanSummary{plan.totals, std::move(plan.first_invalid), store->added()};
+}
+
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(const std::unique_ptr<Store> opened, open_store(store_of(config), StoreMode::create));
+  ASSAY_TRY(const std::unique_ptr<Store> opened,
+            open_store(store_of(config), joins(config) ? StoreMode::existing : StoreMode::create));
   Store& store = *opened;
   Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config.settings));

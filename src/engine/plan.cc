@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include "case/canonical.h"
 #include "case/corpus.h"
@@ -21,28 +22,59 @@ class Planner {
       : config_(config), store_(store), plan_(plan) {}
 
   Status run() {
+    const bool no_sources = config_.sources.configs.empty() && config_.sources.patterns.empty();
+    if (no_sources && !config_.store.empty()) return take_all();
     ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten,
               store_.forget_finished(config_.retest));
     ASSAY_CHECK(store_.forget_invalid());
     ASSAY_CHECK(store_.each_finished_id([&](std::uint64_t id) { finished_.insert(id); }));
     plan_.totals.earlier = finished_.size();
-    for (const std::string& config : config_.sources.configs) {
-      ASSAY_CHECK(take("--api_config", config));
-    }
-    for (const std::string& pattern : config_.sources.patterns) ASSAY_CHECK(take_files(pattern));
-    if (config_.sources.configs.empty() && config_.sources.patterns.empty()) {
+    if (config_.shard) ASSAY_CHECK(choose_shard());
+    ASSAY_CHECK(take_sources());
+    if (no_sources) {
       // A retest or a plain resume: what the run already knows.
       ASSAY_CHECK(store_.each_unfinished(
           [&](const StoredCase& stored) { return take("run.db", stored.text); }));
     }
     const Totals& totals = plan_.totals;
-    if (totals.planned + totals.earlier + totals.invalid_lines == 0) {
+    if (totals.planned + totals.earlier + totals.invalid_lines == 0 && seen_.empty()) {
       return usage_error("there is not a single case in what was given");
     }
     return {};
   }
 
  private:
+  // What is left in a database, where it stays: it may be more than one of many could hold.
+  Status take_all() {
+    ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten,
+              store_.forget_finished(config_.retest));
+    ASSAY_TRY(const StoreCounts counts, store_.counts());
+    if (counts.planned == 0) {
+      return usage_error("the run in this database has no cases yet; load some with `assay plan`");
+    }
+    plan_.totals.earlier = counts.finished;
+    plan_.totals.planned = counts.planned - counts.finished;
+    return {};
+  }
+
+  Status take_sources() {
+    for (const std::string& config : config_.sources.configs) {
+      ASSAY_CHECK(take("--api_config", config));
+    }
+    for (const std::string& pattern : config_.sources.patterns) ASSAY_CHECK(take_files(pattern));
+    return {};
+  }
+
+  // Reads the corpus once before it is planned: which part a case is in hangs on all others.
+  Status choose_shard() {
+    choosing_ = true;
+    ASSAY_CHECK(take_sources());
+    choosing_ = false;
+    shard_ = cases_of(*config_.shard, std::exchange(expected_, {}));
+    seen_.clear();
+    return {};
+  }
+
   Status take_files(const std::string& pattern) {
     ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
     for (const std::filesystem::path& file : files) {
@@ -68,6 +100,7 @@ class Planner {
   }
 
   Status refuse(const std::string& where, std::string_view text, std::string why) {
+    if (choosing_) return {};
     ++plan_.totals.invalid_lines;
     const InvalidLine line{where, std::string(text.substr(0, kShownText)), std::move(why)};
     if (plan_.first_invalid.size() < kShownInvalid) plan_.first_invalid.push_back(line);
@@ -84,14 +117,20 @@ class Planner {
                                 kMaxLineBytes >> 20U));
     }
     const std::uint64_t id = case_id(canonical_);
-    if (!seen_.insert(id).second) {
+    const bool is_new = seen_.insert(id).second;
+    if (choosing_) {
+      if (is_new) expected_.push_back({id, estimate_cost(found).work_us});
+      return {};
+    }
+    if (!is_new) {
       ++plan_.totals.duplicates;
       return {};
     }
     if (finished_.contains(id)) return {};
+    if (config_.shard && !std::binary_search(shard_.begin(), shard_.end(), id)) return {};
     const Cost cost = estimate_cost(found);
     ++plan_.totals.planned;
-    return store_.add_case({id, canonical_, cost.elements, cost.bytes});
+    return store_.add_case({id, canonical_, cost.elements, cost.bytes, cost.work_us});
   }
 
   const RunConfig& config_;
@@ -101,6 +140,9 @@ class Planner {
   std::string canonical_;
   std::unordered_set<std::uint64_t> seen_;      // in this corpus
   std::unordered_set<std::uint64_t> finished_;  // in earlier sessions
+  bool choosing_ = false;               // the cases of the shard, before anything is planned
+  std::vector<ExpectedCase> expected_;  // all of the corpus, meanwhile
+  std::vector<std::uint64_t> shard_;    // ids, sorted
 };
 
 }  // namespace
@@ -124,15 +166,17 @@ Result<Plan> make_plan(const RunConfig& config, Store& store) {
   return plan;
 }
 
-Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, TextPool& texts,
-                           std::vector<QueuedCase>& claimed) {
-  return store.claim(most, [&](const ClaimedCase& each) -> Status {
+Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
+                           TextPool& texts, std::vector<QueuedCase>& claimed) {
+  return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
     QueuedCase& queued = claimed.emplace_back();
     queued.id = each.lease.id;
     queued.epoch = each.lease.epoch;
     queued.text = texts.keep(each.planned.text);
-    queued.cost = {each.planned.elements, each.planned.bytes,
-                   config.timeout_ms.value_or(time_limit_ms(each.planned.elements))};
+    const StoredCase& planned = each.planned;
+    queued.cost = {planned.elements, planned.bytes,
+                   config.timeout_ms.value_or(time_limit_ms(planned.elements)),
+                   planned.work_us > 0 ? planned.work_us : expected_work_us(planned.elements)};
     return {};
   });
 }

@@ -36,7 +36,7 @@ struct Plan {
 Result<Plan> make_plan(const RunConfig& config, Store& store);
 
 // Claims cases of the plan that have not finished; their texts are kept in `texts`.
-Result<Supply> claim_cases(const RunConfig& config, std::size_t most, Store& store, TextPool& texts,
-                           std::vector<QueuedCase>& claimed);
+Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
+                           TextPool& texts, std::vector<QueuedCase>& claimed);
 
 }  // namespace assay

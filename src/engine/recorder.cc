@@ -1,6 +1,7 @@
 #include "engine/recorder.h"
 
 #include "base/clock.h"
+#include "schedule/cost.h"
 
 namespace assay {
 namespace {
@@ -32,6 +33,10 @@ Status Recorder::record(const RecordVerdict& verdict) {
   finished.attempts = ended.attempt;
   finished.finished_ms = wall_ms();
   finished.record = verdict.record;
+  if (!verdict.record.empty()) {
+    const auto record = wire::open<wire::Record>(verdict.record);
+    if (record) finished.took_us = measured_work_us(**record);
+  }
   ASSAY_TRY(const bool ours, store_.finish({ended.id, ended.epoch}, finished));
   if (!ours) return {};
   ++totals_.finished;

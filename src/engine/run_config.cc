@@ -13,6 +13,11 @@ std::filesystem::path store_of(const RunConfig& config) {
   return config.store.empty() ? config.folder : std::filesystem::path(config.store);
 }
 
+bool joins(const RunConfig& config) {
+  return !config.store.empty() && config.sources.configs.empty() &&
+         config.sources.patterns.empty() && config.retest.empty();
+}
+
 const ModeInfo& mode_of(const RunConfig& config) {
   const ModeInfo* mode = find_mode(config.settings.mode);
   return mode != nullptr ? *mode : modes().front();
@@ -22,22 +27,28 @@ const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane) {
   return lane.framework == wire::Role::test ? config.test : config.reference;
 }
 
-std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
+std::map<std::string, std::string> case_settings(const RunConfig& config) {
   std::map<std::string, std::string> found;
   for (const wire::Setting& setting : wire::fields_of(config.settings)) {
     found.emplace(setting.name, wire::text_of(setting.value));
-  }
-  for (const PlannedLane& lane : plan_lanes(config)) {
-    const std::string role = wire::EnumNameRole(lane.spec.role);
-    found.emplace(role + ".lane", lane.spec.label);
-    found.emplace(role + ".device", lane.spec.device);
-    found.emplace(role + ".execution", lane.spec.execution);
   }
   found.emplace("version.assay", ASSAY_VERSION);
   found.emplace("version.canonical", std::to_string(kCanonicalVersion));
   found.emplace("version.fill", std::to_string(kFillVersion));
   found.emplace("version.measurement", std::to_string(kMeasurementVersion));
   found.emplace("version.record", std::to_string(wire::kVersion));
+  if (config.shard) found.emplace(kShardProperty, text_of(*config.shard));
+  return found;
+}
+
+std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
+  std::map<std::string, std::string> found = case_settings(config);
+  for (const PlannedLane& lane : plan_lanes(config)) {
+    const std::string role = wire::EnumNameRole(lane.spec.role);
+    found.emplace(role + ".lane", lane.spec.label);
+    found.emplace(role + ".device", lane.spec.device);
+    found.emplace(role + ".execution", lane.spec.execution);
+  }
   return found;
 }
 

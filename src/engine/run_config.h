@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lane/fork_server.h"
+#include "schedule/shards.h"
 #include "store/store.h"
 #include "verdict/judge.h"
 #include "wire/settings_generated.h"
@@ -52,6 +53,7 @@ struct RunConfig {
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
+  std::optional<Shard> shard;               // only this part of the cases
   bool exit_on_error = false;
   std::int64_t silence_ms = 60'000;  // a slot or fork server without a sign of life hangs
   bool amp = false;                  // all lanes under automatic mixed precision
@@ -63,15 +65,19 @@ struct RunConfig {
 
 // Where the run's store is: an address of a database, or the folder.
 std::filesystem::path store_of(const RunConfig& config);
+// Whether it plans nothing, and works on what others have planned in the database.
+bool joins(const RunConfig& config);
 
 const ModeInfo& mode_of(const RunConfig& config);
 // Where a lane of the mode sits, and in which framework.
 const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane);
 
 // What ids, inputs and verdicts depend on besides the cases: every field of the settings, the
-// lanes, the versions of what makes and judges them. Kept with the run, which is resumed only with
+// versions of what makes and judges them, the lanes. Kept with the run, which is resumed only with
 // the same.
 std::map<std::string, std::string> verdict_settings(const RunConfig& config);
+// The same without the lanes, whose devices only those know who work.
+std::map<std::string, std::string> case_settings(const RunConfig& config);
 
 // Counted as verdicts come in.
 struct Totals {

@@ -27,6 +27,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   core.silence_ms = config.silence_ms;
   if (const auto lease_time = store.lease_time()) {
     core.lease_ms = lease_time->count();
+    core.claim = config.slots;
   } else {
     core.claim = std::numeric_limits<std::size_t>::max();  // nobody else wants any
   }
@@ -149,7 +150,7 @@ void Session::perform(const RestartServer& action) {
 
 void Session::perform(const ClaimCases& action) {
   std::vector<QueuedCase> cases;
-  const auto supply = claim_cases(config_, action.most, store_, plan_.texts, cases);
+  const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts, cases);
   if (!supply) return core_.fail(supply.error());
   core_.claimed(cases, *supply);
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process.h"
+#include "base/text.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 #include "wire/settings.h"
@@ -45,24 +46,6 @@ double add_seconds(const wire::Record& record, RunReport& report) {
 // Settings whose flag has another name than their field; the mode is a flag of its own.
 std::string flag_of(std::string_view setting) {
   return setting == "seed" ? "random_seed" : std::string(setting);
-}
-
-// The text as one word of a shell's command line.
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:=@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 // What a shell has to be told to run this program again.
@@ -126,10 +109,8 @@ Result<RunReport> load_report(Store& store) {
     ++report.cases;
     return {};
   }));
-  ASSAY_CHECK(store.each_unfinished([&](const StoredCase&) -> Status {
-    ++report.unfinished;
-    return {};
-  }));
+  ASSAY_TRY(const StoreCounts counts, store.counts());
+  report.unfinished = counts.planned - counts.finished;
   return report;
 }
 
@@ -137,24 +118,29 @@ std::string_view api_of(std::string_view case_text) {
   return case_text.substr(0, case_text.find('('));
 }
 
-std::string rerun_command(std::string_view case_text,
-                          const std::map<std::string, std::string>& properties) {
+std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties) {
   const auto property = [&](const char* key, const char* otherwise) {
     const auto found = properties.find(key);
     return found == properties.end() ? std::string(otherwise) : found->second;
   };
-  std::string command = fmt::format("{} api --api_config={} --{}=True", own_command(),
-                                    shell_word(case_text), property("mode", "accuracy"));
+  std::vector<std::string> flags{fmt::format("--{}=True", property("mode", "accuracy"))};
   for (const wire::Setting& setting : wire::fields_of(wire::CaseSettingsT())) {
     if (setting.name == "mode" || setting.name == "backward") continue;  // flags of their own
     const std::string usual = wire::text_of(setting.value);
     const std::string value = property(std::string(setting.name).c_str(), usual.c_str());
-    if (value != usual) command += fmt::format(" --{}={}", flag_of(setting.name), value);
+    if (value != usual) flags.push_back(fmt::format("--{}={}", flag_of(setting.name), value));
   }
   for (const auto& [key, value] : properties) {
     if (!key.starts_with(kRerunFlag)) continue;
-    command += fmt::format(" --{}={}", key.substr(kRerunFlag.size()), shell_word(value));
+    flags.push_back(fmt::format("--{}={}", key.substr(kRerunFlag.size()), value));
   }
+  return flags;
+}
+
+std::string rerun_command(std::string_view case_text,
+                          const std::map<std::string, std::string>& properties) {
+  std::string command = fmt::format("{} api --api_config={}", own_command(), shell_word(case_text));
+  for (const std::string& flag : rerun_flags(properties)) command += " " + shell_word(flag);
   return command;
 }
 

@@ -40,6 +40,8 @@ Result<RunReport> load_report(Store& store);
 // "paddle.add" of "paddle.add(Tensor(…), 1)".
 std::string_view api_of(std::string_view case_text);
 
+// The flags that say how a case of this run is run and judged, each a word.
+std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties);
 // One command that runs just this case again, quoted for a shell.
 std::string rerun_command(std::string_view case_text,
                           const std::map<std::string, std::string>& properties);

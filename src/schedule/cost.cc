@@ -10,6 +10,8 @@ namespace assay {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::uint64_t kWorkOfAnyUs = 600;
+constexpr std::uint64_t kElementsInUs = 50;
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 // Inputs, their gradients, the result, its upstream gradient, the copy in the arena, work space.
 constexpr std::uint64_t kCopies = 6;
@@ -138,6 +140,29 @@ std::uint64_t time_limit_ms(std::uint64_t elements) {
   return 3'600'000;
 }
 
+std::uint64_t expected_work_us(std::uint64_t elements) {
+  return kWorkOfAnyUs + elements / kElementsInUs;
+}
+
+std::uint64_t measured_work_us(const wire::Record& record) {
+  std::uint64_t work_ns = 0;
+  if (record.trials() == nullptr) return 0;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (trial->lanes() == nullptr) continue;
+    std::uint64_t longest_ns = 0;
+    for (const wire::LaneRecord* lane : *trial->lanes()) {
+      if (lane->nanoseconds() == nullptr) continue;
+      std::uint64_t lane_ns = 0;
+      for (const std::uint64_t stage_ns : *lane->nanoseconds()) {
+        lane_ns = saturating_sum(lane_ns, stage_ns);
+      }
+      longest_ns = std::max(longest_ns, lane_ns);
+    }
+    work_ns = saturating_sum(work_ns, longest_ns);
+  }
+  return work_ns / 1000;
+}
+
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
   cost.elements = parsed.total_elements();
@@ -154,6 +179,7 @@ Cost estimate_cost(const Case& parsed) {
   }
   cost.bytes = std::max(cost.bytes, kLeastBytes);
   cost.limit_ms = time_limit_ms(cost.elements);
+  cost.work_us = expected_work_us(cost.elements);
   return cost;
 }
 

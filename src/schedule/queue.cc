@@ -13,7 +13,10 @@ constexpr std::uint64_t kLeaseElements = 4'000'000;
 
 }  // namespace
 
-void Queue::add(const QueuedCase& added) { cases_.push_back(added); }
+void Queue::add(const QueuedCase& added) {
+  work_us_ += added.cost.work_us;
+  cases_.push_back(added);
+}
 
 void Queue::sort() {
   std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
@@ -21,9 +24,15 @@ void Queue::sort() {
   });
 }
 
-void Queue::put_back(const QueuedCase& again) { again_.push_back(again); }
+void Queue::put_back(const QueuedCase& again) {
+  work_us_ += again.cost.work_us;
+  again_.push_back(again);
+}
 
-void Queue::put_first(const QueuedCase& again) { again_.push_front(again); }
+void Queue::put_first(const QueuedCase& again) {
+  work_us_ += again.cost.work_us;
+  again_.push_front(again);
+}
 
 bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
   for (std::deque<QueuedCase>* waiting : {&cases_, &again_}) {
@@ -44,6 +53,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
   std::vector<QueuedCase> leased;
   const auto take = [&](const QueuedCase& taken) {
     in_use_ += taken.cost.bytes;
+    work_us_ -= taken.cost.work_us;
     leased.push_back(taken);
   };
   if (!again_.empty()) {

@@ -58,12 +58,14 @@ class Queue {
 
   bool empty() const { return cases_.empty() && again_.empty(); }
   std::size_t size() const { return cases_.size() + again_.size(); }
+  std::uint64_t work_us() const { return work_us_; }  // expected, of all that wait
 
  private:
   bool admits(std::uint64_t bytes) const;
 
   std::uint64_t budget_;
   std::uint64_t in_use_ = 0;
+  std::uint64_t work_us_ = 0;
   std::deque<QueuedCase> cases_;  // cheapest first
   std::deque<QueuedCase> again_;
   std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far

@@ -3,102 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
-#include <optional>
-#include <pqxx/pqxx>
 #include <random>
 #include <thread>
 #include <tuple>
 
-#include "base/utf8.h"
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
 
 namespace assay {
 namespace {
 
-constexpr int kSchemaVersion = 1;
+using namespace postgres;
+
 // One number for everybody who makes tables: two that begin a run at once do so one after the
 // other.
 constexpr std::int64_t kMakingTables = 0x6173736179;  // "assay"
 constexpr std::size_t kAddedAtOnce = 50'000;
 constexpr std::chrono::milliseconds kBetweenTries{500};
+constexpr const char* kNoEarlierRuns = "SELECT NULL::bigint AS id, NULL::bigint AS took_us";
 
-constexpr const char* kSchema = R"sql(
-CREATE TABLE assay_schema (version integer NOT NULL);
-CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE planned (number bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE, text text NOT NULL,
-                      elements bigint NOT NULL, bytes bigint NOT NULL,
-                      epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
-                      done boolean NOT NULL DEFAULT false);
-CREATE INDEX planned_open ON planned (bytes DESC, number) WHERE NOT done;
-CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
-                       outcome text NOT NULL, mismatch integer NOT NULL, flags integer NOT NULL,
-                       lane text NOT NULL, message text NOT NULL, attempts bigint NOT NULL,
-                       at_ms bigint NOT NULL, record bytea);
-CREATE TABLE invalid (place text, text text, message text);
-)sql";
-
-// Tables of a connection: what it adds, what it has to record, and which cases it added.
-constexpr const char* kOwnTables = R"sql(
-CREATE TEMPORARY TABLE adding (id bigint, text text, elements bigint, bytes bigint);
-CREATE TEMPORARY TABLE mine (id bigint PRIMARY KEY);
-CREATE TEMPORARY TABLE incoming (id bigint, epoch bigint, outcome text, mismatch integer,
-                                 flags integer, lane text, message text, attempts bigint,
-                                 at_ms bigint, record bytea) ON COMMIT DELETE ROWS;
-)sql";
-
-constexpr const char* kAdd = R"sql(
-INSERT INTO planned (id, text, elements, bytes)
-  SELECT DISTINCT ON (id) id, text, elements, bytes FROM adding ORDER BY id
-  ON CONFLICT (id) DO UPDATE SET elements = excluded.elements, bytes = excluded.bytes;
-INSERT INTO mine SELECT DISTINCT id FROM adding ON CONFLICT DO NOTHING;
-TRUNCATE adding;
-)sql";
-
-constexpr const char* kClaim = R"sql(
-UPDATE planned SET epoch = epoch + 1, claimer = $1, held_until = now() + $2 * interval '1 ms'
-FROM (SELECT number AS next FROM planned
-      WHERE NOT done AND (held_until IS NULL
-                           OR (held_until < now() AND claimer IS DISTINCT FROM $1))
-        AND (NOT $4 OR id IN (SELECT id FROM mine))
-      ORDER BY bytes DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED) AS free
-WHERE number = next RETURNING id, epoch, text, elements, bytes
-)sql";
-
-// Cases that this claimer might yet get.
-constexpr const char* kHeldElsewhere = R"sql(
-SELECT EXISTS (SELECT 1 FROM planned WHERE NOT done AND claimer IS DISTINCT FROM $1
-               AND (NOT $2 OR id IN (SELECT id FROM mine)))
-)sql";
-
-constexpr const char* kRecord = R"sql(
-WITH held AS (UPDATE planned p SET done = true, claimer = NULL, held_until = NULL
-              FROM incoming i WHERE p.id = i.id AND p.epoch = i.epoch AND NOT p.done
-              RETURNING p.id)
-INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, record)
-  SELECT DISTINCT ON (i.id) i.id, outcome, mismatch, flags, lane, message, attempts, at_ms, record
-  FROM incoming i JOIN held USING (id) ORDER BY i.id
-  ON CONFLICT (id) DO NOTHING
-)sql";
-
-std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
-std::uint64_t unsigned_bits(std::int64_t value) { return std::bit_cast<std::uint64_t>(value); }
 // Estimates are compared in the database, so they keep their order there.
 std::int64_t clamped(std::uint64_t value) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   return static_cast<std::int64_t>(std::min(value, kMost));
-}
-
-// PostgreSQL's text is UTF-8 without the code 0.
-std::string as_text(std::string_view text) {
-  std::string valid;
-  while (true) {
-    const std::size_t good = find_bad_byte(text);
-    valid += text.substr(0, good);
-    if (good == text.size()) return valid;
-    valid += '?';
-    text.remove_prefix(good + 1);
-  }
 }
 
 std::string as_bytea(const std::vector<std::uint8_t>& bytes) {
@@ -112,10 +40,9 @@ std::string as_bytea(const std::vector<std::uint8_t>& bytes) {
   return text;
 }
 
-// The first line: libpq adds hints and the statement itself.
-Error database_error(const std::exception& error) {
-  const std::string_view text = error.what();
-  return {fmt::format("the database: {}", text.substr(0, text.find('\n')))};
+template <typename Numbers>
+std::string as_array(const Numbers& numbers) {
+  return fmt::format("{{{}}}", fmt::join(numbers, ","));
 }
 
 std::string random_name() {
@@ -123,22 +50,22 @@ std::string random_name() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-template <typename Work>
-Status guarded(Work&& work) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    return tl::unexpected<Error>(database_error(error));
+std::string version_error(int version) {
+  if (version > kSchemaVersion) {
+    return fmt::format(
+        "a newer assay made this database's tables (version {}, this assay knows {}); use that "
+        "one, "
+        "or another database",
+        version, kSchemaVersion);
   }
+  return fmt::format(
+      "an older assay made this database's tables (version {}, this assay has {}); use that one, "
+      "or "
+      "another schema (options=-csearch_path%3DNAME)",
+      version, kSchemaVersion);
 }
 
 }  // namespace
-
-struct PostgresStore::Connection {
-  explicit Connection(const std::string& address) : session(address) {}
-  pqxx::connection session;
-  std::optional<pqxx::work> plan;  // what is written and not yet committed, but for results
-};
 
 bool PostgresStore::is_address(std::string_view where) {
   return where.starts_with("postgresql://") || where.starts_with("postgres://");
@@ -175,19 +102,15 @@ Status PostgresStore::make_tables(StoreMode mode) {
     work.exec_params("SELECT pg_advisory_xact_lock($1)", kMakingTables);
     const bool known = work.exec1("SELECT to_regclass('assay_schema') IS NOT NULL")[0].as<bool>();
     if (!known && mode == StoreMode::existing) {
-      return usage_error("this database holds no run of assay; begin one with `assay api --store`");
+      return usage_error(
+          "this database holds no run of assay; begin one with `assay plan --store`");
     }
     if (!known) {
       work.exec0(kSchema);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
     const int version = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
-    if (version != kSchemaVersion) {
-      return usage_error(
-          fmt::format("this database has version {} of assay's tables, this assay knows {}; use "
-                      "the assay that made it",
-                      version, kSchemaVersion));
-    }
+    if (version != kSchemaVersion) return usage_error(version_error(version));
     work.commit();
     return {};
   });
@@ -203,37 +126,38 @@ Status PostgresStore::in_plan(Work&& work) {
   });
 }
 
-// Within that transaction where there is one, so that what it wrote is seen.
+// Tries again while the database is away. What `work` did is lost with its connection, or done
+// although the answer got lost: it must bear to be done twice.
 template <typename Work>
-Status PostgresStore::reading(Work&& work) {
-  if (connection_->plan) return in_plan(work);
-  return guarded([&]() -> Status {
-    pqxx::work transaction(connection_->session);
-    work(transaction);
-    return {};
-  });
+Status PostgresStore::patiently(Work&& work) {
+  const auto give_up = std::chrono::steady_clock::now() + options_.patience;
+  while (true) {
+    const Status status = guarded(work);
+    if (connection_) connection_->plan.reset();
+    if (status || (connection_ && connection_->session.is_open())) return status;
+    while (!connect()) {
+      if (std::chrono::steady_clock::now() > give_up) return status;
+      std::this_thread::sleep_for(kBetweenTries);
+    }
+    ASSAY_CHECK(guarded([&]() -> Status {
+      pqxx::work transaction(connection_->session);
+      forget_unknown_bundles(transaction);
+      transaction.commit();
+      return {};
+    }));
+  }
 }
 
 // Durable at once, behind what was written before.
 template <typename Work>
 Status PostgresStore::at_once(Work&& work) {
   ASSAY_CHECK(commit());
-  return guarded([&]() -> Status {
+  return patiently([&]() -> Status {
     pqxx::work transaction(connection_->session);
     work(transaction);
     transaction.commit();
     return {};
   });
-}
-
-Result<std::map<std::string, std::string>> PostgresStore::properties() {
-  std::map<std::string, std::string> found;
-  ASSAY_CHECK(reading([&](pqxx::work& work) {
-    for (const auto& row : work.exec("SELECT key, value FROM property")) {
-      found.emplace(row[0].as<std::string>(), row[1].as<std::string>());
-    }
-  }));
-  return found;
 }
 
 Status PostgresStore::set_property(std::string_view key, std::string_view value) {
@@ -244,12 +168,27 @@ Status PostgresStore::set_property(std::string_view key, std::string_view value)
   });
 }
 
+Result<std::string> PostgresStore::agree_on(std::string_view key, std::string_view value) {
+  std::string stands;
+  ASSAY_CHECK(in_plan([&](pqxx::work& work) {
+    work.exec_params0("INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
+                      as_text(key), as_text(value));
+    stands = work.exec_params1("SELECT value FROM property WHERE key = $1", as_text(key))[0]
+                 .as<std::string>();
+  }));
+  return stands;
+}
+
 // ---- planning ----
 
+Status PostgresStore::begin_planning() {
+  return in_plan([](pqxx::work& work) { work.exec(kPlanAlone); });
+}
+
 Status PostgresStore::add_case(const StoredCase& added) {
-  added_any_ = true;
-  added_.push_back(
-      {added.id, std::string(added.text), clamped(added.elements), clamped(added.bytes)});
+  mine_.push_back(signed_bits(added.id));
+  added_.push_back({added.id, std::string(added.text), clamped(added.elements),
+                    clamped(added.bytes), std::max<std::int64_t>(clamped(added.work_us), 1)});
   return added_.size() < kAddedAtOnce ? Status() : flush_added();
 }
 
@@ -257,14 +196,37 @@ Status PostgresStore::flush_added() {
   if (added_.empty()) return {};
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
     pqxx::stream_to rows(work, "adding",
-                         std::vector<std::string>{"id", "text", "elements", "bytes"});
+                         std::vector<std::string>{"id", "text", "elements", "bytes", "work_us"});
     for (const Added& each : added_) {
-      rows << std::make_tuple(signed_bits(each.id), each.text, each.elements, each.bytes);
+      rows << std::make_tuple(signed_bits(each.id), each.text, each.elements, each.bytes,
+                              each.work_us);
     }
     rows.complete();
-    work.exec0(kAdd);
   }));
   added_.clear();
+  to_place_ = true;
+  return {};
+}
+
+// From `adding` into bundles.
+Status PostgresStore::place_added() {
+  ASSAY_CHECK(flush_added());
+  if (!to_place_) return {};
+  ASSAY_CHECK(begin_planning());
+  ASSAY_CHECK(in_plan([this](pqxx::work& work) {
+    const auto earlier = work.exec1(kEarlierRuns)[0];
+    work.exec0("ANALYZE adding");
+    work.exec0(kKnownEstimates);
+    const auto placed = work.exec_params(
+        fmt::format(kAddToBundles, earlier.is_null() ? kNoEarlierRuns : earlier.c_str()),
+        std::int64_t{options_.bundle.count()}, options_.least_bundles);
+    new_cases_ += placed.affected_rows();
+    work.exec0(kNewBundles);
+    work.exec0("TRUNCATE adding");
+    work.exec0("ANALYZE planned, bundle");
+  }));
+  if (connection_) connection_->knows_mine = false;
+  to_place_ = false;
   return {};
 }
 
@@ -275,7 +237,9 @@ Status PostgresStore::add_invalid(const InvalidLine& line) {
   });
 }
 
+// The first thing that a plan does. From here on it is alone.
 Status PostgresStore::forget_invalid() {
+  ASSAY_CHECK(begin_planning());
   return in_plan([](pqxx::work& work) { work.exec0("DELETE FROM invalid"); });
 }
 
@@ -283,11 +247,7 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
   std::int64_t forgotten = 0;
   for (const Outcome outcome : outcomes) {
     ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-      const auto rows = work.exec_params(
-          "WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING id) "
-          "UPDATE planned SET done = false FROM gone WHERE planned.id = gone.id",
-          std::string(name(outcome)));
-      forgotten += static_cast<std::int64_t>(rows.affected_rows());
+      forgotten += work.exec_params1(kForget, std::string(name(outcome)))[0].as<std::int64_t>();
     }));
   }
   return forgotten;
@@ -295,180 +255,148 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
 
 // ---- leases ----
 
-Result<Supply> PostgresStore::claim(std::size_t most,
+// Once for each connection, whose own table it is.
+void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {
+  if (mine_.empty() || connection_->knows_mine) return;
+  transaction.exec0("CREATE TEMPORARY TABLE own (id bigint) ON COMMIT DROP");
+  pqxx::stream_to rows(transaction, "own");
+  for (const std::int64_t id : mine_) rows << std::make_tuple(id);
+  rows.complete();
+  transaction.exec0("TRUNCATE mine");
+  transaction.exec0(
+      "INSERT INTO mine SELECT DISTINCT p.id, p.bundle FROM own JOIN planned p USING (id)");
+  transaction.exec0("ANALYZE mine");
+}
+
+// A claim whose answer got lost with its connection has given us what we know nothing of.
+void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) {
+  std::vector<std::int64_t> known;
+  for (const auto& [number, bundle] : bundles_) known.push_back(number);
+  transaction.exec_params0(kRelease, claimer_, as_array(known));
+}
+
+Result<Supply> PostgresStore::claim(std::size_t bundles,
                                     const std::function<Status(const ClaimedCase&)>& visit) {
-  pqxx::result rows;
-  bool elsewhere = false;
+  const bool only_mine = !mine_.empty();
   const auto limit = static_cast<std::int64_t>(
-      std::min<std::size_t>(most, std::numeric_limits<std::int32_t>::max()));
+      std::min<std::size_t>(bundles, std::numeric_limits<std::int32_t>::max()));
+  pqxx::result cases;
+  std::map<std::int64_t, Bundle> claimed;
+  bool elsewhere = false;
   ASSAY_CHECK(at_once([&](pqxx::work& work) {
-    rows = work.exec_params(kClaim, claimer_, options_.lease_time.count(), limit, added_any_);
-    if (rows.size() < static_cast<pqxx::result::size_type>(limit)) {
-      elsewhere = work.exec_params1(kHeldElsewhere, claimer_, added_any_)[0].as<bool>();
+    claimed.clear();
+    fill_mine(work);
+    for (const auto& row :
+         work.exec_params(kClaim, claimer_, options_.lease_time.count(), limit, only_mine)) {
+      claimed[row[0].as<std::int64_t>()].epoch = unsigned_bits(row[1].as<std::int64_t>());
     }
+    std::vector<std::int64_t> numbers;
+    for (const auto& [number, bundle] : claimed) numbers.push_back(number);
+    cases = work.exec_params(kClaimedCases, as_array(numbers), only_mine);
+    elsewhere = work.exec_params1(kHeldElsewhere, claimer_, only_mine)[0].as<bool>();
   }));
-  for (const auto& row : rows) {
+  connection_->knows_mine = only_mine;
+  for (const auto& row : cases) ++claimed[row[1].as<std::int64_t>()].left;
+  for (const auto& [number, bundle] : claimed) bundles_[number] = bundle;
+  for (const auto& row : cases) {
     const auto id = unsigned_bits(row[0].as<std::int64_t>());
-    const Lease lease{id, unsigned_bits(row[1].as<std::int64_t>())};
+    const auto number = row[1].as<std::int64_t>();
+    const Held held{number, claimed[number].epoch};
+    held_[id] = held;
     const auto text = row[2].as<std::string>();
-    held_[id] = lease.epoch;
-    ASSAY_CHECK(visit({lease,
-                       {id, text, unsigned_bits(row[3].as<std::int64_t>()),
-                        unsigned_bits(row[4].as<std::int64_t>())}}));
+    ASSAY_CHECK(visit(
+        {{id, held.epoch},
+         {id, text, unsigned_bits(row[3].as<std::int64_t>()),
+          unsigned_bits(row[4].as<std::int64_t>()), unsigned_bits(row[5].as<std::int64_t>())}}));
   }
-  if (static_cast<std::int64_t>(rows.size()) == limit) return Supply::more;
+  if (static_cast<std::int64_t>(claimed.size()) == limit) return Supply::more;
   return elsewhere ? Supply::held_elsewhere : Supply::none;
 }
 
 Status PostgresStore::renew() {
-  return at_once([&](pqxx::work& work) {
-    work.exec_params0(
-        "UPDATE planned SET held_until = now() + $2 * interval '1 ms' "
-        "WHERE claimer = $1 AND NOT done",
-        claimer_, options_.lease_time.count());
-  });
+  return at_once(
+      [&](pqxx::work& work) { work.exec_params0(kRenew, claimer_, options_.lease_time.count()); });
 }
 
 Status PostgresStore::release_all() {
   held_.clear();
-  return in_plan([&](pqxx::work& work) {
-    work.exec_params0(
-        "UPDATE planned SET claimer = NULL, held_until = NULL "
-        "WHERE claimer = $1 AND NOT done",
-        claimer_);
-  });
+  bundles_.clear();
+  return in_plan([&](pqxx::work& work) { work.exec_params0(kRelease, claimer_, "{}"); });
 }
 
 Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finished) {
-  const auto held = held_.find(lease.id);
-  if (held == held_.end() || held->second != lease.epoch) return false;
-  held_.erase(held);
-  ended_.push_back({lease,
+  const auto found = held_.find(lease.id);
+  if (found == held_.end() || found->second.epoch != lease.epoch) return false;
+  const Held held = found->second;
+  held_.erase(found);
+  const auto bundle = bundles_.find(held.bundle);
+  if (bundle == bundles_.end() || bundle->second.epoch != held.epoch) return false;
+  --bundle->second.left;
+  ended_.push_back({lease.id,
+                    held,
                     std::string(name(finished.verdict.outcome)),
                     finished.verdict,
                     finished.attempts,
                     finished.finished_ms,
+                    clamped(finished.took_us),
                     {finished.record.begin(), finished.record.end()}});
   return true;
 }
 
 void PostgresStore::write_ended(pqxx::transaction_base& transaction) {
+  if (ended_.empty()) return;
   pqxx::stream_to rows(transaction, "incoming");
   for (const Ended& each : ended_) {
-    rows << std::make_tuple(signed_bits(each.lease.id), signed_bits(each.lease.epoch), each.outcome,
-                            int{each.verdict.mismatch}, int{each.verdict.flags},
+    rows << std::make_tuple(signed_bits(each.id), each.held.bundle, signed_bits(each.held.epoch),
+                            each.outcome, int{each.verdict.mismatch}, int{each.verdict.flags},
                             as_text(each.verdict.lane), as_text(each.verdict.message),
-                            std::int64_t{each.attempts}, each.finished_ms, as_bytea(each.record));
+                            std::int64_t{each.attempts}, each.finished_ms, each.took_us,
+                            as_bytea(each.record));
   }
   rows.complete();
   const auto recorded = transaction.exec(kRecord).affected_rows();
   fenced_ += ended_.size() - std::min<std::uint64_t>(ended_.size(), recorded);
 }
 
+// Bundles of which nothing is left here.
+void PostgresStore::settle(pqxx::transaction_base& transaction) {
+  std::vector<std::int64_t> numbers;
+  std::vector<std::int64_t> epochs;
+  for (const auto& [number, bundle] : bundles_) {
+    if (bundle.left > 0) continue;
+    numbers.push_back(number);
+    epochs.push_back(signed_bits(bundle.epoch));
+  }
+  if (!numbers.empty()) transaction.exec_params0(kSettle, as_array(numbers), as_array(epochs));
+}
+
 // A plan that is lost with its connection is an error: nobody knows its cases any more. Results are
 // kept until they are written; one that was written although the answer got lost is fenced the
 // second time.
 Status PostgresStore::commit() {
-  ASSAY_CHECK(flush_added());
-  if (!connection_->plan && ended_.empty()) return {};
-  const auto give_up = std::chrono::steady_clock::now() + options_.patience;
-  while (true) {
-    const bool had_plan = connection_ && connection_->plan.has_value();
-    bool broken = false;
-    const std::uint64_t fenced_before = fenced_;
-    Status status = guarded([&]() -> Status {
-      try {
-        if (!connection_->plan) connection_->plan.emplace(connection_->session);
-        if (!ended_.empty()) write_ended(*connection_->plan);
-        connection_->plan->commit();
-        return {};
-      } catch (const pqxx::broken_connection&) {
-        broken = true;
-        throw;
-      }
-    });
-    if (connection_) connection_->plan.reset();
-    if (status) {
-      ended_.clear();
-      return {};
-    }
+  ASSAY_CHECK(place_added());
+  const bool ends_bundles = std::any_of(bundles_.begin(), bundles_.end(),
+                                        [](const auto& each) { return each.second.left == 0; });
+  if (!connection_->plan && ended_.empty() && !ends_bundles) return {};
+  const std::uint64_t fenced_before = fenced_;
+  const auto write = [&]() -> Status {
     fenced_ = fenced_before;
-    if (!broken || had_plan) return status;
-    while (!connect()) {
-      if (std::chrono::steady_clock::now() > give_up) return status;
-      std::this_thread::sleep_for(kBetweenTries);
-    }
+    if (!connection_->plan) connection_->plan.emplace(connection_->session);
+    write_ended(*connection_->plan);
+    settle(*connection_->plan);
+    connection_->plan->commit();
+    return {};
+  };
+  if (connection_->plan) {
+    const Status written = guarded(write);
+    connection_->plan.reset();
+    ASSAY_CHECK(written);
+  } else {
+    ASSAY_CHECK(patiently(write));
   }
-}
-
-// ---- reading ----
-
-Status PostgresStore::each_finished_id(const std::function<void(std::uint64_t)>& visit) {
-  return reading([&](pqxx::work& work) {
-    for (const auto& row : work.exec("SELECT id FROM finished")) {
-      visit(unsigned_bits(row[0].as<std::int64_t>()));
-    }
-  });
-}
-
-Status PostgresStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
-  Status status;
-  ASSAY_CHECK(reading([&](pqxx::work& work) {
-    pqxx::icursorstream rows(
-        work,
-        "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, record "
-        "FROM finished f JOIN planned p USING (id) ORDER BY sequence",
-        "assay_finished", 1000);
-    pqxx::result part;
-    while (status && rows.get(part)) {
-      for (const auto& row : part) {
-        const auto text = row[1].as<std::string>();
-        const pqxx::binarystring record(row[9]);
-        FinishedCase finished;
-        finished.id = unsigned_bits(row[0].as<std::int64_t>());
-        finished.text = text;
-        finished.verdict.outcome = find_outcome(row[2].c_str()).value_or(Outcome::invalid);
-        finished.verdict.mismatch = static_cast<std::uint8_t>(row[3].as<int>());
-        finished.verdict.flags = static_cast<std::uint8_t>(row[4].as<int>());
-        finished.verdict.lane = row[5].as<std::string>();
-        finished.verdict.message = row[6].as<std::string>();
-        finished.attempts = row[7].as<std::uint32_t>();
-        finished.finished_ms = row[8].as<std::int64_t>();
-        finished.record = {record.data(), record.size()};
-        status = visit(finished);
-        if (!status) break;
-      }
-    }
-  }));
-  return status;
-}
-
-Status PostgresStore::each_unfinished(const std::function<Status(const StoredCase&)>& visit) {
-  ASSAY_CHECK(flush_added());
-  Status status;
-  ASSAY_CHECK(reading([&](pqxx::work& work) {
-    for (const auto& row :
-         work.exec("SELECT id, text, elements, bytes FROM planned WHERE NOT done ORDER BY text")) {
-      const auto text = row[1].as<std::string>();
-      status = visit({unsigned_bits(row[0].as<std::int64_t>()), text,
-                      unsigned_bits(row[2].as<std::int64_t>()),
-                      unsigned_bits(row[3].as<std::int64_t>())});
-      if (!status) break;
-    }
-  }));
-  return status;
-}
-
-Status PostgresStore::each_invalid(const std::function<Status(const InvalidLine&)>& visit) {
-  Status status;
-  ASSAY_CHECK(reading([&](pqxx::work& work) {
-    for (const auto& row : work.exec("SELECT place, text, message FROM invalid")) {
-      status =
-          visit({row[0].as<std::string>(), row[1].as<std::string>(), row[2].as<std::string>()});
-      if (!status) break;
-    }
-  }));
-  return status;
+  ended_.clear();
+  std::erase_if(bundles_, [](const auto& each) { return each.second.left == 0; });
+  return {};
 }
 
 }  // namespace assay

@@ -2,11 +2,13 @@
 
 // A run in a PostgreSQL database, with any number of claimers on any number of machines.
 //
-// A claim takes cases with FOR UPDATE SKIP LOCKED, so claimers never wait for each other, and
-// raises their epoch. What has come of cases is gathered here and written by commit() in one
-// transaction, which records a case only if its epoch still holds: a claimer that was cut off and
-// comes back changes nothing. Leases end by the database's clock alone, so the clocks of workers do
-// not matter.
+// Cases are planned in bundles of some seconds of expected work, the most expensive ones first;
+// what cases took in earlier runs of the same database is what they are expected to take. A claim
+// takes bundles with FOR UPDATE SKIP LOCKED, so claimers never wait for each other, and raises
+// their epoch. What has come of cases is gathered here and written by commit() in one transaction,
+// which records a case only if its bundle's epoch still holds: a claimer that was cut off and comes
+// back changes nothing. Leases end by the database's clock alone, so the clocks of workers do not
+// matter.
 
 #include <chrono>
 #include <memory>
@@ -25,6 +27,8 @@ class PostgresStore final : public Store {
  public:
   struct Options {
     std::chrono::milliseconds lease_time{30'000};
+    std::chrono::microseconds bundle{2'000'000};  // expected work that is handed out at once
+    int least_bundles = 256;  // of a plan; a small one is cut finer, so that many can work on it
     // How long a database may be away before that is an error.
     std::chrono::milliseconds patience{120'000};
   };
@@ -32,6 +36,7 @@ class PostgresStore final : public Store {
   // Whether that is the address of a database: "postgresql://…". Passwords come by libpq's usual
   // means (PGPASSFILE, ~/.pgpass); the schema by its parameter options=-csearch_path=NAME.
   static bool is_address(std::string_view where);
+  static bool has_password(std::string_view address);
 
   // Opens the run in this database, or makes its tables. A schema of a newer assay is refused.
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode,
@@ -43,14 +48,16 @@ class PostgresStore final : public Store {
 
   Result<std::map<std::string, std::string>> properties() override;
   Status set_property(std::string_view key, std::string_view value) override;
+  Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
   Status add_case(const StoredCase& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
   Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
+  std::uint64_t added() const override { return new_cases_; }
 
   // Most expensive first. What was written before becomes durable with it.
-  Result<Supply> claim(std::size_t most,
+  Result<Supply> claim(std::size_t bundles,
                        const std::function<Status(const ClaimedCase&)>& visit) override;
   std::optional<std::chrono::milliseconds> lease_time() const override {
     return options_.lease_time;
@@ -66,18 +73,29 @@ class PostgresStore final : public Store {
   Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+  Result<StoreCounts> counts() override;
 
   // Results that commit() dropped, because their lease was no longer valid.
   std::uint64_t fenced() const { return fenced_; }
 
  private:
   struct Connection;
+  struct Bundle {
+    std::uint64_t epoch = 0;
+    std::size_t left = 0;  // cases that this claimer was given and has not ended
+  };
+  struct Held {
+    std::int64_t bundle = 0;
+    std::uint64_t epoch = 0;
+  };
   struct Ended {
-    Lease lease;
+    std::uint64_t id = 0;
+    Held held;
     std::string outcome;
     Verdict verdict;
     std::uint32_t attempts = 1;
     std::int64_t finished_ms = 0;
+    std::int64_t took_us = 0;
     std::vector<std::uint8_t> record;
   };
   struct Added {
@@ -85,28 +103,40 @@ class PostgresStore final : public Store {
     std::string text;
     std::int64_t elements = 0;
     std::int64_t bytes = 0;
+    std::int64_t work_us = 0;
   };
 
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
+  Status begin_planning();
   Status flush_added();
+  Status place_added();
+  void fill_mine(pqxx::transaction_base& transaction);
+  void forget_unknown_bundles(pqxx::transaction_base& transaction);
   void write_ended(pqxx::transaction_base& transaction);
+  void settle(pqxx::transaction_base& transaction);
   template <typename Work>
   Status in_plan(Work&& work);
   template <typename Work>
   Status reading(Work&& work);
   template <typename Work>
   Status at_once(Work&& work);
+  template <typename Work>
+  Status patiently(Work&& work);
 
   std::string address_;
   Options options_;
   std::string claimer_;
   std::unique_ptr<Connection> connection_;
-  std::vector<Added> added_;                               // not yet sent
-  bool added_any_ = false;                                 // then only these are claimed
-  std::vector<Ended> ended_;                               // not yet written
-  std::unordered_map<std::uint64_t, std::uint64_t> held_;  // epoch of each case
+  std::vector<Added> added_;  // not yet sent
+  std::vector<std::int64_t>
+      mine_;                     // all that were added: where there are any, only these are claimed
+  std::uint64_t new_cases_ = 0;  // of these
+  bool to_place_ = false;        // some are sent, and in no bundle yet
+  std::vector<Ended> ended_;     // not yet written
+  std::unordered_map<std::uint64_t, Held> held_;      // by case
+  std::unordered_map<std::int64_t, Bundle> bundles_;  // of these cases
   std::uint64_t fenced_ = 0;
 };
 

@@ -148,9 +148,10 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
 
 Status SqliteStore::prepare_statements() {
   ASSAY_TRY(insert_case_,
-            database_.prepare("INSERT INTO planned (id, text, elements, bytes) VALUES (?, ?, ?, ?) "
-                              "ON CONFLICT (id) DO UPDATE SET elements = excluded.elements, "
-                              "bytes = excluded.bytes"));
+            database_.prepare("INSERT OR IGNORE INTO planned (id, text, elements, bytes) "
+                              "VALUES (?, ?, ?, ?)"));
+  ASSAY_TRY(update_case_,
+            database_.prepare("UPDATE planned SET elements = ?2, bytes = ?3 WHERE id = ?1"));
   ASSAY_TRY(insert_finished_,
             database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
                               "message, attempts, at_ms, record) "
@@ -194,6 +195,17 @@ Status SqliteStore::set_property(std::string_view key, std::string_view value) {
   return write(insert);
 }
 
+Result<std::string> SqliteStore::agree_on(std::string_view key, std::string_view value) {
+  ASSAY_TRY(Statement insert, database_.prepare("INSERT OR IGNORE INTO property VALUES (?, ?)"));
+  insert.bind(1, key);
+  insert.bind(2, value);
+  ASSAY_CHECK(write(insert));
+  ASSAY_TRY(Statement found, database_.prepare("SELECT value FROM property WHERE key = ?"));
+  found.bind(1, key);
+  ASSAY_TRY([[maybe_unused]] const bool row, found.step());
+  return std::string(found.text(0));
+}
+
 // ---- planning ----
 
 Status SqliteStore::add_case(const StoredCase& added) {
@@ -203,7 +215,15 @@ Status SqliteStore::add_case(const StoredCase& added) {
   insert_case_.bind(4, signed_bits(added.bytes));
   added_.push_back(added.id);
   sorted_ = false;
-  return write(insert_case_);
+  ASSAY_CHECK(write(insert_case_));
+  if (database_.changes() > 0) {
+    ++new_cases_;
+    return {};
+  }
+  update_case_.bind(1, signed_bits(added.id));
+  update_case_.bind(2, signed_bits(added.elements));
+  update_case_.bind(3, signed_bits(added.bytes));
+  return write(update_case_);
 }
 
 Status SqliteStore::add_invalid(const InvalidLine& line) {
@@ -239,14 +259,14 @@ bool SqliteStore::added_here(std::uint64_t id) {
 }
 
 // In the order of planning; `claimed_to_` keeps two claims apart.
-Result<Supply> SqliteStore::claim(std::size_t most,
+Result<Supply> SqliteStore::claim(std::size_t bundles,
                                   const std::function<Status(const ClaimedCase&)>& visit) {
   ASSAY_TRY(Statement rows,
             database_.prepare("SELECT number, id, text, elements, bytes FROM planned "
                               "WHERE number > ? AND id NOT IN (SELECT id FROM finished) "
                               "ORDER BY number"));
   rows.bind(1, claimed_to_);
-  for (std::size_t claimed = 0; claimed < most;) {
+  for (std::size_t claimed = 0; claimed < bundles;) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return Supply::none;
     claimed_to_ = rows.integer(0);
@@ -320,6 +340,13 @@ Status SqliteStore::each_invalid(const std::function<Status(const InvalidLine&)>
     ASSAY_CHECK(
         visit({std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))}));
   }
+}
+
+Result<StoreCounts> SqliteStore::counts() {
+  ASSAY_TRY(Statement row, database_.prepare("SELECT (SELECT count(*) FROM planned), "
+                                             "(SELECT count(*) FROM finished)"));
+  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
+  return StoreCounts{unsigned_bits(row.integer(0)), unsigned_bits(row.integer(1))};
 }
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 #pragma once
 
 // A run in one SQLite file, with one claimer: the process that has it open (it is locked). So every
-// claim is granted, and leases end with the store.
+// claim is granted, a bundle is a case, and leases end with the store.
 
 #include <memory>
 #include <vector>
@@ -21,13 +21,15 @@ class SqliteStore final : public Store {
 
   Result<std::map<std::string, std::string>> properties() override;
   Status set_property(std::string_view key, std::string_view value) override;
+  Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
   Status add_case(const StoredCase& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
   Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) override;
+  std::uint64_t added() const override { return new_cases_; }
 
-  Result<Supply> claim(std::size_t most,
+  Result<Supply> claim(std::size_t bundles,
                        const std::function<Status(const ClaimedCase&)>& visit) override;
   std::optional<std::chrono::milliseconds> lease_time() const override { return std::nullopt; }
   Status renew() override { return {}; }
@@ -39,6 +41,7 @@ class SqliteStore final : public Store {
   Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
+  Result<StoreCounts> counts() override;
 
  private:
   explicit SqliteStore(Database database) : database_(std::move(database)) {}
@@ -50,10 +53,12 @@ class SqliteStore final : public Store {
   Database database_;
   std::optional<Transaction> transaction_;
   Statement insert_case_;
+  Statement update_case_;
   Statement insert_finished_;
   std::vector<std::uint64_t> added_;  // ids, since the store was opened
   bool sorted_ = true;                // added_
-  std::int64_t claimed_to_ = 0;       // planned.number of the last case that was claimed
+  std::uint64_t new_cases_ = 0;
+  std::int64_t claimed_to_ = 0;  // planned.number of the last case that was claimed
 };
 
 }  // namespace assay

@@ -15,6 +15,8 @@ Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, S
 
 bool is_store_address(std::string_view where) { return PostgresStore::is_address(where); }
 
+bool has_password(std::string_view address) { return PostgresStore::has_password(address); }
+
 bool has_store(const std::filesystem::path& folder) {
   std::error_code error;
   return std::filesystem::exists(folder / SqliteStore::kFileName, error);

@@ -30,6 +30,8 @@ namespace assay {
 
 // Properties of this beginning are flags of the command line that a rerun of a case repeats.
 inline constexpr std::string_view kRerunFlag = "flag.";
+// The part of a corpus that a run is, where it is one: "3/8".
+inline constexpr std::string_view kShardProperty = "shard";
 
 // A case as it is planned. Elements and bytes are estimates of what it needs (schedule/cost.h): a
 // store may hand out cases in their order.
@@ -38,6 +40,7 @@ struct StoredCase {
   std::string_view text;  // canonical
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t work_us = 0;  // expected time in a slot; 0: not known
 };
 
 // The hold of one claimer on one case.
@@ -66,6 +69,7 @@ struct FinishedCase {
   Verdict verdict;
   std::uint32_t attempts = 1;
   std::int64_t finished_ms = 0;          // since 1970
+  std::uint64_t took_us = 0;             // in its slot; 0: not known
   std::span<const std::uint8_t> record;  // wire::Record; empty for lines that never ran
 };
 
@@ -73,6 +77,11 @@ struct InvalidLine {
   std::string where;  // "FILE:LINE"
   std::string text;   // cut to what a person can look at
   std::string message;
+};
+
+struct StoreCounts {
+  std::uint64_t planned = 0;
+  std::uint64_t finished = 0;
 };
 
 class Store {
@@ -85,6 +94,9 @@ class Store {
   // What the run was begun with (mode, seed, versions …).
   virtual Result<std::map<std::string, std::string>> properties() = 0;
   virtual Status set_property(std::string_view key, std::string_view value) = 0;
+  // Sets it where it is not there yet, and gives what stands now: all who begin a run at once get
+  // the same.
+  virtual Result<std::string> agree_on(std::string_view key, std::string_view value) = 0;
 
   // ---- planning ----
 
@@ -95,14 +107,17 @@ class Store {
   virtual Status forget_invalid() = 0;
   // Makes finished cases of these outcomes unfinished, for a retest; says how many.
   virtual Result<std::int64_t> forget_finished(std::span<const Outcome> outcomes) = 0;
+  // How many of the cases that were added were new to the run, as of the last commit().
+  virtual std::uint64_t added() const = 0;
 
   // ---- leases ----
 
-  // Claims up to `most` cases that have not finished and that nobody holds, and shows each to
-  // `visit`; never one that this claimer still holds, also where its lease has run out meanwhile
-  // (renew() makes it valid again, unless another claimer was faster). A claimer that has
-  // added cases gets only these; one that has added none gets any of the run.
-  virtual Result<Supply> claim(std::size_t most,
+  // Claims up to so many bundles of cases that have not finished and that nobody holds, and shows
+  // each case to `visit`; never one that this claimer still holds, also where its lease has run out
+  // meanwhile (renew() makes it valid again, unless another claimer was faster). A claimer that has
+  // added cases gets only these; one that has added none gets any of the run. What is in a bundle
+  // is for the store to say: a single case, or work for some seconds.
+  virtual Result<Supply> claim(std::size_t bundles,
                                const std::function<Status(const ClaimedCase&)>& visit) = 0;
   // How long a lease holds without renew(); nullopt: as long as the store is open.
   virtual std::optional<std::chrono::milliseconds> lease_time() const = 0;
@@ -126,6 +141,7 @@ class Store {
   virtual Status each_finished(const std::function<Status(const FinishedCase&)>& visit) = 0;
   virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
   virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
+  virtual Result<StoreCounts> counts() = 0;
 };
 
 enum class StoreMode {
@@ -137,6 +153,9 @@ enum class StoreMode {
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
 // Whether that is the address of a database instead of a folder.
 bool is_store_address(std::string_view where);
+// Whether an address of a database has a password in it, which everybody can read who lists the
+// processes of the machine.
+bool has_password(std::string_view address);
 // Whether the folder holds a run.
 bool has_store(const std::filesystem::path& folder);
 

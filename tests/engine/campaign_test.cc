@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <set>
+#include <csignal>
+#include <thread>
 
 #include "../store/postgres_server.h"
 #include "cli.h"
@@ -53,6 +54,141 @@ TEST(Campaign, SupervisorsShareARunAndEveryCaseEndsOnce) {
   EXPECT_EQ(found.size(), cases.size());
   EXPECT_EQ(found.at(cases.back()), "mismatch");
   EXPECT_EQ(found.at(cases.front()), "pass");
+}
+
+std::vector<std::string> some_cases(int count) {
+  std::vector<std::string> cases;
+  for (int i = 1; i <= count; ++i) {
+    cases.push_back("paddle.fake.echo(Tensor([" + std::to_string(i) + "], \"float32\"))");
+  }
+  cases.push_back("paddle.fake.wrong(Tensor([3], \"float32\"))");
+  return cases;
+}
+
+std::vector<std::string> worker(const Cli& cli, const std::string& store) {
+  return {"work", "--test_cpu=True", "--num_workers_per_gpu=1", "--log_dir=" + cli.run().string(),
+          store};
+}
+
+TEST(Campaign, WhatOnePlansManyWorkOn) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  PostgresServer server;
+  const std::string address = server.address("planned");
+  const std::string store = "--store=" + address;
+  Cli one;
+  Cli two;
+  const std::vector<std::string> cases = some_cases(200);
+  const std::string file = one.write_cases(cases);
+  const CliResult nothing = one.call(worker(one, store));
+  EXPECT_EQ(nothing.status.code, 2);
+  EXPECT_THAT(nothing.output, HasSubstr("assay plan"));
+
+  // The settings of the plan are the workers' without being said again.
+  const std::vector<std::string> plan{"plan",       store,         file, "--random_seed=7",
+                                      "--atol=0.5", "--timeout=80"};
+  const CliResult planned = one.call(plan);
+  EXPECT_EQ(planned.status.code, 0) << planned.output;
+  EXPECT_EQ(planned.output, "201 cases to run, 201 of them new\n");
+  EXPECT_EQ(one.call(plan).output, "201 cases to run, 0 of them new\n");
+  const CliResult other = one.call({"plan", store, file, "--random_seed=8"});
+  EXPECT_EQ(other.status.code, 2);
+  EXPECT_THAT(other.output, HasSubstr("was begun with"));
+
+  Process first = one.start(worker(one, store));
+  const CliResult second = two.call(worker(two, store));
+  EXPECT_EQ(second.status.code, 0) << second.output;
+  EXPECT_THAT(second.output, HasSubstr("nothing is left to do"));
+  EXPECT_EQ(first.wait()->code, 0);
+  const auto found = outcomes_in(address);
+  EXPECT_EQ(found.size(), cases.size());
+  EXPECT_EQ(found.at(cases.back()), "mismatch");
+  const auto properties = (*open_store(address, StoreMode::existing))->properties();
+  EXPECT_EQ(properties->at("seed"), "7");
+  EXPECT_EQ(properties->at("flag.timeout"), "80");
+  EXPECT_EQ(properties->at("paddle"), "1.0");
+
+  const CliResult report = one.call({"report", address, "--json"});
+  EXPECT_EQ(nlohmann::json::parse(report.output)["outcomes"]["pass"], 200);
+  EXPECT_EQ(one.call(plan).output, "0 cases to run, 0 of them new; 201 finished already\n");
+}
+
+TEST(Campaign, AWorkerThatIsToldToStopGivesBackWhatItHolds) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  PostgresServer server;
+  const std::string store = "--store=" + server.address("stopped");
+  Cli one;
+  std::vector<std::string> cases = some_cases(5);
+  for (int i = 1; i <= 100; ++i) {
+    cases.push_back("paddle.fake.slow(Tensor([" + std::to_string(i) + "], \"float32\"), 0.3)");
+  }
+  ASSERT_EQ(one.call({"plan", store, one.write_cases(cases)}).status.code, 0);
+  Process process = one.start(worker(one, store));
+  std::size_t done = 0;
+  for (int tries = 0; tries < 600 && done == 0; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    done = outcomes_in(server.address("stopped")).size();
+  }
+  ASSERT_GT(done, 0U);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait()->code, 130);
+  // At once, although its leases would have held for half a minute.
+  const auto rest = open_store(server.address("stopped"), StoreMode::existing);
+  std::size_t left = 0;
+  const auto supply = (*rest)->claim(1000, [&](const ClaimedCase&) -> Status {
+    ++left;
+    return {};
+  });
+  EXPECT_EQ(*supply, Supply::none);
+  EXPECT_EQ(left, cases.size() - outcomes_in(server.address("stopped")).size());
+}
+
+TEST(Campaign, WorkersOfAnotherBuildAreRefused) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  PostgresServer server;
+  const std::string store = "--store=" + server.address("builds");
+  Cli one;
+  ASSERT_EQ(one.call({"plan", store, one.write_cases(some_cases(5))}).status.code, 0);
+  EXPECT_EQ(one.call(worker(one, store)).status.code, 0);
+  Cli other;
+  std::string settings = *read_file(other.folder() / "assay.toml");
+  settings.replace(settings.find("ASSAY_TEST="), 0, "ASSAY_FAKE_VERSION=2.0\", \"");
+  ASSERT_TRUE(write_file(other.folder() / "assay.toml", settings));
+  const CliResult refused = other.call(worker(other, store));
+  EXPECT_EQ(refused.status.code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("paddle = 1.0, here it is 2.0"));
+}
+
+// Machines that share nothing: parts of a corpus, and one run of them.
+TEST(Campaign, PartsOfACorpusAreMergedIntoARun) {
+  Cli cli;
+  const std::vector<std::string> cases = some_cases(30);
+  const std::string file = "--api_config_file=" + cli.write_cases(cases);
+  std::vector<std::string> merge{"merge", (cli.folder() / "all").string()};
+  for (const std::string number : {"1", "2", "3"}) {
+    merge.push_back((cli.folder() / ("part" + number)).string());
+    const CliResult part = cli.call(
+        {"api", file, "--test_cpu=True", "--shard=" + number + "/3", "--log_dir=" + merge.back()});
+    EXPECT_EQ(part.status.code, 0) << part.output;  // done, whatever its verdicts are
+  }
+  const CliResult merged = cli.call(merge);
+  EXPECT_EQ(merged.status.code, 0) << merged.output;
+  EXPECT_THAT(merged.output, HasSubstr("31 cases\n"));
+  const auto found = outcomes_in((cli.folder() / "all").string());
+  EXPECT_EQ(found.size(), cases.size());
+  EXPECT_EQ(found.at(cases.back()), "mismatch");
+  EXPECT_TRUE(std::filesystem::exists(cli.folder() / "all" / "report.html"));
+  merge.pop_back();
+  merge[1] = (cli.folder() / "some").string();
+  EXPECT_THAT(cli.call(merge).output, HasSubstr("part 3/3 of the corpus is in none"));
+}
+
+TEST(Campaign, APasswordIsNotRepeatedAndWarnedOf) {
+  Cli cli;
+  const CliResult away = cli.call({"plan", "--store=postgresql://me:secret@/none?host=/nowhere",
+                                   cli.write_cases(some_cases(1))});
+  EXPECT_EQ(away.status.code, 3);
+  EXPECT_THAT(away.output, HasSubstr("PGPASSFILE"));
+  EXPECT_EQ(away.output.find("secret"), std::string::npos);
 }
 
 TEST(Campaign, AnAddressThatIsNoneIsAUsageError) {

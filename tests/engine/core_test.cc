@@ -117,5 +117,31 @@ TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
+// What one supervisor holds, no other one's slots can take.
+TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
+  CoreConfig config;
+  config.lease_ms = 30'000;
+  Core core(config, Queue(kPlenty));
+  core.begin();
+  std::uint64_t claimed = 0;
+  const auto expensive = [&] {
+    QueuedCase made = queued(++claimed);
+    made.cost.work_us = 5'000'000;
+    return made;
+  };
+  std::size_t sent = 0;
+  for (std::int64_t now_ms = 0; now_ms < 3'000; now_ms += 100) {
+    while (auto action = core.next_action()) {
+      if (std::holds_alternative<SendLease>(*action)) ++sent;
+      if (!std::holds_alternative<ClaimCases>(*action)) continue;
+      const QueuedCase one = expensive();
+      core.claimed(std::span(&one, 1), Supply::more);
+    }
+    core.tick(now_ms);
+  }
+  EXPECT_EQ(sent, 1U);
+  EXPECT_EQ(claimed, 2U);  // the slot's, and the one that it does next
+}
+
 }  // namespace
 }  // namespace assay

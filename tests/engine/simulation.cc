@@ -376,7 +376,7 @@ void Simulation::perform(const RestartServer& action) {
 }
 
 void Simulation::perform(const ClaimCases& action) {
-  const auto claimed = store_.claim(SimulatedStore::kUs, action.most, now_);
+  const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
   core_->claimed(claimed, store_.supply(SimulatedStore::kUs));
 }
 

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <pqxx/pqxx>
 #include <set>
 #include <thread>
 
@@ -33,9 +34,13 @@ class Postgres : public ::testing::Test {
     address_ = server_->address(schema);
   }
 
-  StorePtr opened(std::chrono::milliseconds lease_time = std::chrono::seconds(30)) {
+  // Its bundles are single cases, unless the test wants more in them.
+  StorePtr opened(std::chrono::milliseconds lease_time = std::chrono::seconds(30),
+                  std::chrono::microseconds bundle = std::chrono::microseconds(1)) {
     PostgresStore::Options options;
     options.lease_time = lease_time;
+    options.bundle = bundle;
+    options.least_bundles = 1;
     auto store = PostgresStore::open(address_, StoreMode::create, options);
     if (!store) throw std::runtime_error(store.error().message);
     return std::move(*store);
@@ -49,7 +54,7 @@ std::unique_ptr<PostgresServer> Postgres::server_;
 void add(Store& store, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t id = first; id <= last; ++id) {
     const std::string text = "paddle.abs(" + std::to_string(id) + ")";
-    ASSERT_TRUE(store.add_case({id, text, id, id}));
+    ASSERT_TRUE(store.add_case({id, text, id, id, id}));
   }
   ASSERT_TRUE(store.commit());
 }
@@ -73,10 +78,17 @@ bool finish(Store& store, const Lease& lease, Outcome outcome = Outcome::pass) {
   made.verdict = {outcome, kValue, kFlaky, "paddle", std::string("a message\0, \xff", 13)};
   made.attempts = 2;
   made.finished_ms = 1'700'000'000'000;
+  made.took_us = 5'000'000 / lease.id;
   const std::vector<std::uint8_t> record{0, 255, 10, 92};
   made.record = record;
   const auto taken = store.finish(lease, made);
   return taken && *taken;
+}
+
+std::set<std::uint64_t> ids_of(const std::vector<Lease>& leases) {
+  std::set<std::uint64_t> ids;
+  for (const Lease& lease : leases) ids.insert(lease.id);
+  return ids;
 }
 
 std::vector<std::uint64_t> finished_ids(Store& store) {
@@ -134,6 +146,92 @@ TEST_F(Postgres, TheMostExpensiveComeFirstAndNobodyGetsThemTwice) {
   EXPECT_THAT(ids, ElementsAre(7, 8, 9, 10));
   for (const Lease& lease : second) EXPECT_TRUE(ids.insert(lease.id).second);
   EXPECT_EQ(ids.size(), 10U);
+}
+
+TEST_F(Postgres, ABundleIsWorkForSomeSeconds) {
+  const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::microseconds(10));
+  add(*planner, 1, 7);  // 7 + 6 | 5 + 4 | 3 + 2 + 1, by what comes before a case
+  EXPECT_EQ(planner->added(), 7U);
+  const StorePtr a = opened();
+  EXPECT_THAT(ids_of(claim(*a, 1, Supply::more)), ElementsAre(6, 7));
+  const StorePtr b = opened();
+  EXPECT_THAT(ids_of(claim(*b, 1, Supply::more)), ElementsAre(4, 5));
+  EXPECT_THAT(ids_of(claim(*b, 9, Supply::held_elsewhere)), ElementsAre(1, 2, 3));
+}
+
+TEST_F(Postgres, ASmallPlanIsForManyToo) {
+  auto planner = PostgresStore::open(address_, StoreMode::create);
+  ASSERT_TRUE(planner.has_value());
+  for (std::uint64_t id = 1; id <= 512; ++id) {
+    ASSERT_TRUE((*planner)->add_case({id, std::to_string(id), 1, 1, 600}));
+  }
+  ASSERT_TRUE((*planner)->commit());
+  EXPECT_EQ(claim(*opened(), 1, Supply::more).size(), 2U);
+}
+
+// What is left of a bundle goes to others when its claimer has ended what was its own.
+TEST_F(Postgres, TheRestOfABundleGoesToOthers) {
+  const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(1));
+  add(*planner, 1, 5);
+  const StorePtr some = opened();
+  add(*some, 2, 3);
+  EXPECT_EQ(some->added(), 0U);
+  for (const Lease& lease : claim(*some, 9, Supply::none)) EXPECT_TRUE(finish(*some, lease));
+  const StorePtr next = opened();
+  EXPECT_TRUE(claim(*next, 9, Supply::held_elsewhere).empty());
+  ASSERT_TRUE(some->commit());
+  EXPECT_THAT(ids_of(claim(*next, 9, Supply::none)), ElementsAre(1, 4, 5));
+}
+
+TEST_F(Postgres, WhatACaseTookBeforeIsWhatItIsExpectedToTake) {
+  const StorePtr before = opened();
+  add(*before, 1, 3);
+  // 5, 2.5 and 1.7 s, where the plan had expected 1, 2 and 3 microseconds.
+  for (const Lease& lease : claim(*before, 9)) EXPECT_TRUE(finish(*before, lease));
+  ASSERT_TRUE(before->commit());
+  address_ = server_->address("another_run");
+  const StorePtr now = opened(std::chrono::seconds(30), std::chrono::seconds(2));
+  add(*now, 1, 5);
+  EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(1));
+  EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(2));
+  EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(3));
+  EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(4, 5));
+}
+
+TEST_F(Postgres, WhoBeginsARunAtOnceAgreesOnWhatItIs) {
+  const StorePtr first = opened();
+  const StorePtr second = opened();
+  EXPECT_EQ(*first->agree_on("paddle", "3.3.1"), "3.3.1");
+  std::string stands;
+  std::thread other([&] { stands = *second->agree_on("paddle", "3.4.0"); });
+  ASSERT_TRUE(first->commit());
+  other.join();
+  EXPECT_EQ(stands, "3.3.1");
+}
+
+TEST_F(Postgres, TwoPlansOfOneCorpusAddEachCaseOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<std::uint64_t> added = 0;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      const StorePtr planner = opened();
+      ASSERT_TRUE(planner->forget_invalid());
+      ASSERT_TRUE(planner->add_invalid({"f:1", "bad", "column 1"}));
+      add(*planner, 1, 1000);
+      added += planner->added();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(added, 1000U);
+  const StorePtr reader = opened();
+  EXPECT_EQ(reader->counts()->planned, 1000U);
+  int invalid = 0;
+  ASSERT_TRUE(reader->each_invalid([&](const InvalidLine&) -> Status {
+    ++invalid;
+    return {};
+  }));
+  EXPECT_EQ(invalid, 1);
+  EXPECT_EQ(ids_of(claim(*reader, 2000, Supply::none)).size(), 1000U);
 }
 
 TEST_F(Postgres, AClaimerThatWasCutOffChangesNothing) {
@@ -210,6 +308,41 @@ TEST_F(Postgres, ResultsOutliveARestartOfTheDatabase) {
   EXPECT_EQ(store->fenced(), 0U);
 }
 
+// Whether the claimer has added its cases itself or not.
+TEST_F(Postgres, ClaimsGoOnWhenTheDatabaseIsBack) {
+  for (const bool own : {false, true}) {
+    address_ = server_->address(own ? "back_own" : "back");
+    const StorePtr planner = opened();
+    add(*planner, 1, 3);
+    const StorePtr worker = opened();
+    if (own) add(*worker, 1, 3);
+    ASSERT_EQ(claim(*worker, 1, Supply::more).size(), 1U);
+    server_->stop();
+    std::thread later([] {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      server_->start();
+    });
+    ASSERT_TRUE(worker->renew());
+    later.join();
+    EXPECT_EQ(claim(*worker, 9, Supply::none).size(), 2U);
+  }
+}
+
+TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
+  const StorePtr planner = opened();
+  add(*planner, 1, 1);
+  PostgresStore::Options impatient;
+  impatient.patience = std::chrono::milliseconds(100);
+  auto worker = PostgresStore::open(address_, StoreMode::existing, impatient);
+  ASSERT_TRUE(worker.has_value());
+  server_->stop();
+  const auto refused = (*worker)->claim(1, [](const ClaimedCase&) -> Status { return {}; });
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("the database: "));
+  EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
+  server_->start();
+}
+
 TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
@@ -223,6 +356,20 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
   EXPECT_EQ(good, 4);
 }
 
+TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
+  { const StorePtr made = opened(); }
+  pqxx::connection session(address_);
+  for (const auto& [version, who] : {std::pair{3, "a newer assay"}, {1, "an older assay"}}) {
+    pqxx::work work(session);
+    work.exec_params0("UPDATE assay_schema SET version = $1", version);
+    work.commit();
+    const auto refused = PostgresStore::open(address_, StoreMode::create);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().kind, ErrorKind::usage);
+    EXPECT_THAT(refused.error().message, HasSubstr(who));
+  }
+}
+
 TEST_F(Postgres, BadDatabasesAreOneLine) {
   const auto none = PostgresStore::open(address_, StoreMode::existing);
   ASSERT_FALSE(none.has_value());
@@ -234,6 +381,10 @@ TEST_F(Postgres, BadDatabasesAreOneLine) {
   EXPECT_EQ(away.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(away.error().message.find("secret"), std::string::npos);
   EXPECT_TRUE(PostgresStore::is_address("postgresql://a/b"));
+  EXPECT_TRUE(PostgresStore::has_password("postgresql://me:secret@db/runs"));
+  EXPECT_TRUE(PostgresStore::has_password("postgresql://me@db/runs?password=secret"));
+  EXPECT_FALSE(PostgresStore::has_password("postgresql://me@db/runs"));
+  EXPECT_FALSE(PostgresStore::has_password("no address"));
   EXPECT_FALSE(PostgresStore::is_address("assay-runs/postgresql"));
 }
 

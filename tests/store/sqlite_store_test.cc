@@ -112,6 +112,24 @@ TEST(SqliteStore, EverythingOfACaseComesBack) {
   EXPECT_THAT(*store->properties(), ElementsAre(Pair("seed", "7")));
 }
 
+TEST(SqliteStore, CountsWhatIsPlannedAddedAndFinished) {
+  const Folder folder;
+  {
+    const auto store = opened(folder);
+    for (const std::uint64_t id : {1, 2, 2}) ASSERT_TRUE(store->add_case({id, "t", 1, 1}));
+    EXPECT_EQ(store->added(), 2U);
+    ASSERT_TRUE(finish(*store, 2, Outcome::pass));
+    EXPECT_EQ(*store->agree_on("paddle", "3.3.1"), "3.3.1");
+    EXPECT_EQ(*store->agree_on("paddle", "3.4.0"), "3.3.1");
+    ASSERT_TRUE(store->commit());
+  }
+  const auto store = opened(folder);
+  for (const std::uint64_t id : {2, 3}) ASSERT_TRUE(store->add_case({id, "t", 1, 1}));
+  EXPECT_EQ(store->added(), 1U);
+  EXPECT_EQ(store->counts()->planned, 3U);
+  EXPECT_EQ(store->counts()->finished, 1U);
+}
+
 // Ids that differ in the top bit alone are two cases.
 TEST(SqliteStore, IdsAre64Bits) {
   const Folder folder;

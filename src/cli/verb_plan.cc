@@ -1,0 +1,64 @@
+#include "cli/verb_plan.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "cli/api_options.h"
+#include "cli/exit_code.h"
+#include "engine/engine.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  assay plan --store=postgresql://assay@db/runs 'corpus/*.txt' --accuracy=True
+  assay plan --store=postgresql://assay@db/runs --retest=crash,timeout
+A run is a schema of the database: options=-csearch_path%3DNAME in the address names another one.)";
+
+struct PlanOptions {
+  ApiOptions api;
+  std::vector<std::string> files;
+};
+
+void print(const PlanSummary& plan) {
+  const Totals& totals = plan.totals;
+  for (const InvalidLine& line : plan.first_invalid) {
+    fmt::print("invalid, {}: {}\n", line.where, line.message);
+  }
+  std::string line = fmt::format("{} cases to run, {} of them new", totals.planned, plan.added);
+  const auto add = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) line += fmt::format("; {} {}", count, what);
+  };
+  add(totals.earlier, "finished already");
+  add(totals.duplicates, "given more than once");
+  add(totals.invalid_lines, "invalid lines");
+  fmt::print("{}\n", line);
+}
+
+Result<int> run_plan(const PlanOptions& options) {
+  std::vector<std::string> notes;
+  ASSAY_TRY(RunConfig config, make_plan_config(options.api, notes));
+  for (const std::string& note : notes) fmt::print("note: {}\n", note);
+  std::vector<std::string>& patterns = config.sources.patterns;
+  patterns.insert(patterns.end(), options.files.begin(), options.files.end());
+  if (joins(config)) return usage_error("nothing to plan: name files of cases, or --retest");
+  ASSAY_TRY(const PlanSummary plan, plan_run(config));
+  print(plan);
+  return kAllGood;
+}
+
+}  // namespace
+
+Verb add_plan_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("plan", "Load a corpus into a database, for many machines");
+  auto options = std::make_shared<PlanOptions>();
+  app->add_option("FILE", options->files, "Files with a case on each line, or patterns of files");
+  add_plan_options(*app, options->api);
+  app->footer(kExamples);
+  return {app, [options] { return run_plan(*options); }};
+}
+
+}  // namespace assay

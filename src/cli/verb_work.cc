@@ -1,0 +1,74 @@
+#include "cli/verb_work.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/api_options.h"
+#include "cli/api_progress.h"
+#include "cli/exit_code.h"
+#include "engine/engine.h"
+#include "report/run_report.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  assay work --store=postgresql://assay@db/runs --num_workers_per_gpu=2
+What is tested, and how, `assay plan` has said. SIGTERM gives back what has not ended.
+Exit code: 0 nothing is left to do, whatever the verdicts are (see `assay report`), 2 usage, 3 the
+engine is in trouble, 130 interrupted.)";
+
+// What the run is, as the database keeps it in the words of the command line. They are other flags
+// than those of who works.
+Status read_plan(ApiOptions& options) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.store, StoreMode::existing));
+  ASSAY_TRY(const auto properties, store->properties());
+  CLI::App app;
+  add_plan_options(app, options);
+  std::vector<std::string> words{"--store=" + options.store};
+  for (const std::string& flag : rerun_flags(properties)) {
+    if (app.get_option_no_throw(flag.substr(0, flag.find('='))) != nullptr) words.push_back(flag);
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(fmt::format(
+        "this assay does not understand what the run was planned with: {}", error.what()));
+  }
+  return {};
+}
+
+Result<int> run_work(ApiOptions options) {
+  if (!is_store_address(options.store)) {
+    return usage_error("--store takes the address of a database: postgresql://…");
+  }
+  ASSAY_CHECK(read_plan(options));
+  std::vector<std::string> notes;
+  ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
+  ApiProgress progress(config, options.quiet);
+  for (const std::string& note : notes) progress.note(note);
+  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  fmt::print("{} cases by this worker; {}\n", summary.totals.finished,
+             summary.ending == RunEnding::interrupted
+                 ? "interrupted, what had not ended is given back"
+                 : "nothing is left to do");
+  return summary.ending == RunEnding::interrupted ? kInterrupted : kAllGood;
+}
+
+}  // namespace
+
+Verb add_work_verb(CLI::App& parent) {
+  CLI::App* app =
+      parent.add_subcommand("work", "Take cases of a run in a database, as one of many");
+  auto options = std::make_shared<ApiOptions>();
+  add_work_options(*app, *options);
+  app->footer(kExamples);
+  return {app, [options] { return run_work(*options); }};
+}
+
+}  // namespace assay

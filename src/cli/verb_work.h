@@ -1,0 +1,11 @@
+#pragma once
+
+// `assay work`: takes cases of a run in a database, as one of many, until none is left.
+
+#include "cli/verb.h"
+
+namespace assay {
+
+Verb add_work_verb(CLI::App& parent);
+
+}  // namespace assay
