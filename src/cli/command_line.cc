@@ -15,6 +15,7 @@
 #include "cli/verb_report.h"
 #include "cli/verb_repro.h"
 #include "cli/verb_slot.h"
+#include "cli/verb_submit.h"
 #include "cli/verb_timeline.h"
 #include "cli/verb_work.h"
 
@@ -27,7 +28,7 @@ int run_command_line(int argc, char** argv) {
   const std::vector<Verb> verbs{
       add_api_verb(app),    add_chain_verb(app),  add_timeline_verb(app), add_report_verb(app),
       add_corpus_verb(app), add_doctor_verb(app), add_slot_verb(app),     add_repro_verb(app),
-      add_plan_verb(app),   add_work_verb(app),   add_merge_verb(app),
+      add_plan_verb(app),   add_work_verb(app),   add_merge_verb(app),    add_submit_verb(app),
       add_mutate_verb(app),
   };
   try {

@@ -1,0 +1,158 @@
+#include "cli/verb_submit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/process.h"
+#include "cli/exit_code.h"
+#include "cluster/kubernetes.h"
+#include "cluster/slurm.h"
+#include "store/store.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kSlurmExamples = R"(Examples:
+  assay submit slurm --workers=64 --gres=gpu:1 --store=postgresql://assay@db/runs
+  assay submit slurm --workers=8 --sbatch=--partition=gpu -- --api_config_file=cases.txt
+What stands behind -- goes to every worker: flags of `assay work`, or of `assay api` where there is
+no database; then each takes a part of the cases, and `assay merge` makes one run of them.)";
+
+constexpr const char* kKubernetesExamples = R"(Examples:
+  kubectl create secret generic assay-db --from-literal=password=…
+  assay submit kubernetes --workers=64 --image=registry/assay:1 --secret=assay-db \
+      --store=postgresql://assay@db/runs
+What stands behind -- goes to every worker.)";
+
+struct SubmitOptions {
+  Workers workers;
+  bool dry_run = false;
+  SlurmJob slurm;
+  KubernetesJob kubernetes;
+};
+
+Status check(const Workers& workers) {
+  if (workers.count < 1) return usage_error("--workers takes a number of at least 1");
+  if (workers.store.empty()) return {};
+  if (!is_store_address(workers.store)) {
+    return usage_error("--store takes the address of a database: postgresql://…");
+  }
+  if (has_password(workers.store)) {
+    return usage_error(
+        "leave the password out of --store: what is submitted can be read by others; the workers "
+        "find it in ~/.pgpass (PGPASSFILE), or in the secret of --secret");
+  }
+  return {};
+}
+
+// Keeps the text beside the workers' logs and gives its file to the scheduler's program.
+Status hand_over(std::vector<std::string> words, const std::filesystem::path& file,
+                 const std::string& text) {
+  if (!find_program(words.front())) {
+    return usage_error(
+        fmt::format("there is no {} here; --dry-run prints what it would be given", words.front()));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  ASSAY_TRY(AtomicFile written, AtomicFile::create(file));
+  ASSAY_CHECK(written.write(text));
+  ASSAY_CHECK(written.commit());
+  words.push_back(file.string());
+  SpawnOptions options;
+  options.argv = words;
+  ASSAY_TRY(Process process, Process::spawn(options));
+  ASSAY_TRY(const ExitStatus ended, process.wait());
+  if (ended.ok()) return {};
+  return fail(fmt::format("{}: {}", fmt::join(words, " "), ended.describe()));
+}
+
+Result<int> submit_slurm(const SubmitOptions& options) {
+  SlurmJob job = options.slurm;
+  job.workers = options.workers;
+  ASSAY_CHECK(check(job.workers));
+  if (job.workers.program.empty()) {
+    ASSAY_TRY(job.workers.program, own_executable());
+  }
+  const std::filesystem::path folder = std::filesystem::absolute(
+      job.workers.log_dir.empty() ? "assay-runs/" + job.workers.name : job.workers.log_dir);
+  job.workers.log_dir = folder.string();
+  const std::string script = slurm_script(job);
+  if (options.dry_run) {
+    fmt::print("{}", script);
+    return kAllGood;
+  }
+  ASSAY_CHECK(hand_over({"sbatch"}, folder / (job.workers.name + ".sbatch"), script));
+  fmt::print("logs: {}/worker-*.log\n", folder.string());
+  return kAllGood;
+}
+
+Result<int> submit_kubernetes(const SubmitOptions& options) {
+  KubernetesJob job = options.kubernetes;
+  job.workers = options.workers;
+  ASSAY_CHECK(check(job.workers));
+  if (job.workers.store.empty()) {
+    return usage_error("pods share no folder: give them a database with --store");
+  }
+  if (job.workers.program.empty()) job.workers.program = "assay";
+  if (job.workers.log_dir.empty()) job.workers.log_dir = "/var/log/assay";
+  ASSAY_TRY(const std::string manifest, kubernetes_manifest(job));
+  if (options.dry_run) {
+    fmt::print("{}", manifest);
+    return kAllGood;
+  }
+  const std::string file = job.workers.name + ".json";
+  ASSAY_CHECK(hand_over({"kubectl", "apply", "-f"}, std::filesystem::absolute(file), manifest));
+  return kAllGood;
+}
+
+void add_worker_options(CLI::App& app, SubmitOptions& options) {
+  Workers& workers = options.workers;
+  app.add_option("--workers", workers.count, "How many workers")->required();
+  app.add_option("--store", workers.store, "postgresql://… : the database of the run");
+  app.add_option("--name", workers.name, "Name of the job")->capture_default_str();
+  app.add_option("--log_dir", workers.log_dir, "Folder of the workers' logs and runs");
+  app.add_option("--program", workers.program, "assay, as the machines find it");
+  app.add_flag("--dry-run", options.dry_run, "Print what would be submitted");
+  app.add_option("FLAGS", workers.arguments, "Behind --: of every worker");
+}
+
+}  // namespace
+
+Verb add_submit_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("submit", "Hand workers to a cluster's scheduler");
+  app->require_subcommand(1);
+  auto options = std::make_shared<SubmitOptions>();
+  CLI::App* slurm = app->add_subcommand("slurm", "As an array of jobs");
+  add_worker_options(*slurm, *options);
+  slurm->add_option("--gres", options->slurm.gres, "What each worker gets: gpu:1");
+  slurm->add_option("--sbatch", options->slurm.options, "More of sbatch: --sbatch=--partition=gpu")
+      ->allow_extra_args(false);
+  slurm->add_option("--line", options->slurm.lines, "A line of shell before it: 'module load cuda'")
+      ->allow_extra_args(false);
+  slurm->add_option("--launcher", options->slurm.launcher,
+                    "Words before the worker: 'apptainer exec --nv assay.sif'");
+  slurm->footer(kSlurmExamples);
+  CLI::App* kubernetes = app->add_subcommand("kubernetes", "As an Indexed Job");
+  add_worker_options(*kubernetes, *options);
+  kubernetes
+      ->add_option("--image", options->kubernetes.image, "Image with assay and the frameworks")
+      ->required();
+  kubernetes->add_option("--gpus", options->kubernetes.gpus, "GPUs of each worker")
+      ->capture_default_str();
+  kubernetes->add_option("--secret", options->kubernetes.secret,
+                         "Secret whose key `password` is the database's");
+  kubernetes->footer(kKubernetesExamples);
+  return {app, [options, slurm] {
+            return slurm->parsed() ? submit_slurm(*options) : submit_kubernetes(*options);
+          }};
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+#include "cluster/slurm.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kNumber = "$SLURM_ARRAY_TASK_ID";
+
+// As one word of the shell, in which the number is put in.
+std::string word_with_number(const std::string& word) {
+  const std::size_t at = word.find(kNumber);
+  if (at == std::string::npos) return shell_word(word);
+  const std::string rest = word.substr(at + std::string_view(kNumber).size());
+  return (at == 0 ? "" : shell_word(word.substr(0, at))) + "\"" + kNumber + "\"" +
+         (rest.empty() ? "" : shell_word(rest));
+}
+
+}  // namespace
+
+std::string slurm_script(const SlurmJob& job) {
+  const Workers& workers = job.workers;
+  std::string script = "#!/bin/bash\n";
+  const auto option = [&](const std::string& text) { script += "#SBATCH " + text + "\n"; };
+  option("--job-name=" + shell_word(workers.name));
+  option(fmt::format("--array=1-{}", workers.count));
+  option("--requeue");
+  option("--signal=B:TERM@60");
+  option("--open-mode=append");
+  option("--output=" + shell_word(workers.log_dir + "/worker-%a.log"));
+  if (!job.gres.empty()) option("--gres=" + shell_word(job.gres));
+  for (const std::string& more : job.options) option(more);
+  for (const std::string& line : job.lines) script += line + "\n";
+  // The signal reaches the worker only where it takes the place of this shell.
+  script += "exec";
+  if (!job.launcher.empty()) script += " " + job.launcher;
+  for (const std::string& word : words_of(workers, kNumber)) script += " " + word_with_number(word);
+  return script + "\n";
+}
+
+}  // namespace assay

@@ -1,0 +1,228 @@
+// A run on a real Slurm of four nodes on this machine and a real PostgreSQL, as a user makes it.
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "../engine/cli.h"
+#include "../store/folder.h"
+#include "../store/postgres_server.h"
+#include "store/store.h"
+
+namespace assay::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// The material's throw-away Slurm, every node a port of this machine: that needs no root.
+class Slurm {
+ public:
+  static fs::path scripts() {
+    const char* named = std::getenv("ASSAY_SHARED");
+    const fs::path shared = named != nullptr ? named : fs::path(ASSAY_SOURCE_DIR) / ".." / "shared";
+    return fs::weakly_canonical(shared / "cluster");
+  }
+  // What is missing here; empty: nothing.
+  static std::string missing() {
+    for (const char* program : {"slurmctld", "slurmd", "sbatch"}) {
+      if (!fs::exists(fs::path("/usr/sbin") / program) && !find_program(program)) {
+        return std::string("needs ") + program + " (Debian: slurmctld slurmd slurm-client)";
+      }
+    }
+    if (!fs::exists(scripts() / "slurm-up.sh")) return "needs cluster/slurm-up.sh (ASSAY_SHARED)";
+    return PostgresServer::programs() ? "" : "needs PostgreSQL (Debian: postgresql)";
+  }
+
+  Slurm() { up_ = call({"bash", (scripts() / "slurm-up.sh").string()}).ok(); }
+  ~Slurm() { (void)call({"bash", (scripts() / "slurm-down.sh").string()}); }
+  Slurm(const Slurm&) = delete;
+  Slurm& operator=(const Slurm&) = delete;
+
+  bool is_up() const { return up_; }
+  fs::path configuration() const { return root_.path() / "slurm.conf"; }
+  std::string queue() const {
+    std::error_code ignored;
+    fs::remove(root_.path() / "output", ignored);
+    (void)call({"squeue", "--noheader", "--array", "--format=%T"});
+    return read_file(root_.path() / "output").value_or("");
+  }
+  bool is_done() const {
+    for (int tries = 0; tries < 1200; ++tries) {
+      if (queue().empty()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    }
+    return false;
+  }
+  // Of every task that has ended, by Slurm's own account of the jobs.
+  std::vector<std::string> states() const {
+    std::vector<std::string> found;
+    const std::string text = read_file(root_.path() / "log" / "jobcomp.txt").value_or("");
+    for (std::size_t at = text.find("JobState="); at != std::string::npos;
+         at = text.find("JobState=", at + 1)) {
+      found.push_back(text.substr(at + 9, text.find(' ', at) - at - 9));
+    }
+    return found;
+  }
+
+ private:
+  ExitStatus call(std::vector<std::string> argv) const {
+    SpawnOptions options;
+    options.argv = std::move(argv);
+    options.environment = {"ROOT=" + root_.path().string(),
+                           "NODES=4",
+                           "GPUS=1",
+                           "CPUS=1",
+                           "MODE=plain",
+                           "AUTH=none",
+                           "SLURM_CONF=" + configuration().string()};
+    options.die_with_parent = false;  // the daemons stay until they are told to end
+    const auto log = open_for_append(root_.path() / "output");
+    options.fds = {{log->get(), 1}, {log->get(), 2}};
+    auto process = Process::spawn(options);
+    return process ? *process->wait() : ExitStatus{1, 0};
+  }
+
+  Folder root_;
+  bool up_ = false;
+};
+
+class UnderSlurm : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!Slurm::missing().empty()) return;
+    slurm_ = std::make_unique<Slurm>();
+    server_ = std::make_unique<PostgresServer>();
+    ::setenv("SLURM_CONF", slurm_->configuration().c_str(), 1);
+  }
+  static void TearDownTestSuite() {
+    slurm_.reset();
+    server_.reset();
+  }
+  void SetUp() override {
+    if (!slurm_) GTEST_SKIP() << Slurm::missing();
+    if (!slurm_->is_up()) GTEST_SKIP() << "Slurm does not come up here";
+  }
+
+  static std::vector<std::string> corpus() {
+    std::vector<std::string> cases;
+    for (int i = 1; i <= 1000; ++i) {
+      cases.push_back("paddle.fake.echo(Tensor([" + std::to_string(i) + "], \"float32\"))");
+    }
+    for (int i = 1; i <= 10; ++i) {
+      const std::string tensor = "(Tensor([" + std::to_string(i) + "], \"float32\"))";
+      for (const char* api : {"wrong", "crash", "raises"}) {
+        cases.push_back("paddle.fake." + std::string(api) + tensor);
+      }
+    }
+    return cases;
+  }
+
+  static std::map<std::string, std::string> outcomes_in(const std::string& run) {
+    std::map<std::string, std::string> found;
+    const auto store = open_store(run, StoreMode::existing);
+    if (!store) throw std::runtime_error(store.error().message);
+    EXPECT_TRUE((*store)->each_finished([&](const FinishedCase& finished) -> Status {
+      EXPECT_TRUE(found.emplace(finished.text, name(finished.verdict.outcome)).second);
+      return {};
+    }));
+    return found;
+  }
+
+  CliResult run_documented(const std::string& heading, const std::string& address);
+  std::string logs() const {
+    std::string text;
+    for (const auto& entry : fs::recursive_directory_iterator(cli_.folder() / "night")) {
+      if (entry.path().extension() == ".log") text += read_file(entry.path()).value_or("");
+    }
+    return text;
+  }
+
+  static std::unique_ptr<Slurm> slurm_;
+  static std::unique_ptr<PostgresServer> server_;
+  Cli cli_;
+};
+std::unique_ptr<Slurm> UnderSlurm::slurm_;
+std::unique_ptr<PostgresServer> UnderSlurm::server_;
+
+// The block of shell that comes first behind this heading of docs/cluster.md.
+std::string documented(const std::string& heading) {
+  const std::string text = *read_file(fs::path(ASSAY_SOURCE_DIR) / "docs" / "cluster.md");
+  const std::size_t begin = text.find("```sh\n", text.find("\n## " + heading)) + 6;
+  return text.substr(begin, text.find("```", begin) - begin);
+}
+
+// As it stands there, but for the address; with fake lanes, and `assay` found by its name.
+CliResult UnderSlurm::run_documented(const std::string& heading, const std::string& address) {
+  std::string lines = "set -e\n" + documented(heading);
+  const std::string shown = "export DB=postgresql://assay@db/runs";
+  if (const std::size_t at = lines.find(shown); at != std::string::npos) {
+    lines.replace(at, shown.size(), "export DB='" + address + "'");
+  }
+  SpawnOptions options;
+  options.argv = {"bash", "-c", lines};
+  options.directory = cli_.folder().string();
+  options.environment = {"PATH=" + fs::path(ASSAY_PROGRAM).parent_path().string() + ":" +
+                         std::getenv("PATH")};
+  const auto log = open_for_append(cli_.folder() / "documented.txt");
+  options.fds = {{log->get(), 1}, {log->get(), 2}};
+  auto shell = Process::spawn(options);
+  CliResult result;
+  result.status = *shell->wait();
+  result.output = *read_file(cli_.folder() / "documented.txt");
+  return result;
+}
+
+TEST_F(UnderSlurm, TheDocumentedLinesDoWhatTheySay) {
+  (void)cli_.write_cases(corpus());
+  const std::string address = server_->address("documented");
+  const CliResult with = run_documented("Slurm", address);
+  ASSERT_EQ(with.status.code, 0) << with.output;
+  EXPECT_THAT(with.output, HasSubstr("1030 cases to run, 1030 of them new"));
+  EXPECT_THAT(with.output, HasSubstr("#SBATCH --array=1-4"));
+  EXPECT_EQ(outcomes_in(address).size(), corpus().size());
+  EXPECT_TRUE(fs::exists(cli_.folder() / "night" / "report.html"));
+  EXPECT_TRUE(fs::exists(cli_.folder() / "night" / "report.xml"));
+  const CliResult without = run_documented("Without a database", "");
+  ASSERT_EQ(without.status.code, 0) << without.output;
+  EXPECT_EQ(outcomes_in((cli_.folder() / "all").string()), outcomes_in(address));
+}
+
+TEST_F(UnderSlurm, FourNodesComeToWhatOneMachineComesTo) {
+  const std::string file = cli_.write_cases(corpus());
+  const std::string address = server_->address("night");
+  const std::string store = "--store=" + address;
+  const CliResult planned = cli_.call({"plan", store, file, "--accuracy=True"});
+  ASSERT_EQ(planned.status.code, 0) << planned.output;
+  const CliResult submitted =
+      cli_.call({"submit", "slurm", "--workers=4", "--gres=gpu:1", store, "--name=night",
+                 "--log_dir=night", "--", "--test_cpu=True", "--num_workers_per_gpu=1"});
+  ASSERT_EQ(submitted.status.code, 0) << submitted.output;
+  EXPECT_THAT(submitted.output, HasSubstr("Submitted batch job"));
+  ASSERT_TRUE(slurm_->is_done()) << slurm_->queue() << logs();
+  EXPECT_THAT(slurm_->states(), ::testing::Each("COMPLETED")) << logs();
+  EXPECT_GE(slurm_->states().size(), 4U);
+
+  ASSERT_LE(cli_.call_api({"--api_config_file=" + file}).status.code, 1);
+  EXPECT_EQ(outcomes_in(address), cli_.outcomes());
+  EXPECT_EQ(outcomes_in(address).size(), corpus().size());
+}
+
+TEST_F(UnderSlurm, WhatCannotBeSubmittedIsOneLine) {
+  const CliResult password =
+      cli_.call({"submit", "slurm", "--workers=4", "--store=postgresql://me:secret@db/runs"});
+  EXPECT_EQ(password.status.code, 2);
+  EXPECT_THAT(password.output, HasSubstr("~/.pgpass"));
+  EXPECT_EQ(password.output.find("secret@"), std::string::npos);
+  const CliResult refused =
+      cli_.call({"submit", "slurm", "--workers=4", "--store=postgresql://db/runs",
+                 "--log_dir=night", "--sbatch=--partition=none"});
+  EXPECT_EQ(refused.status.code, 3);
+  EXPECT_THAT(refused.output, HasSubstr("night/assay.sbatch: exit code 1"));
+}
+
+}  // namespace
+}  // namespace assay::testing
