@@ -49,6 +49,7 @@ POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/fill.h
 HUGE = 1.7e308
 NORMAL = 0.0  # stands for the smallest normal number of a dtype
 SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}
+LARGEST = {"float16": 2.0**15, "float64": 2.0**1023, "complex128": 2.0**1023}  # power of two
 
 
 class Traits(NamedTuple):
@@ -57,7 +58,8 @@ class Traits(NamedTuple):
     wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
     sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
     coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
-    near_one: bool = False  # made of exponentials, which lose below an ulp of 1 what they leave above it
+    # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
+    near_one: bool = False
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -98,7 +100,9 @@ TRAITS: dict[str, Traits] = {
     "cumulative": Traits(),
     "norms": Traits(),
     "sorting": Traits(
-        EVERYTHING, False, without={"nan": _ORDER, "exact": _TIES, "bulk": "all elements are equal"}
+        EVERYTHING,
+        False,
+        without={"nan": _ORDER, "infinity": _TIES, "exact": _TIES, "bulk": "all elements are equal"},
     ),
     "loss": Traits(near_one=True, without=_FINITE),
     "classification": Traits(near_one=True, without=_FINITE),
@@ -212,6 +216,11 @@ def signs_of(fill: Fill) -> int:
 
 def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     low, high = traits.wide
+    if fill.kind == DISTINCT:  # by a power of two, so that no two become one
+        reach = max(abs(fill.low), abs(fill.high))
+        most = min(high, LARGEST.get(spec.dtype, 2.0**127))
+        factor = 2.0 ** max(0, math.frexp(most / reach)[1] - 1)
+        return fill._replace(low=fill.low * factor, high=fill.high * factor)
     low = max(low, SMALLEST_NORMAL.get(spec.dtype, 2.0**-126))
     signs = signs_of(fill)
     if fill.high <= 0:
@@ -267,8 +276,12 @@ def bar_of(entry: Any, regime: str, sizes: list[int], longest: int, count: int) 
     if entry is None:
         return terms, 1.0, 0.0
     traits = traits_of(entry)
-    scale = float(longest) if traits.coordinates else 1.0 if traits.sums and regime != "wide" else 0.0
-    return terms, scale, 1.0 if traits.near_one and regime == "wide" else 0.0
+    scale = 0.0
+    if traits.coordinates:
+        scale = float(longest)
+    elif regime != "wide" and (traits.sums or traits.near_one):
+        scale = 1.0
+    return terms, scale, 1.0 if traits.near_one else 0.0
 
 
 def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:

@@ -65,12 +65,13 @@ double larger_part(Number value) {
 
 class Bar {
  public:
-  explicit Bar(const BarInput& input)
+  // The scale of a result is that of `like`.
+  Bar(const BarInput& input, Values like)
       : input_(input),
         format_(format_of(input.dtype)),
         root_(std::sqrt(std::max(1.0, input.terms))) {
     double scale = 0;
-    for (const Number value : input.truth) {
+    for (const Number value : like) {
       if (is_finite(value)) scale = std::max(scale, std::abs(value));
     }
     // A move that is larger than this is a jump, not conditioning: half of the digits at once.
@@ -95,6 +96,19 @@ class Bar {
     return measured;
   }
 
+  double apart() const {
+    double most = 0;
+    for (std::uint64_t i = 0; i < input_.test.size(); ++i) {
+      const Number a = input_.test[i];
+      const Number b = input_.reference[i];
+      if (a == b || (is_nan(a) && is_nan(b))) continue;
+      if (!is_finite(a) || !is_finite(b)) return INFINITY;
+      const double unit = root_ * (ulp_in(format_, larger_part(b)) + floor_) + format_.floor;
+      most = std::max(most, unit > 0 ? std::abs(a - b) / unit : INFINITY);
+    }
+    return most;
+  }
+
  private:
   // How far the truth moves at an element; infinite where it leaves its kind.
   double moved(std::uint64_t i) const {
@@ -117,7 +131,7 @@ class Bar {
     if (is_nan(value) || is_nan(truth)) return false;
     if (!is_finite(value) && !is_finite(truth)) return false;  // two different infinities
     if (!std::isfinite(largest)) return larger_part(value) + slack >= format_.largest;
-    return largest + slack >= format_.largest;
+    return largest * input_.limit_slack + slack >= format_.largest;
   }
 
   // True when `value` is the worst of its side so far.
@@ -161,6 +175,7 @@ class Bar {
 
 double ulp_of(DType dtype, double magnitude) { return ulp_in(format_of(dtype), magnitude); }
 
-BarMeasurement measure_bar(const BarInput& input) { return Bar(input).run(); }
+BarMeasurement measure_bar(const BarInput& input) { return Bar(input, input.truth).run(); }
+double units_apart(const BarInput& input) { return Bar(input, input.reference).apart(); }
 
 }  // namespace assay

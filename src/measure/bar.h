@@ -33,6 +33,9 @@ struct BarInput {
   double unit_floor = 0;
   // Whether a jump of the truth under moved inputs excuses any value: not where inputs are exact.
   bool jumps_excuse = true;
+  // By what factor an intermediate may be larger than the result. A gradient is a product that each
+  // framework multiplies in its own order, and a small upstream gradient that comes last is too late.
+  double limit_slack = 1;
 };
 
 // One side against the truth.
@@ -55,6 +58,10 @@ struct BarMeasurement {
 };
 
 BarMeasurement measure_bar(const BarInput& input);
+
+// The largest difference of test and reference in units of what rounding could have done, without the
+// truth and its conditioning; infinite where one of them is NaN or infinite and the other is not so.
+double units_apart(const BarInput& input);
 
 // A unit in the last place of a value as the dtype has it; 0 for whole numbers.
 double ulp_of(DType dtype, double magnitude);

@@ -21,6 +21,10 @@ struct Truth {
   bool jumps_excuse = true;
 };
 
+// One leaf of both sides by itself (measure/bar.h).
+Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memory,
+                             const wire::Leaf& reference, const LaneMemory& reference_memory);
+
 // One leaf of both sides; null where the reference has no truth for it.
 Result<flatbuffers::Offset<wire::Bar>> measure_against_truth(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& test, const LaneMemory& test_memory,

@@ -181,8 +181,15 @@ std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
 
 bool is_tensor(const wire::Leaf& leaf) { return leaf.kind() == wire::LeafKind::tensor; }
 
+// How far the two are apart, where that decides; infinite where it needs the truth.
+Result<double> second_look(const Pairing& pair, const Results& left, const Results& right,
+                           const Look& look) {
+  if (!look.closer || pair.left->dtype() != pair.right->dtype()) return INFINITY;
+  return measure_apart(*pair.left, left.memory, *pair.right, right.memory);
+}
+
 // Against the truth, where that is known.
-Result<Offset<wire::Bar>> second_look(FlatBufferBuilder& builder, const Pairing& pair,
+Result<Offset<wire::Bar>> third_look(FlatBufferBuilder& builder, const Pairing& pair,
                                       const Results& left, const Results& right, Look& look) {
   look.suspicious = true;
   if (look.truth == nullptr) return Offset<wire::Bar>();
@@ -202,6 +209,7 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   Offset<wire::Bar> bar;
   Offset<wire::LawMeasurement> law;
   bool scalar_equal = true;
+  double apart = INFINITY;
   const bool both = pair.left != nullptr && pair.right != nullptr;
   if (both && is_tensor(*pair.left) && pair.right->kind() == wire::LeafKind::law) {
     ASSAY_TRY(const bool same, same_shape(*pair.left, *pair.right));
@@ -218,7 +226,10 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
       const auto dtype = static_cast<DType>(pair.right->dtype());
       if (look != nullptr && pair.right->equality() != wire::Equality::bits &&
           !alike(measured, dtype)) {
-        ASSAY_TRY(bar, second_look(builder, pair, left, right, *look));
+        ASSAY_TRY(apart, second_look(pair, left, right, *look));
+        if (apart > kUnitsApart) {
+          ASSAY_TRY(bar, third_look(builder, pair, left, right, *look));
+        }
       }
     }
   } else if (role == ResultRole::gradient) {
@@ -238,7 +249,7 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
   const wire::Equality equality =
       pair.right != nullptr ? pair.right->equality() : wire::Equality::value;
   return wire::CreateComparison(builder, path, left_side, right_side, equality, measurement, law,
-                                scalar_equal, bar);
+                                scalar_equal, bar, apart);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ enum class ResultRole { output, gradient };
 // What a comparison shows at once, and the truth for a second look.
 struct Look {
   const Truth* truth = nullptr;
+  bool closer = false;      // the case is small enough for a second look
   bool suspicious = false;  // some leaf is not alike at the first look
   bool wrong = false;       // some leaf is beyond the error bar, on either side
 };

@@ -11,6 +11,9 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+// The truth of larger cases costs more than it tells: their sizes are tested, not their values.
+constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
+
 template <typename T>
 Offset<flatbuffers::Vector<T>> copy(FlatBufferBuilder& builder,
                                     const flatbuffers::Vector<T>* from) {
@@ -133,6 +136,7 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
               jumps_excuse(request.entry.values, gradients)};
   Look look;
   if (request.entry.moves > 0) look.truth = &truth;
+  look.closer = settings.error_bar && request.entry.bytes <= kMostForTruth;
   const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};
   const Results right_results{gradients ? reference.gradients() : reference.outputs(),
                               right_memory};
@@ -218,9 +222,6 @@ bool has_law(const Ending& ending) {
   return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
                      [](const wire::Leaf* leaf) { return leaf->kind() == wire::LeafKind::law; });
 }
-
-// The truth of larger cases costs more than it tells: their sizes are tested, not their values.
-constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
 
 }  // namespace
 

@@ -190,6 +190,7 @@ bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
     if (verdict == BarVerdict::reference_wrong) finding.reference_fault = bar_text(*bar, measured);
     return true;
   }
+  if (comparison.apart() <= kUnitsApart) return true;
   const auto* ulps = measured.ulps();
   if (ulps == nullptr) return false;
   const DTypeClass kind = info(static_cast<DType>(comparison.right()->dtype())).kind;

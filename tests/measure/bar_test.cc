@@ -66,6 +66,33 @@ TEST(Bar, RoundingMayOverflowAtTheDtypesLimit) {
   EXPECT_EQ(against({kInfinity}, {65504}, {65519}, {}, 1, DType::float16).test.specials, 0U);
 }
 
+TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
+  // 1e-5 * 2 * 1e38 where the product with 2 comes first.
+  const Column infinite = {kInfinity};
+  const Column truth = {2e33};
+  BarInput input{DType::float32, infinite, truth, truth, {}};
+  EXPECT_EQ(measure_bar(input).test.specials, 1U);
+  input.limit_slack = 0x1p24;
+  EXPECT_EQ(measure_bar(input).test.specials, 0U);
+  const Column small = {1e20};
+  input.reference = input.truth = small;
+  EXPECT_EQ(measure_bar(input).test.specials, 1U);
+}
+
+TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
+  const auto apart = [](const Column& test, const Column& reference, double scale_floor = 0) {
+    BarInput input{DType::float32, test, reference, {}, {}};
+    input.scale_floor = scale_floor;
+    return units_apart(input);
+  };
+  EXPECT_NEAR(apart({1 + 0x1p-21}, {1}), 4, 1e-6);
+  EXPECT_EQ(apart({kNan, kInfinity, 3}, {kNan, kInfinity, 3}), 0);
+  EXPECT_EQ(apart({kNan}, {3}), kInfinity);
+  EXPECT_EQ(apart({-kInfinity}, {kInfinity}), kInfinity);
+  // In units of the largest element: 1/1024 has an ulp of 2^-33.
+  EXPECT_NEAR(apart({1, 0x1p-10 + 0x1p-21}, {1, 0x1p-10}, 1), 4, 0.01);
+}
+
 TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {
   // round(0.5) is 0; a moved input gives 1.
   EXPECT_EQ(against({1}, {0}, {0}, {{1}}).test.errors < 8, true);

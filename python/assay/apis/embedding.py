@@ -1,10 +1,9 @@
-"""Tables of vectors and products with weights."""
+"""Tables of vectors."""
 
 from assay.apis.loss import functional
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, integers
-from assay.shorthand import FACTORS, short_factors
 
 
 def _rows(weight, this, padding_idx=None):
@@ -41,18 +40,6 @@ def embedding(
     if not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise ValueError(f"padding_idx {padding_idx} for {weight.shape[0]} rows")
     return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
-
-
-@api("paddle.nn.functional.linear", x=short_factors, weight=short_factors)
-def linear(x, weight, bias=None, name=None):
-    result = torch.matmul(x, weight)
-    return result if bias is None else result + bias
-
-
-@api("paddle.nn.functional.bilinear", x1=FACTORS, x2=FACTORS)
-def bilinear(x1, x2, weight, bias=None, name=None):
-    result = torch.einsum("ni,kij,nj->nk", x1, weight, x2)
-    return result if bias is None else result + bias
 
 
 @api("paddle.nn.utils.parameters_to_vector")

@@ -133,3 +133,15 @@ def vander(x, n=None, increasing=False, name=None):
 @api("paddle.linalg.matrix_exp")
 def matrix_exp(x, name=None):
     return in_float32(torch.linalg.matrix_exp, x)
+
+
+@api("paddle.nn.functional.linear", x=short_factors, weight=short_factors)
+def linear(x, weight, bias=None, name=None):
+    result = torch.matmul(x, weight)
+    return result if bias is None else result + bias
+
+
+@api("paddle.nn.functional.bilinear", x1=FACTORS, x2=FACTORS)
+def bilinear(x1, x2, weight, bias=None, name=None):
+    result = torch.einsum("ni,kij,nj->nk", x1, weight, x2)
+    return result if bias is None else result + bias

@@ -75,6 +75,16 @@ def members(this, assume_unique=False):
     return distinct(0, max(this.size, 1)) if assume_unique else integers(0, 50)
 
 
-@api("paddle.isin", "paddle.Tensor.isin", x=members, test_x=members)
+def _promised_unique(assume_unique=False):
+    return "`assume_unique` promises that no value comes twice" if assume_unique else ""
+
+
+@api(
+    "paddle.isin",
+    "paddle.Tensor.isin",
+    x=members,
+    test_x=members,
+    undefined=dict.fromkeys(("nan", "infinity", "bulk", "exact"), _promised_unique),
+)
 def isin(x, test_x, assume_unique=False, invert=False, name=None):
     return torch.isin(x, test_x, invert=invert)
