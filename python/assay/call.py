@@ -37,6 +37,7 @@ STAGES = ("build", "forward", "copy", "backward")
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MOST_LEAVES = 1 << 14
+UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
 
 
 class Functions:
@@ -158,12 +159,12 @@ class Call:
             self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
         sizes += [count_of(leaf.shape) for leaf in self.outputs]
-        self.gradients = [
-            self.hand_over.leaf(
-                name, value, "value", lambda count: bar_of(entry, self.job.values, sizes, longest, count)
-            )
-            for name, value in gradients
-        ]
+        values = self.job.values
+
+        def bar(count: int) -> tuple[float, float, float]:
+            return bar_of(entry, values, sizes, longest, count, UPSTREAM)
+
+        self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
 
     def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
         """What the slot gets to see of the results, or of the gradients."""
@@ -445,7 +446,7 @@ def upstream_reach(dtype: str, count: int, inputs: int) -> float:
     in running sums of many elements rounding errors would stand out as well."""
     if dtype in ("float16", "bfloat16") or count > 1 << 16:
         return 0.5
-    return 4.0 * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
+    return UPSTREAM * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
 
 
 def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:

@@ -65,8 +65,9 @@ class Lane:
         status, phase, message = OK, "", ""
         known, *as_usual = self.usual
         try:
-            if (job.values != USUAL or job.mutant) and known == job.id and as_usual[0] != OK:
-                status, phase, message = as_usual  # other values make no other kernel
+            other = job.values != USUAL or job.mutant
+            if other and known == job.id and as_usual[0] != OK and as_usual[1] != "backward":
+                status, phase, message = as_usual  # other values make no other kernel, and there is no result
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)

@@ -57,6 +57,7 @@ class Traits(NamedTuple):
 
     wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
     sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
+    products: bool = False  # of products
     coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     near_one: bool = False
@@ -107,7 +108,7 @@ TRAITS: dict[str, Traits] = {
     "loss": Traits(near_one=True, without=_FINITE),
     "classification": Traits(near_one=True, without=_FINITE),
     "normalization": Traits(without=_FINITE),
-    "products": Traits(without=_FINITE),
+    "products": Traits(products=True, without=_FINITE),
     "convolution": Traits(without=_FINITE),
     "pooling": Traits(without=_FINITE),
     "adaptive_pooling": Traits(without=_FINITE),
@@ -195,7 +196,7 @@ def fill_of(
             return usual
         return change(usual or Fill(UNIFORM, -0.5, 0.5, 0), spec, traits_of(entry))
     if usual is None and spec.dtype in INTEGER:
-        return whole_change(spec, regime)
+        return whole_change(spec, regime, traits_of(entry))
     return usual
 
 
@@ -251,8 +252,11 @@ def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
     return Fill(HALVES, -3.0, 3.5, 0) if signs == BOTH else Fill(HALVES, max(0.5, fill.low), 4.0, 0)
 
 
-def whole_change(spec: TensorSpec, regime: str) -> Fill | None:
+def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
     if regime == "wide":
+        if traits.products:  # half of the bits: what an overflow becomes in a sum is not defined
+            high = 2.0 ** (int(spec.dtype.lstrip("uint")) // 2 - 3)
+            return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -high, high, 0)
         return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
     if regime == "exact":
         return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -3.0, 4.0, 0)
@@ -269,9 +273,12 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def bar_of(entry: Any, regime: str, sizes: list[int], longest: int, count: int) -> tuple[float, float, float]:
+def bar_of(
+    entry: Any, regime: str, sizes: list[int], longest: int, count: int, factor: float = 1.0
+) -> tuple[float, float, float]:
     """What the error bar of a result of `count` elements is made of: the terms that are added up for one of
-    them, and its floors in ulps of the result's largest value and of 1."""
+    them, and its floors in ulps of the result's largest value and of 1, of which it is `factor` times
+    something."""
     terms = terms_of(entry, sizes, longest, count)
     if entry is None:
         return terms, 1.0, 0.0
@@ -279,9 +286,9 @@ def bar_of(entry: Any, regime: str, sizes: list[int], longest: int, count: int) 
     scale = 0.0
     if traits.coordinates:
         scale = float(longest)
-    elif regime != "wide" and (traits.sums or traits.near_one):
+    elif regime != "wide":
         scale = 1.0
-    return terms, scale, 1.0 if traits.near_one else 0.0
+    return terms, scale, factor if traits.near_one else 0.0
 
 
 def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:

@@ -78,6 +78,8 @@ class Bar {
     // Nothing is known better than float64: there the truth itself is only as good as the scale.
     const bool finest = format_.mantissa >= Traits<double>::kMantissa;
     const double at_scale = std::max(input.scale_floor, finest ? 1.0 : 0.0);
+    // float16 is computed in float32, whose range is wider.
+    slack_ = input.dtype == DType::float16 ? 1 : input.slack;
     floor_ = at_scale * ulp_in(format_, scale) + input.unit_floor * ulp_in(format_, 1);
     jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
   }
@@ -103,13 +105,16 @@ class Bar {
       const Number b = input_.reference[i];
       if (a == b || (is_nan(a) && is_nan(b))) continue;
       if (!is_finite(a) || !is_finite(b)) return INFINITY;
-      const double unit = root_ * (ulp_in(format_, larger_part(b)) + floor_) + format_.floor;
+      const double unit = root_ * (ulp_in(format_, larger_part(b)) + floor_) + below();
       most = std::max(most, unit > 0 ? std::abs(a - b) / unit : INFINITY);
     }
     return most;
   }
 
  private:
+  // What underflow may take.
+  double below() const { return format_.floor * slack_; }
+
   // How far the truth moves at an element; infinite where it leaves its kind.
   double moved(std::uint64_t i) const {
     double distance = 0;
@@ -131,7 +136,7 @@ class Bar {
     if (is_nan(value) || is_nan(truth)) return false;
     if (!is_finite(value) && !is_finite(truth)) return false;  // two different infinities
     if (!std::isfinite(largest)) return larger_part(value) + slack >= format_.largest;
-    return largest * input_.limit_slack + slack >= format_.largest;
+    return largest * slack_ + slack >= format_.largest;
   }
 
   // True when `value` is the worst of its side so far.
@@ -143,12 +148,14 @@ class Bar {
     if (!is_finite(value) || !is_finite(truth)) {
       if (same_kind(value, truth) || same_kind(value, other)) return false;
       const double unit = std::isfinite(ulp) ? root_ * (ulp + format_.largest * 0x1p-52) : 0;
-      if (std::isinf(moved(i)) || at_the_limit(value, truth, unit)) return false;
+      const double distance = moved(i);
+      if (std::isinf(distance) || at_the_limit(value, truth, unit)) return false;
+      if (input_.jumps_excuse && distance > jump_) return false;
       return ++side.specials == 1 && set(side, i, INFINITY, INFINITY);
     }
     const double error = std::abs(value - truth);
     if (error == 0) return false;
-    const double unit = root_ * (ulp + moved(i) + floor_) + format_.floor;
+    const double unit = root_ * (ulp + moved(i) + floor_) + below();
     if (std::isinf(unit)) return false;
     const double errors = unit > 0 ? error / unit : INFINITY;
     if (errors <= side.errors) return false;
@@ -167,6 +174,7 @@ class Bar {
   const BarInput& input_;
   Format format_;
   double root_;
+  double slack_ = 1;
   double jump_ = 0;
   double floor_ = 0;
 };

@@ -21,6 +21,11 @@ namespace assay {
 
 using Values = std::span<const std::complex<double>>;
 
+inline constexpr double kResultSlack = 4;
+// Of upstream gradients in ±4 one in 2^24 is so small that a product without it is this much
+// larger.
+inline constexpr double kGradientSlack = 0x1p24;
+
 struct BarInput {
   DType dtype = DType::float32;  // of the result: what it is rounded to
   Values test;
@@ -33,9 +38,10 @@ struct BarInput {
   double unit_floor = 0;
   // Whether a jump of the truth under moved inputs excuses any value: not where inputs are exact.
   bool jumps_excuse = true;
-  // By what factor an intermediate may be larger than the result. A gradient is a product that each
-  // framework multiplies in its own order, and a small upstream gradient that comes last is too late.
-  double limit_slack = 1;
+  // By what factor an intermediate may be larger or smaller than the result and leave the dtype:
+  // half of an exponential (sinh), or a gradient, a product that each framework multiplies in its
+  // own order.
+  double slack = kResultSlack;
 };
 
 // One side against the truth.
@@ -59,8 +65,9 @@ struct BarMeasurement {
 
 BarMeasurement measure_bar(const BarInput& input);
 
-// The largest difference of test and reference in units of what rounding could have done, without the
-// truth and its conditioning; infinite where one of them is NaN or infinite and the other is not so.
+// The largest difference of test and reference in units of what rounding could have done, without
+// the truth and its conditioning; infinite where one of them is NaN or infinite and the other is
+// not so.
 double units_apart(const BarInput& input);
 
 // A unit in the last place of a value as the dtype has it; 0 for whole numbers.

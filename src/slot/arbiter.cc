@@ -10,9 +10,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Of upstream gradients in ±4 one in 2^24 is so small that a product without it is this much larger.
-constexpr double kGradientLimitSlack = 0x1p24;
-
 const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
                           std::string_view path) {
   const auto* leaves = gradients ? evaluation.gradients() : evaluation.outputs();
@@ -104,7 +101,7 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
   input.truth = values.front();
   input.moved.assign(values.begin() + 1, values.end());
   input.jumps_excuse = truth.jumps_excuse;
-  if (truth.gradients) input.limit_slack = kGradientLimitSlack;
+  if (truth.gradients) input.slack = kGradientSlack;
   const BarMeasurement measured = measure_bar(input);
   const auto test_side = build_distance(builder, measured.test);
   const auto reference_side = build_distance(builder, measured.reference);

@@ -190,7 +190,7 @@ Result<double> second_look(const Pairing& pair, const Results& left, const Resul
 
 // Against the truth, where that is known.
 Result<Offset<wire::Bar>> third_look(FlatBufferBuilder& builder, const Pairing& pair,
-                                      const Results& left, const Results& right, Look& look) {
+                                     const Results& left, const Results& right, Look& look) {
   look.suspicious = true;
   if (look.truth == nullptr) return Offset<wire::Bar>();
   ASSAY_TRY(const auto bar, measure_against_truth(builder, *pair.left, left.memory, *pair.right,

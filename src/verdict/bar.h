@@ -22,8 +22,8 @@ inline constexpr double kBarUnits = 8;
 inline constexpr double kBarFactor = 4;
 
 // A second look, which needs no truth: of results that are no more than half a bar apart neither is
-// beyond it. For if the reference is within half a bar of the truth the test lane is within one, and if
-// it is farther away, the test lane is no more than twice as far.
+// beyond it. For if the reference is within half a bar of the truth the test lane is within one,
+// and if it is farther away, the test lane is no more than twice as far.
 inline constexpr double kUnitsApart = kBarUnits / 2;
 
 // Whether a measurement (of counts by ULP bucket) shows no more than rounding of the last place.

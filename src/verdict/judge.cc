@@ -386,6 +386,14 @@ bool refused_by_reference(const wire::Trial& trial) {
          reference.status() == wire::Status::no_kernel;
 }
 
+// Of two trials the first failure is told, but a fault of the framework under test before one of
+// the reference, and a kernel that is missing under some values only where nothing fails.
+bool says_more(const Verdict& later, const Verdict& first) {
+  if (first.outcome == Outcome::reference_error) return later.mismatch != 0;
+  return !info(first.outcome).failed &&
+         (info(later.outcome).failed || first.outcome == Outcome::pass);
+}
+
 // Nothing was run under these values, for a reason.
 bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 
@@ -433,9 +441,7 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
     if (!judged) continue;
     Verdict& of_trial = *judged;
     of_trial.flags |= verdict.flags;
-    // A fault of the framework under test says more than one of the reference.
-    if (verdict.outcome == Outcome::pass ||
-        (verdict.outcome == Outcome::reference_error && of_trial.mismatch != 0)) {
+    if (says_more(of_trial, verdict)) {
       verdict = std::move(of_trial);
     } else {
       verdict.mismatch |= of_trial.mismatch;

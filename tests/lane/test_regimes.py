@@ -93,5 +93,6 @@ def test_terms_are_the_depth_of_a_product(apis):
 
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):
     assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", [100], 50, 100)[1] == 50
-    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (0.0, 0.0)
+    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (1.0, 1.0)
+    assert bar_of(apis["paddle.add"], "wide", [100], 50, 100)[1:] == (0.0, 0.0)
     assert bar_of(apis["paddle.abs"], "wide", [100], 50, 100)[1:] == (0.0, 1.0)

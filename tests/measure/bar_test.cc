@@ -72,7 +72,7 @@ TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
   const Column truth = {2e33};
   BarInput input{DType::float32, infinite, truth, truth, {}};
   EXPECT_EQ(measure_bar(input).test.specials, 1U);
-  input.limit_slack = 0x1p24;
+  input.slack = kGradientSlack;
   EXPECT_EQ(measure_bar(input).test.specials, 0U);
   const Column small = {1e20};
   input.reference = input.truth = small;

@@ -331,6 +331,27 @@ TEST(Judge, StabilityWantsBitsWithinAFrameworkAndTheToleranceAcross) {
   EXPECT_EQ(judged_stable({1.0F, 5.0F}, {1.0F, 3.0F}).outcome, Outcome::unstable);
 }
 
+TEST(Judge, AFailureUnderOtherValuesIsNotHiddenByAMissingKernel) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto trial = [&](const char* values, wire::Status status) {
+    testing::LaneParts parts;
+    parts.status = status;
+    const auto test = testing::add_lane(builder, parts, "paddle", wire::Role::test);
+    const auto reference = testing::add_lane(builder, {}, "torch", wire::Role::reference);
+    const auto lanes_of_trial = builder.CreateVector(std::vector{test, reference});
+    return wire::CreateTrial(builder, builder.CreateString(values), lanes_of_trial, 0);
+  };
+  const auto trials = builder.CreateVector(std::vector{trial("usual", Status::ok),
+                                                       trial("exact", Status::no_kernel),
+                                                       trial("layout", Status::raised)});
+  builder.Finish(wire::CreateRecord(builder, wire::kVersion, 1, 1, false, 0, trials, 0.01, 0.01));
+  const auto bytes = wire::bytes_of(builder);
+  const wire::Bytes record(bytes.begin(), bytes.end());
+  const Verdict verdict = judge(**wire::open<wire::Record>(record), {}, Agreement::within);
+  EXPECT_EQ(verdict.outcome, Outcome::test_error);
+  EXPECT_THAT(verdict.message, HasSubstr("layout values"));
+}
+
 TEST(Outcomes, TheTableIsInTheOrderOfTheEnum) {
   for (std::size_t i = 0; i < kOutcomes.size(); ++i) {
     EXPECT_EQ(static_cast<std::size_t>(kOutcomes[i].outcome), i);

@@ -72,7 +72,11 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     return in_dtype(torch.log_softmax, x, axis, dtype)
 
 
-@api("paddle.nn.functional.gelu", x=WIDE)
+@api(
+    "paddle.nn.functional.gelu",
+    x=WIDE,
+    undefined={"infinity": "at -inf its formula is -inf * 0"},
+)
 def gelu(x, approximate=False, name=None):
     return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
 

@@ -81,6 +81,7 @@ def fractions(size, windows, kernel, u):
     "paddle.nn.functional.fractional_max_pool2d",
     "paddle.nn.functional.fractional_max_pool3d",
     x=distinct(),
+    grad=lambda random_u=None: random_u is not None,
 )
 def fractional_max_pool(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
     """Without `random_u` Paddle draws one, and only the shape is promised."""

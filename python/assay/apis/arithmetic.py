@@ -195,7 +195,9 @@ def lerp(x, y, weight, name=None):
 @api(*spread("copysign", *PUBLIC, *IN_PLACE))
 def copysign(x, y, name=None):
     """Paddle keeps whole dtypes, torch makes floats of them."""
-    return torch.copysign(x, y).to(x.dtype)
+    if x.is_floating_point():
+        return torch.copysign(x, y).to(x.dtype)
+    return torch.where(torch.signbit(y), -abs(x), abs(x))
 
 
 @api("paddle.add_n")
@@ -204,7 +206,9 @@ def add_n(inputs, name=None):
         return inputs.clone()
     if len({x.dtype for x in inputs}) > 1:
         raise TypeError("add_n does not promote")
-    return reduce(torch.add, inputs)
+    half = inputs[0].dtype in (torch.float16, torch.bfloat16)
+    total = reduce(torch.add, [x.float() for x in inputs] if half else inputs)
+    return total.to(inputs[0].dtype)
 
 
 @api(*spread("scale", *PUBLIC, *METHOD_IN_PLACE), scale=uniform(0.5, 2))

@@ -1,6 +1,7 @@
 """Copies of a tensor: of another dtype, with other values, apart from the graph, as complex or real."""
 
 from assay.apis.arithmetic import together
+from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype
 from assay.reference import torch
 from assay.registry import api, same
@@ -68,7 +69,7 @@ same("abs, angle, name=None", "paddle.polar", abs=positive())
 same("x, name=None", " ".join(spread("real imag", *PUBLIC)))
 
 
-@api(*spread("as_complex", *PUBLIC))
+@api(*spread("as_complex", *PUBLIC), undefined=OF_MEMORY)
 def as_complex(x, name=None):
     return torch.complex(x[..., 0], x[..., 1])
 

@@ -1,6 +1,7 @@
 """Tensors out of nothing: filled with one value, ranges, grids, index triangles, uninitialised memory."""
 
 from assay import laws
+from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -103,7 +104,7 @@ def zero_(x):
     return torch.zeros_like(x)
 
 
-@api("paddle.Tensor.set_", grad=False)
+@api("paddle.Tensor.set_", grad=False, undefined=OF_MEMORY)
 def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
     """x becomes a view into the memory of `source`."""
     if source is None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from assay.apis import convolution, normalization
 from assay.apis.activation import prelu as prelu_function
-from assay.apis.products import bilinear as bilinear_function
 from assay.apis.embedding import embedding as embedding_function
+from assay.apis.products import bilinear as bilinear_function
 from assay.apis.products import linear as linear_function
 from assay.apis.sequence_loss import hsigmoid_loss
 from assay.apis.windows import each

@@ -151,8 +151,9 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
 
 @api("paddle.nn.functional.cosine_embedding_loss", label=SIGN)
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
-    squares = torch.square(input1).sum(-1) * torch.square(input2).sum(-1)
-    cosine = (input1 * input2).sum(-1) / torch.sqrt(squares + 1e-22)
+    """With Paddle's epsilon, which its documentation does not name, added to each square."""
+    squares = (torch.square(input1).sum(-1) + 1e-11) * (torch.square(input2).sum(-1) + 1e-11)
+    cosine = (input1 * input2).sum(-1) / torch.sqrt(squares)
     loss = torch.where(label == 1, 1 - cosine, 0) + torch.where(label == -1, torch.relu(cosine - margin), 0)
     return reduced(loss, reduction)
 

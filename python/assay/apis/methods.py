@@ -4,6 +4,7 @@ from math import prod
 
 from assay import laws
 from assay.apis.casting import castable
+from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -184,7 +185,7 @@ def argwhere(input):
     return torch.argwhere(input)
 
 
-@api(*spread("view_as_complex", *PUBLIC))
+@api(*spread("view_as_complex", *PUBLIC), undefined=OF_MEMORY)
 def view_as_complex(input):
     return torch.complex(input[..., 0], input[..., 1])
 

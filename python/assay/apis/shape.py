@@ -62,17 +62,21 @@ def unflatten(x, axis, shape, name=None):
     return torch.unflatten(x, axis, as_ints(shape))
 
 
-@api("paddle.view", "paddle.Tensor.view")
+# What they give depends on how the input lies in memory, and not every way will do.
+OF_MEMORY = {"layout": "it is defined by the memory of its input"}
+
+
+@api("paddle.view", "paddle.Tensor.view", undefined=OF_MEMORY)
 def view(x, shape_or_dtype, name=None):
     return x.view(shape_or_dtype if isinstance(shape_or_dtype, list | tuple) else as_dtype(shape_or_dtype))
 
 
-@api("paddle.view_as", "paddle.Tensor.view_as")
+@api("paddle.view_as", "paddle.Tensor.view_as", undefined=OF_MEMORY)
 def view_as(x, other, name=None):
     return x.view(other.shape)
 
 
-@api("paddle.as_strided", "paddle.Tensor.as_strided")
+@api("paddle.as_strided", "paddle.Tensor.as_strided", undefined=OF_MEMORY)
 def as_strided(x, shape, stride, offset=0, name=None):
     return torch.as_strided(x, shape, stride, offset)
 

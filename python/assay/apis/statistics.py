@@ -9,8 +9,9 @@ from assay.rules import increasing, integers, positive, uniform
 from assay.shorthand import FACTORS
 
 
-def middle(x, axis, keepdim, mode):
-    """The median without NaN: the mean of the middle two, or (`min`) the lower one and its place."""
+def middle(x, axis, keepdim, mode, without_nan):
+    """The median: the mean of the middle two, or (`min`) the lower one and its place. Of NaN it is the first
+    one, or it is taken `without_nan`."""
     rows, kept = rows_of(x, axis)
     shape = kept if keepdim else rows.shape[:-1]
     if rows.shape[-1] == 0:
@@ -21,21 +22,34 @@ def middle(x, axis, keepdim, mode):
     value = ordered.gather(-1, lower)
     if mode == "avg":
         value = (value + ordered.gather(-1, count // 2 % rows.shape[-1])) / 2
-    return value.reshape(shape), places.gather(-1, lower).reshape(shape)
+    place = places.gather(-1, lower)
+    if not without_nan:
+        missing = torch.isnan(rows)
+        first, some = missing.byte().argmax(-1, keepdim=True), missing.any(-1, keepdim=True)
+        value = value.masked_fill(some, torch.nan) if value.is_floating_point() else value
+        place = torch.where(some, first, place)
+    return value.reshape(shape), place.reshape(shape)
 
 
-@api("paddle.median", "paddle.Tensor.median", x=ALL)
+def _placed(mode="avg"):
+    return "which of equal elements has the place is not promised" if mode == "min" else ""
+
+
+PLACES = dict.fromkeys(("infinity", "bulk"), _placed)
+
+
+@api("paddle.median", "paddle.Tensor.median", x=ALL, undefined=PLACES)
 def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     """The average is float32, for float64 float64."""
     if mode == "avg":
-        return middle(x if x.dtype == torch.float64 else x.float(), axis, keepdim, mode)[0]
-    values, places = middle(x, axis, keepdim, mode)
+        return middle(x if x.dtype == torch.float64 else x.float(), axis, keepdim, mode, False)[0]
+    values, places = middle(x, axis, keepdim, mode, False)
     return values if axis is None else (values, places)
 
 
-@api("paddle.nanmedian", "paddle.Tensor.nanmedian", x=ALL)
+@api("paddle.nanmedian", "paddle.Tensor.nanmedian", x=ALL, undefined=PLACES)
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
-    values, places = middle(x, axis, keepdim, mode)
+    values, places = middle(x, axis, keepdim, mode, True)
     return (values.to(x.dtype), places) if mode == "min" and isinstance(axis, int) else values.to(x.dtype)
 
 
@@ -47,8 +61,8 @@ BETWEEN = {
 }
 
 
-def quantiles(x, q, axis, keepdim, interpolation):
-    """Without NaN. A list with one q is as good as the q itself."""
+def quantiles(x, q, axis, keepdim, interpolation, without_nan):
+    """NaN where there is one, or `without_nan`. A list with one q is as good as the q itself."""
     rows, kept = rows_of(x, axis)
     ordered = torch.sort(rows, dim=-1).values  # NaN comes last
     count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
@@ -59,18 +73,24 @@ def quantiles(x, q, axis, keepdim, interpolation):
     ordered = ordered.expand(len(q), *rows.shape)
     below, above = (ordered.gather(-1, place.long()) for place in (position.floor(), position.ceil()))
     result = BETWEEN[interpolation](below, above, position - position.floor())
+    if not without_nan:
+        result = torch.where(torch.isnan(rows).any(-1, keepdim=True), torch.nan, result)
     result = result.reshape(len(q), *(kept if keepdim else rows.shape[:-1]))
     return result[0] if len(q) == 1 else result
 
 
-@api("paddle.quantile", "paddle.Tensor.quantile", x=ALL, q=uniform(0, 1))
+# Between an infinity and a number stands NaN or the infinity, as the formula is written.
+BETWEEN_INFINITIES = {"infinity": "what lies between an infinity and a number depends on the formula"}
+
+
+@api("paddle.quantile", "paddle.Tensor.quantile", x=ALL, q=uniform(0, 1), undefined=BETWEEN_INFINITIES)
 def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None, *, out=None):
-    return quantiles(x, q, axis, keepdim, interpolation)
+    return quantiles(x, q, axis, keepdim, interpolation, False)
 
 
-@api("paddle.nanquantile", "paddle.Tensor.nanquantile", x=ALL, q=uniform(0, 1))
+@api("paddle.nanquantile", "paddle.Tensor.nanquantile", x=ALL, q=uniform(0, 1), undefined=BETWEEN_INFINITIES)
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
-    return quantiles(x, q, axis, keepdim, interpolation)
+    return quantiles(x, q, axis, keepdim, interpolation, True)
 
 
 def limits(x, low, high, margin):

@@ -57,8 +57,9 @@ def magnitude(var):
 
 @api(*spread("sign", *PUBLIC))
 def sign(x, name=None, *, out=None):
-    """Of complex numbers too, which torch leaves to sgn."""
-    return torch.sgn(x)
+    """Of complex numbers too, which torch leaves to sgn. NaN has none, as in NumPy; torch says 0."""
+    found = torch.sgn(x)
+    return torch.where(torch.isnan(x), x, found) if x.is_floating_point() else found
 
 
 @api(*spread("frac", *PUBLIC, *IN_PLACE), x=STEPS)
@@ -126,7 +127,11 @@ def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     return scale_b * torch.tanh(scale_a * x)
 
 
-@api(*spread("frexp", *PUBLIC), x=STEPS)
+@api(
+    *spread("frexp", *PUBLIC),
+    x=STEPS,
+    undefined=dict.fromkeys(("nan", "infinity"), "C leaves the exponent of NaN and infinity open"),
+)
 def frexp(x, name=None):
     """Paddle gives the exponent in x's dtype, torch as int32."""
     mantissa, exponent = torch.frexp(x.float() if x.dtype == torch.float16 else x)
@@ -141,6 +146,6 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
     return torch.nan_to_num(x, nan, posinf, neginf)
 
 
-@api("paddle.increment", x=integers(-9, 9))
+@api("paddle.increment", x=integers(-9, 9), changes="x")
 def increment(x, value=1.0, name=None):
     return (x + value).to(x.dtype)

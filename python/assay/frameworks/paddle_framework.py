@@ -20,6 +20,7 @@ _NO_KERNEL = re.compile(
 )
 # As many compiled graphs are kept.
 MOST_GRAPHS = 64
+MOST_AXES = 6  # that indexing and transposing know
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
 
@@ -94,6 +95,8 @@ class PaddleFramework:
     def as_layout(self, tensor: Any, number: int) -> Any:
         """The same values in memory that is not contiguous, or does not begin at its beginning."""
         paddle = self.paddle
+        if tensor.ndim > MOST_AXES:
+            return tensor
         try:
             with paddle.no_grad():
                 kind = number % 3
