@@ -13,7 +13,7 @@ from assay.handover import HandOver
 from assay.laws import Law
 from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
-from assay.regimes import FORWARD_ONLY, bar_of, fill_of, skip_of, specs_in
+from assay.regimes import FORWARD_ONLY, bar_of, equalities_of, fill_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.rules import Literal, ask
@@ -138,7 +138,7 @@ class Call:
             self.dump.save("output", leaves)
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
-        equal = entry.equal if entry is not None else ()
+        equal = equalities_of(entry)
         specs = list(specs_in(self.named.values()))
         sizes = [spec.size for spec in specs]
         longest = max((extent for spec in specs for extent in spec.shape), default=1)

@@ -58,6 +58,7 @@ class Traits(NamedTuple):
     wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
     sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
     products: bool = False  # of products
+    moves: bool = False  # nothing is computed: results have the same bits, where an API says nothing else
     coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     near_one: bool = False
@@ -86,12 +87,12 @@ TRAITS: dict[str, Traits] = {
     "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
     "bitwise": Traits(EVERYTHING, False, without=_ELEMENTS),
     "casting": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "shape": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "indexing": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "joining": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "selection": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "shape": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
+    "indexing": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
+    "joining": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
+    "selection": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
     "gather_scatter": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "diagonals": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "diagonals": Traits(EVERYTHING, False, moves=True, without=_ELEMENTS),
     "padding": Traits(EVERYTHING, False, without=_ELEMENTS),
     "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
     "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
@@ -271,6 +272,13 @@ CHANGES: dict[str, Change] = {
     "bulk": bulk,
     "exact": exact,
 }
+
+
+def equalities_of(entry: Any) -> tuple[str, ...]:
+    """What makes the results of an API equal, as registry.EQUALITIES has it; empty: their values."""
+    if entry is None or entry.equal:
+        return entry.equal if entry is not None else ()
+    return ("bits",) if traits_of(entry).moves else ()
 
 
 def bar_of(

@@ -29,6 +29,7 @@ std::string line_of(std::string_view text, const Mutant& mutant) {
   line["fault"] = mutant.fault;
   line["values"] = mutant.values;
   line["fate"] = kFates[static_cast<std::size_t>(mutant.fate)];
+  if (mutant.weak) line["weak"] = true;
   if (!mutant.planted.empty()) line["planted"] = mutant.planted;
   if (!mutant.message.empty()) line["message"] = mutant.message;
   return dumped(line);

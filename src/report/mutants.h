@@ -11,7 +11,7 @@
 
 namespace assay {
 
-// {"case": …, "fault": …, "values": …, "fate": "killed", "planted": …, "message": …}
+// {"case": …, "fault": …, "values": …, "fate": "killed", "weak": true, "planted": …, "message": …}
 Status write_mutants(Store& store, const Policies& policies, const std::filesystem::path& file);
 
 }  // namespace assay

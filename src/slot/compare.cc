@@ -152,6 +152,10 @@ bool alike(const Measurement& measured, DType dtype) {
                      kind == DTypeClass::boolean || kind == DTypeClass::integer);
 }
 
+// Python's own numbers are taken out of tensors and widened: more than a rounding of float32 is
+// none.
+constexpr Tolerance kOfNumbers{0, 1e-6};
+
 struct Pairing {
   const wire::Leaf* left = nullptr;
   const wire::Leaf* right = nullptr;
@@ -240,7 +244,8 @@ Result<Offset<wire::Comparison>> compare_pair(FlatBufferBuilder& builder, const 
       scalar_equal = scalar_equal && zero;
     }
   } else {
-    scalar_equal = both && equal_scalars(*pair.left, *pair.right, tolerance);
+    const bool by_bar = look != nullptr && look->by_bar;
+    scalar_equal = both && equal_scalars(*pair.left, *pair.right, by_bar ? kOfNumbers : tolerance);
   }
   const wire::Leaf& any = pair.left != nullptr ? *pair.left : *pair.right;
   const auto path = builder.CreateString(any.path());

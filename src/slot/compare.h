@@ -25,6 +25,7 @@ enum class ResultRole { output, gradient };
 
 // What a comparison shows at once, and the truth for a second look.
 struct Look {
+  bool by_bar = false;  // results are judged by the error bar, numbers outside tensors as well
   const Truth* truth = nullptr;
   bool closer = false;      // the case is small enough for a second look
   bool suspicious = false;  // some leaf is not alike at the first look

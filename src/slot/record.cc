@@ -135,6 +135,7 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
   Truth truth{reference.evaluations(), right_memory, gradients,
               jumps_excuse(request.entry.values, gradients)};
   Look look;
+  look.by_bar = settings.error_bar;
   if (request.entry.moves > 0) look.truth = &truth;
   look.closer = settings.error_bar && request.entry.bytes <= kMostForTruth;
   const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};

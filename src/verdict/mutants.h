@@ -21,6 +21,7 @@ struct Mutant {
   std::string fault;   // its name
   std::string values;  // the kind of values that the case was run under
   Fate fate = Fate::unjudged;
+  bool weak = false;    // of some result a law or no more than the shape is judged
   std::string planted;  // where, in words
   std::string message;  // the verdict's, or the reason why there is no mutant
 };

@@ -5,7 +5,7 @@ import random
 import struct
 
 import pytest
-from assay.mutation.elements import Elements
+from assay.mutation.elements import Elements, elements_of
 from assay.mutation.faults import FAULTS
 from assay.mutation.score import FATES, one_of, rows
 from assay.wire import SKIPPED, Stop
@@ -141,6 +141,21 @@ def test_a_mutant_is_killed_where_one_kind_of_values_shows_it():
     assert fate("equivalent", "survived", "inapplicable") == "survived"
     assert fate("unjudged", "equivalent") == "equivalent"
     assert {fate(name) for name in FATES} == set(FATES)
+
+
+def test_a_law_or_a_shape_is_told_apart():
+    trials = [{"fate": "survived", "values": "usual", "weak": True}, {"fate": "unjudged", "values": "wide"}]
+    assert one_of("paddle.randn()", "sign", trials).weak
+    assert not one_of("paddle.abs()", "sign", trials[1:]).weak
+
+
+def test_a_number_of_pythons_own_stays_one():
+    class OfFramework:
+        tensor_type = bytes
+
+    number = elements_of(OfFramework, 1.5)
+    number.put(0, 2 * number.get(0))
+    assert number.handed_over() == 3.0
 
 
 def test_a_score_leaves_out_what_is_no_mutant():

@@ -96,3 +96,10 @@ def test_where_places_are_computed_the_bar_knows_the_extent(apis):
     assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (1.0, 1.0)
     assert bar_of(apis["paddle.add"], "wide", [100], 50, 100)[1:] == (0.0, 0.0)
     assert bar_of(apis["paddle.abs"], "wide", [100], 50, 100)[1:] == (0.0, 1.0)
+
+
+def test_data_that_only_moves_keeps_its_bits(apis):
+    assert regimes.equalities_of(apis["paddle.concat"]) == ("bits",)
+    assert regimes.equalities_of(apis["paddle.add"]) == ()
+    assert regimes.equalities_of(apis["paddle.linalg.eigh"]) == ("value", "sign")
+    assert regimes.equalities_of(None) == ()

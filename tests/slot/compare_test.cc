@@ -19,9 +19,9 @@ constexpr Tolerance kTolerance{0.01, 0.01};
 // The comparisons of two lanes' results, kept alive.
 class Compared {
  public:
-  Compared(Lane& left, Lane& right, ResultRole role = ResultRole::output) {
+  Compared(Lane& left, Lane& right, ResultRole role = ResultRole::output, Look* look = nullptr) {
     flatbuffers::FlatBufferBuilder builder;
-    auto comparisons = compare(builder, left.results(), right.results(), role, kTolerance);
+    auto comparisons = compare(builder, left.results(), right.results(), role, kTolerance, look);
     if (!comparisons) {
       error_ = comparisons.error().message;
       return;
@@ -184,6 +184,21 @@ bool scalars_equal(LeafKind kind, double a, double b, std::int64_t x = 0, std::i
   left.scalar("", kind, a, x, text);
   right.scalar("", kind, b, y, other);
   return Compared(left, right)[0].scalar_equal();
+}
+
+TEST(Compare, ByTheErrorBarANumberMayHaveARoundingOfFloat32) {
+  const auto equal = [](double a, double b) {
+    Lane left;
+    Lane right;
+    left.scalar("", LeafKind::floating, a, 0);
+    right.scalar("", LeafKind::floating, b, 0);
+    Look look;
+    look.by_bar = true;
+    return Compared(left, right, ResultRole::output, &look)[0].scalar_equal();
+  };
+  EXPECT_TRUE(equal(1, 1 + 0x1p-23));
+  EXPECT_FALSE(equal(1, 1.00001));
+  EXPECT_FALSE(equal(1e-5, 2e-5));
 }
 
 TEST(Compare, ScalarsOfEachKind) {

@@ -25,8 +25,9 @@ TRIES = 32
 class Elements:
     """Host copy of a dense tensor. An element of a complex tensor is two parts, one after another."""
 
-    def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes) -> None:
+    def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes, python: bool = False) -> None:
         self.dtype = dtype
+        self.python = python  # a number of Python's own
         self.shape = shape
         self.data = bytearray(data)
         self.part = PART_OF.get(dtype, dtype)  # the dtype of a part
@@ -65,9 +66,9 @@ class Elements:
                 return place
         return None
 
-    def numbers(self) -> Numbers:
+    def handed_over(self) -> Numbers | float:
         """As a lane hands it over."""
-        return Numbers(array("B", self.data), self.dtype, self.shape)
+        return self.get(0) if self.python else Numbers(array("B", self.data), self.dtype, self.shape)
 
 
 def packed(part: str, value: Any) -> bytes:
@@ -84,7 +85,9 @@ def packed(part: str, value: Any) -> bytes:
 
 
 def elements_of(framework: Framework, tensor: Any) -> Elements | None:
-    """None for what is no dense tensor on the host, or of a dtype that no fault is planted in."""
+    """None for what is no number and no dense tensor on the host of a dtype that faults are planted in."""
+    if isinstance(tensor, float):
+        return Elements("float64", (), struct.pack("<d", tensor), python=True)
     if not isinstance(tensor, framework.tensor_type) or framework.sparse_parts(tensor) is not None:
         return None
     dense = framework.dense(tensor)

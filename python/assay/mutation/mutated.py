@@ -63,7 +63,9 @@ class Watched(Call):
         change = self.fault.gradients if gradients else self.fault.results
         changed = change(self, leaves)
         self.seen.append([(path, self._bytes(value)) for path, value in changed])
-        return [(path, value.numbers() if isinstance(value, Elements) else value) for path, value in changed]
+        return [
+            (path, value.handed_over() if isinstance(value, Elements) else value) for path, value in changed
+        ]
 
     def _bytes(self, value: Any) -> Any:
         found = value if isinstance(value, Elements) else self.copy_of(value)

@@ -27,6 +27,7 @@ class Mutant(NamedTuple):
     case: str
     fault: str
     fate: str
+    weak: bool  # of a result a law is judged, or no more than its shape
     planted: str
     message: str  # of a survivor: under which values it survived
 
@@ -57,7 +58,8 @@ def one_of(case: str, fault: str, trials: list[dict[str, Any]]) -> Mutant:
     of_fate = [trial for trial in trials if trial["fate"] == fate]
     values = ", ".join(trial["values"] for trial in of_fate)
     message = values if fate == "survived" else of_fate[0].get("message", "")
-    return Mutant(case, fault, fate, of_fate[0].get("planted", ""), message)
+    weak = any(trial.get("weak", False) for trial in trials)
+    return Mutant(case, fault, fate, weak, of_fate[0].get("planted", ""), message)
 
 
 class Row(NamedTuple):
@@ -182,10 +184,14 @@ def write(file: pathlib.Path, text: str) -> None:
 def main() -> None:
     properties, mutants = read(pathlib.Path(sys.argv[1]) / "mutants.jsonl")
     head = heading(properties, mutants)
-    tables = [head, by_fault(mutants), by_dtype(mutants)]
+    full = [mutant for mutant in mutants if not mutant.weak]
+    weak = [mutant for mutant in mutants if mutant.weak]
+    tables = [head, by_fault(full), "By dtype of what was changed:", by_dtype(full)]
+    tables += ["Where a law is judged (draws), or no more than a shape:", by_fault(weak)] if weak else []
     print("\n\n".join(tables))
     if len(sys.argv) > 2:
-        more = [by_family(mutants), "Survivors:", survivors(mutants)]
+        more = ["By family:", by_family(mutants), "Survivors:", survivors(full)]
+        more += ["Survivors among draws and shapes:", survivors(weak)] if weak else []
         write(pathlib.Path(sys.argv[2]), "\n\n".join([*tables, *more]) + "\n")
 
 
