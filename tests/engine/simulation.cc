@@ -43,9 +43,10 @@ Simulation::Simulation(std::uint64_t seed, bool trace) : chance_(seed), trace_(t
 
 std::optional<std::string> Simulation::run() {
   for (int session = 0; session < kMostSessions; ++session) {
-    const std::size_t before = store_.finished();
     const bool calm = session >= 3;
+    // From now on there is no other claimer; what it had ended and not committed is undone.
     if (calm) store_.lose_uncommitted(SimulatedStore::kOther);
+    const std::size_t before = store_.finished();
     const bool complete = run_session(calm);
     if (wrong_) return fmt::format("session {}: {}", session, *wrong_);
     if (complete) {

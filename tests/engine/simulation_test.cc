@@ -19,8 +19,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
 }
 
 TEST(Simulation, EveryCaseEndsOnceAndEveryRunEnds) {
-  // Seed 84137 ends a session without a verdict; why is not known yet (docs/ARCHITECTURE.md).
-  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 80'000);
+  const std::uint64_t schedules = number_from("ASSAY_SCHEDULES", 100'000);
   const std::uint64_t first = number_from("ASSAY_FIRST_SEED", 0);
   std::uint64_t steps = 0;
   for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
@@ -31,6 +30,12 @@ TEST(Simulation, EveryCaseEndsOnceAndEveryRunEnds) {
                                     << " simulation_test --gtest_filter=Simulation.OneSeed";
   }
   std::cout << schedules << " schedules, " << steps << " steps\n";
+}
+
+// The other claimer has ended two cases and not committed them when it goes; the calm session after
+// that ends two others, which may not be taken for none.
+TEST(Simulation, WhatAnotherClaimerLosesIsNoStandstill) {
+  EXPECT_EQ(Simulation(84137).run(), std::nullopt);
 }
 
 TEST(Simulation, OneSeed) {
