@@ -13,6 +13,11 @@ SOFTMAX = 'paddle.nn.functional.softmax(Tensor([4, 5], "float32"))'
 SPLIT = 'paddle.split(Tensor([6, 5], "float32"), 3)'
 ADD_IN_PLACE = 'paddle.Tensor.add_(Tensor([4, 5], "float32"), Tensor([4, 5], "float32"))'
 GET_ITEM = 'paddle.Tensor.__getitem__(Tensor([4, 5], "float32"), 1)'
+SLICE = 'paddle.Tensor.__getitem__(Tensor([4, 5], "float32"), slice(1, 3, None))'
+SLICES = (
+    'paddle.Tensor.__getitem__(Tensor([4, 5], "float32"), tuple(slice(None, None, None), slice(0, 4, 2)))'
+)
+ELLIPSIS = 'paddle.Tensor.__getitem__(Tensor([4, 5], "float32"), tuple(Ellipsis, 0))'
 TO_LIST = 'paddle.Tensor.tolist(Tensor([4, 5], "float32"))'
 DROPOUT = 'paddle.nn.functional.dropout(Tensor([40, 50], "float32"), p=0.5)'
 
@@ -79,6 +84,12 @@ def test_compiled_graphs_agree_with_eager_mode_forward_and_backward(run):
         if ",backward," in line
     }
     assert {"paddle.add", "paddle.matmul", "paddle.nn.functional.softmax", "paddle.split"} <= backward
+
+
+def test_graphs_are_indexed_by_slices(run):
+    done = run([SLICE, SLICES, ELLIPSIS], "--paddle_cinn=True", "--test_backward=True")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == {SLICE, SLICES, ELLIPSIS}
 
 
 def test_gradients_of_graphs_are_left_out_unless_asked_for(run):

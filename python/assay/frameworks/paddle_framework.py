@@ -136,7 +136,6 @@ class PaddleFramework:
         jit, clear = self.paddle.jit, self.paddle.base.core.clear_executor_cache
         backend = "CINN" if self.paddle.is_compiled_with_cinn() else None
         method = api.removeprefix("paddle.Tensor.") if api.startswith("paddle.Tensor.") else None
-        source = _method_call(method) if method else _plain_call(function)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             # Made anew for every case: a graph belongs to the shapes of its inputs, and they differ. Paddle
@@ -146,9 +145,12 @@ class PaddleFramework:
             if self._graphs % MOST_GRAPHS == 0:
                 self._graph = None
                 clear()
+            tensors: list[Any] = []
+            fixed = jit.not_to_static(_without_tensors((args, kwargs), self.tensor_type, tensors))
+            source = _method_call(method, fixed) if method else _plain_call(function, fixed)
             self._graph = jit.to_static(source, full_graph=True, backend=backend)
             try:
-                return self._graph(args, kwargs)
+                return self._graph(tensors)
             except AssertionError as error:
                 if "dynamic graph mode" not in str(error):
                     raise
@@ -259,19 +261,41 @@ class PaddleFramework:
         return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
 
 
-def _plain_call(function: Callable[..., Any]) -> Callable[..., Any]:
+def _without_tensors(value: Any, tensor_type: type, tensors: list[Any]) -> Callable[[list[Any]], Any]:
+    """What makes `value` again of its tensors, which are put into `tensors`.
+
+    A graph takes tensors. What else a call is given (slices, for one, it does not take) is part of it."""
+    if isinstance(value, tensor_type):
+        place = len(tensors)
+        tensors.append(value)
+        return lambda given: given[place]
+    if isinstance(value, list | tuple):
+        parts = [_without_tensors(part, tensor_type, tensors) for part in value]
+        return lambda given: type(value)(part(given) for part in parts)
+    if isinstance(value, dict):
+        named = {name: _without_tensors(part, tensor_type, tensors) for name, part in value.items()}
+        return lambda given: {name: part(given) for name, part in named.items()}
+    if isinstance(value, slice):
+        ends = _without_tensors((value.start, value.stop, value.step), tensor_type, tensors)
+        return lambda given: slice(*ends(given))
+    return lambda given: value
+
+
+def _plain_call(function: Callable[..., Any], fixed: Callable[[list[Any]], Any]) -> Callable[..., Any]:
     """What to_static() takes: it reads the source of a function, and built-in ones have none."""
 
-    def call(args: Any, kwargs: Any) -> Any:
+    def call(tensors: Any) -> Any:
+        args, kwargs = fixed(tensors)
         return function(*args, **kwargs)
 
     return call
 
 
-def _method_call(method: str) -> Callable[..., Any]:
+def _method_call(method: str, fixed: Callable[[list[Any]], Any]) -> Callable[..., Any]:
     """The same for a method: in a graph it belongs to another class than Tensor."""
 
-    def call(args: Any, kwargs: Any) -> Any:
+    def call(tensors: Any) -> Any:
+        args, kwargs = fixed(tensors)
         return getattr(args[0], method)(*args[1:], **kwargs)
 
     return call
