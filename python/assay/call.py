@@ -37,6 +37,7 @@ STAGES = ("build", "forward", "copy", "backward")
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MOST_LEAVES = 1 << 14
+RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
 UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
 
 
@@ -182,7 +183,7 @@ class Call:
 
     def _promised(self) -> set[int]:
         """The case's tensors that the call may change."""
-        promised = ["out", "output"]  # places for the result
+        promised = [*RESULT_PLACES]
         if self.entry is not None:
             promised += [self.entry.changes, *self.entry.updates]
         return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
@@ -330,7 +331,8 @@ class Call:
             self.kept.append(tensor)
             tensor = self.framework.strided(tensor, spec)
         forward_only = self.job.values in FORWARD_ONLY or not self.job.settings.backward
-        if not forward_only and self._grad_wanted and spec.dtype in DIFFERENTIABLE:
+        wanted = self._grad_wanted and parameter not in RESULT_PLACES
+        if not forward_only and wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
             self.largest = max(self.largest, spec.size)

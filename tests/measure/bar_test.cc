@@ -79,6 +79,12 @@ TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
   EXPECT_EQ(measure_bar(input).test.specials, 1U);
 }
 
+TEST(Bar, TermsOfASumMayOverflowOnBothSidesOfZero) {
+  EXPECT_EQ(against({kNan}, {1e39}, {1e39}, {}, 100).test.specials, 0U);
+  EXPECT_EQ(against({kNan}, {1e39}, {1e39}, {}, 1).test.specials, 1U);
+  EXPECT_EQ(against({kNan}, {1e30}, {1e30}, {}, 100).test.specials, 1U);
+}
+
 TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
   const auto apart = [](const Column& test, const Column& reference, double scale_floor = 0) {
     BarInput input{DType::float32, test, reference, {}, {}};

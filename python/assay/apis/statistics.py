@@ -147,7 +147,17 @@ def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 
 
-@api("paddle.linalg.cov", "paddle.Tensor.cov", x=FACTORS, fweights=integers(1, 10), aweights=integers(1, 10))
+FROM_A_MEAN = {"infinity": "what lies between an infinity and a mean depends on the formula"}
+
+
+@api(
+    "paddle.linalg.cov",
+    "paddle.Tensor.cov",
+    x=FACTORS,
+    fweights=integers(1, 10),
+    aweights=integers(1, 10),
+    undefined=FROM_A_MEAN,
+)
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     def covariance(rows):
         weights = None if aweights is None else aweights.to(rows.dtype)
@@ -156,6 +166,6 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     return in_float32(covariance, x if rowvar or x.ndim < 2 else x.T)
 
 
-@api("paddle.linalg.corrcoef", "paddle.Tensor.corrcoef")
+@api("paddle.linalg.corrcoef", "paddle.Tensor.corrcoef", undefined=FROM_A_MEAN)
 def corrcoef(x, rowvar=True, name=None):
     return in_float32(torch.corrcoef, x if rowvar or x.ndim < 2 else x.T)

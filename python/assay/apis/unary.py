@@ -130,7 +130,11 @@ def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
 @api(
     *spread("frexp", *PUBLIC),
     x=STEPS,
-    undefined=dict.fromkeys(("nan", "infinity"), "C leaves the exponent of NaN and infinity open"),
+    undefined={
+        "nan": "C leaves the exponent of NaN open",
+        "infinity": "C leaves the exponent of infinity open",
+        "wide": "the gradient is divided by a power of two, which underflows",
+    },
 )
 def frexp(x, name=None):
     """Paddle gives the exponent in x's dtype, torch as int32."""
