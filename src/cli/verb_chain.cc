@@ -233,6 +233,8 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
                   "CUDA_VISIBLE_DEVICES of whole_infer; what to train of benchmark_train, such as "
                   "dynamic_bs8_fp32_DP_N1C1");
   add_dialect_options(*app, arguments.dialect);
+  app->add_option("--device", arguments.plan.device,
+                  "train and infer on this instead of the file's GPUs: cpu, xpu, npu, …");
   app->add_flag("--fix", arguments.plan.fix,
                 "do what the file says where the suite's own bash does not");
   app->add_flag(

@@ -113,6 +113,7 @@ class DialectReader {
                               : !layout_             ? nullptr
                               : word == "script"     ? &layout_->script
                               : word == "modes"      ? &layout_->modes
+                              : word == "devices"    ? &layout_->devices
                                                      : nullptr;
     if (field != nullptr) {
       *field = rest;

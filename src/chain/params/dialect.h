@@ -11,6 +11,7 @@
 //   kind NAME                       one kind of params file:
 //   script PATH                     the script of the suite that reads it
 //   modes A|B                       the modes that it runs
+//   devices A|B                     what --device may name; the recipe does the rest
 //   separator blank                 lines are `key value`
 //   cut                             the script cuts values at their first colon
 //   short_status                    its status lines do not end with the log's name

@@ -156,6 +156,13 @@ Result<Plan> make_plan(const params::Params& params, const std::string& mode,
         "a {} file does not run mode `{}`; the nearest is `{}`, and it runs {}",
         params.layout().name, mode, params::nearest_word(mode, modes), fmt::join(modes, ", ")));
   }
+  const std::vector<std::string> devices = params::split_list(params.layout().devices, '|');
+  const std::string& device = options.device;
+  if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end()) {
+    return usage_error(fmt::format("a {} file of {} is not planned for --device {}{}{}",
+                                   params.layout().name, params.layout().suite->name, device,
+                                   devices.empty() ? "" : ", only for ", fmt::join(devices, ", ")));
+  }
   PlanBuilder builder(params, mode, options);
   add_prepare(builder);
   ASSAY_CHECK(plan_recipe(builder));

@@ -41,6 +41,7 @@ struct Stage {
   std::optional<std::size_t> same_log_as;  // a stage whose log must hold the same words
   std::string needs_program;               // without it: `unavailable: needs X`
   std::string needs_module;                // the same for a Python module
+  std::string needs_device;                // and for a device that Paddle sees, such as npu
 };
 
 struct Plan {
@@ -59,6 +60,7 @@ struct PlanOptions {
   // The bash's third argument: CUDA_VISIBLE_DEVICES of whole_infer, what to train of
   // benchmark_train.
   std::string third;
+  std::string device;  // what to train and infer on instead of the file's GPUs; empty: those
   bool fix = false;  // what the file says, where the suite's bash does something else
   bool fallback_checkpoint = false;  // the checkpoint that the file names will not be made
   std::string python;                // instead of the params file's interpreter

@@ -42,6 +42,23 @@ Result<Assignment> assignment(std::string_view rest, std::string_view sign) {
   return Assignment{params::trim(rest.substr(0, at)), params::trim(rest.substr(at + sign.size()))};
 }
 
+struct Change {
+  std::string from;
+  std::string to;
+};
+
+// Whether there was something to change.
+bool apply(const Change& change, std::string& text) {
+  bool changed = false;
+  if (change.from.empty()) return changed;
+  for (std::size_t at = 0; (at = text.find(change.from, at)) != std::string::npos;
+       at += change.to.size()) {
+    text.replace(at, change.from.size(), change.to);
+    changed = true;
+  }
+  return changed;
+}
+
 class Cook {
  public:
   Cook(PlanBuilder& builder, const Statements& shared, const Statements& own)
@@ -142,6 +159,7 @@ class Cook {
     }
     if (word == "gpus") return gpus(statement.rest);
     if (word == "edit") return edit(statement.rest);
+    if (word == "rewrite") return rewrite(statement.rest);
     if (word == "take") return take(statement.rest);
     if (word == "forget") {
       scope_.set("@" + std::string(statement.rest), "");
@@ -195,28 +213,33 @@ class Cook {
     return {};
   }
 
-  Status edit(std::string_view rest) {
+  // What becomes what, as `A => B` says. Blanks at the ends count where they are quoted.
+  Result<Change> change(std::string_view rest) {
     ASSAY_TRY(const Assignment given, assignment(rest, "=>"));
     ASSAY_TRY(const std::string from, scope_.text(given.name));
     ASSAY_TRY(const std::string to, scope_.text(given.text));
-    // Blanks at the ends count where they are quoted.
     const auto bare = [](std::string_view text) {
-      return text.size() > 1 && text.front() == '"' && text.back() == '"'
-                 ? text.substr(1, text.size() - 2)
-                 : text;
+      const bool quoted = text.size() > 1 && text.front() == '"' && text.back() == '"';
+      return std::string(quoted ? text.substr(1, text.size() - 2) : text);
     };
+    return Change{bare(from), bare(to)};
+  }
+
+  Status edit(std::string_view rest) {
+    ASSAY_TRY(const Change wanted, change(rest));
     for (const params::SectionLayout& section : builder_.params().layout().sections) {
       for (const params::Place& place : section.places) {
         if (place.role.empty()) continue;
         ASSAY_TRY(std::string value, scope_.value(place.role));
-        if (value.find(bare(from)) == std::string::npos) continue;
-        for (std::size_t at = 0; (at = value.find(bare(from), at)) != std::string::npos;
-             at += bare(to).size()) {
-          value.replace(at, bare(from).size(), bare(to));
-        }
-        scope_.set(place.role, std::move(value));
+        if (apply(wanted, value)) scope_.set(place.role, std::move(value));
       }
     }
+    return {};
+  }
+
+  Status rewrite(std::string_view rest) {
+    ASSAY_TRY(Change wanted, change(rest));
+    rewrites_.push_back(std::move(wanted));
     return {};
   }
 
@@ -266,9 +289,11 @@ class Cook {
       }
     }
     if (stage.kind == StageKind::train) stage.on_cpu = stage.device == "cpu";
+    if (stage.device != "cpu") stage.needs_device = builder_.options().device;
     if (stage.kind == StageKind::infer && stage.device.starts_with("gpu")) {
       stage.asks_for_gpu = true;
     }
+    for (const Change& change : rewrites_) apply(change, stage.command);
     const std::size_t index = builder_.add(std::move(stage));
     if (!label.empty()) scope_.set("@" + label, fmt::format("{}", index));
     const std::string* dynamic = scope_.variable("@dynamic");
@@ -356,6 +381,7 @@ class Cook {
   const Statements& shared_;
   const Statements& own_;
   std::map<std::string, const Statements*, std::less<>> definitions_;
+  std::vector<Change> rewrites_;
   std::vector<std::string> warned_;
   int depth_ = 0;
   bool told_ = false;

@@ -15,6 +15,7 @@
 //                          and NAME.number what follows on one of them; NAME.servers tells
 //                          Parameter Server runs apart
 //   edit A => B            in the values of all roles
+//   rewrite A => B         in the commands of all stages that follow
 //   take PREFIX            the roles that begin so, under their names without it
 //   warn TEXT / nothing TEXT   to be told; why the plan may be empty
 //   folder TEXT            where results and logs go; `results NAME` names the log of status lines

@@ -104,6 +104,7 @@ RecipeScope::RecipeScope(PlanBuilder& builder) : builder_(builder) {
   set("THIRD", options.third);
   set("VISIBLE", options.third.empty() ? "0" : options.third);
   set("given_device", options.third.empty() ? "cpu" : "gpu " + options.third);
+  set("DEVICE", options.device);
   set("DYNAMIC", options.dynamic);
   set("FIX", options.fix ? "yes" : "no");
   set("FALLBACK", options.fallback_checkpoint ? "yes" : "no");

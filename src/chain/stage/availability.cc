@@ -19,24 +19,31 @@ bool has_program(const std::string& program, const std::string& directory) {
   return ::access((relative ? directory + "/" + *found : *found).c_str(), X_OK) == 0;
 }
 
+// Where the module would come from; importing it would take seconds.
+constexpr const char* kHasModule =
+    "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+
+// Paddle names what it sees as `gpu:0`; plugged-in kinds stand in a list of their own.
+constexpr const char* kHasDevice =
+    "import sys, paddle.device as d; "
+    "seen = d.get_available_device() + (d.get_available_custom_device() or []); "
+    "sys.exit(sys.argv[1] not in [name.split(':')[0] for name in seen])";
+
 }  // namespace
 
-// Asks the interpreter where the module would come from; importing it would take seconds.
-bool Availability::has_module(const std::string& python, const std::string& module) {
-  const auto [entry, fresh] = modules_.try_emplace(python + " " + module, false);
+bool Availability::says_yes(const std::string& python, const std::string& program,
+                            const std::string& about) {
+  const auto [entry, fresh] = answers_.try_emplace(python + " " + program + " " + about, false);
   if (!fresh) return entry->second;
   SpawnOptions options;
-  options.argv = {
-      python, "-c",
-      "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)",
-      module};
+  options.argv = {python, "-c", program, about};
   // What a stand-in for an interpreter says of itself is no news for the user.
   const auto nowhere = open_for_append("/dev/null");
   if (nowhere) options.fds = {{nowhere->get(), 1}, {nowhere->get(), 2}};
   auto process = Process::spawn(options);
   if (process) {
     pollfd ended{process->pidfd(), POLLIN, 0};
-    constexpr int kLongest = 60'000;  // ms; a module that cannot be looked up is not there
+    constexpr int kLongest = 60'000;  // ms; what cannot be looked up is not there
     if (::poll(&ended, 1, kLongest) != 1) process->signal_group(SIGKILL);
     const auto status = process->wait();
     entry->second = status && status->ok();
@@ -51,8 +58,14 @@ std::string Availability::missing(const plan::Stage& stage) {
   if (!stage.needs_module.empty() && !has_program(stage.argv.front(), stage.directory)) {
     return fmt::format("needs {}", stage.argv.front());
   }
-  if (!stage.needs_module.empty() && !has_module(stage.argv.front(), stage.needs_module)) {
+  if (!stage.needs_module.empty() &&
+      !says_yes(stage.argv.front(), kHasModule, stage.needs_module)) {
     return fmt::format("needs the Python module {} (for {})", stage.needs_module,
+                       stage.argv.front());
+  }
+  if (!stage.needs_device.empty() &&
+      !says_yes(stage.argv.front(), kHasDevice, stage.needs_device)) {
+    return fmt::format("needs the device {} (Paddle of {} sees none)", stage.needs_device,
                        stage.argv.front());
   }
   return {};

@@ -15,8 +15,9 @@ class Availability {
   std::string missing(const plan::Stage& stage);
 
  private:
-  bool has_module(const std::string& python, const std::string& module);
-  std::map<std::string, bool> modules_;  // by "python module"
+  // Whether the interpreter says yes to one question; asked once.
+  bool says_yes(const std::string& python, const std::string& program, const std::string& about);
+  std::map<std::string, bool> answers_;  // by "python program about"
 };
 
 }  // namespace assay::chain::stage

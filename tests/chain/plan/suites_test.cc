@@ -1,6 +1,7 @@
 // The same argv as each suite's own bash: what it ran is in the shared material, recorded by a
 // stand-in for the interpreter (never by us).
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -133,6 +134,32 @@ TEST(SuiteQuirks, FixDoesWhatTheFileSays) {
   };
   EXPECT_EQ(epochs(false), "Global.epochs=2");  // as func_parser_params without a mode gives
   EXPECT_EQ(epochs(true), "Global.epochs=120");
+}
+
+// As the suite's own *_xpu.sh and *_npu.sh edit this file before they run it.
+TEST(SuiteDevices, AreWhatTheSuitesOwnScriptsMakeOfTheFile) {
+  const std::string text = slurp(fs::path(ASSAY_SOURCE_DIR) / "tests/chain/plan/clas_epochs.txt");
+  const auto parsed = params::parse_params(text, {"", "PaddleClas"});
+  ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
+  const auto trained_on = [&](const std::string& device) {
+    plan::PlanOptions options;
+    options.device = device;
+    const auto plan = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+    return plan->stages.front();
+  };
+  EXPECT_THAT(trained_on("npu").argv, testing::Contains("Global.device=npu"));
+  EXPECT_THAT(trained_on("npu").argv, testing::Contains("Global.epochs=1"));
+  EXPECT_EQ(trained_on("npu").needs_device, "npu");
+  EXPECT_THAT(trained_on("cpu").argv, testing::Contains("Global.device=cpu"));
+  EXPECT_EQ(trained_on("cpu").needs_device, "");
+  EXPECT_THAT(trained_on("cpu").environment, testing::ElementsAre("CUDA_VISIBLE_DEVICES="));
+
+  plan::PlanOptions options;
+  options.device = "tpu";
+  const auto refused = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("only for cpu, xpu, npu"));
 }
 
 }  // namespace
