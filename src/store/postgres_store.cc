@@ -215,6 +215,7 @@ Status PostgresStore::place_added() {
   ASSAY_CHECK(begin_planning());
   ASSAY_CHECK(in_plan([this](pqxx::work& work) {
     const auto earlier = work.exec1(kEarlierRuns)[0];
+    work.exec0("SET LOCAL work_mem = '256MB'");  // millions of cases are sorted
     work.exec0("ANALYZE adding");
     work.exec0(kKnownEstimates);
     const auto placed = work.exec_params(

@@ -142,6 +142,35 @@ TEST(Campaign, AWorkerThatIsToldToStopGivesBackWhatItHolds) {
   EXPECT_EQ(left, cases.size() - outcomes_in(server.address("stopped")).size());
 }
 
+// One worker dies and the database stops for a while: the other ends everything, once.
+TEST(Campaign, EveryCaseIsRecordedOnceWhateverIsKilled) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  PostgresServer server;
+  const std::string address = server.address("killed");
+  const std::string store = "--store=" + address;
+  Cli one;
+  Cli two;
+  std::vector<std::string> cases = some_cases(5);
+  for (int i = 1; i <= 200; ++i) {
+    cases.push_back("paddle.fake.slow(Tensor([" + std::to_string(i) + "], \"float32\"), 0.1)");
+  }
+  ASSERT_EQ(one.call({"plan", store, one.write_cases(cases)}).status.code, 0);
+  Process killed = one.start(worker(one, store));
+  Process other = two.start(worker(two, store));
+  for (int tries = 0; tries < 600 && outcomes_in(address).size() < 20; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  killed.signal(SIGKILL);
+  (void)killed.wait();
+  const std::size_t before = outcomes_in(address).size();
+  EXPECT_LT(before, cases.size());
+  server.stop();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  server.start();
+  EXPECT_EQ(other.wait()->code, 0) << *read_file(two.folder() / "output.txt");
+  EXPECT_EQ(outcomes_in(address).size(), cases.size());  // each once, or it would have said so
+}
+
 TEST(Campaign, WorkersOfAnotherBuildAreRefused) {
   if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
   PostgresServer server;
