@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kCaseUs = 7'000;  // as cases of the public sample take on a slot of a CPU
 constexpr std::size_t kRecordBytes = 600;
-constexpr std::chrono::milliseconds kTick{100};  // how often an engine commits
+constexpr std::chrono::milliseconds kTick{1000};  // how often an engine commits
 
 struct Spent {
   Clock::duration in_store{};

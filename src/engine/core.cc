@@ -21,6 +21,8 @@ constexpr std::uint32_t kCaseKills = 20;
 // The longest time between two ticks that counts; beyond it we have been asleep ourselves.
 constexpr std::int64_t kLongestTickMs = 1'000;
 constexpr std::int64_t kClaimAgainMs = 1'000;
+// Between commits to a store that many share: each costs it as much as hundreds of results.
+constexpr std::int64_t kSharedCommitMs = 1'000;
 
 // A case that has lost a slot is alone with its next one, so that nothing else is suspected.
 bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
@@ -282,7 +284,10 @@ void Core::tick(std::int64_t now_ms) {
   const std::int64_t passed = now_ms - ticked_ms_.value_or(now_ms);
   ticked_ms_ = now_ms;
   clock_ms_ += std::clamp<std::int64_t>(passed, 0, kLongestTickMs);
-  act(CommitStore{});
+  if (!config_.lease_ms || clock_ms_ - committed_ms_ >= kSharedCommitMs) {
+    committed_ms_ = clock_ms_;
+    act(CommitStore{});
+  }
   if (config_.lease_ms && clock_ms_ - renewed_ms_ >= *config_.lease_ms / 3) {
     renewed_ms_ = clock_ms_;
     act(RenewLeases{});

@@ -188,6 +188,7 @@ class Core {
   std::int64_t clock_ms_ = 0;
   std::optional<std::int64_t> ticked_ms_;
   std::int64_t renewed_ms_ = 0;
+  std::int64_t committed_ms_ = 0;
 
   StopReason stop_ = StopReason::none;
   std::int64_t stop_by_ms_ = 0;  // running cases have until then
