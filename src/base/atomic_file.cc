@@ -14,17 +14,25 @@ tl::unexpected<Error> cannot_write(const std::filesystem::path& path) {
   return errno_error("cannot write " + path.string());
 }
 
-// A file that nobody else has, not even one that was left behind by a process of our number.
-Result<Fd> create_beside(const std::filesystem::path& path, std::filesystem::path& part) {
+// Calls `make` with names beside `path` until one is free: not even a process of our number that
+// was killed has left it behind. What `make` gave last, below 0 when it failed.
+template <typename Make>
+int with_free_name(const std::filesystem::path& path, std::filesystem::path& part, Make make) {
   constexpr int kTries = 1000;
+  int made = -1;
   for (int number = 0; number < kTries; ++number) {
     part = path;
     part += fmt::format(".part.{}.{}", ::getpid(), number);
-    Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (fd) return fd;
-    if (errno != EEXIST) break;
+    made = make(part.c_str());
+    if (made >= 0 || errno != EEXIST) return made;
   }
-  return cannot_write(path);
+  return made;
+}
+
+// A file without a name goes with the process, whatever ends it. Not every file system has them.
+Fd create_unnamed(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  return Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
 }
 
 }  // namespace
@@ -35,23 +43,31 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path) {
   std::error_code error;
   const auto there = std::filesystem::status(path, error);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    file.in_place_ = true;
     file.fd_ = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file.fd_) return cannot_write(path);
     return file;
   }
+  file.fd_ = create_unnamed(path);
+  if (file.fd_) return file;
   std::filesystem::path part;
-  ASSAY_TRY(file.fd_, create_beside(path, part));
+  file.fd_ = Fd(with_free_name(path, part, [](const char* name) {
+    return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  }));
+  if (!file.fd_) return cannot_write(path);
   file.part_ = std::move(part);
   return file;
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::move(other.fd_)),
+      in_place_(other.in_place_),
       path_(std::move(other.path_)),
       part_(std::exchange(other.part_, std::filesystem::path())) {}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(in_place_, other.in_place_);
   path_.swap(other.path_);
   part_.swap(other.part_);
   return *this;
@@ -67,10 +83,22 @@ Status AtomicFile::write(std::string_view text) {
   return {};
 }
 
+Status AtomicFile::name_unnamed() {
+  std::filesystem::path part;
+  const std::string own = fmt::format("/proc/self/fd/{}", fd_.get());
+  const int linked = with_free_name(path_, part, [&](const char* name) {
+    return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+  });
+  if (linked != 0) return cannot_write(path_);
+  part_ = std::move(part);
+  return {};
+}
+
 Status AtomicFile::commit() {
+  if (!in_place_ && part_.empty()) ASSAY_CHECK(name_unnamed());
   // Some file systems tell of a full disk only here.
   if (::close(fd_.release()) != 0) return cannot_write(path_);
-  if (part_.empty()) return {};
+  if (in_place_) return {};
   if (::rename(part_.c_str(), path_.c_str()) != 0) return cannot_write(path_);
   part_.clear();
   return {};

@@ -1,7 +1,8 @@
 #pragma once
 
-// A file that appears under its name only when all of it is written. Until then it is written under
-// a name of its own beside it, which goes when the writing fails or is given up.
+// A file that appears under its name only when all of it is written. Until then it has none, and a
+// process that is killed leaves nothing; where the file system has no such files, it is written
+// under a name of its own beside it, which goes when the writing fails or is given up.
 
 #include <filesystem>
 #include <string_view>
@@ -28,8 +29,10 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
+  Status name_unnamed();
 
   Fd fd_;
+  bool in_place_ = false;
   std::filesystem::path path_;
   std::filesystem::path part_;  // empty: nothing to remove
 };

@@ -6,15 +6,12 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
-#include <limits>
 #include <memory>
-#include <optional>
 
 #include "base/fd.h"
-#include "base/process.h"
 #include "cli/exit_code.h"
+#include "cli/verb_timeline_record.h"
 #include "timeline/analysis/insights.h"
 #include "timeline/analysis/page.h"
 #include "timeline/analysis_report.h"
@@ -41,16 +38,6 @@ struct TimelineOptions {
   std::string format = "table";
   std::filesystem::path baseline;
   std::uint16_t port = kPerfettoPort;
-};
-
-struct RecordOptions {
-  std::filesystem::path out = "assay-recording";
-  std::filesystem::path library;
-  std::string steps;
-  std::string seconds;
-  bool paused = false;
-  bool paddle_steps = false;
-  std::vector<std::string> command;
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
@@ -243,85 +230,6 @@ Result<int> run_open(const TimelineOptions& options) {
   return 0;
 }
 
-// The injection library stands beside the program, or where the build or an installation puts it.
-Result<std::filesystem::path> find_injection_library() {
-  ASSAY_TRY(const std::string program, own_executable());
-  const auto folder = std::filesystem::path(program).parent_path();
-  constexpr const char* name = "libassay_injection.so";
-  for (const char* place : {".", "../src/inject", "../lib", "../lib/assay", "src/inject"}) {
-    const auto path = folder / place / name;
-    if (std::filesystem::exists(path)) return std::filesystem::weakly_canonical(path);
-  }
-  return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
-}
-
-// "A:B" (or "A,B") of whole numbers, where either may be left out: as the library reads it.
-Result<std::string> window(std::string text, std::string_view option) {
-  const std::size_t cut = text.find_first_of(":,");
-  const auto number = [](std::string_view part,
-                         std::int64_t fallback) -> std::optional<std::int64_t> {
-    if (part.empty()) return fallback;
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (error != std::errc() || end != part.data() + part.size() || value < 0) return std::nullopt;
-    return value;
-  };
-  if (cut != std::string::npos) {
-    const auto first = number(std::string_view(text).substr(0, cut), 0);
-    const auto last =
-        number(std::string_view(text).substr(cut + 1), std::numeric_limits<std::int64_t>::max());
-    text[cut] = ':';
-    if (first && last && *first < *last) return text;
-  }
-  return usage_error(fmt::format(
-      "--{} {}: give A:B, whole numbers with A below B; it records from A up to, not with, B",
-      option, text));
-}
-
-Result<int> run_record(const RecordOptions& options) {
-  std::filesystem::path library = options.library;
-  if (library.empty()) {
-    ASSAY_TRY(library, find_injection_library());
-  }
-  ASSAY_CHECK(prepare_outputs(options.out));
-  const std::string path = std::filesystem::absolute(library).string();
-  SpawnOptions spawn;
-  spawn.argv = options.command;
-  spawn.fds = {{0, 0}};
-  spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
-  spawn.environment = {"ASSAY_RECORD_DIR=" + std::filesystem::absolute(options.out).string(),
-                       "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
-                       "CUDA_INJECTION64_PATH=" + path};
-  if (!options.steps.empty()) {
-    ASSAY_TRY(const std::string steps, window(options.steps, "steps"));
-    spawn.environment.push_back("ASSAY_RECORD_STEPS=" + steps);
-  }
-  if (!options.seconds.empty()) {
-    ASSAY_TRY(const std::string seconds, window(options.seconds, "seconds"));
-    spawn.environment.push_back("ASSAY_RECORD_SECONDS=" + seconds);
-  }
-  if (options.paused) spawn.environment.emplace_back("ASSAY_RECORD_PAUSED=1");
-  if (options.paddle_steps) spawn.environment.emplace_back("FLAGS_auto_parallel_profiler=1");
-  ASSAY_TRY(Process process, Process::spawn(spawn));
-  ASSAY_TRY(const ExitStatus status, process.wait());
-  fmt::print(stderr, "recorded in {}; the command ended with {}\n", options.out.string(),
-             status.describe());
-  constexpr int kSignalBase = 128;  // as shells tell it
-  return status.signal != 0 ? kSignalBase + status.signal : status.code;
-}
-
-void add_record_options(CLI::App& app, RecordOptions& options) {
-  app.add_option("--out", options.out, "Folder of the recordings, one file a process");
-  app.add_option("--library", options.library, "The recording library")->check(CLI::ExistingFile);
-  app.add_option("--steps,--job_schedule_profiler_range", options.steps,
-                 "Record steps A:B only (from A up to, not with, B)");
-  app.add_option("--seconds", options.seconds, "Record from A to B seconds after the start: A:B");
-  app.add_flag("--paused", options.paused, "Wait for assay.timeline.start()");
-  app.add_flag("--auto_parallel_profiler", options.paddle_steps,
-               "Let Paddle name its steps as NVTX ranges (FLAGS_auto_parallel_profiler)");
-  app.add_option("COMMAND", options.command, "The command, after --")->required();
-}
-
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
@@ -355,13 +263,10 @@ Verb add_timeline_verb(CLI::App& parent) {
       ->check(CLI::ExistingFile);
   open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
 
-  const auto record_options = std::make_shared<RecordOptions>();
-  CLI::App* record =
-      app->add_subcommand("record", "Run a command and record its jobs and GPU work");
-  add_record_options(*record, *record_options);
+  const Verb record = add_record_verb(*app);
 
   return {app, [=]() -> Result<int> {
-            if (record->parsed()) return run_record(*record_options);
+            if (record.app->parsed()) return record.run();
             if (merge->parsed()) return run_merge(*options);
             if (analyze->parsed()) return run_analyze(*options);
             return run_open(*options);

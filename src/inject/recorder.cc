@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace assay::inject {
 namespace {
@@ -47,6 +49,18 @@ bool parse(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// The first of the variables that is set to a number.
+template <typename T>
+T number_from(std::initializer_list<const char*> variables, T fallback) {
+  for (const char* variable : variables) {
+    T value{};
+    if (const char* const text = std::getenv(variable); text != nullptr && parse(text, value)) {
+      return value;
+    }
+  }
+  return fallback;
+}
+
 // "A:B" from the environment; either may be empty.
 template <typename T>
 void read_window(const char* variable, T scale, T& first, T& end) {
@@ -76,11 +90,20 @@ std::optional<RecorderOptions> RecorderOptions::from_environment() {
   read_window<std::int64_t>("ASSAY_RECORD_STEPS", 1, options.first_step, options.end_step);
   read_window<Nanos>("ASSAY_RECORD_SECONDS", kNanosPerSecond, options.first_time, options.end_time);
   options.waiting = std::getenv("ASSAY_RECORD_PAUSED") != nullptr;
+  options.every = std::max<std::int64_t>(1, number_from<std::int64_t>({"ASSAY_RECORD_EVERY"}, 1));
+  options.ring = number_from<Nanos>({"ASSAY_RECORD_RING"}, 0) * kNanosPerSecond;
+  options.hang = number_from<Nanos>({"ASSAY_RECORD_HANG"}, 0) * kNanosPerSecond;
+  options.slow = number_from<double>({"ASSAY_RECORD_SLOW"}, 0);
+  options.rank = number_from<std::int32_t>(
+      {"RANK", "PADDLE_TRAINER_ID", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, timeline::kNone);
+  options.world_size = number_from<std::int32_t>(
+      {"WORLD_SIZE", "PADDLE_TRAINERS_NUM", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"},
+      timeline::kNone);
   return options;
 }
 
 bool RecorderOptions::by_step() const {
-  return first_step != std::numeric_limits<std::int64_t>::min() ||
+  return every > 1 || first_step != std::numeric_limits<std::int64_t>::min() ||
          end_step != std::numeric_limits<std::int64_t>::max();
 }
 
@@ -91,7 +114,10 @@ bool RecorderOptions::by_time() const {
 Recorder::Recorder(RecorderOptions options)
     : options_(std::move(options)), began_(now()), paused_(options_.waiting) {}
 
-Recorder::~Recorder() { finish(); }
+Recorder::~Recorder() {
+  watcher_.reset();
+  finish();
+}
 
 void Recorder::finish() {
   const std::lock_guard lock(mutex_);
@@ -119,13 +145,20 @@ void Recorder::after_fork_in_child() {
   innermost_.clear();
   if (mine != 0) innermost_.emplace(thread_id(), mine);
   only_range_ = mine;
+  ring_.take();
+  hangs_.forget();
+  // Threads are not inherited: what is left of the parent's is not to be joined.
+  static_cast<void>(watcher_.release());  // NOLINT(bugprone-unused-return-value)
   mutex_.unlock();
 }
 
 bool Recorder::active() const {
   if (paused_) return false;
   const std::int64_t step = step_;
-  if (options_.by_step() && (step < options_.first_step || step >= options_.end_step)) return false;
+  if (options_.by_step() &&
+      (step < options_.first_step || step >= options_.end_step || step % options_.every != 0)) {
+    return false;
+  }
   if (!options_.by_time()) return true;
   return age() >= options_.first_time && age() < options_.end_time;
 }
@@ -133,6 +166,11 @@ bool Recorder::active() const {
 void Recorder::on_change(std::function<void()> listener) {
   listener_ = std::move(listener);
   changed();
+}
+
+void Recorder::on_deliver(std::function<void(bool all)> deliver) {
+  const std::lock_guard lock(mutex_);
+  deliver_ = std::move(deliver);
 }
 
 void Recorder::changed() const {
@@ -233,6 +271,11 @@ void Recorder::begin_step(std::int64_t number) {
 void Recorder::end_step_locked(Nanos time) {
   if (step_ == timeline::kNone) return;
   if (step_recorded_) encoder_.add_step({step_, step_begin_, time}, step_id_);
+  if (options_.slow > 0) {
+    if (std::string slow = slow_steps_.ended(step_, time - step_begin_); !slow.empty()) {
+      reason_ = std::move(slow);
+    }
+  }
   step_ = timeline::kNone;
   step_id_ = 0;
 }
@@ -240,7 +283,13 @@ void Recorder::end_step_locked(Nanos time) {
 void Recorder::add(const timeline::RecordedSlice& slice) {
   const std::lock_guard lock(mutex_);
   encoder_.add(slice);
+  if (slice.gpu && options_.hang > 0) hangs_.ended(static_cast<std::uint32_t>(slice.id), now());
   write_if_due_locked(slice.end);
+}
+
+void Recorder::collective_launched(std::uint32_t correlation, std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  hangs_.collective_launched(correlation, name, now());
 }
 
 void Recorder::add_launches(std::uint64_t range, std::span<const std::uint32_t> correlations) {
@@ -271,43 +320,134 @@ void Recorder::flush() {
 
 // Numbers of processes come again, in containers after every start: a file that is there belongs to
 // an earlier process and stays.
-Fd Recorder::create_file(const std::string& name, std::filesystem::path& path) const {
+Fd Recorder::create_file(const std::filesystem::path& folder, const std::string& name,
+                         std::filesystem::path& path) const {
   constexpr int kTries = 10'000;
   for (int number = 1; number <= kTries; ++number) {
-    path = options_.folder / (name + (number == 1 ? "" : "." + std::to_string(number)) + kSuffix);
+    path = folder / (name + (number == 1 ? "" : "." + std::to_string(number)) + kSuffix);
     Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644));
     if (file || errno != EEXIST) return file;
   }
   return {};
 }
 
-Status Recorder::open_file_locked() {
-  const int pid = ::getpid();
-  if (file_ && pid == pid_) return {};
+Result<Fd> Recorder::new_file_locked(const std::filesystem::path& folder) {
+  pid_ = ::getpid();
   std::array<char, timeline::recording::kHostBytes> host{};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
   std::filesystem::path path;
-  file_ = create_file(std::string(host.data()) + "." + std::to_string(pid), path);
-  pid_ = pid;
-  if (!file_) return errno_error("cannot write " + path.string());
-  const std::string header =
-      timeline::RecordingEncoder::header(static_cast<std::uint32_t>(pid), host.data());
-  return write_all(file_.get(), std::as_bytes(std::span(header)));
+  Fd file = create_file(folder, std::string(host.data()) + "." + std::to_string(pid_), path);
+  if (!file) return errno_error("cannot write " + path.string());
+  timeline::RecordingEncoder first;
+  first.add_identity(options_.rank, options_.world_size);
+  const std::string head =
+      timeline::RecordingEncoder::header(static_cast<std::uint32_t>(pid_), host.data()) +
+      first.take_block();
+  ASSAY_CHECK(write_all(file.get(), std::as_bytes(std::span(head))));
+  return file;
+}
+
+Status Recorder::open_file_locked() {
+  if (file_ && ::getpid() == pid_) return {};
+  ASSAY_TRY(file_, new_file_locked(options_.folder));
+  return {};
+}
+
+void Recorder::say_broken_locked(const Status& why) {
+  broken_ = true;
+  const std::string line = "assay: process " + std::to_string(::getpid()) +
+                           " is not recorded any further: " + why.error().message + "\n";
+  // The program's own error output; nothing can be done where it is closed.
+  static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line))));
 }
 
 void Recorder::write_block_locked() {
   last_flush_ = now();
   if (encoder_.empty()) return;
-  const std::string block = encoder_.take_block();
+  std::string block = encoder_.take_block();
   if (broken_) return;
+  if (options_.keeps_ring()) {
+    ring_.push(std::move(block), last_flush_);
+    watch_locked();
+    return;
+  }
   Status written = open_file_locked();
   if (written) written = write_all(file_.get(), std::as_bytes(std::span(block)));
-  if (written) return;
-  broken_ = true;
-  const std::string line = "assay: process " + std::to_string(pid_) +
-                           " is not recorded any further: " + written.error().message + "\n";
-  // The program's own error output; nothing can be done where it is closed.
-  static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line))));
+  if (!written) say_broken_locked(written);
+}
+
+// The thread begins with the first block: a process that records nothing needs none, and a forked
+// child has its own.
+void Recorder::watch_locked() {
+  if (watcher_ != nullptr) return;
+  watcher_ = std::make_unique<std::jthread>([this](const std::stop_token& stop) { watch(stop); });
+}
+
+void Recorder::watch(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::this_thread::sleep_for(kLookEvery);
+    if (const std::string reason = reason_to_write(); !reason.empty()) ask(reason);
+    if (const auto dump = dumps_.next()) write_dump(*dump);
+  }
+}
+
+// Not under the mutex: what is delivered is added.
+void Recorder::deliver(bool all) {
+  std::function<void(bool)> deliver;
+  {
+    const std::lock_guard lock(mutex_);
+    deliver = deliver_;
+  }
+  if (deliver) deliver(all);
+}
+
+std::string Recorder::reason_to_write() {
+  bool overdue = false;
+  {
+    const std::lock_guard lock(mutex_);
+    overdue = options_.hang > 0 && hangs_.overdue(now());
+  }
+  // What has ended may lie in a buffer that is kept open by what has not.
+  if (overdue) deliver(true);
+  const std::lock_guard lock(mutex_);
+  std::string reason = std::exchange(reason_, {});
+  if (options_.hang > 0) {
+    if (std::string stuck = hangs_.stuck(now()); !stuck.empty()) reason = std::move(stuck);
+  }
+  return reason;
+}
+
+void Recorder::ask(const std::string& reason) {
+  if (now() < quiet_until_) return;
+  quiet_until_ = now() + options_.ring;
+  const std::string who = options_.rank == timeline::kNone
+                              ? "process " + std::to_string(::getpid())
+                              : "rank " + std::to_string(options_.rank);
+  const Status asked = dumps_.ask(who + ": " + reason);
+  if (asked) return;
+  const std::lock_guard lock(mutex_);
+  if (!broken_) say_broken_locked(asked);
+}
+
+void Recorder::write_dump(const DumpFolders::Dump& dump) {
+  quiet_until_ = now() + options_.ring;
+  const bool hangs = dump.reason.find("hang: ") != std::string::npos;
+  deliver(hangs);
+  const std::lock_guard lock(mutex_);
+  if (!dump.reason.empty()) encoder_.add_note(dump.reason);
+  // What is under way says something only when it stays so.
+  if (hangs) {
+    for (const LaunchedCollective& one : hangs_.collectives()) {
+      encoder_.add_collective(one.sequence, one.launched, one.ended, one.name);
+    }
+  }
+  write_block_locked();
+  const std::string blocks = ring_.take();
+  if (broken_) return;
+  Result<Fd> file = new_file_locked(dump.folder);
+  Status written = file ? Status() : tl::unexpected(file.error());
+  if (written) written = write_all(file->get(), std::as_bytes(std::span(blocks)));
+  if (!written) say_broken_locked(written);
 }
 
 }  // namespace assay::inject

@@ -13,10 +13,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "inject/ring.h"
+#include "inject/triggers.h"
 #include "timeline/importers/recording_format.h"
 
 namespace assay::inject {
@@ -31,12 +34,23 @@ struct RecorderOptions {
       std::numeric_limits<std::int64_t>::max();  // (up to, not with, the second)
   Nanos first_time = 0;                          // ASSAY_RECORD_SECONDS=10:20 after the start
   Nanos end_time = std::numeric_limits<Nanos>::max();
-  bool waiting = false;  // ASSAY_RECORD_PAUSED=1: until start()
+  bool waiting = false;    // ASSAY_RECORD_PAUSED=1: until start()
+  std::int64_t every = 1;  // ASSAY_RECORD_EVERY=10: steps 0, 10, 20, …
+  // Keep the last so much, and write it only when that is asked for: ASSAY_RECORD_RING=60
+  // (seconds).
+  Nanos ring = 0;
+  Nanos hang = 0;   // ASSAY_RECORD_HANG=30: ask when the GPU does not get on for so many seconds
+  double slow = 0;  // ASSAY_RECORD_SLOW=1.5: ask when a step takes so many times the median
+
+  // Of this process in its job, as launchers tell it (RANK and WORLD_SIZE).
+  std::int32_t rank = timeline::kNone;
+  std::int32_t world_size = timeline::kNone;
 
   // Nothing when ASSAY_RECORD_DIR is not set.
   static std::optional<RecorderOptions> from_environment();
   bool by_step() const;
   bool by_time() const;
+  bool keeps_ring() const { return ring > 0; }
 };
 
 // Nanoseconds since 1970.
@@ -76,6 +90,10 @@ class Recorder {
   // Called whenever active() may have changed, except by the passing of time.
   void on_change(std::function<void()> listener);
 
+  // Called before the ring is written, so that what the GPU has done is in it; with `all`, also
+  // what is in buffers that other work, which has not ended, keeps open.
+  void on_deliver(std::function<void(bool all)> deliver);
+
   // Work of a GPU and its launches, from any thread.
   void add(const timeline::RecordedSlice& slice);
   void add_launches(std::uint64_t range, std::span<const std::uint32_t> correlations);
@@ -83,8 +101,15 @@ class Recorder {
   void add_lost(std::uint64_t records);
   void flush();
 
+  // Launches of kernels, told only where somebody watches for hangs. `name` of collectives alone.
+  bool watches_hangs() const { return options_.hang > 0; }
+  void kernel_launched(std::uint32_t correlation) { hangs_.kernel_launched(correlation); }
+  void collective_launched(std::uint32_t correlation, std::string_view name);
+
  private:
   static constexpr std::chrono::milliseconds kFlushEvery{500};
+  static constexpr std::chrono::milliseconds kLookEvery{200};
+  static constexpr std::size_t kRingBytes = 256U << 20U;
 
   void finish();
   void set_paused(bool paused);
@@ -93,9 +118,20 @@ class Recorder {
   void end_step_locked(Nanos time);
   void write_if_due_locked(Nanos time);
   void write_block_locked();
-  Fd create_file(const std::string& name, std::filesystem::path& path) const;
+  Fd create_file(const std::filesystem::path& folder, const std::string& name,
+                 std::filesystem::path& path) const;
+  Result<Fd> new_file_locked(const std::filesystem::path& folder);
   Status open_file_locked();
+  void say_broken_locked(const Status& why);
   void after_fork_in_child();
+
+  // Of a recorder that keeps a ring.
+  void watch_locked();
+  void watch(const std::stop_token& stop);
+  void deliver(bool all);
+  std::string reason_to_write();
+  void ask(const std::string& reason);
+  void write_dump(const DumpFolders::Dump& dump);
 
   const RecorderOptions options_;
   const Nanos began_;
@@ -105,6 +141,7 @@ class Recorder {
   std::atomic<std::uint64_t> next_id_{1};
   std::atomic<std::uint64_t> only_range_{0};  // where one thread alone has ranges: its innermost
   std::function<void()> listener_;
+  std::function<void(bool)> deliver_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::uint64_t> innermost_;  // thread to range
   timeline::RecordingEncoder encoder_;
@@ -114,6 +151,14 @@ class Recorder {
   Nanos step_begin_ = 0;
   bool step_recorded_ = false;
   Nanos last_flush_ = 0;
+
+  BlockRing ring_{options_.ring, kRingBytes};
+  SlowSteps slow_steps_{options_.slow};
+  HangWatch hangs_{options_.hang};
+  DumpFolders dumps_{options_.folder};
+  Nanos quiet_until_ = 0;  // one reason to write is enough for a ring's time
+  std::string reason_;     // to write, for the thread that looks
+  std::unique_ptr<std::jthread> watcher_;
 };
 
 }  // namespace assay::inject

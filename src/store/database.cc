@@ -1,5 +1,7 @@
 #include "store/database.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace assay {
@@ -16,6 +18,16 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
         "(nothing recorded is lost)";
   }
   return fail(std::move(message));
+}
+
+// The file's name as it stands in SQLite's file: addresses, where ?, # and % mean something.
+std::string uri_of(const std::filesystem::path& path) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(path).string()) {
+    uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned>(c))
+                                            : std::string(1, c);
+  }
+  return uri + "?immutable=1";
 }
 
 }  // namespace
@@ -91,6 +103,21 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
                        "PRAGMA wal_autocheckpoint = 8192;"));
   ASSAY_CHECK(
       database.execute("PRAGMA user_version;"));  // fails now if it is no database, or locked
+  return database;
+}
+
+Result<Database> Database::open_foreign(const std::filesystem::path& path) {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(uri_of(path).c_str(), &handle,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  Database database;
+  database.handle_.reset(handle);
+  if (code != SQLITE_OK) return sqlite_error(handle, "cannot open " + path.string());
+  constexpr int kMaxText = 1 << 20;
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxText);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   return database;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// SQLite, as assay uses it: one file per run, opened by one process at a time.
+// SQLite, as assay uses it: one file per run, opened by one process at a time; and files that
+// others made, which are only read.
 //
 // WAL with exclusive locking keeps the WAL index in memory instead of a shared-memory file, which
 // network and cluster file systems do not support. It also refuses a second opener.
@@ -59,6 +60,10 @@ enum class OpenMode {
 class Database {
  public:
   static Result<Database> open(const std::filesystem::path& path, OpenMode mode);
+  // A file that somebody else made: it is only read, nobody writes to it meanwhile, and nothing in
+  // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
+  // ever: read true tables only.
+  static Result<Database> open_foreign(const std::filesystem::path& path);
 
   Result<Statement> prepare(std::string_view sql);
   // Statements without parameters and results, separated by ';'.

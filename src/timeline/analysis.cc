@@ -4,227 +4,36 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
-#include <tuple>
 
+#include "timeline/analysis/devices.h"
+#include "timeline/analysis/pipelines.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
 namespace {
 
-// The time that each kind of work took.
-struct Busy {
-  Intervals compute, communication, memory;
-
-  void add(Kind kind, const Interval& interval) {
-    if (kind == Kind::compute) compute.push_back(interval);
-    if (kind == Kind::communication) communication.push_back(interval);
-    if (kind == Kind::memory) memory.push_back(interval);
-  }
-  void unite_all() {
-    compute = unite(std::move(compute));
-    communication = unite(std::move(communication));
-    memory = unite(std::move(memory));
-  }
-  Intervals all() const {
-    Intervals any = compute;
-    any.insert(any.end(), communication.begin(), communication.end());
-    any.insert(any.end(), memory.begin(), memory.end());
-    return unite(std::move(any));
-  }
-  Busy within(std::span<const Interval> cut) const {
-    return {intersect(compute, cut), intersect(communication, cut), intersect(memory, cut)};
-  }
-};
-
-// When a piece of GPU work began, and when the host had launched it.
-struct Start {
-  Nanos begin = 0;
-  Nanos launched = 0;
-  friend auto operator<=>(const Start&, const Start&) = default;
-};
-
-struct Device {
-  std::string label;
-  std::string machine;
-  std::int32_t number = kNone;
-  std::int32_t rank = kNone;
-  std::int64_t pid = kNone;
-  std::uint32_t source = 0;
-  bool has_work = false;  // tracks of kernels and copies, beside those of jobs
-  bool launched = false;  // its work is charged to the steps that launched it
-  Busy busy;
-  Intervals any;  // all of busy, united
-  WorkCounts counts;
-  std::map<std::int64_t, Busy> by_step;  // kNone: of no step
-  WorkCounts outside;
-  std::vector<Start> starts;  // sorted; of work whose launch is known
-  // Pipeline jobs, ordered by begin.
-  StageJobs jobs;
-};
-
-// Which step a moment of a process's time lies in.
-class StepsOfSources {
- public:
-  explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
-    for (const RankStep& mark : trace.rank_steps) {
-      if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
-    }
-    for (auto& steps : steps_) {
-      std::sort(steps.begin(), steps.end(),
-                [](const Step& a, const Step& b) { return a.begin < b.begin; });
-    }
-  }
-  bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
-  std::int64_t at(std::uint32_t source, Nanos time) const {
-    if (!any(source)) return kNone;
-    const auto& steps = steps_[source];
-    const auto behind = std::partition_point(steps.begin(), steps.end(),
-                                             [&](const Step& step) { return step.begin <= time; });
-    if (behind == steps.begin()) return kNone;
-    const Step& step = *std::prev(behind);
-    return time < step.end ? step.number : kNone;
-  }
-
- private:
-  std::vector<std::vector<Step>> steps_;
-};
-
-// Several processes' devices come in the order of their files: they are ordered by number. Those of
-// logs stay in the order that they were asked for in, which is the pipeline's.
-void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
-  std::vector<std::size_t> at(devices.size());
-  std::iota(at.begin(), at.end(), 0U);
-  std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
-    const auto key = [](const Device& device) {
-      return std::tie(device.rank, device.machine, device.number, device.pid);
-    };
-    return key(devices[a]) < key(devices[b]);
-  });
-  std::vector<Device> ordered;
-  std::vector<std::size_t> place(devices.size());
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    place[at[i]] = i;
-    ordered.push_back(std::move(devices[at[i]]));
-  }
-  devices = std::move(ordered);
-  for (std::size_t& device : device_of) device = devices.empty() ? 0 : place[device];
-}
-
-std::string label_of(const Track& track) {
-  if (track.process.empty() || track.device == kNone) return track.label;
-  return track.rank == kNone ? fmt::format("GPU:{}", track.device)
-                             : fmt::format("rank {} · GPU {}", track.rank, track.device);
-}
-
-// Devices that would read the same get the name of their process, and of their machine.
-void tell_apart(std::vector<Device>& devices) {
-  for (const bool by_machine : {false, true}) {
-    std::map<std::string, int> seen;
-    for (const Device& device : devices) ++seen[device.label];
-    for (Device& device : devices) {
-      if (seen[device.label] < 2) continue;
-      if (by_machine && !device.machine.empty()) device.label += " · " + device.machine;
-      if (!by_machine && device.pid != kNone) {
-        device.label += fmt::format(" · process {}", device.pid);
-      }
-    }
-  }
-}
-
-std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& device_of) {
-  std::vector<Device> devices;
-  bool of_processes = false;
-  std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::string, std::int32_t>,
-           std::size_t>
-      known;
-  device_of.assign(trace.tracks.size(), 0);
-  for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
-    const Track& track = trace.tracks[i];
-    if (!track.gpu) continue;
-    // A track without a device number is a device of its own.
-    const std::string own = track.device == kNone ? track.process + track.label : "";
-    const auto [entry, is_new] = known.try_emplace(
-        {track.rank, track.machine, track.pid, own, track.device}, devices.size());
-    device_of[i] = entry->second;
-    of_processes |= !track.process.empty();
-    if (is_new) {
-      Device device;
-      device.label = label_of(track);
-      device.machine = track.machine;
-      device.number = track.device;
-      device.rank = track.rank;
-      device.pid = track.pid;
-      device.source = track.source;
-      devices.push_back(std::move(device));
-    }
-    devices[entry->second].has_work |= !track.jobs;
-  }
-  if (of_processes) order(devices, device_of);
-  tell_apart(devices);
-  return devices;
-}
-
-void count(Kind kind, WorkCounts& counts) {
-  if (kind == Kind::memory) ++counts.copies;
-  if (kind == Kind::compute || kind == Kind::communication) ++counts.kernels;
-  if (kind == Kind::communication) ++counts.communication_kernels;
-}
-
-void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Device& device) {
-  const Interval interval{slice.begin, slice.end};
-  device.busy.add(slice.kind, interval);
-  count(slice.kind, device.counts);
-  if (slice.kind == Kind::other || slice.kind == Kind::host) return;
-  std::int64_t step = kNone;
-  if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
-    const Launch& launch = trace.launches[trace.details[slice.detail].launch];
-    step = steps.at(trace.tracks[launch.track].source, launch.begin);
-    device.launched |= steps.any(trace.tracks[launch.track].source);
-    device.starts.push_back({slice.begin, launch.end});
-  }
-  device.by_step[step].add(slice.kind, interval);
-  if (step == kNone) count(slice.kind, device.outside);
-}
-
-std::vector<Device> devices_of(const Trace& trace) {
-  std::vector<std::size_t> device_of;
-  std::vector<Device> devices = find_devices(trace, device_of);
-  const StepsOfSources steps(trace);
-  for (const Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu) continue;
-    Device& device = devices[device_of[slice.track]];
-    if (!trace.tracks[slice.track].jobs || !device.has_work) {
-      add_work(trace, steps, slice, device);
-    }
-    PipelineJob job{.micro_batch = slice.micro_batch, .begin = slice.begin, .end = slice.end};
-    if (slice.micro_batch != kNone && parse_job_type(trace.strings.text(slice.category), job)) {
-      device.jobs.push_back(job);
-    }
-  }
-  for (Device& device : devices) {
-    device.busy.unite_all();
-    device.any = device.busy.all();
-    std::sort(device.starts.begin(), device.starts.end());
-    for (auto& [step, busy] : device.by_step) busy.unite_all();
-  }
-  return devices;
-}
-
 // When the same micro batch was done where this job's input comes from: the stage before for a
 // forward, the one behind for a backward.
 class Dependencies {
  public:
-  explicit Dependencies(const std::vector<Device>& devices) : devices_(devices) {}
-
-  std::optional<Nanos> ready(std::size_t stage, const PipelineJob& job) const {
-    const bool forward = job.pass == Pass::forward;
-    if (devices_.empty() || job.pass == Pass::weight || (forward && stage == 0) ||
-        (!forward && stage + 1 == devices_.size())) {
-      return std::nullopt;
+  Dependencies(const std::vector<Device>& devices,
+               const std::vector<std::vector<std::size_t>>& pipelines)
+      : devices_(devices) {
+    for (const auto& pipeline : pipelines) {
+      for (std::size_t stage = 1; stage < pipeline.size(); ++stage) {
+        before_[pipeline[stage]] = pipeline[stage - 1];
+        behind_[pipeline[stage - 1]] = pipeline[stage];
+      }
     }
-    const StageJobs& source = devices_[forward ? stage - 1 : stage + 1].jobs;
+  }
+
+  std::optional<Nanos> ready(std::size_t device, const PipelineJob& job) const {
+    if (job.pass == Pass::weight) return std::nullopt;
+    const auto& neighbours = job.pass == Pass::forward ? before_ : behind_;
+    const auto neighbour = neighbours.find(device);
+    if (neighbour == neighbours.end()) return std::nullopt;
+    const StageJobs& source = devices_[neighbour->second].jobs;
     // The last such job that had begun before this one did.
     auto it = std::partition_point(source.begin(), source.end(), [&](const PipelineJob& other) {
       return other.begin < job.begin;
@@ -242,6 +51,7 @@ class Dependencies {
   static constexpr std::ptrdiff_t kMaxLook = 10'000;
   static constexpr Nanos kMaxAge = 60'000'000'000;
   const std::vector<Device>& devices_;
+  std::map<std::size_t, std::size_t> before_, behind_;  // the neighbouring stage, by device
 };
 
 // The job that ends a gap, if one begins there.
@@ -274,9 +84,12 @@ void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
     if (ready) dependent = std::clamp(*ready, gap.begin, gap.end) - gap.begin;
   }
   charge(IdleCause::dependency, dependent);
-  const Nanos host = std::max<Nanos>(0, late_launch(device, gap) - dependent);
-  charge(IdleCause::host, host);
-  charge(IdleCause::device, length - dependent - host);
+  const std::array<Interval, 1> late{
+      Interval{gap.begin + dependent, gap.begin + std::max(dependent, late_launch(device, gap))}};
+  const Nanos blocked = measure(intersect(device.queue_full, late));
+  charge(IdleCause::queue, blocked);
+  charge(IdleCause::host, late[0].end - late[0].begin - blocked);
+  charge(IdleCause::device, gap.end - late[0].end);
 }
 
 // `mine` is the work to be told; `any` all that the device did.
@@ -361,20 +174,63 @@ class Windows {
   std::map<std::string, std::map<std::int64_t, Interval>> windows_;
 };
 
-Schedule schedule_of(const std::vector<Device>& devices, const Windows& windows, const Step& step) {
-  std::vector<StageJobs> stages;
-  for (const Device& device : devices) {
-    const Interval window = windows.of(device, step);
-    StageJobs jobs;
-    for (auto it =
-             std::partition_point(device.jobs.begin(), device.jobs.end(),
-                                  [&](const PipelineJob& job) { return job.begin < window.begin; });
-         it != device.jobs.end() && it->begin < window.end; ++it) {
-      jobs.push_back(*it);
+StageJobs jobs_within(const Device& device, const Interval& window) {
+  const auto begin =
+      std::partition_point(device.jobs.begin(), device.jobs.end(),
+                           [&](const PipelineJob& job) { return job.begin < window.begin; });
+  const auto end = std::partition_point(
+      begin, device.jobs.end(), [&](const PipelineJob& job) { return job.begin < window.end; });
+  return {begin, end};
+}
+
+// Told from the first step in which all devices that have jobs at all have some.
+Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
+                       const Windows& windows, const std::vector<Step>& steps) {
+  const auto groups = pipeline_groups(trace.sources);
+  std::vector<StageDevice> stages;
+  for (const Step& step : steps) {
+    stages.clear();
+    bool complete = true;
+    for (const Device& device : devices) {
+      stages.push_back({device.rank, jobs_within(device, windows.of(device, step))});
+      complete &= !stages.back().jobs.empty() || device.jobs.empty();
     }
-    stages.push_back(std::move(jobs));
+    if (complete) break;
   }
-  return recognise_schedule(stages);
+  Pipelines pipelines = find_pipelines(stages, groups);
+  if (!pipelines.reason.empty() && !trace.one_clock) {
+    pipelines.reason += "; the clocks of the machines are not related";
+  }
+  return pipelines;
+}
+
+Schedule schedule_of(const std::vector<Device>& devices, const Pipelines& pipelines,
+                     const Windows& windows, const Step& step) {
+  Schedule all;
+  all.reason = pipelines.reason;
+  double measured = 0;
+  double ideal = 0;
+  for (std::size_t i = 0; i < pipelines.devices.size(); ++i) {
+    std::vector<StageJobs> stages;
+    for (const std::size_t device : pipelines.devices[i]) {
+      stages.push_back(jobs_within(devices[device], windows.of(devices[device], step)));
+    }
+    const Schedule one = recognise_schedule(stages);
+    measured += one.measured_bubble;
+    ideal += one.ideal_bubble;
+    if (i == 0) {
+      all = one;
+    } else if (all.kind != one.kind) {
+      all.reason =
+          fmt::format("pipelines of the same run follow {} and {}", name(all.kind), name(one.kind));
+      all.kind = ScheduleKind::unknown;
+    }
+  }
+  if (pipelines.devices.empty()) return all;
+  all.pipelines = pipelines.devices.size();
+  all.measured_bubble = measured / static_cast<double>(all.pipelines);
+  all.ideal_bubble = ideal / static_cast<double>(all.pipelines);
+  return all;
 }
 
 TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
@@ -457,8 +313,8 @@ std::vector<Step> steps_of(const Trace& trace) {
 }  // namespace
 
 std::string_view name(IdleCause cause) {
-  constexpr std::array<std::string_view, kIdleCauses> kNames{"fill", "drain", "dependency", "host",
-                                                             "device"};
+  constexpr std::array<std::string_view, kIdleCauses> kNames{"fill", "drain",  "dependency",
+                                                             "host", "device", "queue"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 
@@ -480,16 +336,17 @@ Analysis analyse(const Trace& trace) {
   analysis.notes = trace.notes;
   const std::vector<Device> devices = devices_of(trace);
   const Windows windows(trace, devices);
+  const Pipelines pipelines = pipelines_of(trace, devices, windows, analysis.steps);
   for (const Step& step : analysis.steps) {
-    analysis.schedules.push_back(schedule_of(devices, windows, step));
+    analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
   }
   // Only a pipeline's stages wait for each other's jobs.
-  const bool pipeline =
-      std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
-                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; });
-  const std::vector<Device> nobody;
-  const Dependencies dependencies(pipeline ? devices : nobody);
+  if (std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
+                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; })) {
+    analysis.pipelines = pipelines.devices;
+  }
+  const Dependencies dependencies(devices, analysis.pipelines);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
   }

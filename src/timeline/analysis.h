@@ -17,8 +17,9 @@ namespace assay::timeline {
 // host's part of a gap ends when the work that ends the gap was launched, and the rest is the
 // device's (an event to wait for, the time that a start takes); where it has none, all is the
 // host's.
-enum class IdleCause : std::uint8_t { fill, drain, dependency, host, device };
-inline constexpr std::size_t kIdleCauses = 5;
+// A host that is late because a stream's queue of launches was full is told apart.
+enum class IdleCause : std::uint8_t { fill, drain, dependency, host, device, queue };
+inline constexpr std::size_t kIdleCauses = 6;
 std::string_view name(IdleCause cause);
 
 // Times in nanoseconds. compute + exposed communication + exposed memory + idle + other steps' work
@@ -64,8 +65,9 @@ struct Analysis {
   std::vector<Interval> windows;  // by step: when the GPUs worked on it
   std::vector<DeviceReport> devices;
   std::vector<Schedule> schedules;  // by step; none where the trace holds no pipeline
-  std::size_t critical_stage = 0;   // index of the device that computes longest; of several only
-  std::string slowest_machine;      // whose devices compute longest on average; empty: one machine
+  std::vector<std::vector<std::size_t>> pipelines;  // devices in the order of the stages
+  std::size_t critical_stage = 0;  // index of the device that computes longest; of several only
+  std::string slowest_machine;     // whose devices compute longest on average; empty: one machine
   std::vector<std::string> notes;
 };
 

@@ -61,10 +61,12 @@ std::string schedule_line(const Analysis& analysis) {
     return fmt::format("schedule: {}{}; the stage's own gaps {:.2f}%\n", name(schedule.kind), why,
                        100 * schedule.measured_bubble);
   }
+  const std::string copies =
+      schedule.pipelines > 1 ? fmt::format("{} pipelines of ", schedule.pipelines) : "";
   return fmt::format(
-      "schedule: {}, {} stages, {} micro batches, {} chunks a stage; bubble {:.2f}%, ideal "
+      "schedule: {}, {}{} stages, {} micro batches, {} chunks a stage; bubble {:.2f}%, ideal "
       "{:.2f}%\n",
-      name(schedule.kind), schedule.stages, schedule.micro_batches, schedule.chunks,
+      name(schedule.kind), copies, schedule.stages, schedule.micro_batches, schedule.chunks,
       100 * schedule.measured_bubble, 100 * schedule.ideal_bubble);
 }
 
@@ -119,13 +121,14 @@ std::string analysis_table(const Analysis& analysis) {
   std::string text =
       fmt::format("{} steps of {:.3f} ms on average, {} devices\n", analysis.steps.size(),
                   mean_step(analysis), analysis.devices.size());
-  text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+  text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9} |{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
                       "device (% of time)", "compute", "comm", "hidden", "memory", "idle", "fill",
-                      "drain", "depend", "host", "device");
+                      "drain", "depend", "host", "queue", "device");
   for (const DeviceReport& device : analysis.devices) {
     const TimeShare& time = device.total;
     text += fmt::format(
         "{:<22}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f} |{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}"
+        "{:>8.2f}"
         "\n",
         device.label, share(time.compute, time.span),
         share(time.exposed_communication(), time.span), share(time.hidden_communication, time.span),
@@ -134,6 +137,7 @@ std::string analysis_table(const Analysis& analysis) {
         share(idle(time, IdleCause::drain), time.span),
         share(idle(time, IdleCause::dependency), time.span),
         share(idle(time, IdleCause::host), time.span),
+        share(idle(time, IdleCause::queue), time.span),
         share(idle(time, IdleCause::device), time.span));
   }
   text += outside_lines(analysis);
@@ -162,6 +166,7 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                              {"end_ns", step.end},
                              {"schedule", name(schedule.kind)},
                              {"stages", schedule.stages},
+                             {"pipelines", schedule.pipelines},
                              {"micro_batches", schedule.micro_batches},
                              {"chunks", schedule.chunks},
                              {"bubble", schedule.measured_bubble},
@@ -180,6 +185,11 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
                                {"outside_steps", to_json(device.outside, device.outside_counts)},
                                {"total", to_json(device.total)},
                                {"steps", steps}});
+  }
+  for (const auto& pipeline : analysis.pipelines) {
+    ordered_json labels = ordered_json::array();
+    for (const std::size_t device : pipeline) labels.push_back(analysis.devices[device].label);
+    json["pipelines"].push_back(labels);
   }
   if (analysis.devices.size() > 1) {
     json["critical_stage"] = analysis.devices[analysis.critical_stage].label;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -44,16 +46,8 @@ constexpr std::array<Rule, 23> kCommunication{{
 constexpr std::array<std::string_view, 4> kWithinOneGpu{"warpallreduce", "blockallreduce",
                                                         "warp_all_reduce", "block_all_reduce"};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return result;
-}
-
 bool communicates(std::string_view kernel) {
-  std::string name = lower(kernel);
+  std::string name = lowered(kernel);
   for (const std::string_view word : kWithinOneGpu) {
     for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word)) {
       name.erase(at, word.size());

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/text.h"
 #include "timeline/input/args_store.h"
 
 namespace assay::timeline {
@@ -19,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // "rank2" before "rank10".
 bool stands_before(const std::string& a, const std::string& b) {
@@ -52,14 +52,12 @@ bool is_own_output(const fs::path& path) {
   return name.starts_with("pipeline_profile") || name == "analysis.json" || name == "analysis.html";
 }
 
-std::int32_t rank_in_text(std::string_view text) {
+std::int32_t rank_in_text(const std::string& name) {
   constexpr std::string_view kWord = "rank";
+  const std::string text = lowered(name) + ' ';
   std::int32_t rank = kNone;
-  for (std::size_t i = 0; i + kWord.size() < text.size(); ++i) {
-    bool same = true;
-    for (std::size_t k = 0; k < kWord.size(); ++k) same &= lower(text[i + k]) == kWord[k];
-    if (!same) continue;
-    std::size_t at = i + kWord.size();
+  for (std::size_t at = text.find(kWord); at != std::string::npos; at = text.find(kWord, at)) {
+    at += kWord.size();
     if (std::string_view("-_.= ").find(text[at]) != std::string_view::npos) ++at;
     std::int32_t found = kNone;
     std::from_chars(text.data() + at, text.data() + text.size(), found);
@@ -306,8 +304,8 @@ void label_ranks(Trace& trace) {
 }  // namespace
 
 std::int32_t rank_in_name(const fs::path& path) {
-  const std::int32_t rank = rank_in_text(path.filename().string() + ' ');
-  return rank != kNone ? rank : rank_in_text(path.parent_path().filename().string() + ' ');
+  const std::int32_t rank = rank_in_text(path.filename().string());
+  return rank != kNone ? rank : rank_in_text(path.parent_path().filename().string());
 }
 
 Result<std::vector<fs::path>> find_traces(std::span<const fs::path> paths,

@@ -111,15 +111,19 @@ struct RankStep {
   Step step;
 };
 
-// One process that was traced: who it was in its job. The names of process groups are those that
-// its collectives carry.
+struct ProcessGroup {
+  std::string description;  // "default_pg", "mesh_pp"
+  std::vector<std::int32_t> ranks;
+};
+
+// One process that was traced: who it was in its job.
 struct Source {
   std::string path;
   std::string host;
   std::int32_t rank = kNone;
   std::int32_t world_size = kNone;
   std::int64_t pid = kNone;
-  std::map<std::string, std::vector<std::int32_t>> groups;  // a process group's ranks
+  std::map<std::string, ProcessGroup> groups;  // by the names that collectives carry
 };
 
 // A call of the host's that GPU work may come from.
@@ -142,6 +146,15 @@ struct Collective {
   std::int64_t out_elements = kNone;
   std::int32_t group_size = kNone;
   std::int64_t sequence = kNone;
+  std::int64_t bytes = kNone;  // where they are said, not counted from elements
+};
+
+// A call of the host's that says which collective the kernels launched within it are.
+struct CollectiveRange {
+  Nanos begin = 0;
+  Nanos end = 0;
+  std::uint32_t track = 0;
+  std::uint32_t collective = 0;  // in Trace::collectives
 };
 
 // What only some slices have.
@@ -227,6 +240,7 @@ struct Trace {
   std::vector<Launch> launches;  // of each source by correlation
   std::vector<Detail> details;
   std::vector<Collective> collectives;
+  std::vector<CollectiveRange> collective_ranges;
   std::vector<Flow> flows;
   std::vector<MemoryPoint> memory;
   std::vector<FlightEntry> flight;

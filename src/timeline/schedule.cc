@@ -50,29 +50,29 @@ bool overlaps_passes(const StageJobs& jobs) {
   return forwards > 2 && 2 * turns > forwards;
 }
 
-// Whether devices run the same micro batch's forward at once: copies of one stage, no pipeline.
-bool runs_at_once(std::span<const StageJobs> stages) {
+// How long both run of a forward and a backward.
+Nanos common_time(const PipelineJob& a, const PipelineJob& b) {
+  if (a.pass != Pass::forward || b.pass != Pass::backward) return 0;
+  return std::min(a.end, b.end) - std::max(a.begin, b.begin);
+}
+
+// Whether most forwards of a stage run at the same time as a backward: they are overlapped on
+// purpose.
+bool runs_passes_at_once(const StageJobs& jobs) {
+  std::size_t forwards = 0;
   std::size_t at_once = 0;
-  std::size_t pairs = 0;
-  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-    std::map<std::pair<std::int32_t, std::int32_t>, Interval> forwards;
-    for (const PipelineJob& job : stages[s]) {
-      if (job.pass == Pass::forward) {
-        forwards.try_emplace({job.micro_batch, job.chunk}, Interval{job.begin, job.end});
-      }
-    }
-    for (const PipelineJob& job : stages[s + 1]) {
-      const auto other = forwards.find({job.micro_batch, job.chunk});
-      if (job.pass != Pass::forward || other == forwards.end()) continue;
-      ++pairs;
-      const Nanos common =
-          std::min(job.end, other->second.end) - std::max(job.begin, other->second.begin);
-      if (2 * common > std::min(job.end - job.begin, other->second.end - other->second.begin)) {
-        ++at_once;
-      }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].pass != Pass::forward) continue;
+    ++forwards;
+    constexpr std::size_t kNear = 4;
+    const std::size_t end = std::min(jobs.size(), i + kNear + 1);
+    for (std::size_t j = i > kNear ? i - kNear : 0; j < end; ++j) {
+      if (2 * common_time(jobs[i], jobs[j]) <= jobs[i].end - jobs[i].begin) continue;
+      ++at_once;
+      break;
     }
   }
-  return pairs > 0 && 2 * at_once > pairs;
+  return forwards > 2 && 2 * at_once > forwards;
 }
 
 // When each micro batch first ran forward on a stage.
@@ -104,12 +104,20 @@ std::size_t count_distinct(std::span<const StageJobs> stages, std::int32_t Pipel
   return values.size();
 }
 
-double mean_time(std::span<const StageJobs> stages, Pass pass) {
+// A forward and a backward that are one job have the same time.
+bool is_paired(const PipelineJob& job, const StageJobs& jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), [&](const PipelineJob& other) {
+    return other.pass != job.pass && other.begin == job.begin && other.end == job.end;
+  });
+}
+
+// Of jobs that are paired, or of those that are not.
+double mean_time(std::span<const StageJobs> stages, Pass pass, bool paired = false) {
   double sum = 0;
   std::size_t count = 0;
   for (const StageJobs& jobs : stages) {
     for (const PipelineJob& job : jobs) {
-      if (job.pass != pass) continue;
+      if (job.pass != pass || is_paired(job, jobs) != paired) continue;
       sum += static_cast<double>(job.end - job.begin);
       ++count;
     }
@@ -123,6 +131,8 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
   const double w = mean_time(stages, Pass::weight);
   const auto p = static_cast<double>(schedule.stages);
   const auto v = static_cast<double>(schedule.chunks);
+  const double pair = mean_time(stages, Pass::forward, true);
+  const double both = pair > 0 ? pair : f + b + w;  // a forward and a backward
   double bubble = 0;
   switch (schedule.kind) {
     case ScheduleKind::gpipe:
@@ -134,14 +144,15 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
       bubble = schedule.chunks > 1 ? 0 : (p - 1) * (f + b - w);
       break;
     case ScheduleKind::dualpipe:
-      bubble = (p / 2 - 1) * (f + b + w + b - 3 * w);
+      // A stage of DualPipeV holds two of the pipeline's.
+      bubble = ((schedule.folded ? p : p / 2) - 1) * (both + b - 2 * w);
       break;
     case ScheduleKind::none:
     case ScheduleKind::unknown:
       return 0;
   }
   bubble = std::max(bubble, 0.0);
-  const double work = static_cast<double>(schedule.micro_batches) * v * (f + b + w);
+  const double work = static_cast<double>(schedule.micro_batches) * v * both;
   return work + bubble > 0 ? bubble / (work + bubble) : 0;
 }
 
@@ -171,11 +182,11 @@ bool splits_backward(std::span<const StageJobs> stages) {
 }
 
 ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
-  if (runs_at_once(stages)) {
-    schedule.reason = "the devices run the same forwards at once: copies of one stage";
-    return ScheduleKind::none;
-  }
   if (goes_both_ways(stages)) return ScheduleKind::dualpipe;
+  if (std::all_of(stages.begin(), stages.end(), runs_passes_at_once)) {
+    schedule.folded = true;
+    return ScheduleKind::dualpipe;
+  }
   if (splits_backward(stages)) return ScheduleKind::zero_bubble;
   if (schedule.chunks > 1) return ScheduleKind::interleaved;
   std::string early;
@@ -255,7 +266,6 @@ Schedule recognise_schedule(std::span<const StageJobs> stages) {
   schedule.micro_batches = count_distinct(stages, &PipelineJob::micro_batch);
   schedule.chunks = std::max<std::size_t>(1, count_distinct(stages, &PipelineJob::chunk));
   schedule.kind = kind_of(schedule, stages);
-  if (schedule.kind == ScheduleKind::none) return schedule;
   schedule.ideal_bubble = ideal_share(schedule, stages);
   schedule.measured_bubble = measured_share(stages);
   return schedule;

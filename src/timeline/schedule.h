@@ -8,7 +8,8 @@
 //   GPipe, 1F1B   (P-1)(F+B)              Huang et al. 2019; Narayanan et al. 2021
 //   interleaved   (P-1)(F+B)/V            Narayanan et al. 2021 (F, B of all chunks of a stage)
 //   zero bubble   (P-1)(F+B-W) for ZB-H1  Qi et al. 2023; 0 for ZB-V (two chunks)
-//   DualPipe      (P/2-1)(F+B+W+B-3W)     DeepSeek-AI 2024, with F and B+W not overlapped
+//   DualPipe      (P/2-1)(F&B+B+W-3W)     DeepSeek-AI 2024; F&B is the time of a pair that is
+//                                         overlapped, F+B+W where none is; DualPipeV: P-1
 
 #include <cstdint>
 #include <span>
@@ -46,8 +47,10 @@ std::string_view name(ScheduleKind kind);
 struct Schedule {
   ScheduleKind kind = ScheduleKind::none;
   std::size_t stages = 0;
+  std::size_t pipelines = 1;  // that follow it side by side: data-parallel groups
   std::size_t micro_batches = 0;
   std::size_t chunks = 1;
+  bool folded = false;         // DualPipeV: its first device holds the last stage, too
   double ideal_bubble = 0;     // share of the pipeline's time in which a stage computes nothing
   double measured_bubble = 0;  // the same, of this step
   std::string reason;          // why it is none or unknown, or what it was told from

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -56,10 +57,26 @@ TEST_F(Files, GivenUpLeaveNothingAndKeepTheOldOne) {
     auto file = AtomicFile::create(path);
     ASSERT_TRUE(file && file->write("half"));
     AtomicFile moved = std::move(*file);
-    EXPECT_EQ(names().size(), 2U);
+    EXPECT_EQ(*read_file(path), "old");
   }
   EXPECT_THAT(names(), ElementsAre("out"));
   EXPECT_EQ(*read_file(path), "old");
+}
+
+TEST_F(Files, OfAKilledProcessLeaveNothingBehind) {
+  if (!Fd(::open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644))) {
+    GTEST_SKIP() << "the file system has no files without names";
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto file = AtomicFile::create(folder_ / "out");
+    if (!file || !file->write("half")) ::_exit(1);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_THAT(names(), ElementsAre());
 }
 
 // A file system with room for four bytes.

@@ -301,7 +301,7 @@ TEST_F(Shares, OfOneStepWithTwoStreams) {
   EXPECT_EQ(time.hidden_communication, 10);
   EXPECT_EQ(time.memory, 5);
   EXPECT_EQ(time.idle, 20);  // 0-10, 65-70, 90-95
-  EXPECT_THAT(time.idle_by, testing::ElementsAre(10, 0, 0, 10, 0));
+  EXPECT_THAT(time.idle_by, testing::ElementsAre(10, 0, 0, 10, 0, 0));
   EXPECT_EQ(time.compute + time.exposed_communication() + time.memory + time.idle, time.span);
 }
 
@@ -316,8 +316,8 @@ TEST_F(Shares, IdleTimeHasACause) {
   add(1, Kind::compute, 30, 40, "forward", 1);
   trace_.sort();
   const Analysis analysis = analyse(trace_);
-  EXPECT_THAT(analysis.devices[0].steps[0].idle_by, testing::ElementsAre(0, 25, 0, 0, 0));
-  EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 10, 5, 5, 0));
+  EXPECT_THAT(analysis.devices[0].steps[0].idle_by, testing::ElementsAre(0, 25, 0, 0, 0, 0));
+  EXPECT_THAT(analysis.devices[1].steps[0].idle_by, testing::ElementsAre(10, 10, 5, 5, 0, 0));
   EXPECT_EQ(analysis.critical_stage, 0U);
   EXPECT_EQ(analysis.slowest_machine, "a");
 }

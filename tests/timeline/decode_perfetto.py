@@ -17,6 +17,7 @@ def main(path):
     with open(path, "rb") as file:
         trace.ParseFromString(file.read())
     tracks, names, categories, stacks, slices, notes, counters = {}, {}, {}, {}, [], [], []
+    flows = {}
     for packet in trace.packet:
         if packet.HasField("track_descriptor"):
             tracks[packet.track_descriptor.uuid] = packet.track_descriptor.name
@@ -30,6 +31,8 @@ def main(path):
             name = event.name or names[event.name_iid]
             category = categories[event.category_iids[0]]
             stacks.setdefault(track, []).append((packet.timestamp, name, category))
+            for flow in [*event.flow_ids, *event.terminating_flow_ids]:
+                flows.setdefault(flow, []).append(name)
         elif event.type == TrackEvent.TYPE_SLICE_END:
             begin, name, category = stacks[track].pop()
             slices.append([tracks[track], name, category, begin, packet.timestamp])
@@ -38,7 +41,10 @@ def main(path):
         elif event.type == TrackEvent.TYPE_INSTANT:
             notes += [note.string_value for note in event.debug_annotations]
     assert not any(stacks.values()), "a slice without an end"
-    json.dump({"slices": sorted(slices), "notes": notes, "counters": counters}, sys.stdout)
+    json.dump(
+        {"slices": sorted(slices), "notes": notes, "counters": counters, "flows": sorted(flows.values())},
+        sys.stdout,
+    )
 
 
 main(sys.argv[1])

@@ -79,6 +79,34 @@ TEST_F(Flight, TheRankThatHasNotComeIsNamed) {
   EXPECT_THAT(hang_table(trace), HasSubstr("rank 1 has not called it"));
 }
 
+// Rank 2 (number 1 of the group) waits for rank 0 (its number 0), whose last send has ended.
+TEST_F(Flight, OfAReceiveThatWaitsTheSenderIsNamed) {
+  const auto transfer = [](int sequence, const char* name, const char* state) {
+    return fmt::format(
+        R"({{"record_id":{0},"pg_id":3,"process_group":["3","pp"],"collective_seq_id":0,"p2p_seq_id":{0},"profiling_name":"{1}","time_created_ns":1000,"state":"{2}","is_p2p":true}})",
+        sequence, name, state);
+  };
+  const auto of_group = [](std::string text) {
+    const std::string all = R"("0":{"name":"0","desc":"default_pg","ranks":"[0, 1, 2, 3]"})";
+    return text.replace(text.find(all), all.size(),
+                        all + R"(,"3":{"name":"3","desc":"pp","ranks":"[0, 2]"})");
+  };
+  test::write(folder_ / "nccl_trace_rank_0",
+              of_group(dump({transfer(4, "nccl:send 0->1", "completed")})));
+  test::write(folder_ / "nccl_trace_rank_2",
+              of_group(dump({transfer(4, "nccl:recv 1<-0", "completed"),
+                             transfer(5, "nccl:recv 1<-0", "started"),
+                             transfer(6, "nccl:send 1->9", "started")})));
+  const auto hangs = find_hangs(load());
+  ASSERT_EQ(hangs.size(), 2U);
+  EXPECT_EQ(hangs[0].name, "transfer 0->2");
+  EXPECT_EQ(hangs[0].sequence, 5);
+  EXPECT_THAT(hangs[0].waiting, ElementsAre(2));
+  EXPECT_THAT(hangs[0].not_called, ElementsAre(0));
+  EXPECT_EQ(hangs[1].name, "transfer 2->9");
+  EXPECT_THAT(hangs[1].no_dump, ElementsAre(9));
+}
+
 TEST_F(Flight, ARunThatEndedHasNoHang) {
   for (int rank = 0; rank < 4; ++rank) {
     test::write(folder_ / fmt::format("nccl_trace_rank_{}", rank),

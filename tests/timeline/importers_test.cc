@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "support.h"
+#include "timeline/analysis/collectives.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/importer.h"
 #include "timeline/importers/recording_format.h"
@@ -174,6 +175,36 @@ TEST_F(Importers, ReadsAnNsysExport) {
       testing::ElementsAre("forward host host 1000090-1000300", "gemm compute gpu 1000100-1000200",
                            "ncclDevKernel_SendRecv communication gpu 1000150-1000250"));
   EXPECT_EQ(trace->files[0].backwards, 1U);
+}
+
+// Kernels are told which collective they are by PyTorch's range around their launch.
+TEST_F(Importers, NsysRangesNameCollectives) {
+  const auto path = folder_ / "report.sqlite";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  const char* const kSql =
+      "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      "INSERT INTO StringIds VALUES (1, 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args)'), "
+      "(2, 'cuLaunchKernelEx'), "
+      "(3, 'nccl:all_reduce, seq = 4, op_id = 9, sizes = [[100, 3], [20]], input_op_ids = [[(1, "
+      "0)]]');"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, "
+      "demangledName INT, correlationId INT, globalPid INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 200, 0, 7, 1, 5, 16777216);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId "
+      "INT, nameId INT);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (20, 22, 16777223, 5, 2);"
+      "CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, textId INT, "
+      "globalTid INT);"
+      "INSERT INTO NVTX_EVENTS VALUES (10, 30, 59, NULL, 3, 16777223);";
+  ASSERT_EQ(sqlite3_exec(database, kSql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  const auto trace = import_trace(path);
+  ASSERT_TRUE(trace);
+  const CollectiveReport report = collectives_of(*trace);
+  ASSERT_EQ(report.calls.size(), 1U);
+  EXPECT_EQ(report.calls[0].name, "allreduce");
+  EXPECT_EQ(report.calls[0].bytes, 640);
 }
 
 class Recordings : public Importers {

@@ -9,6 +9,7 @@
 
 #include "support.h"
 #include "timeline/analysis/annotated_jobs.h"
+#include "timeline/analysis_report.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {
@@ -54,6 +55,11 @@ class RankTrace {
         fmt::format(
             R"(,"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"Group size":2,"dtype":"Float","Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"{}")",
             name, elements, elements, ranks));
+  }
+  // Any complete event of the host's thread.
+  RankTrace& event(const std::string& fields) {
+    text_ += fmt::format(R"(,{{"ph":"X","pid":{},"tid":{},{}}})", pid_, pid_, fields);
+    return *this;
   }
   RankTrace& memory(int time, long allocated, long reserved) {
     text_ += fmt::format(
@@ -114,16 +120,33 @@ TEST(JobNames, OfKnownPrograms) {
         Known{"1I4", Pass::backward, 4, 1}, Known{"0W5", Pass::weight, 5, 0},
         Known{"backward_w_2", Pass::weight, 2, kNone},
         Known{"forward micro batch 4 chunk 1", Pass::forward, 4, 1}}) {
-    const auto job = names.parse(known.name);
-    ASSERT_TRUE(job) << known.name;
-    EXPECT_EQ(job->pass, known.pass) << known.name;
-    EXPECT_EQ(job->micro_batch, known.micro_batch) << known.name;
-    EXPECT_EQ(job->stage, known.stage) << known.name;
+    const auto jobs = names.parse(known.name);
+    ASSERT_EQ(jobs.size(), 1U) << known.name;
+    EXPECT_EQ(jobs[0].pass, known.pass) << known.name;
+    EXPECT_EQ(jobs[0].micro_batch, known.micro_batch) << known.name;
+    EXPECT_EQ(jobs[0].stage, known.stage) << known.name;
   }
   for (const char* other : {"ProfilerStep#3", "Optimizer.step#SGD.step", "nccl:all_reduce", "1F1B",
-                            "aten::mm", "", "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree"}) {
-    EXPECT_FALSE(names.parse(other)) << other;
+                            "aten::mm", "", "FSDP::pre_forward (layer.3)", "0SEND_F0", "B-tree",
+                            "forward_backward_func", "F1&F2", "(0F1)OVERLAP_F_B", "&", "overlap"}) {
+    EXPECT_TRUE(names.parse(other).empty()) << other;
   }
+}
+
+TEST(JobNames, OverlappedPassesAreTwoJobs) {
+  for (const char* name : {"PP:(0F3;1B1)OVERLAP_F_B", "(0F3;1B1)OVERLAP_F_B", "0F3&1B1"}) {
+    const auto jobs = JobNames().parse(name);
+    ASSERT_EQ(jobs.size(), 2U) << name;
+    EXPECT_EQ(jobs[0].pass, Pass::forward);
+    EXPECT_EQ(jobs[0].micro_batch, 3);
+    EXPECT_EQ(jobs[0].stage, 0);
+    EXPECT_EQ(jobs[1].pass, Pass::backward);
+    EXPECT_EQ(jobs[1].micro_batch, 1);
+    EXPECT_EQ(jobs[1].stage, 1);
+  }
+  const auto words = JobNames().parse("overlapped_forward_backward");
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_NE(words[0].pass, words[1].pass);
 }
 
 TEST(JobNames, OfAFile) {
@@ -131,12 +154,12 @@ TEST(JobNames, OfAFile) {
   const auto names = JobNames::read(
       test::write(folder / "names", "# ours\nforward fw_(\\d+)_(\\d+)\nweight  wg.*\n"));
   ASSERT_TRUE(names);
-  const auto job = names->parse("fw_7_1");
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->micro_batch, 7);
-  EXPECT_EQ(job->stage, 1);
-  EXPECT_EQ(names->parse("wgrad of 3")->pass, Pass::weight);
-  EXPECT_FALSE(names->parse("F"));
+  const auto jobs = names->parse("fw_7_1");
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].micro_batch, 7);
+  EXPECT_EQ(jobs[0].stage, 1);
+  EXPECT_EQ(names->parse("wgrad of 3").at(0).pass, Pass::weight);
+  EXPECT_TRUE(names->parse("F").empty());
   EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "sideways x\n")));
   EXPECT_FALSE(JobNames::read(test::write(folder / "bad", "forward (\n")));
 }
@@ -187,6 +210,62 @@ TEST_F(TheInsights, DataParallelRanksAreNoPipeline) {
   EXPECT_THAT(analysis_.schedules[0].reason, HasSubstr("copies of one stage"));
 }
 
+// Nothing hands anything on, but their forwards do not run at the same time, either.
+TEST_F(TheInsights, RanksThatDriftApartAreNoPipeline) {
+  RankTrace ranks[] = {RankTrace(0, 4), RankTrace(1, 4), RankTrace(2, 4), RankTrace(3, 4)};
+  int rank = 0;
+  for (const int at : {300, 100, 200, 0}) {
+    for (int micro = 0; micro < 3; ++micro) {
+      const int begin = at + 1000 * micro;
+      ranks[rank].range(fmt::format("Forward {}", micro), begin, begin + 5);
+      ranks[rank].kernel("f", begin + 1, begin + 10, begin + 20);
+      ranks[rank].range(fmt::format("Backward {}", micro), begin + 5, begin + 8);
+      ranks[rank].kernel("b", begin + 6, begin + 20, begin + 40);
+    }
+    ++rank;
+  }
+  load({ranks[0], ranks[1], ranks[2], ranks[3]});
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::none);
+  EXPECT_THAT(analysis_.schedules[0].reason, HasSubstr("only 0% of the micro batches"));
+}
+
+// A rank that is always late is no second stage: nothing comes back from it.
+TEST_F(TheInsights, ALateRankIsNoSecondStage) {
+  RankTrace ranks[] = {RankTrace(0), RankTrace(1)};
+  for (const int rank : {0, 1}) {
+    for (int step = 0; step < 3; ++step) {
+      const int at = 100 * step + 30 * rank;
+      ranks[rank].range("forward", at, at + 5).kernel("f", at + 1, at + 10, at + 20);
+    }
+  }
+  load({ranks[0], ranks[1]});
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::none);
+}
+
+// Two data-parallel groups of a pipeline of two stages: ranks 0 and 1 hold the first, 2 and 3 the
+// second.
+TEST_F(TheInsights, EachDataParallelGroupHasAPipeline) {
+  RankTrace ranks[] = {RankTrace(0, 4), RankTrace(1, 4), RankTrace(2, 4), RankTrace(3, 4)};
+  const auto stage = [](RankTrace& rank, int forward, int backward) {
+    for (int micro = 0; micro < 4; ++micro) {
+      const int f = forward + 40 * micro;
+      const int b = backward + 40 * micro;
+      rank.range(fmt::format("Forward {}", micro), f - 9, f - 1).kernel("f", f - 8, f, f + 10);
+      rank.range(fmt::format("Backward {}", micro), b - 9, b - 1).kernel("b", b - 8, b, b + 10);
+    }
+  };
+  stage(ranks[0], 100, 130);
+  stage(ranks[1], 101, 131);
+  stage(ranks[2], 110, 120);
+  stage(ranks[3], 111, 121);
+  load({ranks[0], ranks[1], ranks[2], ranks[3]});
+  EXPECT_THAT(analysis_.pipelines, ElementsAre(ElementsAre(0U, 2U), ElementsAre(1U, 3U)));
+  EXPECT_EQ(analysis_.schedules[0].kind, ScheduleKind::one_f_one_b);
+  EXPECT_EQ(analysis_.schedules[0].pipelines, 2U);
+  EXPECT_EQ(analysis_.schedules[0].stages, 2U);
+  EXPECT_THAT(analysis_table(analysis_), HasSubstr("1F1B, 2 pipelines of 2 stages"));
+}
+
 TEST_F(TheInsights, OverlappedPassesOfOneStageAreDualPipe) {
   RankTrace rank(0, 64);
   for (int layer = 0; layer < 4; ++layer) {
@@ -210,6 +289,30 @@ TEST(Collectives, BandwidthsAreThoseOfNcclTests) {
   EXPECT_EQ(element_bytes("BFloat16"), 2);
   EXPECT_EQ(element_bytes("Float8_e4m3fn"), 1);
   EXPECT_EQ(element_bytes("Float"), 4);
+}
+
+// Before 2.3 PyTorch's kernels do not say which collective they are: the call around their launch
+// does, or the shapes of its tensors.
+TEST_F(TheInsights, AKernelsCollectiveIsThatOfTheCallAroundIt) {
+  RankTrace rank(0);
+  rank.event(
+      R"("cat":"cpu_op","name":"record_param_comms","ts":90,"dur":20,"args":{"Collective name":"_allgather_base","In msg nelems":100,"Out msg nelems":200,"Group size":2,"dtype":"BFloat16","Process Group Name":"7","Process Group Ranks":"[0, 1]"})");
+  rank.kernel("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 95, 100, 110);
+  rank.event(
+      R"("cat":"user_annotation","name":"nccl:all_reduce","ts":190,"dur":20,"args":{"Input Dims":[[10, 20], [5]],"Input type":["float", "float"]})");
+  rank.kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 195, 200, 210);
+  rank.kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", 300, 310, 320);
+  load({rank});
+  const auto& calls = insights_.collectives.calls;
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0].name, "allgather");
+  EXPECT_EQ(calls[0].bytes, 400);
+  EXPECT_EQ(calls[0].group_size, 2);
+  EXPECT_EQ(calls[1].name, "allreduce");
+  EXPECT_EQ(calls[1].bytes, 820);
+  EXPECT_EQ(calls[1].group_size, kNone);
+  EXPECT_EQ(calls[2].bytes, kNone);
+  EXPECT_THAT(insights_table(insights_), HasSubstr("?"));
 }
 
 // Rank 1 comes 30 us late to the first and rank 0 10 us to the second.
@@ -295,6 +398,29 @@ TEST_F(TheInsights, KernelsAreCountedByStep) {
   Insights slower = insights_;
   slower.kernels[0].total += 30'000;
   EXPECT_THAT(kernel_comparison(insights_, 3, slower, 3), HasSubstr("0.020 -> 0.030"));
+}
+
+// The launch of a kernel on the second stream comes when the first one's queue has been full.
+TEST_F(TheInsights, AFullQueueIsACauseOfWaiting) {
+  RankTrace rank(0);
+  for (int i = 0; i < 1030; ++i) rank.kernel("k", 10 + i, 5000 + i, 5001 + i);
+  load({rank});
+  ASSERT_EQ(insights_.queues.size(), 1U);
+  EXPECT_EQ(insights_.queues[0].deepest, 1030);
+  // Full from the 1024th launch at 1033 us until the seventh kernel has begun at 5006 us.
+  EXPECT_EQ(measure(insights_.queues[0].full), 3'973'000);
+  EXPECT_THAT(insights_table(insights_), HasSubstr("the queue was full for 3.973 ms"));
+}
+
+TEST_F(TheInsights, IdleTimeBehindAFullQueueIsTheQueues) {
+  RankTrace rank(0);
+  rank.kernel("first", 1, 5, 6);
+  for (int i = 0; i < 1024; ++i) rank.kernel("k", 10 + i, 3000 + i, 3001 + i);
+  rank.kernel("other stream", 2000, 2500, 2501, 0, R"(,"x":0)");
+  load({rank});
+  // Until 1033 us the host was late; then the queue was full until the launch had ended at 2001 us.
+  const auto& idle = analysis_.devices[0].whole.idle_by;
+  EXPECT_EQ(idle[static_cast<std::size_t>(IdleCause::queue)], 968'000);
 }
 
 TEST_F(TheInsights, MemoryHasItsPeakAndItsCounters) {

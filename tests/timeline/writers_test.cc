@@ -202,5 +202,48 @@ TEST_F(Writers, PerfettosOwnClassesReadTheBinaryTrace) {
   EXPECT_EQ(decoded.at("counters").size(), 2U);
 }
 
+// Arrows with the same number but another category have nothing to do with each other.
+TEST_F(Writers, ArrowsAreInTheBinaryTrace) {
+  const auto python = test::venv_python("dev");
+  if (python.empty()) GTEST_SKIP() << "no .venv/dev with the perfetto package";
+  Trace trace;
+  trace.tracks.resize(2);
+  trace.tracks[0].label = "thread";
+  trace.tracks[1].label = "stream";
+  const auto add = [&](const char* name, Nanos begin, Nanos end, std::uint32_t track) {
+    trace.slices.push_back({.begin = begin,
+                            .end = end,
+                            .name = trace.strings.intern(name),
+                            .category = trace.strings.intern("x"),
+                            .track = track});
+  };
+  add("operator", 0, 100, 0);
+  add("launch", 10, 20, 0);
+  add("kernel", 30, 40, 1);
+  add("later", 50, 60, 1);
+  const auto end = [&](Nanos time, const char* category, std::uint32_t track, char phase) {
+    trace.flows.push_back({.time = time,
+                           .id = trace.strings.intern("5"),
+                           .name = trace.strings.intern(category),
+                           .category = trace.strings.intern(category),
+                           .track = track,
+                           .phase = phase});
+  };
+  end(15, "ac2g", 0, 's');
+  end(30, "ac2g", 1, 'f');
+  end(90, "fwdbwd", 0, 's');
+  end(55, "fwdbwd", 1, 'f');
+  end(200, "nowhere", 1, 'f');
+  ASSERT_TRUE(write_trace(trace, OutputPaths::in(out_.path())));
+  const auto ran = test::run_program(
+      {python.string(), std::string(ASSAY_SOURCE_DIR) + "/tests/timeline/decode_perfetto.py",
+       (out_ / "pipeline_profile.perfetto-trace").string()},
+      out_.path());
+  if (ran.code == 77) GTEST_SKIP() << "the perfetto package is not installed";
+  ASSERT_EQ(ran.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(ran.out).at("flows").dump(),
+            R"([["launch","kernel"],["operator","later"]])");
+}
+
 }  // namespace
 }  // namespace assay::timeline

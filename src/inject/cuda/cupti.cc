@@ -39,6 +39,11 @@ bool launches(std::string_view call) {
                      [call](std::string_view prefix) { return call.starts_with(prefix); });
 }
 
+// Those of them after which a kernel ends some time.
+bool starts_kernels(std::string_view call) {
+  return call.starts_with("cuLaunchKernel") || call.starts_with("cuGraphLaunch");
+}
+
 // The numbers of the devices that CUDA shows: with CUDA_VISIBLE_DEVICES=2,3 its 0 is the
 // machine's 2.
 std::vector<std::int32_t> visible_devices() {
@@ -80,6 +85,10 @@ class CuptiRecorder {
     constexpr std::uint32_t kFlushMillis = 500;
     static_cast<void>(cupti_.flush_period(kFlushMillis));
     recorder.on_change([this] { switch_on_or_off(); });
+    recorder.on_deliver([this](bool all) {
+      static_cast<void>(cupti_.flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0U));
+      write_launches();
+    });
     if (recorder.options().by_time()) std::thread([this] { keep_time(); }).detach();
     return "";
   }
@@ -115,6 +124,7 @@ class CuptiRecorder {
       const auto id = static_cast<CUpti_CallbackId>(call);
       if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
       if (name == nullptr || !launches(name)) continue;
+      kernels_[id] = starts_kernels(name);
       static_cast<void>(
           cupti_.enable_callback(wanted ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id));
     }
@@ -131,10 +141,11 @@ class CuptiRecorder {
     }
   }
 
-  static void launching(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  static void launching(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
     const auto* const call = static_cast<const CUpti_CallbackData*>(data);
     if (call->callbackSite != CUPTI_API_ENTER) return;
     CuptiRecorder& self = instance();
+    if (self.recorder_->watches_hangs() && self.kernels_[id]) self.watch(*call);
     const std::uint64_t range = self.recorder_->current_range();
     if (range == 0) return;
     const std::lock_guard lock(self.launch_mutex_);
@@ -144,6 +155,24 @@ class CuptiRecorder {
       self.launching_range_ = range;
     }
     self.launches_.push_back(call->correlationId);
+  }
+
+  void watch(const CUpti_CallbackData& call) {
+    recorder_->kernel_launched(call.correlationId);
+    if (call.symbolName == nullptr) return;
+    if (communicates(call.symbolName)) {
+      recorder_->collective_launched(call.correlationId, readable(call.symbolName));
+    }
+  }
+
+  // By the name's address, since kernels are launched by the million.
+  bool communicates(const char* kernel) {
+    const std::lock_guard lock(launch_mutex_);
+    const auto [known, is_new] = communicating_.try_emplace(kernel, false);
+    if (is_new) {
+      known->second = timeline::kind_of_kernel(kernel) == timeline::Kind::communication;
+    }
+    return known->second;
   }
 
   void write_launches() {
@@ -190,7 +219,7 @@ class CuptiRecorder {
       case CUPTI_ACTIVITY_KIND_KERNEL:
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const auto& kernel = as<CUpti_ActivityKernel10>(record);
-        const std::string& name = readable(kernel.name == nullptr ? "kernel" : kernel.name);
+        const std::string name = readable(kernel.name == nullptr ? "kernel" : kernel.name);
         add(name, timeline::kind_of_kernel(name), kernel);
         break;
       }
@@ -224,7 +253,8 @@ class CuptiRecorder {
   }
 
   // "_ZN2at6native…" as it was written. Each name once, because kernels come by the million.
-  const std::string& readable(const char* mangled) {
+  std::string readable(const char* mangled) {
+    const std::lock_guard lock(names_mutex_);
     const auto known = names_.find(mangled);
     if (known != names_.end()) return known->second;
     if (names_.size() == kMaxNames) names_.clear();
@@ -248,9 +278,13 @@ class CuptiRecorder {
 
   std::mutex launch_mutex_;
   std::uint64_t launching_range_ = 0;
-  std::vector<std::uint32_t> launches_;  // of that range
+  std::vector<std::uint32_t> launches_;                  // of that range
+  std::unordered_map<const void*, bool> communicating_;  // kernels' names
+
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> kernels_{};  // calls that start them
 
   std::mutex take_mutex_;
+  std::mutex names_mutex_;
   std::unordered_map<std::string, std::string> names_;
 };
 

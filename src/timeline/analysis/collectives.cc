@@ -58,6 +58,7 @@ std::vector<std::int32_t> numbers_in(std::string_view text) {
 struct KernelName {
   std::string operation;
   std::string algorithm;
+  std::string dtype;
 };
 KernelName read_kernel_name(std::string_view kernel) {
   KernelName result;
@@ -88,6 +89,12 @@ KernelName read_kernel_name(std::string_view kernel) {
     if (!has(kernel, fmt::format("_{}", protocol))) continue;
     result.algorithm += fmt::format("{}{}", result.algorithm.empty() ? "" : ", ", protocol);
     break;
+  }
+  // "…_Sum_bf16_…", "…_Sum_float(…": the last word that is a type.
+  for (std::size_t at = kernel.find('_'); at != std::string_view::npos; at = kernel.find('_', at)) {
+    ++at;
+    const std::string_view word = kernel.substr(at, kernel.find('_', at) - at);
+    if (element_bytes(word) > 0) result.dtype = word;
   }
   return result;
 }
@@ -147,7 +154,7 @@ class Finder {
     Key key;
     call.algorithm = kernel.algorithm;
     if (of_detail != kNoIndex) {
-      describe(trace_.collectives[of_detail], call, key);
+      describe(trace_.collectives[of_detail], kernel, call, key);
     } else if (!kernel.operation.empty()) {
       call.name = kernel.operation;
       key.group = "?" + call.name;
@@ -167,18 +174,32 @@ class Finder {
     entry->second.parts.push_back(part);
   }
 
-  void describe(const Collective& collective, CollectiveCall& call, Key& key) const {
+  void describe(const Collective& collective, const KernelName& kernel, CollectiveCall& call,
+                Key& key) const {
     const auto text = [&](StringId id) { return std::string(trace_.strings.text(id)); };
     call.name = plain_name(text(collective.name));
     call.group = text(collective.description);
     call.dtype = text(collective.dtype);
+    if (call.dtype.empty()) call.dtype = kernel.dtype;
     call.group_size = collective.group_size;
-    const std::int64_t elements = std::max(collective.in_elements, collective.out_elements);
-    const std::int64_t size = element_bytes(call.dtype);
-    constexpr std::int64_t kMaxElements = std::int64_t{1} << 56;
-    if (elements >= 0 && elements < kMaxElements && size > 0) call.bytes = elements * size;
+    call.bytes = bytes_of(collective, call);
     key.group = text(collective.group);
     key.ranks = text(collective.ranks);
+  }
+
+  // The larger of what goes in and what comes out; kNone where that is not known.
+  static std::int64_t bytes_of(const Collective& collective, const CollectiveCall& call) {
+    if (collective.bytes != kNone) return collective.bytes;
+    std::int64_t elements = std::max(collective.in_elements, collective.out_elements);
+    constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+    const std::int64_t size = element_bytes(call.dtype);
+    if (elements < 0 || elements > kMaxElements || size == 0) return kNone;
+    // Every rank's part comes out of it.
+    if (call.name == "allgather" && collective.out_elements == kNone) {
+      if (collective.group_size < 1) return kNone;
+      elements *= collective.group_size;
+    }
+    return elements * size;
   }
 
   void settle(const Key& key, CollectiveCall& call) {
@@ -192,7 +213,9 @@ class Finder {
     const double seconds = static_cast<double>(call.transfer) / 1e9;
     if (call.bytes > 0 && seconds > 0) {
       call.algorithm_bandwidth = static_cast<double>(call.bytes) / 1e9 / seconds;
-      call.bus_bandwidth = call.algorithm_bandwidth * bus_factor(call.name, call.group_size);
+      if (call.group_size != kNone) {
+        call.bus_bandwidth = call.algorithm_bandwidth * bus_factor(call.name, call.group_size);
+      }
     }
   }
 
@@ -249,30 +272,27 @@ class Finder {
 CollectiveReport collectives_of(const Trace& trace) { return Finder(trace).find(); }
 
 std::int64_t element_bytes(std::string_view dtype) {
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 18> kSizes{{
-      {"Float8", 1},
-      {"Float", 4},
-      {"float", 4},
-      {"BFloat16", 2},
-      {"bfloat16", 2},
-      {"Half", 2},
-      {"half", 2},
-      {"Double", 8},
-      {"double", 8},
-      {"Int", 4},
-      {"int", 4},
-      {"Long", 8},
-      {"long", 8},
-      {"Short", 2},
-      {"ComplexFloat", 8},
-      {"ComplexDouble", 16},
-      {"c10::BFloat16", 2},
-      {"c10::Half", 2},
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 28> kSizes{{
+      {"Float8", 1},        {"Float", 4},
+      {"float", 4},         {"BFloat16", 2},
+      {"bfloat16", 2},      {"Half", 2},
+      {"half", 2},          {"Double", 8},
+      {"double", 8},        {"Int", 4},
+      {"int", 4},           {"Long", 8},
+      {"long", 8},          {"Short", 2},
+      {"long int", 8},      {"f32", 4},
+      {"f64", 8},           {"f16", 2},
+      {"bf16", 2},          {"i32", 4},
+      {"u32", 4},           {"i64", 8},
+      {"u64", 8},           {"short int", 2},
+      {"ComplexFloat", 8},  {"ComplexDouble", 16},
+      {"c10::BFloat16", 2}, {"c10::Half", 2},
   }};
   for (const auto& [name, size] : kSizes) {
     if (dtype == name || (name == "Float8" && dtype.starts_with(name))) return size;
   }
-  for (const std::string_view byte : {"Byte", "Char", "Bool", "byte", "char", "bool"}) {
+  for (const std::string_view byte : {"Byte", "Char", "Bool", "byte", "char", "bool",
+                                      "unsigned char", "signed char", "i8", "u8"}) {
     if (dtype == byte) return 1;
   }
   return 0;

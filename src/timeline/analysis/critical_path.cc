@@ -117,13 +117,14 @@ class Walker {
     const std::size_t previous = before(workers_[worker], slice.begin);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
-    Nanos launched = free_since;
     if (slice.detail != kNoIndex && trace_.details[slice.detail].launch != kNoIndex) {
-      launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end, free_since,
-                            slice.begin);
+      const Nanos launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end,
+                                        free_since, slice.begin);
+      charge("(host: launched late)", worker, launched - free_since, path);
+      charge("(device: held back)", worker, slice.begin - launched, path);
+    } else {
+      charge("(idle, its launch is not known)", worker, slice.begin - free_since, path);
     }
-    charge("(host: launched late)", worker, launched - free_since, path);
-    charge("(device: held back)", worker, slice.begin - launched, path);
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
   }
 

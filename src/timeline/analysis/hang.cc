@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace assay::timeline {
 namespace {
@@ -74,6 +76,89 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
   return hang;
 }
 
+// "nccl:send 0->1", "nccl:recv 1<-0": which ranks of a group take part.
+struct Transfer {
+  std::int32_t from = kNone;
+  std::int32_t to = kNone;
+  bool sends = false;
+};
+std::optional<Transfer> parse_transfer(std::string_view name) {
+  Transfer transfer;
+  const std::size_t at = std::min(name.find("send "), name.find("recv "));
+  if (at == std::string_view::npos) return std::nullopt;
+  transfer.sends = name.substr(at, 4) == "send";
+  const std::string_view rest = name.substr(at + 5);
+  std::int32_t mine = kNone;
+  std::int32_t other = kNone;
+  const auto first = std::from_chars(rest.data(), rest.data() + rest.size(), mine);
+  const auto left = static_cast<std::size_t>(rest.data() + rest.size() - first.ptr);
+  if (first.ec != std::errc() || left < 3) return std::nullopt;
+  const std::string_view arrow(first.ptr, 2);
+  if (arrow != (transfer.sends ? "->" : "<-")) return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 2, rest.data() + rest.size(), other);
+  if (second.ec != std::errc()) return std::nullopt;
+  transfer.from = transfer.sends ? mine : other;
+  transfer.to = transfer.sends ? other : mine;
+  return transfer;
+}
+
+// Sends and receives that have not ended, with the rank that is missing in each.
+class TransferHangs {
+ public:
+  explicit TransferHangs(const Trace& trace) : trace_(trace) {
+    for (const FlightEntry& entry : trace.flight) {
+      if (!entry.p2p || entry.state == FlightState::completed) continue;
+      if (const auto transfer = parse_transfer(entry.name)) take(entry, *transfer);
+    }
+  }
+
+  std::vector<Hang> find() const {
+    std::vector<Hang> hangs;
+    for (const auto& [key, sides] : open_) {
+      const auto& [group, from, to] = key;
+      const FlightEntry& entry = *(sides.send != nullptr ? sides.send : sides.receive);
+      Hang hang;
+      hang.group = entry.description.empty() ? entry.group : entry.description;
+      hang.name = fmt::format("transfer {}->{}", from, to);
+      hang.sequence = entry.sequence;
+      for (const auto& [rank, side] : {std::pair(from, sides.send), std::pair(to, sides.receive)}) {
+        auto& list = side != nullptr ? hang.waiting : dumped(rank) ? hang.not_called : hang.no_dump;
+        list.push_back(rank);
+      }
+      hangs.push_back(std::move(hang));
+    }
+    return hangs;
+  }
+
+ private:
+  struct Sides {
+    const FlightEntry* send = nullptr;
+    const FlightEntry* receive = nullptr;
+  };
+
+  void take(const FlightEntry& entry, const Transfer& transfer) {
+    const auto& groups = trace_.sources[entry.source].groups;
+    const auto group = groups.find(entry.group);
+    const auto global = [&](std::int32_t rank) {
+      if (group == groups.end() || rank < 0) return rank;
+      const auto& ranks = group->second.ranks;
+      return static_cast<std::size_t>(rank) < ranks.size() ? ranks[static_cast<std::size_t>(rank)]
+                                                           : rank;
+    };
+    Sides& sides = open_[{entry.group, global(transfer.from), global(transfer.to)}];
+    const FlightEntry*& side = transfer.sends ? sides.send : sides.receive;
+    if (side == nullptr || entry.sequence < side->sequence) side = &entry;
+  }
+
+  bool dumped(std::int32_t rank) const {
+    return std::any_of(trace_.sources.begin(), trace_.sources.end(),
+                       [rank](const Source& source) { return source.rank == rank; });
+  }
+
+  const Trace& trace_;
+  std::map<std::tuple<std::string, std::int32_t, std::int32_t>, Sides> open_;
+};
+
 }  // namespace
 
 std::vector<Hang> find_hangs(const Trace& trace) {
@@ -81,8 +166,8 @@ std::vector<Hang> find_hangs(const Trace& trace) {
   std::map<std::string, std::set<std::int32_t>> members;
   std::map<std::string, std::string> names;
   for (const Source& source : trace.sources) {
-    for (const auto& [group, ranks] : source.groups) {
-      members[group].insert(ranks.begin(), ranks.end());
+    for (const auto& [name, group] : source.groups) {
+      members[name].insert(group.ranks.begin(), group.ranks.end());
     }
   }
   for (const FlightEntry& entry : trace.flight) {
@@ -93,7 +178,7 @@ std::vector<Hang> find_hangs(const Trace& trace) {
   std::vector<Hang> hangs;
   for (auto& [key, group] : groups) {
     const auto& [name, p2p] = key;
-    if (p2p) continue;  // pairs of ranks count their own calls
+    if (p2p) continue;  // pairs of ranks count their own calls: TransferHangs
     // A member whose dump has no call of this group at all has called none.
     for (const Source& source : trace.sources) {
       if (members[name].contains(source.rank)) group[source.rank];
@@ -104,6 +189,7 @@ std::vector<Hang> find_hangs(const Trace& trace) {
     hang.group = names.contains(name) ? names[name] : name;
     hangs.push_back(std::move(hang));
   }
+  for (Hang& hang : TransferHangs(trace).find()) hangs.push_back(std::move(hang));
   return hangs;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // Why a job hangs, from the flight recorder dumps of its ranks: for each process group the first
-// collective that has not ended everywhere, who is in it, and who has not come.
+// collective that has not ended everywhere, who is in it, and who has not come; and each send or
+// receive between two ranks that has not ended.
 
 #include <string>
 #include <vector>

@@ -41,7 +41,7 @@ struct CollectiveRow {
   std::size_t count = 0;
   Nanos transfer = 0;
   Nanos waiting = 0;
-  double moved = 0;  // bus bandwidth x time, to average
+  double moved = 0;  // bytes
   const CollectiveCall* first = nullptr;
 };
 
@@ -53,7 +53,7 @@ std::vector<CollectiveRow> rows_of(const CollectiveReport& report) {
     ++row.count;
     row.transfer += call.transfer;
     for (const CollectivePart& part : call.parts) row.waiting += part.waiting;
-    row.moved += call.bus_bandwidth * static_cast<double>(call.transfer);
+    row.moved += static_cast<double>(std::max<std::int64_t>(call.bytes, 0));
   }
   std::vector<CollectiveRow> sorted;
   sorted.reserve(rows.size());
@@ -74,13 +74,18 @@ std::string collective_table(const CollectiveReport& report) {
   for (std::size_t i = 0; i < rows.size() && i < kMaxRows; ++i) {
     const CollectiveRow& row = rows[i];
     const CollectiveCall& call = *row.first;
-    const double bus = row.transfer > 0 ? row.moved / static_cast<double>(row.transfer) : 0;
-    const double factor = bus_factor(call.name, call.group_size);
+    const double speed = row.transfer > 0 ? row.moved / static_cast<double>(row.transfer) : 0;
+    const bool sized = call.bytes > 0;
+    const std::string algorithm = sized ? fmt::format("{:.2f}", speed) : "?";
+    const std::string bus =
+        sized && call.group_size != kNone
+            ? fmt::format("{:.2f}", speed * bus_factor(call.name, call.group_size))
+            : "?";
     const std::string bytes = call.bytes == kNone ? "?" : std::to_string(call.bytes);
     const std::string ranks = call.group_size == kNone ? "?" : std::to_string(call.group_size);
-    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10.2f}{:>10.2f}\n",
-                        call.name, call.group.substr(0, 15), ranks, row.count, bytes,
-                        millis(row.transfer), millis(row.waiting), bus / factor, bus);
+    text += fmt::format("{:<16}{:<16}{:>8}{:>7}{:>14}{:>12.3f}{:>12.3f}{:>10}{:>10}\n", call.name,
+                        call.group.substr(0, 15), ranks, row.count, bytes, millis(row.transfer),
+                        millis(row.waiting), algorithm, bus);
   }
   if (rows.size() > kMaxRows) text += fmt::format("({} more kinds)\n", rows.size() - kMaxRows);
   return text;
@@ -204,6 +209,26 @@ std::string what_if_table(const WhatIf& what) {
   return text + '\n';
 }
 
+// The streams whose queues were deepest.
+std::string queue_table(const Insights& insights) {
+  std::vector<const StreamQueue*> deepest;
+  for (const StreamQueue& queue : insights.queues) deepest.push_back(&queue);
+  std::stable_sort(deepest.begin(), deepest.end(), [](const StreamQueue* a, const StreamQueue* b) {
+    return a->deepest > b->deepest;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < deepest.size() && i < kMaxRows / 3; ++i) {
+    const StreamQueue& queue = *deepest[i];
+    text += fmt::format("{}: at most {} launches waited, {:.1f} on average", queue.label,
+                        queue.deepest, queue.mean);
+    if (!queue.full.empty()) {
+      text += fmt::format("; the queue was full for {:.3f} ms", millis(measure(queue.full)));
+    }
+    text += '\n';
+  }
+  return text.empty() ? text : '\n' + text;
+}
+
 ordered_json json_of(const CollectiveCall& call) {
   ordered_json parts = ordered_json::array();
   for (const CollectivePart& part : call.parts) {
@@ -268,6 +293,13 @@ ordered_json json_of(const Insights& insights) {
                               {"reserved_bytes", peak.reserved},
                               {"at_ns", peak.at}});
   }
+  json["launch_queues"] = ordered_json::array();
+  for (const StreamQueue& queue : insights.queues) {
+    json["launch_queues"].push_back({{"stream", queue.label},
+                                     {"deepest", queue.deepest},
+                                     {"mean", queue.mean},
+                                     {"full_ns", measure(queue.full)}});
+  }
   json["critical_path"] = ordered_json::array();
   for (const CriticalPath& path : insights.paths) {
     json["critical_path"].push_back({{"step", path.step},
@@ -294,6 +326,7 @@ Insights insights_of(const Trace& trace, const Analysis& analysis) {
   insights.memory = memory_peaks(trace);
   insights.paths = critical_paths(trace, analysis, insights.collectives);
   insights.what_if = what_if(analysis);
+  insights.queues = stream_queues(trace);
   insights.hang = hang_table(trace);
   return insights;
 }
@@ -301,7 +334,7 @@ Insights insights_of(const Trace& trace, const Analysis& analysis) {
 std::string insights_table(const Insights& insights) {
   return insights.hang + what_if_table(insights.what_if) + path_table(insights) +
          collective_table(insights.collectives) + straggler_table(insights.collectives) +
-         kernel_table(insights.kernels) + memory_table(insights.memory);
+         kernel_table(insights.kernels) + queue_table(insights) + memory_table(insights.memory);
 }
 
 std::string insights_members(const Insights& insights) {

@@ -11,6 +11,7 @@
 #include "timeline/analysis/critical_path.h"
 #include "timeline/analysis/kernels.h"
 #include "timeline/analysis/memory.h"
+#include "timeline/analysis/queues.h"
 
 namespace assay::timeline {
 
@@ -20,6 +21,7 @@ struct Insights {
   std::vector<MemoryPeak> memory;
   std::vector<CriticalPath> paths;  // by step
   WhatIf what_if;
+  std::vector<StreamQueue> queues;
   std::string hang;  // what flight recorder dumps tell, in words
 };
 

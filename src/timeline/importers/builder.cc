@@ -60,6 +60,40 @@ void TraceBuilder::join_launches() {
   }
 }
 
+// A kernel that does not say which collective it is, is that of the innermost call around its
+// launch; one that names its group tells more than one that does not.
+void TraceBuilder::join_collectives() {
+  auto& ranges = trace_.collective_ranges;
+  if (ranges.empty()) return;
+  std::sort(ranges.begin(), ranges.end(), [](const CollectiveRange& a, const CollectiveRange& b) {
+    return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
+  });
+  const auto range_at = [&](std::uint32_t track, Nanos time) {
+    constexpr int kMaxLook = 16;  // calls do not nest deeply
+    std::uint32_t found = kNoIndex;
+    auto it = std::partition_point(ranges.begin(), ranges.end(), [&](const CollectiveRange& range) {
+      return std::tie(range.track, range.begin) <= std::tie(track, time);
+    });
+    for (int looked = 0; it != ranges.begin() && looked < kMaxLook; ++looked) {
+      --it;
+      if (it->track != track) break;
+      if (time >= it->end) continue;
+      if (!trace_.strings.text(trace_.collectives[it->collective].group).empty()) {
+        return it->collective;
+      }
+      if (found == kNoIndex) found = it->collective;
+    }
+    return found;
+  };
+  for (const Slice& slice : trace_.slices) {
+    if (slice.kind != Kind::communication || slice.detail == kNoIndex) continue;
+    Detail& detail = trace_.details[slice.detail];
+    if (detail.collective != kNoIndex || detail.launch == kNoIndex) continue;
+    const Launch& launch = trace_.launches[detail.launch];
+    detail.collective = range_at(launch.track, launch.begin);
+  }
+}
+
 // Steps are marked by every process, and in some by several threads; a row of them has each once.
 void TraceBuilder::fold_steps() {
   std::map<std::pair<std::uint32_t, std::int64_t>, Step> of_source;
@@ -83,6 +117,7 @@ void TraceBuilder::fold_steps() {
 Trace TraceBuilder::finish() {
   identify_tracks();
   join_launches();
+  join_collectives();
   fold_steps();
   trace_.files.push_back(std::move(report_));
   trace_.sort();

@@ -43,6 +43,7 @@ class TraceBuilder {
  private:
   void identify_tracks();
   void join_launches();
+  void join_collectives();
   void fold_steps();
 
   Trace trace_;

@@ -16,7 +16,7 @@ struct ArgName {
   Arg arg;
 };
 // Two names of one thing are two writers' or two versions'.
-constexpr std::array<ArgName, 28> kArgNames{{
+constexpr std::array<ArgName, 30> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
@@ -38,6 +38,8 @@ constexpr std::array<ArgName, 28> kArgNames{{
     {"Process Group Description", Arg::group_description},
     {"Process Group Ranks", Arg::group_ranks},
     {"Seq", Arg::sequence},
+    {"Input Dims", Arg::input_dims},
+    {"Input type", Arg::input_types},
     {"value", Arg::value},
     {"rank", Arg::rank},
     {"machine", Arg::machine},
@@ -164,7 +166,7 @@ class EventReader {
         json.peek();
         const char* const from = json.at();
         const std::string_view value = text(json);
-        // A list of ranks is kept as it is written.
+        // A list (of ranks, of shapes) is kept as it is written.
         event.args[static_cast<std::size_t>(arg)] =
             value.empty() && json.good() && *from == '['
                 ? std::string_view(from, static_cast<std::size_t>(json.at() - from))

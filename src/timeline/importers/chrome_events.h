@@ -35,6 +35,8 @@ enum class Arg : std::uint8_t {
   group_description,
   group_ranks,
   sequence,
+  input_dims,  // of a host's operator
+  input_types,
   value,  // of our own merge's tracks
   rank,
   machine,

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_collectives.h"
+#include "timeline/importers/chrome_source.h"
 #include "timeline/input/args_store.h"
 
 namespace assay::timeline {
@@ -130,16 +131,13 @@ class ChromeBuilder {
   }
 
   void slice(ChromeEvent& event) {
-    if (!event.timed || event.duration < 0) {
-      ++counts().malformed;
-      return;
-    }
-    if (event.begin > kMaxTime - event.duration) {
+    if (!event.timed || event.duration < 0 || event.begin > kMaxTime - event.duration) {
       ++counts().malformed;
       return;
     }
     const StringId category = trace().strings.intern_valid(event.category);
     const EventKind kind = kind_of(event, category);
+    if (event.phase == 'X' && calls_collective(event.name)) collective_call(event);
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       ++counts().ignored;
@@ -242,21 +240,17 @@ class ChromeBuilder {
   }
 
   std::uint32_t collective_of(const ChromeEvent& event) {
-    if (event.arg(Arg::collective).empty()) return kNoIndex;
-    const auto intern = [&](Arg arg) { return trace().strings.intern_valid(event.arg(arg)); };
-    const bool described = !event.arg(Arg::group_description).empty() &&
-                           event.arg(Arg::group_description) != "undefined";
-    trace().collectives.push_back(
-        {.name = intern(Arg::collective),
-         .group = intern(Arg::group),
-         .description = described ? intern(Arg::group_description) : intern(Arg::group),
-         .dtype = intern(Arg::dtype),
-         .ranks = intern(Arg::group_ranks),
-         .in_elements = event.number(Arg::in_elements),
-         .out_elements = event.number(Arg::out_elements),
-         .group_size = static_cast<std::int32_t>(event.number(Arg::group_size)),
-         .sequence = event.number(Arg::sequence)});
+    const auto collective = collective_in(event, trace().strings);
+    if (!collective) return kNoIndex;
+    trace().collectives.push_back(*collective);
     return static_cast<std::uint32_t>(trace().collectives.size() - 1);
+  }
+
+  void collective_call(const ChromeEvent& event) {
+    const std::uint32_t collective = collective_of(event);
+    if (collective == kNoIndex) return;
+    trace().collective_ranges.push_back(
+        {event.begin, event.begin + event.duration, thread_of(event, false).track, collective});
   }
 
   void metadata(const ChromeEvent& event) {
@@ -291,10 +285,9 @@ class ChromeBuilder {
       trace().sources.push_back(
           {.path = "", .host = track.machine, .rank = track.rank, .pid = track.pid, .groups = {}});
     }
-    const bool gpu = track.gpu;
+    const auto key = key_of(event, track.gpu);
     Thread thread;
     thread.track = builder_.add_track(std::move(track));
-    const auto key = key_of(event, gpu);
     threads_.insert_or_assign(key, thread);
     // Host events of a GPU's track do not exist; events are looked up by either key.
     threads_.insert_or_assign(key ^ 1U, thread);
@@ -337,6 +330,13 @@ class ChromeBuilder {
     if (pid > 0 && processes_.size() < kMaxProcesses) ++processes_[pid];
   }
 
+  // Other processes' events, of a data loader say, may be in the trace, too.
+  std::int64_t busiest_process() const {
+    const auto busiest = std::max_element(processes_.begin(), processes_.end(),
+                                          [](auto& a, auto& b) { return a.second < b.second; });
+    return busiest == processes_.end() ? std::int64_t{kNone} : busiest->first;
+  }
+
   void flow(const ChromeEvent& event) {
     if (options_.analysis || !event.timed || trace().flows.size() >= kMaxImportedSlices) {
       ++counts().ignored;
@@ -377,7 +377,6 @@ class ChromeBuilder {
   void name_tracks();
   void mend_job_tracks();
   void settle_flows();
-  Source describe_source(const std::filesystem::path& path, const ChromeHeader& header) const;
   void shift(Nanos base);
 
   static constexpr std::uint8_t kUnknown = 0xff;
@@ -440,43 +439,6 @@ void ChromeBuilder::settle_flows() {
   std::erase_if(trace().flows, [](const Flow& flow) { return flow.track == kNoIndex; });
 }
 
-Source ChromeBuilder::describe_source(const std::filesystem::path& path,
-                                      const ChromeHeader& header) const {
-  Source source;
-  source.path = path.string();
-  if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
-  std::uint64_t most = 0;
-  for (const auto& [pid, count] : processes_) {
-    if (count > most) source.pid = pid;
-    most = std::max(most, count);
-  }
-  const auto found = header.find("distributedInfo");
-  if (found == header.end()) return source;
-  const auto info = nlohmann::json::parse(found->second, nullptr, false);
-  if (!info.is_object()) return source;
-  const auto whole = [](const nlohmann::json& object, const char* key) -> std::int32_t {
-    const auto field = object.find(key);
-    constexpr std::int64_t kMaxRank = 1 << 24;
-    if (field == object.end() || !field->is_number_integer()) return kNone;
-    const auto value = field->get<std::int64_t>();
-    return value >= 0 && value < kMaxRank ? static_cast<std::int32_t>(value) : kNone;
-  };
-  source.rank = whole(info, "rank");
-  source.world_size = whole(info, "world_size");
-  const auto groups = info.find("pg_config");
-  if (groups == info.end() || !groups->is_array()) return source;
-  for (const auto& group : *groups) {
-    if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
-    const auto ranks = group.find("ranks");
-    if (ranks == group.end() || !ranks->is_array()) continue;
-    auto& list = source.groups[group["pg_name"].get<std::string>()];
-    for (const auto& rank : *ranks) {
-      if (rank.is_number_integer()) list.push_back(rank.get<std::int32_t>());
-    }
-  }
-  return source;
-}
-
 void ChromeBuilder::shift(Nanos base) {
   const auto move = [base](auto& spans) {
     for (auto& span : spans) {
@@ -486,6 +448,7 @@ void ChromeBuilder::shift(Nanos base) {
   };
   move(trace().slices);
   move(trace().launches);
+  move(trace().collective_ranges);
   for (RankStep& mark : trace().rank_steps) {
     mark.step.begin += base;
     mark.step.end += base;
@@ -510,7 +473,8 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
   if (merged_) {
     trace().sources[0].path = path.string();
   } else {
-    trace().sources[0] = describe_source(path, header);
+    trace().sources[0] = source_in(path, header);
+    trace().sources[0].pid = busiest_process();
   }
   return builder_.finish();
 }

@@ -96,7 +96,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
   source.rank = static_cast<std::int32_t>(whole(*dump, "rank"));
   if (const auto groups = dump->find("pg_config"); groups != dump->end() && groups->is_object()) {
     for (const auto& [name, group] : groups->items()) {
-      if (group.is_object()) source.groups[name] = ranks_of(group);
+      if (group.is_object()) source.groups[name] = {text(group, "desc"), ranks_of(group)};
     }
   }
   builder.trace().sources.push_back(std::move(source));

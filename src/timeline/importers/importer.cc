@@ -33,8 +33,8 @@ void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
 
 void sniff_database(const std::filesystem::path& path, Sniff& sniff) {
   if (!sniff.head.starts_with("SQLite format 3")) return;
-  const auto database = open_sqlite(path);
-  if (database) sniff.tables = table_names(database->get());
+  auto database = open_sqlite(path);
+  if (database) sniff.tables = table_names(*database);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // version lacks are left out.
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <array>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <optional>
 
 #include "timeline/importers/builder.h"
+#include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/sqlite_tables.h"
 
@@ -54,8 +54,8 @@ std::int64_t step_of(std::string_view name) {
 
 class NsysReader {
  public:
-  NsysReader(sqlite3* database, const ImportOptions& options)
-      : database_(database), options_(options) {
+  NsysReader(Database database, const ImportOptions& options)
+      : database_(std::move(database)), tables_(table_names(database_)), options_(options) {
     report().format = "nsys";
   }
 
@@ -74,12 +74,12 @@ class NsysReader {
   }
 
  private:
-  using Row = sqlite3_stmt*;
+  using Row = const Statement&;
   FileReport& report() { return builder_.report(); }
   Strings& strings() { return builder_.trace().strings; }
 
   // Columns of a table, with NULL in the place of those that it lacks.
-  std::string columns(const char* table, std::initializer_list<const char*> names) const {
+  std::string columns(const char* table, std::initializer_list<const char*> names) {
     const auto there = table_columns(database_, table);
     std::string list;
     for (const char* name : names) {
@@ -91,39 +91,42 @@ class NsysReader {
 
   template <typename Take>
   void each(const char* table, const std::string& sql, Take take) {
-    const SqliteRows rows = prepare_rows(database_, sql);
+    auto rows = database_.prepare(sql);
     if (!rows) {
-      report().notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
+      report().notes.push_back(fmt::format("{}: {}", table, rows.error().message));
       return;
     }
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) take(rows.get());
-    if (code != SQLITE_DONE) {
-      ++report().truncated;
-      report().notes.push_back(fmt::format("{}: {}", table, sqlite3_errmsg(database_)));
+    for (;;) {
+      const Result<bool> row = rows->step();
+      if (!row) {
+        ++report().truncated;
+        report().notes.push_back(fmt::format("{}: {}", table, row.error().message));
+      }
+      if (!row || !*row) return;
+      take(*rows);
     }
   }
 
   // Times count from the session's start, which the file gives against UTC.
   void read_session() {
-    if (has_table(database_, "TARGET_INFO_SYSTEM_ENV")) {
+    if (tables_.contains("TARGET_INFO_SYSTEM_ENV")) {
       each("TARGET_INFO_SYSTEM_ENV",
            "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1",
-           [&](Row row) { host_ = column_text(row, 0); });
+           [&](Row row) { host_ = row.text(0); });
     }
-    if (!has_table(database_, "TARGET_INFO_SESSION_START_TIME")) return;
+    if (!tables_.contains("TARGET_INFO_SESSION_START_TIME")) return;
     each("TARGET_INFO_SESSION_START_TIME",
          "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1",
-         [&](Row row) { base_ = sqlite3_column_int64(row, 0); });
+         [&](Row row) { base_ = row.integer(0); });
     if (base_ < 0 || base_ > kMaxTime) base_ = 0;
   }
 
   // The first two columns of every query; false where they are no time.
   bool span_of(Row row, Slice& slice) {
     ++report().records;
-    slice.begin = sqlite3_column_int64(row, 0);
-    slice.end = sqlite3_column_int64(row, 1);
-    if (slice.begin < 0 || slice.end > kMaxTime || sqlite3_column_type(row, 1) == SQLITE_NULL) {
+    slice.begin = row.integer(0);
+    slice.end = row.integer(1);
+    if (slice.begin < 0 || slice.end > kMaxTime || row.is_null(1)) {
       ++report().malformed;
       return false;
     }
@@ -137,15 +140,14 @@ class NsysReader {
   }
 
   // Columns 2 to 5 of queries for GPU work: device, stream, correlation, process.
-  void add_gpu(Row row, Slice& slice, const std::string& name, const char* category,
+  void add_gpu(Row row, Slice& slice, std::string_view name, const char* category,
                std::int64_t bytes) {
     slice.name = strings().intern(name);
     slice.category = strings().intern(category);
-    slice.track = gpu_track(sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3),
-                            process_of(sqlite3_column_int64(row, 5)));
+    slice.track = gpu_track(row.integer(2), row.integer(3), process_of(row.integer(5)));
     slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
     Detail detail;
-    detail.correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 4));
+    detail.correlation = static_cast<std::uint64_t>(row.integer(4));
     detail.bytes = bytes;
     builder_.trace().details.push_back(detail);
     builder_.add(slice);
@@ -153,7 +155,7 @@ class NsysReader {
 
   void read_kernels() {
     const char* const table = "CUPTI_ACTIVITY_KIND_KERNEL";
-    if (!has_table(database_, table)) return;
+    if (!tables_.contains(table)) return;
     const auto there = table_columns(database_, table);
     const char* const name = there.contains("demangledName") ? "demangledName" : "shortName";
     each(table,
@@ -164,7 +166,7 @@ class NsysReader {
          [&](Row row) {
            Slice slice;
            if (!span_of(row, slice)) return;
-           const std::string text = column_text(row, 6);
+           const std::string_view text = row.text(6);
            slice.kind = options_.kinds.kind(text);
            add_gpu(row, slice, text, "kernel", kNone);
          });
@@ -173,7 +175,7 @@ class NsysReader {
   // A CUDA graph that was traced as a whole: what ran in it is not told.
   void read_graphs() {
     const char* const table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
-    if (!has_table(database_, table)) return;
+    if (!tables_.contains(table)) return;
     each(table,
          fmt::format("SELECT {} FROM {} t",
                      columns(table, {"start", "end", "deviceId", "streamId", "correlationId",
@@ -183,14 +185,13 @@ class NsysReader {
            Slice slice;
            if (!span_of(row, slice)) return;
            slice.kind = Kind::compute;
-           add_gpu(row, slice, fmt::format("CUDA graph {}", sqlite3_column_int64(row, 6)), "kernel",
-                   kNone);
+           add_gpu(row, slice, fmt::format("CUDA graph {}", row.integer(6)), "kernel", kNone);
          });
   }
 
   void read_copies() {
     const char* const copies = "CUPTI_ACTIVITY_KIND_MEMCPY";
-    if (has_table(database_, copies)) {
+    if (tables_.contains(copies)) {
       each(copies,
            fmt::format("SELECT {} FROM {} t",
                        columns(copies, {"start", "end", "deviceId", "streamId", "correlationId",
@@ -201,16 +202,14 @@ class NsysReader {
              if (!span_of(row, slice)) return;
              slice.kind = Kind::memory;
              const auto optional = [&](int column) {
-               return sqlite3_column_type(row, column) == SQLITE_NULL
-                          ? std::int64_t{kNone}
-                          : sqlite3_column_int64(row, column);
+               return row.is_null(column) ? std::int64_t{kNone} : row.integer(column);
              };
              add_gpu(row, slice, copy_name(optional(6), optional(7), optional(8)), "gpu_memcpy",
                      optional(9));
            });
     }
     const char* const fills = "CUPTI_ACTIVITY_KIND_MEMSET";
-    if (!has_table(database_, fills)) return;
+    if (!tables_.contains(fills)) return;
     each(fills,
          fmt::format("SELECT {} FROM {} t",
                      columns(fills, {"start", "end", "deviceId", "streamId", "correlationId",
@@ -220,25 +219,25 @@ class NsysReader {
            Slice slice;
            if (!span_of(row, slice)) return;
            slice.kind = Kind::memory;
-           add_gpu(row, slice, "Memset", "gpu_memset", sqlite3_column_int64(row, 6));
+           add_gpu(row, slice, "Memset", "gpu_memset", row.integer(6));
          });
   }
 
   void read_calls() {
     const char* const table = "CUPTI_ACTIVITY_KIND_RUNTIME";
-    if (!has_table(database_, table)) return;
+    if (!tables_.contains(table)) return;
     each(table,
          fmt::format("SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.nameId",
                      columns(table, {"start", "end", "globalTid", "correlationId"}), table),
          [&](Row row) {
            Slice slice;
            if (!span_of(row, slice)) return;
-           const std::uint32_t track = host_track(sqlite3_column_int64(row, 2), "thread");
-           const StringId name = strings().intern(column_text(row, 4));
+           const std::uint32_t track = host_track(row.integer(2), "thread");
+           const StringId name = strings().intern(row.text(4));
            builder_.trace().launches.push_back(
                {.begin = slice.begin,
                 .end = slice.end,
-                .correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 3)),
+                .correlation = static_cast<std::uint64_t>(row.integer(3)),
                 .track = track,
                 .name = name});
            if (options_.analysis) {
@@ -251,7 +250,7 @@ class NsysReader {
            slice.kind = Kind::host;
            slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
            Detail detail;
-           detail.correlation = static_cast<std::uint64_t>(sqlite3_column_int64(row, 3));
+           detail.correlation = static_cast<std::uint64_t>(row.integer(3));
            builder_.trace().details.push_back(detail);
            builder_.add(slice);
          });
@@ -259,7 +258,7 @@ class NsysReader {
 
   void read_ranges() {
     const char* const table = "NVTX_EVENTS";
-    if (!has_table(database_, table)) return;
+    if (!tables_.contains(table)) return;
     const bool registered = table_columns(database_, table).contains("textId");
     each(table,
          registered ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
@@ -270,17 +269,39 @@ class NsysReader {
          [&](Row row) {
            Slice slice;
            if (!span_of(row, slice)) return;
-           const std::string text = column_text(row, 3);
+           const std::string_view text = row.text(3);
            slice.name = strings().intern(text);
            slice.category = strings().intern("nvtx");
-           slice.track = host_track(sqlite3_column_int64(row, 2), "NVTX of thread");
+           slice.track = host_track(row.integer(2), "NVTX of thread");
            slice.kind = Kind::host;
+           if (calls_collective(text)) add_collective(text, slice, row.integer(2));
            if (const std::int64_t step = step_of(text); step != kNone) {
              builder_.trace().rank_steps.push_back(
                  {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
            }
            builder_.add(slice);
          });
+  }
+
+  // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", as torch.autograd.profiler.emit_nvtx says it.
+  void add_collective(std::string_view text, const Slice& slice, std::int64_t thread) {
+    Collective collective;
+    const std::string_view call = text.substr(0, text.find(','));
+    collective.name = strings().intern(call.substr(call.find(':') + 1));
+    collective.group = collective.description = collective.ranks = collective.dtype =
+        strings().intern("");
+    constexpr std::string_view kSizes = "sizes = ";
+    if (const std::size_t at = text.find(kSizes); at != std::string_view::npos) {
+      std::string_view sizes = text.substr(at + kSizes.size());
+      sizes = sizes.substr(0, sizes.find("]]") + 2);
+      if (const auto elements = elements_in(sizes); elements > 0) {
+        collective.in_elements = elements;
+      }
+    }
+    auto& trace = builder_.trace();
+    trace.collective_ranges.push_back({slice.begin, slice.end, host_track(thread, "thread"),
+                                       static_cast<std::uint32_t>(trace.collectives.size())});
+    trace.collectives.push_back(collective);
   }
 
   std::uint32_t source_of(std::int64_t pid) {
@@ -316,7 +337,8 @@ class NsysReader {
     });
   }
 
-  sqlite3* database_;
+  Database database_;
+  std::set<std::string> tables_;
   const ImportOptions& options_;
   TraceBuilder builder_;
   // (device, stream or thread, process, what)
@@ -337,8 +359,8 @@ bool recognises(const Sniff& sniff) {
 }
 
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
-  ASSAY_TRY(const SqliteFile database, open_sqlite(path));
-  return NsysReader(database.get(), options).read(path);
+  ASSAY_TRY(Database database, open_sqlite(path));
+  return NsysReader(std::move(database), options).read(path);
 }
 
 }  // namespace

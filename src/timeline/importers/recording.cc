@@ -93,7 +93,17 @@ class RecordingReader {
     report_.path = path;
     report_.format = "assay recording";
     report_.bytes = size;
-    trace_.sources[0] = {.path = path, .host = host_, .pid = pid_, .groups = {}};
+    Source& source = trace_.sources[0];
+    source.path = path;
+    source.host = host_;
+    source.pid = pid_;
+    for (FlightEntry& entry : trace_.flight) {
+      entry.group = entry.description = kAllCommunicators;
+    }
+    // Who left no recording at all is named, too.
+    for (std::int32_t rank = 0; !trace_.flight.empty() && rank < source.world_size; ++rank) {
+      source.groups[kAllCommunicators].ranks.push_back(rank);
+    }
     if (!steps_.empty()) {
       for (const auto& [id, step] : steps_) trace_.steps.push_back(step);
       Track row;
@@ -110,6 +120,8 @@ class RecordingReader {
 
  private:
   static constexpr std::size_t kMaxNotes = 16;
+  // A recorder counts a process's collectives over all of its communicators.
+  static constexpr const char* kAllCommunicators = "all communicators";
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 2;
 
   void read_block(Bytes& bytes) {
@@ -163,6 +175,13 @@ class RecordingReader {
           report_.notes.push_back(
               fmt::format("the recorder had no room for {} records", record.get<std::uint64_t>()));
           break;
+        case recording::What::identity:
+          trace_.sources[0].rank = record.get<std::int32_t>();
+          trace_.sources[0].world_size = record.get<std::int32_t>();
+          break;
+        case recording::What::collective:
+          read_collective(record);
+          break;
         default:
           ++report_.ignored;  // of a later version that kept this one's meaning
       }
@@ -213,6 +232,20 @@ class RecordingReader {
       return;
     }
     steps_[id] = step;
+  }
+
+  void read_collective(Bytes& record) {
+    FlightEntry entry;
+    entry.sequence = record.get<std::int64_t>();
+    entry.created = record.get<Nanos>();
+    entry.state = record.get<std::uint8_t>() != 0 ? FlightState::completed : FlightState::started;
+    entry.name = record.rest;
+    constexpr std::size_t kMaxEntries = 1U << 16U;
+    if (!record.ok || trace_.flight.size() >= kMaxEntries) {
+      ++report_.malformed;
+      return;
+    }
+    trace_.flight.push_back(std::move(entry));
   }
 
   void read_launches(Bytes& record) {

@@ -95,6 +95,24 @@ void RecordingEncoder::add_lost(std::uint64_t records) {
   put_record(payload_, recording::What::lost, rest);
 }
 
+void RecordingEncoder::add_identity(std::int32_t rank, std::int32_t world_size) {
+  std::string rest;
+  put(rest, rank);
+  put(rest, world_size);
+  put_record(payload_, recording::What::identity, rest);
+}
+
+void RecordingEncoder::add_collective(std::int64_t sequence, Nanos launched, bool ended,
+                                      std::string_view name) {
+  constexpr std::size_t kMaxName = 4096;
+  std::string rest;
+  put(rest, sequence);
+  put(rest, launched);
+  put(rest, static_cast<std::uint8_t>(ended ? 1 : 0));
+  rest += name.substr(0, kMaxName);
+  put_record(payload_, recording::What::collective, rest);
+}
+
 std::string RecordingEncoder::take_block() {
   std::string block;
   put(block, recording::kBlockMagic);

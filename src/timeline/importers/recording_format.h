@@ -36,7 +36,16 @@ inline constexpr std::uint32_t kBlockMagic = 0x314b4c42;  // "BLK1"
 inline constexpr std::size_t kBlockHeaderBytes = 16;
 inline constexpr std::size_t kMaxBlockBytes = 1U << 20U;
 inline constexpr std::size_t kMaxLaunches = 8192;  // of one record
-enum class What : std::uint8_t { name = 1, slice = 2, step = 3, lost = 4, launches = 5, note = 6 };
+enum class What : std::uint8_t {
+  name = 1,
+  slice = 2,
+  step = 3,
+  lost = 4,
+  launches = 5,
+  note = 6,
+  identity = 7,
+  collective = 8
+};
 std::uint64_t checksum(std::string_view payload);  // xxh64
 }  // namespace recording
 
@@ -66,6 +75,10 @@ class RecordingEncoder {
   void add_launches(std::uint64_t id, std::span<const std::uint32_t> correlations);
   void add_note(std::string_view text);
   void add_lost(std::uint64_t records);  // what the recorder had no room for
+  // The process's place in its job; kNone where it does not know.
+  void add_identity(std::int32_t rank, std::int32_t world_size);
+  // A collective of a process that hangs: its place among those that the process has launched.
+  void add_collective(std::int64_t sequence, Nanos launched, bool ended, std::string_view name);
   bool full() const { return payload_.size() > recording::kMaxBlockBytes / 2; }
   bool empty() const { return payload_.empty(); }
   // The block as it goes to the file; the encoder is empty after it.

@@ -1,34 +1,13 @@
 #include "timeline/writers/output_file.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <array>
 #include <nlohmann/json.hpp>
 
 namespace assay::timeline {
 
-OutputFile::OutputFile(Fd fd, std::filesystem::path path, std::filesystem::path part)
-    : fd_(std::move(fd)), path_(std::move(path)), part_(std::move(part)), buffer_(kBufferBytes) {}
-
-OutputFile::~OutputFile() {
-  if (fd_ && named_) ::unlink(part_.c_str());
-}
-
 Result<OutputFile> OutputFile::create(const std::filesystem::path& path) {
-  std::filesystem::path part = path;
-  part += fmt::format(".part.{}", ::getpid());
-  // A file without a name goes with the process, whatever ends it. Where the file system has no
-  // such files it has a name from the start.
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  Fd fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
-  const bool named = !fd;
-  if (named) fd = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!fd) return errno_error(fmt::format("cannot write {}", part.string()));
-  OutputFile file(std::move(fd), path, std::move(part));
-  file.named_ = named;
-  return file;
+  ASSAY_TRY(AtomicFile file, AtomicFile::create(path));
+  return OutputFile(std::move(file));
 }
 
 void OutputFile::put_slowly(std::string_view text) {
@@ -43,7 +22,7 @@ void OutputFile::put_slowly(std::string_view text) {
 }
 
 void OutputFile::flush() {
-  if (status_) status_ = write_all(fd_.get(), std::as_bytes(std::span(buffer_.data(), used_)));
+  if (status_) status_ = file_.write({buffer_.data(), used_});
   used_ = 0;
 }
 
@@ -92,21 +71,7 @@ void OutputFile::put_microseconds(std::int64_t nanos) {
 Status OutputFile::finish() {
   flush();
   if (!status_) return status_;
-  if (!named_) {
-    const std::string own = fmt::format("/proc/self/fd/{}", fd_.get());
-    if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, part_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-      return errno_error(fmt::format("cannot name {}", part_.string()));
-    }
-    named_ = true;
-  }
-  if (::rename(part_.c_str(), path_.c_str()) != 0) {
-    auto error = errno_error(fmt::format("cannot rename {} to {}", part_.string(), path_.string()));
-    ::unlink(part_.c_str());
-    fd_.reset();
-    return error;
-  }
-  fd_.reset();
-  return {};
+  return file_.commit();
 }
 
 std::string json_escaped(std::string_view text) {

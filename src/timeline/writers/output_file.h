@@ -1,8 +1,7 @@
 #pragma once
 
-// A file that is written from front to back through a buffer. The first error is kept and told by
-// finish(); what is written after it is dropped. The file appears under its name only when whole,
-// and a process that is killed leaves none.
+// A file (base/atomic_file.h) that is written from front to back through a buffer. The first error
+// is kept and told by finish(); what is written after it is dropped.
 
 #include <charconv>
 #include <cstdint>
@@ -12,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/atomic_file.h"
 #include "base/result.h"
 
 namespace assay::timeline {
@@ -20,11 +19,6 @@ namespace assay::timeline {
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::filesystem::path& path);
-  OutputFile(OutputFile&&) noexcept = default;
-  OutputFile& operator=(OutputFile&&) noexcept = default;
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile();
 
   void put(std::string_view text) {
     if (text.size() > kBufferBytes - used_) {
@@ -48,14 +42,11 @@ class OutputFile {
   static constexpr std::size_t kBufferBytes = 256U << 10U;  // stays in a core's cache
   static constexpr std::size_t kMaxDigits = 24;
 
-  OutputFile(Fd fd, std::filesystem::path path, std::filesystem::path part);
+  explicit OutputFile(AtomicFile file) : file_(std::move(file)), buffer_(kBufferBytes) {}
   void put_slowly(std::string_view text);
   void flush();
 
-  Fd fd_;
-  bool named_ = false;  // part_ exists
-  std::filesystem::path path_;
-  std::filesystem::path part_;
+  AtomicFile file_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
   std::int64_t second_ = -1;  // the last one that put_microseconds wrote,

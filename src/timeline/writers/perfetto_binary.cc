@@ -18,7 +18,8 @@ constexpr protozero::pbf_tag_type kTimestamp = 8, kSequence = 10, kTrackEvent = 
 }
 namespace event {
 constexpr protozero::pbf_tag_type kCategoryIds = 3, kDebugAnnotations = 4, kType = 9, kNameId = 10,
-                                  kTrack = 11, kName = 23, kDoubleCounter = 44;
+                                  kTrack = 11, kName = 23, kDoubleCounter = 44, kFlows = 47,
+                                  kTerminatingFlows = 48;
 constexpr std::int32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
 }  // namespace event
 namespace annotation {
@@ -60,6 +61,7 @@ PerfettoWriter::PerfettoWriter(OutputFile file, const TraceHeader& header)
       header_(header),
       lanes_(header.tracks.size()),
       lane_ids_(header.tracks.size()) {
+  if (header.trace != nullptr) flows_.emplace(*header.trace);
   {
     protozero::pbf_writer first(packet_);
     first.add_uint32(packet::kSequence, kSequenceId);
@@ -184,6 +186,13 @@ std::uint64_t PerfettoWriter::lane_for(const Slice& slice) {
   return ids[lane];
 }
 
+void PerfettoWriter::put_flows(protozero::pbf_writer& event, const Slice& slice) {
+  if (!flows_) return;
+  for (const FlowPoints::Point& point : flows_->take(slice.track, slice.begin)) {
+    event.add_fixed64(point.last ? event::kTerminatingFlows : event::kFlows, point.id);
+  }
+}
+
 // Args as the event's file wrote them: texts as texts, all else as JSON.
 void PerfettoWriter::put_args(protozero::pbf_writer& event, const Slice& slice) {
   if (header_.trace == nullptr) return;
@@ -255,6 +264,7 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
     if (name_id != 0) begin.add_uint64(event::kNameId, name_id);
     begin.add_uint64(event::kTrack, lane);
     if (name_id == 0) begin.add_string(event::kName, shown_name(header_.strings, slice));
+    put_flows(begin, slice);
     put_args(begin, slice);
   }
   put_packet();

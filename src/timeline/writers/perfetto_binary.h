@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "timeline/slice_source.h"
+#include "timeline/writers/flow_points.h"
 #include "timeline/writers/lanes.h"
 #include "timeline/writers/output_file.h"
 
@@ -35,11 +37,13 @@ class PerfettoWriter : public TraceWriter {
   void put_packet();
 
   std::uint64_t lane_for(const Slice& slice);
+  void put_flows(protozero::pbf_writer& event, const Slice& slice);
   void put_args(protozero::pbf_writer& event, const Slice& slice);
 
   OutputFile file_;
   TraceHeader header_;
   Lanes lanes_;
+  std::optional<FlowPoints> flows_;
   std::vector<std::vector<std::uint64_t>> lane_ids_;  // by track, by lane: uuids
   std::vector<std::uint64_t> parents_;                // by track: uuid of its process, or 0
   std::unordered_map<std::uint64_t, std::uint32_t> name_ids_;

@@ -1,0 +1,227 @@
+#include "cli/verb_timeline_record.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "inject/triggers.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RecordOptions {
+  fs::path out = "assay-recording";
+  fs::path library;
+  std::string steps;
+  std::string seconds;
+  bool paused = false;
+  bool paddle_steps = false;
+  std::int64_t every = 1;
+  std::string ring, hang, slow;
+  std::vector<std::string> command;
+};
+
+// The injection library stands beside the program, or where the build or an installation puts it.
+Result<fs::path> find_injection_library() {
+  ASSAY_TRY(const std::string program, own_executable());
+  const auto folder = fs::path(program).parent_path();
+  constexpr const char* name = "libassay_injection.so";
+  for (const char* place : {".", "../src/inject", "../lib", "../lib/assay", "src/inject"}) {
+    const auto path = folder / place / name;
+    if (fs::exists(path)) return fs::weakly_canonical(path);
+  }
+  return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
+}
+
+template <typename T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "A:B" (or "A,B") of whole numbers, where either may be left out: as the library reads it.
+Result<std::string> window(std::string text, std::string_view option) {
+  const std::size_t cut = text.find_first_of(":,");
+  const auto number = [](std::string_view part,
+                         std::int64_t fallback) -> std::optional<std::int64_t> {
+    if (part.empty()) return fallback;
+    const auto value = number_in<std::int64_t>(part);
+    return value && *value >= 0 ? value : std::nullopt;
+  };
+  if (cut != std::string::npos) {
+    const auto first = number(std::string_view(text).substr(0, cut), 0);
+    const auto last =
+        number(std::string_view(text).substr(cut + 1), std::numeric_limits<std::int64_t>::max());
+    text[cut] = ':';
+    if (first && last && *first < *last) return text;
+  }
+  return usage_error(fmt::format(
+      "--{} {}: give A:B, whole numbers with A below B; it records from A up to, not with, B",
+      option, text));
+}
+
+// "60s" or "2m" in seconds.
+Result<std::string> duration(std::string_view text, std::string_view option) {
+  std::int64_t unit = 1;
+  std::string_view digits = text;
+  if (digits.ends_with('m')) unit = 60;
+  if (digits.ends_with('m') || digits.ends_with('s')) digits.remove_suffix(1);
+  constexpr std::int64_t kMost = 24 * 3600;
+  const auto value = number_in<std::int64_t>(digits);
+  if (value && *value > 0 && *value <= kMost / unit) return std::to_string(*value * unit);
+  return usage_error(fmt::format("--{} {}: give whole seconds or minutes, 60s or 2m, a day at most",
+                                 option, text));
+}
+
+// "1.5x" as "1.5".
+Result<std::string> factor(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.ends_with('x')) digits.remove_suffix(1);
+  const auto value = number_in<double>(digits);
+  if (value && *value > 1 && *value <= 1e6) return std::string(digits);
+  return usage_error(fmt::format(
+      "--slow {}: give how many times the median a step takes that is slow: 1.5x", text));
+}
+
+// Adds what the options say to the command's environment.
+Status add_settings(const RecordOptions& options, std::vector<std::string>& environment) {
+  const auto set = [&](const char* name, const std::string& value) {
+    environment.push_back(fmt::format("ASSAY_RECORD_{}={}", name, value));
+  };
+  if (!options.steps.empty()) {
+    ASSAY_TRY(const std::string steps, window(options.steps, "steps"));
+    set("STEPS", steps);
+  }
+  if (!options.seconds.empty()) {
+    ASSAY_TRY(const std::string seconds, window(options.seconds, "seconds"));
+    set("SECONDS", seconds);
+  }
+  if (options.paused) set("PAUSED", "1");
+  if (options.every > 1) set("EVERY", std::to_string(options.every));
+  if (options.ring.empty() && !(options.hang.empty() && options.slow.empty())) {
+    return usage_error(
+        "--hang and --slow say when the last minute is written: give --ring 60s, too");
+  }
+  if (!options.ring.empty()) {
+    ASSAY_TRY(const std::string ring, duration(options.ring, "ring"));
+    set("RING", ring);
+  }
+  if (!options.hang.empty()) {
+    ASSAY_TRY(const std::string hang, duration(options.hang, "hang"));
+    set("HANG", hang);
+  }
+  if (!options.slow.empty()) {
+    ASSAY_TRY(const std::string slow, factor(options.slow));
+    set("SLOW", slow);
+  }
+  if (options.paddle_steps) environment.emplace_back("FLAGS_auto_parallel_profiler=1");
+  return {};
+}
+
+// SIGUSR2 as something to read. The command is started before: it has the mask that we had.
+Result<Fd> read_user_signal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR2);
+  Fd fd(::signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!fd || ::pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
+    return errno_error("cannot wait for SIGUSR2");
+  }
+  return fd;
+}
+
+// Waits for the command; each SIGUSR2 asks all of its processes to write what they keep.
+Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
+  ASSAY_TRY(const Fd signals, read_user_signal());
+  inject::DumpFolders dumps(folder);
+  for (;;) {
+    std::array<pollfd, 2> wanted{{{process.pidfd(), POLLIN, 0}, {signals.get(), POLLIN, 0}}};
+    if (::poll(wanted.data(), wanted.size(), -1) < 0 && errno != EINTR) {
+      return errno_error("cannot wait for the command");
+    }
+    if ((wanted[0].revents & POLLIN) != 0) return process.wait();
+    if ((wanted[1].revents & POLLIN) == 0) continue;
+    signalfd_siginfo signal{};
+    ASSAY_TRY(const bool more,
+              read_exactly(signals.get(), std::as_writable_bytes(std::span(&signal, 1))));
+    if (!more) continue;
+    while (dumps.next()) {  // those that others asked for
+    }
+    ASSAY_CHECK(dumps.ask("SIGUSR2"));
+    if (const auto dump = dumps.next()) {
+      fmt::print(stderr, "the last of the recording goes to {}\n", dump->folder.string());
+    }
+  }
+}
+
+Result<int> run_record(const RecordOptions& options) {
+  fs::path library = options.library;
+  if (library.empty()) {
+    ASSAY_TRY(library, find_injection_library());
+  }
+  const std::string path = fs::absolute(library).string();
+  SpawnOptions spawn;
+  spawn.argv = options.command;
+  spawn.fds = {{0, 0}};
+  spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
+  spawn.environment = {"ASSAY_RECORD_DIR=" + fs::absolute(options.out).string(),
+                       "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
+                       "CUDA_INJECTION64_PATH=" + path};
+  ASSAY_CHECK(add_settings(options, spawn.environment));
+  std::error_code error;
+  fs::create_directories(options.out, error);
+  if (error) {
+    return usage_error(fmt::format("cannot make {}: {}", options.out.string(), error.message()));
+  }
+  ASSAY_TRY(Process process, Process::spawn(spawn));
+  ASSAY_TRY(const ExitStatus status,
+            options.ring.empty() ? process.wait() : wait_asking(process, options.out));
+  fmt::print(stderr, "recorded in {}; the command ended with {}\n", options.out.string(),
+             status.describe());
+  constexpr int kSignalBase = 128;  // as shells tell it
+  return status.signal != 0 ? kSignalBase + status.signal : status.code;
+}
+
+}  // namespace
+
+Verb add_record_verb(CLI::App& timeline) {
+  const auto options = std::make_shared<RecordOptions>();
+  CLI::App* app =
+      timeline.add_subcommand("record", "Run a command and record its jobs and GPU work");
+  app->add_option("--out", options->out, "Folder of the recordings, one file a process");
+  app->add_option("--library", options->library, "The recording library")->check(CLI::ExistingFile);
+  app->add_option("--steps,--job_schedule_profiler_range", options->steps,
+                  "Record steps A:B only (from A up to, not with, B)");
+  app->add_option("--seconds", options->seconds, "Record from A to B seconds after the start: A:B");
+  app->add_flag("--paused", options->paused, "Wait for assay.timeline.start()");
+  app->add_option("--every", options->every, "Record every Nth step only")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--ring", options->ring,
+                  "Keep the last 60s (or 2m) in memory, and write it on SIGUSR2 to this command");
+  app->add_option(
+      "--hang", options->hang,
+      "With --ring: write it when no kernel, or one collective, ends for so long (30s)");
+  app->add_option("--slow", options->slow,
+                  "With --ring: write it when a step takes so many times the median (1.5x)");
+  app->add_flag("--auto_parallel_profiler", options->paddle_steps,
+                "Let Paddle name its steps as NVTX ranges (FLAGS_auto_parallel_profiler)");
+  app->add_option("COMMAND", options->command, "The command, after --")->required();
+  return {app, [options] { return run_record(*options); }};
+}
+
+}  // namespace assay

@@ -1,0 +1,192 @@
+#include "timeline/analysis/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "timeline/analysis/queues.h"
+
+namespace assay::timeline {
+namespace {
+
+// Which step a moment of a process's time lies in.
+class StepsOfSources {
+ public:
+  explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
+    for (const RankStep& mark : trace.rank_steps) {
+      if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
+    }
+    for (auto& steps : steps_) {
+      std::sort(steps.begin(), steps.end(),
+                [](const Step& a, const Step& b) { return a.begin < b.begin; });
+    }
+  }
+  bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
+  std::int64_t at(std::uint32_t source, Nanos time) const {
+    if (!any(source)) return kNone;
+    const auto& steps = steps_[source];
+    const auto behind = std::partition_point(steps.begin(), steps.end(),
+                                             [&](const Step& step) { return step.begin <= time; });
+    if (behind == steps.begin()) return kNone;
+    const Step& step = *std::prev(behind);
+    return time < step.end ? step.number : kNone;
+  }
+
+ private:
+  std::vector<std::vector<Step>> steps_;
+};
+
+// Several processes' devices come in the order of their files: they are ordered by number. Those of
+// logs stay in the order that they were asked for in, which is the pipeline's.
+void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
+  std::vector<std::size_t> at(devices.size());
+  std::iota(at.begin(), at.end(), 0U);
+  std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [](const Device& device) {
+      return std::tie(device.rank, device.machine, device.number, device.pid);
+    };
+    return key(devices[a]) < key(devices[b]);
+  });
+  std::vector<Device> ordered;
+  std::vector<std::size_t> place(devices.size());
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    place[at[i]] = i;
+    ordered.push_back(std::move(devices[at[i]]));
+  }
+  devices = std::move(ordered);
+  for (std::size_t& device : device_of) device = devices.empty() ? 0 : place[device];
+}
+
+std::string label_of(const Track& track) {
+  if (track.process.empty() || track.device == kNone) return track.label;
+  return track.rank == kNone ? fmt::format("GPU:{}", track.device)
+                             : fmt::format("rank {} · GPU {}", track.rank, track.device);
+}
+
+// Devices that would read the same get the name of their process, and of their machine.
+void tell_apart(std::vector<Device>& devices) {
+  for (const bool by_machine : {false, true}) {
+    std::map<std::string, int> seen;
+    for (const Device& device : devices) ++seen[device.label];
+    for (Device& device : devices) {
+      if (seen[device.label] < 2) continue;
+      if (by_machine && !device.machine.empty()) device.label += " · " + device.machine;
+      if (!by_machine && device.pid != kNone) {
+        device.label += fmt::format(" · process {}", device.pid);
+      }
+    }
+  }
+}
+
+std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& device_of) {
+  std::vector<Device> devices;
+  bool of_processes = false;
+  std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::string, std::int32_t>,
+           std::size_t>
+      known;
+  device_of.assign(trace.tracks.size(), 0);
+  for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
+    const Track& track = trace.tracks[i];
+    if (!track.gpu) continue;
+    // A track without a device number is a device of its own.
+    const std::string own = track.device == kNone ? track.process + track.label : "";
+    const auto [entry, is_new] = known.try_emplace(
+        {track.rank, track.machine, track.pid, own, track.device}, devices.size());
+    device_of[i] = entry->second;
+    of_processes |= !track.process.empty();
+    if (is_new) {
+      Device device;
+      device.label = label_of(track);
+      device.machine = track.machine;
+      device.number = track.device;
+      device.rank = track.rank;
+      device.pid = track.pid;
+      device.source = track.source;
+      devices.push_back(std::move(device));
+    }
+    devices[entry->second].has_work |= !track.jobs;
+  }
+  if (of_processes) order(devices, device_of);
+  tell_apart(devices);
+  return devices;
+}
+
+void count(Kind kind, WorkCounts& counts) {
+  if (kind == Kind::memory) ++counts.copies;
+  if (kind == Kind::compute || kind == Kind::communication) ++counts.kernels;
+  if (kind == Kind::communication) ++counts.communication_kernels;
+}
+
+void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slice, Device& device) {
+  const Interval interval{slice.begin, slice.end};
+  device.busy.add(slice.kind, interval);
+  count(slice.kind, device.counts);
+  if (slice.kind == Kind::other || slice.kind == Kind::host) return;
+  std::int64_t step = kNone;
+  if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
+    const Launch& launch = trace.launches[trace.details[slice.detail].launch];
+    step = steps.at(trace.tracks[launch.track].source, launch.begin);
+    device.launched |= steps.any(trace.tracks[launch.track].source);
+    device.starts.push_back({slice.begin, launch.end});
+  }
+  device.by_step[step].add(slice.kind, interval);
+  if (step == kNone) count(slice.kind, device.outside);
+}
+
+}  // namespace
+
+void Busy::add(Kind kind, const Interval& interval) {
+  if (kind == Kind::compute) compute.push_back(interval);
+  if (kind == Kind::communication) communication.push_back(interval);
+  if (kind == Kind::memory) memory.push_back(interval);
+}
+
+void Busy::unite_all() {
+  compute = unite(std::move(compute));
+  communication = unite(std::move(communication));
+  memory = unite(std::move(memory));
+}
+
+Intervals Busy::all() const {
+  Intervals any = compute;
+  any.insert(any.end(), communication.begin(), communication.end());
+  any.insert(any.end(), memory.begin(), memory.end());
+  return unite(std::move(any));
+}
+
+Busy Busy::within(std::span<const Interval> cut) const {
+  return {intersect(compute, cut), intersect(communication, cut), intersect(memory, cut)};
+}
+
+std::vector<Device> devices_of(const Trace& trace) {
+  std::vector<std::size_t> device_of;
+  std::vector<Device> devices = find_devices(trace, device_of);
+  const StepsOfSources steps(trace);
+  for (const Slice& slice : trace.slices) {
+    if (!trace.tracks[slice.track].gpu) continue;
+    Device& device = devices[device_of[slice.track]];
+    if (!trace.tracks[slice.track].jobs || !device.has_work) {
+      add_work(trace, steps, slice, device);
+    }
+    PipelineJob job{.micro_batch = slice.micro_batch, .begin = slice.begin, .end = slice.end};
+    if (slice.micro_batch != kNone && parse_job_type(trace.strings.text(slice.category), job)) {
+      device.jobs.push_back(job);
+    }
+  }
+  for (StreamQueue& queue : stream_queues(trace)) {
+    Intervals& full = devices[device_of[queue.track]].queue_full;
+    full.insert(full.end(), queue.full.begin(), queue.full.end());
+  }
+  for (Device& device : devices) {
+    device.queue_full = unite(std::move(device.queue_full));
+    device.busy.unite_all();
+    device.any = device.busy.all();
+    std::sort(device.starts.begin(), device.starts.end());
+    for (auto& [step, busy] : device.by_step) busy.unite_all();
+  }
+  return devices;
+}
+
+}  // namespace assay::timeline

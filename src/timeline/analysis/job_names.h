@@ -1,0 +1,41 @@
+#pragma once
+
+// Which names of ranges are those of pipeline jobs.
+
+#include <filesystem>
+#include <regex>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "timeline/schedule.h"
+
+namespace assay::timeline {
+
+struct JobName {
+  Pass pass = Pass::forward;
+  bool split = false;                // a backward without its weights' gradients
+  std::int32_t micro_batch = kNone;  // as the name says it
+  std::int32_t stage = kNone;        // of the pipeline, or the chunk of a stage
+};
+
+// Names that are known: "F", "B3", "W0.1" (zero bubble), "mlp(B)" (DualPipe), "Forward_3",
+// "forward_step" (Megatron), "_exec_forward_pass" (DeepSpeed), "PP:2F0", "Forward 0"
+// (torch.distributed.pipelining), and of overlapped passes "(0F1;1B0)OVERLAP_F_B", "F1&B0",
+// "overlapped_forward_backward". Or those of a file: lines of a pass (forward, backward, weight)
+// and a regular expression for the whole name, whose groups are the micro batch and the chunk.
+class JobNames {
+ public:
+  static Result<JobNames> read(const std::filesystem::path& path);
+  // Empty for a name that is no job's; a forward and a backward where the two are overlapped.
+  std::vector<JobName> parse(std::string_view name) const;
+
+ private:
+  struct Rule {
+    Pass pass;
+    std::regex pattern;
+  };
+  std::vector<Rule> rules_;
+};
+
+}  // namespace assay::timeline

@@ -1,0 +1,52 @@
+#include "timeline/importers/chrome_source.h"
+
+#include <nlohmann/json.hpp>
+
+namespace assay::timeline {
+namespace {
+
+using nlohmann::json;
+
+std::int32_t rank_field(const json& object, const char* key) {
+  const auto field = object.find(key);
+  constexpr std::int64_t kMaxRank = 1 << 24;
+  if (field == object.end() || !field->is_number_integer()) return kNone;
+  const auto value = field->get<std::int64_t>();
+  return value >= 0 && value < kMaxRank ? static_cast<std::int32_t>(value) : kNone;
+}
+
+void add_group(const json& group, Source& source) {
+  if (!group.is_object()) return;
+  const auto name = group.find("pg_name");
+  if (name == group.end() || !name->is_string()) return;
+  ProcessGroup& known = source.groups[name->get<std::string>()];
+  const auto description = group.find("pg_desc");
+  if (description != group.end() && description->is_string()) {
+    known.description = description->get<std::string>();
+  }
+  const auto ranks = group.find("ranks");
+  if (ranks == group.end() || !ranks->is_array()) return;
+  for (const json& rank : *ranks) {
+    if (rank.is_number_integer()) known.ranks.push_back(rank.get<std::int32_t>());
+  }
+}
+
+}  // namespace
+
+Source source_in(const std::filesystem::path& path, const ChromeHeader& header) {
+  Source source;
+  source.path = path.string();
+  if (const auto host = header.find("host_name"); host != header.end()) source.host = host->second;
+  const auto found = header.find("distributedInfo");
+  if (found == header.end()) return source;
+  const json info = json::parse(found->second, nullptr, false);
+  if (!info.is_object()) return source;
+  source.rank = rank_field(info, "rank");
+  source.world_size = rank_field(info, "world_size");
+  const auto groups = info.find("pg_config");
+  if (groups == info.end() || !groups->is_array()) return source;
+  for (const json& group : *groups) add_group(group, source);
+  return source;
+}
+
+}  // namespace assay::timeline
