@@ -86,7 +86,8 @@ class CuptiRecorder {
     static_cast<void>(cupti_.flush_period(kFlushMillis));
     recorder.on_change([this] { switch_on_or_off(); });
     recorder.on_deliver([this](bool all) {
-      static_cast<void>(cupti_.flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0U));
+      constexpr auto kAll = static_cast<std::uint32_t>(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+      static_cast<void>(cupti_.flush_all(all ? kAll : 0U));
       write_launches();
     });
     if (recorder.options().by_time()) std::thread([this] { keep_time(); }).detach();
