@@ -197,7 +197,7 @@ Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
     }
     if (complete) break;
   }
-  Pipelines pipelines = find_pipelines(stages, groups);
+  Pipelines pipelines = find_pipelines(stages, groups, trace.sources.empty());
   if (!pipelines.reason.empty() && !trace.one_clock) {
     pipelines.reason += "; the clocks of the machines are not related";
   }

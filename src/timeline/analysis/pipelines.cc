@@ -66,7 +66,7 @@ std::vector<Devices> stages_of(std::span<const Passes> passes) {
 
 // The share of micro batches whose forward goes from one end of the devices to the other, and whose
 // backward comes back.
-double flows_through(std::span<const Passes> passes, const Devices& devices) {
+double flows_through(std::span<const Passes> passes, const Devices& devices, bool logs) {
   std::size_t seen = 0;
   std::size_t good = 0;
   const Passes& first = passes[devices.front()];
@@ -83,21 +83,22 @@ double flows_through(std::span<const Passes> passes, const Devices& devices) {
     if (!down && !std::is_sorted(ends.rbegin(), ends.rend())) continue;
     const auto out = first.backward.find(micro_batch);
     const auto in = last.backward.find(micro_batch);
-    // Ranks of which one is always late have their forwards in one order, too.
+    // Ranks of which one is always late have their forwards in one order, too; the logs of a
+    // pipeline are believed.
     const bool both = out != first.backward.end() && in != last.backward.end();
-    if (both && (in->second.end <= out->second.end) == down) ++good;
+    if (both ? (in->second.end <= out->second.end) == down : logs) ++good;
   }
   return seen == 0 ? 0 : static_cast<double>(good) / static_cast<double>(seen);
 }
 
-Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& stages) {
+Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& stages, bool logs) {
   constexpr double kMost = 0.8;
   Pipelines result;
   double worst = 1;
   for (std::size_t copy = 0; copy < stages.front().size(); ++copy) {
     Devices pipeline;
     for (const Devices& stage : stages) pipeline.push_back(stage[copy]);
-    worst = std::min(worst, flows_through(passes, pipeline));
+    worst = std::min(worst, flows_through(passes, pipeline, logs));
     result.devices.push_back(std::move(pipeline));
   }
   if (worst >= kMost) return result;
@@ -122,7 +123,7 @@ void order_by_time(std::span<const Passes> passes, std::vector<Devices>& stages)
   }
 }
 
-Pipelines by_time(std::span<const StageDevice> devices) {
+Pipelines by_time(std::span<const StageDevice> devices, bool logs) {
   std::vector<Passes> passes;
   for (const StageDevice& device : devices) passes.emplace_back(device.jobs);
   std::vector<Devices> stages = stages_of(passes);
@@ -133,10 +134,10 @@ Pipelines by_time(std::span<const StageDevice> devices) {
                   [&](const Devices& stage) { return stage.size() != stages.front().size(); })) {
     return {{}, "unequal numbers of devices run the same forwards at once"};
   }
-  Pipelines as_given = across(passes, stages);
+  Pipelines as_given = across(passes, stages, logs);
   if (!as_given.devices.empty()) return as_given;
   order_by_time(passes, stages);
-  Pipelines by_begin = across(passes, stages);
+  Pipelines by_begin = across(passes, stages, logs);
   return by_begin.devices.empty() ? as_given : by_begin;
 }
 
@@ -164,7 +165,7 @@ std::vector<Devices> by_groups(std::span<const StageDevice> devices,
 }  // namespace
 
 Pipelines find_pipelines(std::span<const StageDevice> devices,
-                         std::span<const std::vector<std::int32_t>> groups) {
+                         std::span<const std::vector<std::int32_t>> groups, bool logs) {
   Devices all(devices.size());
   std::iota(all.begin(), all.end(), 0U);
   const bool some_idle = std::any_of(devices.begin(), devices.end(),
@@ -174,7 +175,7 @@ Pipelines find_pipelines(std::span<const StageDevice> devices,
   if (auto pipelines = by_groups(devices, groups); !pipelines.empty()) {
     return {std::move(pipelines), ""};
   }
-  return by_time(devices);
+  return by_time(devices, logs);
 }
 
 std::vector<std::vector<std::int32_t>> pipeline_groups(std::span<const Source> sources) {

@@ -24,9 +24,10 @@ struct StageDevice {
 
 // `groups` are ranks of process groups that call themselves pipelines. Without any, devices that do
 // the same forwards at the same time are one stage, and a stage follows another when forwards pass
-// from one to the other and backwards the other way.
+// from one to the other and backwards the other way. Of `logs` of pipeline jobs forwards are
+// enough.
 Pipelines find_pipelines(std::span<const StageDevice> devices,
-                         std::span<const std::vector<std::int32_t>> groups);
+                         std::span<const std::vector<std::int32_t>> groups, bool logs);
 
 // The ranks of process groups whose descriptions say that they are pipelines ("mesh_pp",
 // "PIPELINE_MODEL_PARALLEL_GROUP"), each once.
