@@ -331,6 +331,7 @@ class Call:
             self.kept.append(tensor)
             tensor = self.framework.strided(tensor, spec)
         forward_only = self.job.values in FORWARD_ONLY or not self.job.settings.backward
+        forward_only = forward_only or self.job.lane.no_gradients
         wanted = self._grad_wanted and parameter not in RESULT_PLACES
         if not forward_only and wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)

@@ -237,13 +237,15 @@ def main() -> int:
 
 
 def describe(framework: Any) -> dict[str, Any]:
-    """The kinds of device that this build has, the executions, and what people should know of those in it."""
+    """The kinds of device that this build has, the executions, what people should know of those in it, and
+    whether it differentiates."""
     from assay.execution import names
 
     return {
         "devices": framework.devices() if hasattr(framework, "devices") else ["cpu"],
         "executions": names(),
         "notes": framework.notes() if hasattr(framework, "notes") else {},
+        "gradients": getattr(framework, "has_gradients", True),
     }
 
 

@@ -11,7 +11,7 @@
 
 #include "case/case.h"
 #include "case/literal.h"
-#include "case/parser.h"
+#include "case/parse_error.h"
 
 namespace assay {
 

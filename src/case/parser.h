@@ -26,28 +26,13 @@
 // Parentheses round one value without a comma are that value. Numbers and strings are described in
 // case/literal.h. Text is UTF-8 without NUL.
 
-#include <cstddef>
 #include <functional>
-#include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 
 #include "case/case.h"
+#include "case/parse_error.h"
 
 namespace assay {
-
-inline constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20U;
-inline constexpr unsigned kMaxNesting = 64;         // of list, tuple and slice
-inline constexpr std::size_t kMaxArguments = 1024;  // of one call
-inline constexpr std::size_t kMaxDimensions = 64;   // of one tensor
-inline constexpr std::size_t kMaxCallsPerLine = 16;
-
-struct ParseError {
-  std::size_t column = 0;  // 1-based, in characters (code points) of the line
-  std::string message;     // what was expected, without the place
-};
-
-using ParseStatus = tl::expected<void, ParseError>;
 
 // Reads the one call that `text` is. `out` is overwritten, its memory reused; after an error it
 // must be parsed into again before use.

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
+#include "store/open_store.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
 

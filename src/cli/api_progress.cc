@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "engine/run_properties.h"
 
 namespace assay {
 namespace {

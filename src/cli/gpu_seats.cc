@@ -110,7 +110,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   config.slots = workers * static_cast<std::uint32_t>(gpus.size());
   const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
   const double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
-  config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB)) * gpus.size();
+  config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));
   notes.push_back(fmt::format("{} workers on {}", config.slots, names_of(gpus)));
   return true;
 }

@@ -16,6 +16,7 @@
 #include "report/run_report.h"
 #include "report/text_logs.h"
 #include "report/tolerances.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

@@ -13,6 +13,7 @@
 #include "report/run_report.h"
 #include "report/text_logs.h"
 #include "store/merge.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

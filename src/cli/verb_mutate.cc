@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "report/mutants.h"
 #include "report/run_report.h"
+#include "store/open_store.h"
 #include "wire/settings.h"
 
 namespace assay {

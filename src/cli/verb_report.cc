@@ -11,6 +11,7 @@
 #include "report/junit.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

@@ -12,6 +12,7 @@
 #include "case/canonical.h"
 #include "cli/exit_code.h"
 #include "report/repro.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/exit_code.h"
 #include "cluster/kubernetes.h"
 #include "cluster/slurm.h"
-#include "store/store.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

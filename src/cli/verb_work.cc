@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "engine/engine.h"
 #include "report/run_report.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

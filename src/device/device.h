@@ -19,7 +19,7 @@
 
 #include "base/result.h"
 #include "fill/fill.h"
-#include "measure/measure.h"
+#include "measure/measurement.h"
 
 namespace assay {
 

@@ -6,26 +6,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace assay {
 namespace {
 
 constexpr int kMostGpus = 1024;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
-std::vector<std::string_view> parts_of(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.push_back(trimmed(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
 
 std::optional<int> number_of(std::string_view text) {
   int number = -1;
@@ -43,7 +29,8 @@ std::vector<int> visible_numbers(const std::vector<GpuInfo>& present,
     for (const GpuInfo& gpu : present) numbers.push_back(gpu.number);
     return numbers;
   }
-  for (const std::string_view part : parts_of(*visible)) {
+  for (const std::string& entry : split_at(*visible, ',')) {
+    const std::string_view part = trimmed(entry);
     const auto named = std::find_if(present.begin(), present.end(), [&](const GpuInfo& gpu) {
       return number_of(part) == gpu.number ||
              (part.starts_with("GPU-") && gpu.uuid.starts_with(part));
@@ -80,7 +67,8 @@ Result<std::vector<int>> parse_gpu_ids(std::string_view text) {
         "--gpu_ids={}: takes numbers and ranges, such as 0,2,4-7, or -1 for all", text));
   };
   if (trimmed(text).empty() || trimmed(text) == "-1") return numbers;
-  for (const std::string_view part : parts_of(text)) {
+  for (const std::string& entry : split_at(text, ',')) {
+    const std::string_view part = trimmed(entry);
     const std::size_t dash = part.find('-');
     const auto first = number_of(trimmed(part.substr(0, dash)));
     const auto last =

@@ -3,6 +3,7 @@
 
 #include "base/system_memory.h"
 #include "device/device.h"
+#include "measure/measure.h"
 
 namespace assay {
 namespace {

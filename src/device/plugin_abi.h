@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "fill/fill.h"
-#include "measure/measure.h"
+#include "measure/measurement.h"
 
 namespace assay {
 

@@ -6,7 +6,9 @@ namespace assay {
 
 Result<Device*> LazyDevice::get() {
   if (!device_) {
+    failed_ = true;
     ASSAY_TRY(device_, open_device(name_));
+    failed_ = false;
   }
   return device_.get();
 }

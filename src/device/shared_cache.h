@@ -19,10 +19,13 @@ class LazyDevice {
  public:
   explicit LazyDevice(std::string name) : name_(std::move(name)) {}
   Result<Device*> get();
+  // It was needed and could not be opened.
+  bool failed() const { return failed_; }
 
  private:
   std::string name_;
   std::shared_ptr<Device> device_;
+  bool failed_ = false;
 };
 
 class SharedCache {

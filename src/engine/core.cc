@@ -168,14 +168,14 @@ void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
 
 void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   if (finished_) return;
-  Slot& at = slots_[slot];
-  at.spoke_ms = clock_ms_;
-  for (const Answer& answer : answers) take(at, answer);
+  slot_spoke(slot);
+  for (const Answer& answer : answers) take(slot, answer);
   go_on();
 }
 
 // An answer to what the slot does not hold (it came twice, or too late) is nobody's.
-void Core::take(Slot& at, const Answer& answer) {
+void Core::take(std::size_t slot, const Answer& answer) {
+  Slot& at = slots_[slot];
   const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const QueuedCase& queued) {
     return queued.id == answer.id && queued.attempt == answer.attempt;
   });
@@ -185,7 +185,7 @@ void Core::take(Slot& at, const Answer& answer) {
   at.answered_ms = clock_ms_;
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  queue_.release(answered.cost.bytes);
+  queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes);
 
   Verdict verdict = answer.verdict;
   if (retries_.again(answer, verdict)) {
@@ -206,6 +206,11 @@ void Core::slot_talks_nonsense(std::size_t slot, const std::string& what) {
   kill(slot, what);
 }
 
+void Core::slot_gives_up(std::size_t slot, const std::string& why) {
+  if (!slots_[slot].up) return;
+  fail(Error{fmt::format("slot {}: {}", slot, why)});
+}
+
 void Core::kill(std::size_t slot, std::string why) {
   act(Tell{fmt::format("slot {}: {}", slot, std::move(why))});
   slots_[slot].killed = true;
@@ -221,7 +226,7 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
   const std::deque<QueuedCase> lost = std::exchange(at.held, {});
   at.up = at.killed = false;
   for (const QueuedCase& queued : lost) {
-    queue_.release(queued.cost.bytes);
+    queue_.release(static_cast<std::uint32_t>(slot), queued.cost.bytes);
     run_again(queued, alone, from_outside ? kCaseKills : kCaseLosses);
   }
   if (stop_ == StopReason::none && work_left()) {

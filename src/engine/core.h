@@ -110,6 +110,8 @@ class Core {
   void slot_answered(std::size_t slot, std::span<const Answer> answers);
   // What a slot says makes no sense.
   void slot_talks_nonsense(std::size_t slot, const std::string& what);
+  // Neither it nor another in its place can go on; its cases are not to blame.
+  void slot_gives_up(std::size_t slot, const std::string& why);
   // The process has ended; `by_sigkill`: of a SIGKILL.
   void slot_gone(std::size_t slot, bool by_sigkill, const std::string& how);
 
@@ -159,7 +161,7 @@ class Core {
   bool work_left() const;
   bool all_slots_gone() const;
 
-  void take(Slot& at, const Answer& answer);
+  void take(std::size_t slot, const Answer& answer);
   void run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses);
   void end_silent_slots();
   void end_silent_servers();

@@ -8,7 +8,9 @@
 #include "engine/lane_plan.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
+#include "engine/run_properties.h"
 #include "engine/session.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {
@@ -84,6 +86,11 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
     const ServerInfo& info = infos[lanes.server_of[i]];
     ASSAY_CHECK(check_execution(info, lanes.specs[i]));
     ASSAY_CHECK(place_lane(info, lanes.specs[i]));
+    lanes.specs[i].no_gradients = !info.gradients;
+    if (!info.gradients && observer.note) {
+      observer.note(fmt::format("{}: {} {} differentiates nothing; it is compared by results alone",
+                                lanes.specs[i].label, info.framework, info.version));
+    }
     for (const auto& [execution, note] : info.notes) {
       const bool used = lanes.specs[i].execution.find(execution) != std::string::npos;
       if (used && observer.note) observer.note(fmt::format("{}: {}", lanes.specs[i].label, note));

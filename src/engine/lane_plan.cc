@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 
@@ -89,6 +90,18 @@ std::string device_in_slot(const RunConfig& config, const std::string& device, s
   if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
   const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
   return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+}
+
+MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes) {
+  const auto on_gpu = static_cast<std::size_t>(
+      std::count_if(lanes.begin(), lanes.end(),
+                    [](const wire::LaneSpecT& lane) { return kind_of(lane.device) == kAnyGpu; }));
+  MemoryBudget budget{config.memory_budget, 0, 0};
+  if (on_gpu == 0 || config.gpus.empty()) return budget;
+  if (on_gpu == lanes.size()) budget.all = std::numeric_limits<std::uint64_t>::max();
+  budget.each_gpu = config.gpu_budget / on_gpu;
+  budget.gpus = config.gpus.size();
+  return budget;
 }
 
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec) {

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "engine/run_config.h"
 #include "lane/fork_server.h"
+#include "schedule/queue.h"
 
 namespace assay {
 
@@ -22,6 +23,10 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config);
 
 // Where a lane with this device sits in that slot: "cpu", "gpu:2".
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);
+
+// What the cases of all slots may need at once. A case that is on GPUs in all of its lanes needs
+// none of the host's memory to speak of.
+MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);
 
 // An error where nothing is called like one of the lane's executions.
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec);

@@ -1,12 +1,5 @@
 #include "engine/run_config.h"
 
-#include "case/canonical.h"
-#include "engine/lane_plan.h"
-#include "fill/fill.h"
-#include "measure/measure.h"
-#include "wire/frame.h"
-#include "wire/settings.h"
-
 namespace assay {
 
 std::filesystem::path store_of(const RunConfig& config) {
@@ -25,31 +18,6 @@ const ModeInfo& mode_of(const RunConfig& config) {
 
 const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane) {
   return lane.framework == wire::Role::test ? config.test : config.reference;
-}
-
-std::map<std::string, std::string> case_settings(const RunConfig& config) {
-  std::map<std::string, std::string> found;
-  for (const wire::Setting& setting : wire::fields_of(config.settings)) {
-    found.emplace(setting.name, wire::text_of(setting.value));
-  }
-  found.emplace("version.assay", ASSAY_VERSION);
-  found.emplace("version.canonical", std::to_string(kCanonicalVersion));
-  found.emplace("version.fill", std::to_string(kFillVersion));
-  found.emplace("version.measurement", std::to_string(kMeasurementVersion));
-  found.emplace("version.record", std::to_string(wire::kVersion));
-  if (config.shard) found.emplace(kShardProperty, text_of(*config.shard));
-  return found;
-}
-
-std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
-  std::map<std::string, std::string> found = case_settings(config);
-  for (const PlannedLane& lane : plan_lanes(config)) {
-    const std::string role = wire::EnumNameRole(lane.spec.role);
-    found.emplace(role + ".lane", lane.spec.label);
-    found.emplace(role + ".device", lane.spec.device);
-    found.emplace(role + ".execution", lane.spec.execution);
-  }
-  return found;
 }
 
 }  // namespace assay

@@ -49,7 +49,7 @@ struct RunConfig {
   std::string store;  // address of a database instead of the folder's own file
   std::uint32_t slots = 1;
   std::vector<int> gpus;                    // as CUDA counts; slots take turns on them
-  std::uint64_t gpu_budget = 0;             // bytes for all slots together on all of them
+  std::uint64_t gpu_budget = 0;             // bytes on each of them, for all of its slots together
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
@@ -71,13 +71,6 @@ bool joins(const RunConfig& config);
 const ModeInfo& mode_of(const RunConfig& config);
 // Where a lane of the mode sits, and in which framework.
 const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane);
-
-// What ids, inputs and verdicts depend on besides the cases: every field of the settings, the
-// versions of what makes and judges them, the lanes. Kept with the run, which is resumed only with
-// the same.
-std::map<std::string, std::string> verdict_settings(const RunConfig& config);
-// The same without the lanes, whose devices only those know who work.
-std::map<std::string, std::string> case_settings(const RunConfig& config);
 
 // Counted as verdicts come in.
 struct Totals {

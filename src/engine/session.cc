@@ -57,7 +57,7 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store&
       recorder_(recorder),
       store_(store),
       observer_(observer),
-      core_(core_config(config, servers, store), Queue(config.memory_budget)),
+      core_(core_config(config, servers, store), Queue(memory_budget(config, lanes))),
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
       lanes_(std::move(lanes)),
@@ -178,6 +178,10 @@ void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
   const auto message = wire::open<wire::FromSlot>(bytes);
   if (!message) return core_.slot_talks_nonsense(slot, message.error().message), act();
   core_.slot_spoke(slot);
+  if (const wire::GiveUp* end = (*message)->body_as_GiveUp(); end != nullptr) {
+    core_.slot_gives_up(slot, end->reason() != nullptr ? end->reason()->str() : "it gives up");
+    return act();
+  }
   const wire::Results* results = (*message)->body_as_Results();
   if (results == nullptr) return;
   const auto records = open_records(*results);

@@ -6,6 +6,7 @@
 
 #include "fill/element.h"
 #include "fill/kernels.h"
+#include "fill/make_plan.h"
 #include "fill/numbers.h"
 
 namespace assay {
@@ -181,6 +182,20 @@ void fill_with(const FillKernels& kernels, const FillRule& rule, const FillKey& 
 void fill(const FillRule& rule, const FillKey& key, DType dtype, std::span<std::byte> out,
           std::uint64_t first_element) {
   fill_with(best_fill_kernels(), rule, key, dtype, out, first_element);
+}
+
+void fill_values(std::span<const double> values, DType dtype, std::span<std::byte> out) {
+  visit(dtype, [&]<typename T>(Type<T>) {
+    using Part = PartOf<T>;
+    const std::size_t count = std::min(values.size(), out.size() / sizeof(T));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const to = out.data() + i * sizeof(T);
+      store(to, constant_value<Part>(constant_plan(values[i], dtype)));
+      if constexpr (kIsComplex<T>) {
+        store(to + sizeof(Part), constant_value<Part>(constant_plan(0, dtype)));
+      }
+    }
+  });
 }
 
 FillRule default_rule(DType dtype) {

@@ -4,6 +4,7 @@
 
 #include "fill/element.h"
 #include "fill/fill_cuda.h"
+#include "fill/make_plan.h"
 #include "fill/numbers.h"
 
 namespace assay {

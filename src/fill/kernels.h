@@ -7,9 +7,10 @@
 #include <cstring>
 #include <span>
 
-#include "fill/fill.h"
+#include "case/dtype.h"
 #include "fill/philox.h"
 #include "fill/plan.h"
+#include "fill/rule.h"
 
 namespace assay {
 

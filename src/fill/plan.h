@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "case/dtype.h"
-#include "fill/fill.h"
 #include "fill/philox.h"
+#include "fill/rule.h"
 
 namespace assay {
 
@@ -34,8 +34,6 @@ struct FillPlan {
   // magnitudes, of reals: the powers of two from grid_first on, `count` of them, and nothing above
   // `top`.
 };
-
-FillPlan make_plan(const FillRule& rule, const FillKey& key, DType dtype);
 
 // Whether element i is a function of draw i of the stream alone; those have the fast loops.
 constexpr bool is_linear(const FillPlan& plan) {

@@ -113,6 +113,7 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
     info.devices = message.at("devices").get<std::vector<std::string>>();
     info.executions = message.at("executions").get<std::vector<std::string>>();
     info.notes = message.at("notes").get<std::map<std::string, std::string>>();
+    info.gradients = message.at("gradients").get<bool>();
     return info;
   } catch (const nlohmann::json::exception& error) {
     return fail(

@@ -44,6 +44,7 @@ struct ServerInfo {
   std::vector<std::string> executions;
   // What people should know of an execution in this build, by its name.
   std::map<std::string, std::string> notes;
+  bool gradients = true;  // it differentiates
 };
 
 class ForkServer {

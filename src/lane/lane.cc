@@ -29,8 +29,9 @@ std::uint64_t oom_kills() {
                                  : std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10);
 }
 
-// A server that was replaced needs its import; beyond this it is not coming back.
-constexpr std::chrono::seconds kSpawnLimit{120};
+// A server that hangs is noticed after a minute, and the next one has three for its import; beyond
+// this none is coming.
+constexpr std::chrono::seconds kSpawnLimit{300};
 // For a server to say that a lane has ended, once it was killed.
 constexpr std::chrono::seconds kReapLimit{10};
 

@@ -72,6 +72,9 @@ class LaneSource {
   // it, so nobody knows.
   Result<std::optional<LaneExit>> wait_exit(const Lane& lane, std::chrono::milliseconds limit);
 
+  // Where its lanes print.
+  const std::filesystem::path& log() const { return log_; }
+
  private:
   struct Message;
   Result<std::optional<Message>> receive(std::chrono::milliseconds limit);

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "measure/law.h"
+#include "measure/law_kind.h"
 
 namespace assay {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <span>
 
-#include "measure/measure.h"
+#include "measure/measurement.h"
 #include "measure/pair.h"
 
 namespace assay {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
-#include <unordered_map>
 
 #include "fill/element.h"
 #include "fill/fill.h"
@@ -20,7 +18,7 @@ struct LawName {
   std::string_view name;
   std::size_t parameters;
 };
-constexpr std::array<LawName, 17> kLaws{{
+constexpr std::array<LawName, 16> kLaws{{
     {LawKind::anything, "anything", 0},
     {LawKind::kept, "kept", 3},
     {LawKind::uniform, "uniform", 2},
@@ -35,7 +33,6 @@ constexpr std::array<LawName, 17> kLaws{{
     {LawKind::gamma, "gamma", 2},
     {LawKind::binomial, "binomial", 2},
     {LawKind::permutation, "permutation", 1},
-    {LawKind::shuffled, "shuffled", 2},
     {LawKind::either, "either", 4},
     {LawKind::categorical, "categorical", 3},
 }};
@@ -288,50 +285,12 @@ void measure_permutation(std::span<const double> drawn, const LawParameter& exte
   }
 }
 
-// Rows by their checksums.
-std::vector<std::uint64_t> row_sums(std::span<const double> values, std::size_t row) {
-  std::vector<std::uint64_t> sums;
-  for (std::size_t i = 0; i + row <= values.size(); i += row) {
-    sums.push_back(checksum(std::as_bytes(values.subspan(i, row))));
-  }
-  return sums;
-}
-
-void measure_shuffled(std::span<const double> drawn, std::span<const LawParameter> parameters,
-                      LawMeasurement& measured) {
-  const auto row = static_cast<std::size_t>(std::max(1.0, parameters[1].number));
-  const std::vector<std::uint64_t> after = row_sums(drawn, row);
-  std::vector<std::uint64_t> before = row_sums(parameters[0].values, row);
-  std::uint64_t in_place = 0;
-  for (std::size_t i = 0; i < std::min(after.size(), before.size()); ++i) {
-    in_place += after[i] == before[i] ? 1 : 0;
-  }
-  std::vector<std::uint64_t> sorted = after;
-  std::sort(sorted.begin(), sorted.end());
-  std::sort(before.begin(), before.end());
-  // Of equal rows it cannot be told which one stayed.
-  const bool all_differ = std::adjacent_find(before.begin(), before.end()) == before.end();
-  measured.in_place = all_differ ? in_place : 0;
-  std::vector<std::uint64_t> foreign;
-  std::set_difference(sorted.begin(), sorted.end(), before.begin(), before.end(),
-                      std::back_inserter(foreign));
-  std::unordered_map<std::uint64_t, std::uint64_t> left;  // of each foreign row, how often
-  for (const std::uint64_t sum : foreign) ++left[sum];
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    const auto found = left.find(after[i]);
-    if (found == left.end() || found->second == 0) continue;
-    --found->second;
-    note_outside(measured, i * row, drawn[i * row]);
-  }
-}
-
 // Parameters that are one number for all draws.
 bool is_number(LawKind kind, std::size_t which) {
   switch (kind) {
     case LawKind::permutation:
       return true;
     case LawKind::kept:
-    case LawKind::shuffled:
       return which == 1;
     case LawKind::either:
       return which == 2;
@@ -350,13 +309,6 @@ std::string groups_fault(const LawParameter& groups, std::size_t count) {
   const bool sound = std::all_of(groups.values.begin(), groups.values.end(),
                                  [&](double group) { return whole_and_below(group, count); });
   return sound ? "" : "it has groups that are no whole numbers below the number of its elements";
-}
-
-std::string rows_fault(const LawParameter& row, std::size_t count) {
-  if (!whole_and_below(row.number - 1, std::max<std::size_t>(1, count))) {
-    return "its rows are longer than its result";
-  }
-  return count % static_cast<std::size_t>(row.number) == 0 ? "" : "its last row is not whole";
 }
 
 std::string categories_fault(std::span<const LawParameter> parameters, std::size_t count) {
@@ -400,8 +352,6 @@ std::string parameter_fault(LawKind kind, std::span<const LawParameter> paramete
       return groups_fault(parameters[3], count);
     case LawKind::permutation:
       return parameters[0].number == static_cast<double>(count) ? "" : "its extent is not its size";
-    case LawKind::shuffled:
-      return rows_fault(parameters[1], count);
     case LawKind::categorical:
       return categories_fault(parameters, count);
     default:
@@ -430,9 +380,6 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
       break;
     case LawKind::permutation:
       measure_permutation(drawn, parameters[0], measured);
-      break;
-    case LawKind::shuffled:
-      measure_shuffled(drawn, parameters, measured);
       break;
     default:
       measure_spread(kind, drawn, parameters, resolution, measured);

@@ -18,38 +18,10 @@
 #include <vector>
 
 #include "case/dtype.h"
+#include "measure/law_kind.h"
 
 namespace assay {
 
-// With the parameters in order.
-enum class LawKind : std::uint8_t {
-  anything,     // uninitialised memory
-  kept,         // values, share, groups: 0 or values[i], which is kept with probability share
-  uniform,      // low, high
-  normal,       // mean, standard deviation
-  bernoulli,    // probability
-  integers,     // low, high: low … high − 1
-  exponential,  // rate
-  poisson,      // rate
-  geometric,    // probability: trials up to and with the first success
-  log_normal,   // mean and standard deviation of the logarithm
-  cauchy,       // location, scale
-  gamma,        // concentration, rate
-  binomial,     // trials, probability
-  permutation,  // extent: 0 … extent − 1, each once
-  shuffled,     // values, row: the rows of `row` elements are those of values, in another order
-  // values, others, share, groups: values[i], with probability share, or others[i]. Groups are
-  // elements of one number, which stand or fall together; 0 alone means that each has its own.
-  either,
-  // weights, categories, replacement: rows of draws from 0 … categories − 1, as often as the row's
-  // weights say; without replacement (0) each category at most once in a row
-  categorical,
-};
-
-// Whether a law has a distribution function: its draws are judged one by one.
-constexpr bool has_distribution(LawKind kind) {
-  return kind >= LawKind::uniform && kind <= LawKind::binomial;
-}
 std::optional<LawKind> find_law(std::string_view name);
 std::string_view name(LawKind kind);
 // How many parameters a law has.
@@ -70,7 +42,7 @@ std::string parameter_fault(LawKind kind, std::span<const LawParameter> paramete
 
 struct LawMeasurement {
   std::uint64_t count = 0;
-  std::uint64_t outside = 0;  // elements (of shuffled: rows) that the law cannot give
+  std::uint64_t outside = 0;  // elements that the law cannot give
   std::uint64_t first_outside = 0;
   double first_value = 0;
 
@@ -90,7 +62,7 @@ struct LawMeasurement {
   std::uint64_t independent = 0;  // how many of them were independent; 0: all
   double share = 0;               // as promised
 
-  // permutation, shuffled: elements or rows that are all different and stayed in their place.
+  // permutation: elements that stayed in their place.
   std::uint64_t in_place = 0;
 };
 

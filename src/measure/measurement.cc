@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "measure/measurement.h"
 
-#include "measure/measure.h"
+#include <algorithm>
 
 namespace assay {
 namespace {

@@ -3,7 +3,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <utility>
 
 #include "base/clock.h"
@@ -61,11 +60,7 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
 }
 
 Status Channel::reply(std::span<const std::uint8_t> message) {
-  const auto length = static_cast<std::uint32_t>(message.size());
-  const std::size_t old = pending_.size();
-  pending_.resize(old + sizeof length + message.size());
-  std::memcpy(pending_.data() + old, &length, sizeof length);
-  std::memcpy(pending_.data() + old + sizeof length, message.data(), message.size());
+  wire::append_frame(pending_, message);
   const bool last = batch_ != nullptr && next_index_ == batch_->jobs()->size();
   if (!last && monotonic_ns() - last_flush_ns_ < kFlushAfterNs) return {};
   return flush();
@@ -73,7 +68,7 @@ Status Channel::reply(std::span<const std::uint8_t> message) {
 
 Status Channel::flush() {
   if (pending_.empty()) return {};
-  ASSAY_CHECK(write_all(socket_.get(), std::as_bytes(std::span(pending_))));
+  ASSAY_CHECK(send_all(socket_.get(), std::as_bytes(std::span(pending_))));
   pending_.clear();
   last_flush_ns_ = monotonic_ns();
   return {};

@@ -45,24 +45,29 @@ std::uint64_t product(const std::vector<std::int64_t>& extents) {
   return count;
 }
 
+// What `make` builds of each entry; no more once a Python error is set.
+template <typename Built, typename Make>
+Offset<flatbuffers::Vector<Offset<Built>>> build_each(PyObject* sequence,
+                                                      FlatBufferBuilder& builder, Make make) {
+  std::vector<Offset<Built>> built;
+  const Py_ssize_t count = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < count && PyErr_Occurred() == nullptr; ++i) {
+    const Ref entry = item(sequence, i);
+    const Offset<Built> made = entry ? make(entry.get()) : Offset<Built>();
+    if (!made.IsNull()) built.push_back(made);
+  }
+  return builder.CreateVector(built);
+}
+
 // [(dtype, offset, count) or float, …]
 Offset<flatbuffers::Vector<Offset<wire::Parameter>>> build_parameters(PyObject* sequence,
                                                                       FlatBufferBuilder& builder) {
-  std::vector<Offset<wire::Parameter>> built;
-  const Py_ssize_t count = PySequence_Size(sequence);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Ref entry = item(sequence, i);
-    if (!entry) break;
-    if (PyFloat_Check(entry.get())) {
-      built.push_back(wire::CreateParameter(builder, PyFloat_AsDouble(entry.get())));
-      continue;
-    }
-    const auto code = static_cast<std::uint8_t>(number_at(entry.get(), 0));
-    const std::uint64_t bytes = number_at(entry.get(), 2) * size_of(static_cast<DType>(code));
-    built.push_back(
-        wire::CreateParameter(builder, 0, code, number_at(entry.get(), 1), bytes, true));
-  }
-  return builder.CreateVector(built);
+  return build_each<wire::Parameter>(sequence, builder, [&](PyObject* entry) {
+    if (PyFloat_Check(entry)) return wire::CreateParameter(builder, PyFloat_AsDouble(entry));
+    const auto code = static_cast<std::uint8_t>(number_at(entry, 0));
+    const std::uint64_t bytes = number_at(entry, 2) * size_of(static_cast<DType>(code));
+    return wire::CreateParameter(builder, 0, code, number_at(entry, 1), bytes, true);
+  });
 }
 
 struct Scalar {
@@ -136,44 +141,29 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
 
 Offset<flatbuffers::Vector<Offset<wire::Leaf>>> build_leaves(PyObject* leaves,
                                                              FlatBufferBuilder& builder) {
-  std::vector<Offset<wire::Leaf>> built;
-  const Py_ssize_t count = PySequence_Size(leaves);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Ref leaf = item(leaves, i);
-    if (!leaf) break;
-    built.push_back(build_leaf(leaf.get(), builder));
-    if (PyErr_Occurred() != nullptr) break;
-  }
-  return builder.CreateVector(built);
+  return build_each<wire::Leaf>(leaves, builder,
+                                [&](PyObject* leaf) { return build_leaf(leaf, builder); });
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Evaluation>>> build_evaluations(
     PyObject* evaluations, FlatBufferBuilder& builder) {
-  std::vector<Offset<wire::Evaluation>> built;
-  const Py_ssize_t count = PySequence_Size(evaluations);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Ref evaluation = item(evaluations, i);
-    const Ref outputs = evaluation ? item(evaluation.get(), 0) : nullptr;
-    const Ref gradients = evaluation ? item(evaluation.get(), 1) : nullptr;
-    if (!outputs || !gradients) break;
-    const auto output_vector = build_leaves(outputs.get(), builder);
-    const auto gradient_vector = build_leaves(gradients.get(), builder);
-    built.push_back(wire::CreateEvaluation(builder, output_vector, gradient_vector));
-  }
-  return builder.CreateVector(built);
+  return build_each<wire::Evaluation>(
+      evaluations, builder, [&](PyObject* evaluation) -> Offset<wire::Evaluation> {
+        const Ref outputs = item(evaluation, 0);
+        const Ref gradients = item(evaluation, 1);
+        if (!outputs || !gradients) return {};
+        const auto output_vector = build_leaves(outputs.get(), builder);
+        const auto gradient_vector = build_leaves(gradients.get(), builder);
+        return wire::CreateEvaluation(builder, output_vector, gradient_vector);
+      });
 }
 
 Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> build_names(PyObject* names,
                                                                      FlatBufferBuilder& builder) {
-  std::vector<Offset<flatbuffers::String>> built;
-  const Py_ssize_t count = PySequence_Size(names);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const Ref name = item(names, i);
-    if (!name) break;
-    const std::string_view text = text_of(name.get());
-    built.push_back(builder.CreateString(text.data(), text.size()));
-  }
-  return builder.CreateVector(built);
+  return build_each<flatbuffers::String>(names, builder, [&](PyObject* name) {
+    const std::string_view text = text_of(name);
+    return builder.CreateString(text.data(), text.size());
+  });
 }
 
 Offset<flatbuffers::Vector<Offset<wire::Filling>>> build_fillings(std::span<const Filling> fillings,

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/result.h"
-#include "measure/measure.h"
+#include "measure/measurement.h"
 #include "store/store.h"
 
 namespace assay {

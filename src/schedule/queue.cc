@@ -11,6 +11,11 @@ constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
 
+// Whether so much more fits; what fits nowhere is let in where nothing else is.
+bool fits(std::uint64_t bytes, std::uint64_t in_use, std::uint64_t budget) {
+  return in_use == 0 || (bytes <= budget && in_use <= budget - bytes);
+}
+
 }  // namespace
 
 void Queue::add(const QueuedCase& added) {
@@ -45,8 +50,9 @@ bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
   return false;
 }
 
-bool Queue::admits(std::uint64_t bytes) const {
-  return in_use_ == 0 || (bytes <= budget_ && in_use_ <= budget_ - bytes);
+bool Queue::admits(std::uint32_t slot, std::uint64_t bytes) const {
+  return fits(bytes, in_use_, budget_.all) &&
+         (on_gpu_.empty() || fits(bytes, on_gpu_[slot % on_gpu_.size()], budget_.each_gpu));
 }
 
 std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
@@ -54,10 +60,11 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
   const auto take = [&](const QueuedCase& taken) {
     in_use_ += taken.cost.bytes;
     work_us_ -= taken.cost.work_us;
+    if (!on_gpu_.empty()) on_gpu_[slot % on_gpu_.size()] += taken.cost.bytes;
     leased.push_back(taken);
   };
   if (!again_.empty()) {
-    if (!admits(again_.front().cost.bytes)) return leased;
+    if (!admits(slot, again_.front().cost.bytes)) return leased;
     // One at a time: each is suspected of something.
     take(again_.front());
     again_.pop_front();
@@ -69,8 +76,8 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
   std::uint64_t elements = 0;
   while (!cases_.empty() && leased.size() < most) {
     const QueuedCase& next = cheap ? cases_.front() : cases_.back();
-    if (!admits(next.cost.bytes)) {
-      if (!leased.empty() || cheap || !admits(cases_.front().cost.bytes)) break;
+    if (!admits(slot, next.cost.bytes)) {
+      if (!leased.empty() || cheap || !admits(slot, cases_.front().cost.bytes)) break;
       take(cases_.front());  // too large for now; a small one meanwhile
       cases_.pop_front();
       continue;
@@ -83,6 +90,11 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot) {
   return leased;
 }
 
-void Queue::release(std::uint64_t bytes) { in_use_ -= std::min(in_use_, bytes); }
+void Queue::release(std::uint32_t slot, std::uint64_t bytes) {
+  in_use_ -= std::min(in_use_, bytes);
+  if (on_gpu_.empty()) return;
+  std::uint64_t& on_gpu = on_gpu_[slot % on_gpu_.size()];
+  on_gpu -= std::min(on_gpu, bytes);
+}
 
 }  // namespace assay

@@ -32,9 +32,17 @@ struct QueuedCase {
   bool fresh = false;        // alone, in lanes that have run nothing
 };
 
+// What the cases of all slots may need at once, in bytes of one lane, as Cost counts them. A slot
+// also takes part in the memory of its GPU, in which slots take turns.
+struct MemoryBudget {
+  std::uint64_t all = 0;
+  std::uint64_t each_gpu = 0;
+  std::size_t gpus = 0;
+};
+
 class Queue {
  public:
-  explicit Queue(std::uint64_t memory_budget) : budget_(memory_budget) {}
+  explicit Queue(const MemoryBudget& budget) : budget_(budget), on_gpu_(budget.gpus) {}
 
   void add(const QueuedCase& added);
   // Call once after the last add().
@@ -50,8 +58,8 @@ class Queue {
   // The next cases for a slot: none when the queue is empty or memory does not allow.
   std::vector<QueuedCase> lease(std::uint32_t slot);
 
-  // A case of a lease has ended, or its slot died: its memory is free again.
-  void release(std::uint64_t bytes);
+  // A case of the slot has ended, or the slot died: its memory is free again.
+  void release(std::uint32_t slot, std::uint64_t bytes);
 
   // Whether the next lease is a case that has lost a slot before, which wants a slot for itself.
   bool next_is_suspect() const { return !again_.empty() && again_.front().losses > 0; }
@@ -61,10 +69,11 @@ class Queue {
   std::uint64_t work_us() const { return work_us_; }  // expected, of all that wait
 
  private:
-  bool admits(std::uint64_t bytes) const;
+  bool admits(std::uint32_t slot, std::uint64_t bytes) const;
 
-  std::uint64_t budget_;
+  MemoryBudget budget_;
   std::uint64_t in_use_ = 0;
+  std::vector<std::uint64_t> on_gpu_;  // in use on each
   std::uint64_t work_us_ = 0;
   std::deque<QueuedCase> cases_;  // cheapest first
   std::deque<QueuedCase> again_;

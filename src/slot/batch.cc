@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "wire/frame.h"
 
 namespace assay {
@@ -21,6 +22,13 @@ constexpr std::chrono::seconds kExitLimit{2};
 constexpr int kUnexplainedLimit = 20;
 // Between receiving a batch and starting its first job nothing of the user's runs.
 constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
+
+// What a lane said last before it ended.
+std::string last_line(const std::filesystem::path& log) {
+  const auto text = read_file(log);
+  const std::vector<std::string> lines = split_at(trimmed(text ? *text : ""), '\n');
+  return lines.empty() ? "they say nothing" : lines.back();
+}
 
 // Whether that is the reply to the job at this place in the batch.
 bool is_answer(const wire::Bytes& bytes, std::size_t place) {
@@ -59,6 +67,11 @@ Status BatchRun::run() {
   return {};
 }
 
+Status BatchRun::give_up(std::string why) {
+  gave_up_ = true;
+  return fail(std::move(why));
+}
+
 // Gives the seat's lane (a new one if need be) all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
@@ -73,7 +86,9 @@ Status BatchRun::start(std::size_t seat) {
   if (state.sent.empty()) return {};
   LaneSeat& at = seats_[seat];
   if (!at.lane) {
-    ASSAY_TRY(at.lane, at.source.spawn(at.arena));
+    auto spawned = at.source.spawn(at.arena);
+    if (!spawned) return give_up(spawned.error().message);
+    at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
   }
   flatbuffers::FlatBufferBuilder builder;
@@ -150,8 +165,9 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   look_at_lane(seat);
   const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
-    return fail(fmt::format("lanes of {} keep dying before they run a case; see the lane logs",
-                            at.spec.label));
+    return give_up(fmt::format("lanes of {} keep ending before they run a case: {} ({})",
+                               at.spec.label, last_line(at.source.log()),
+                               at.source.log().string()));
   }
   state.careful = at.on_gpu();
   if (at.shared) at.shared->close_all();
@@ -227,7 +243,7 @@ Status BatchRun::finish_job(std::size_t job) {
 
 // A lane was killed from outside while its results were read.
 Status BatchRun::run_again(std::size_t job) {
-  if (++unexplained_ > kUnexplainedLimit) return fail("lanes keep dying while they are idle");
+  if (++unexplained_ > kUnexplainedLimit) return give_up("lanes keep dying while they are idle");
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     endings_[job][seat] = {};
     if (seats_[seat].shared) seats_[seat].shared->close_all();

@@ -72,6 +72,8 @@ class BatchRun {
 
   // Blocks until every job has ended in every lane.
   Status run();
+  // Whether run() failed for want of lanes, which no case is to blame for.
+  bool gave_up() const { return gave_up_; }
 
  private:
   // What a seat is busy with: the jobs sent to its present lane, in the order of its batch.
@@ -104,6 +106,7 @@ class BatchRun {
   std::int64_t deadline_ns(std::size_t seat);
   int poll_timeout_ms();
   Status end_overdue();
+  Status give_up(std::string why);
 
   const SlotConfig& config_;
   std::vector<LaneSeat>& seats_;
@@ -112,6 +115,7 @@ class BatchRun {
   std::vector<SeatState> states_;
   std::vector<std::vector<Ending>> endings_;  // [job][seat]
   int unexplained_ = 0;
+  bool gave_up_ = false;
 };
 
 }  // namespace assay

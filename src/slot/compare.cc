@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "case/dtype.h"
+#include "measure/measure.h"
 #include "slot/law_leaf.h"
 #include "slot/values.h"
 #include "verdict/bar.h"

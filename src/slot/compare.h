@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "measure/measure.h"
+#include "measure/measurement.h"
 #include "slot/arbiter.h"
 #include "slot/values.h"
 #include "wire/messages_generated.h"

@@ -3,7 +3,8 @@
 // A random result against the law that the reference lane gives for it.
 
 #include "base/result.h"
-#include "slot/compare.h"
+#include "slot/values.h"
+#include "wire/messages_generated.h"
 
 namespace assay {
 

@@ -58,13 +58,14 @@ struct LaneRun {
   wire::Role role = wire::Role::test;
   const Ending* ending = nullptr;
   const wire::Reply* reply = nullptr;  // none: the lane was blamed
+  bool no_gradients = false;           // its framework cannot differentiate
 };
 
 std::vector<LaneRun> runs_of(const wire::LaneSpecT& spec, const Ending& ending) {
-  std::vector<LaneRun> runs{{spec.label, spec.role, &ending, ending.reply}};
+  std::vector<LaneRun> runs{{spec.label, spec.role, &ending, ending.reply, spec.no_gradients}};
   if (ending.reply == nullptr || ending.reply->again() == nullptr) return runs;
   for (const wire::Reply* again : *ending.reply->again()) {
-    runs.push_back({spec.label, spec.role, &ending, again});
+    runs.push_back({spec.label, spec.role, &ending, again, spec.no_gradients});
   }
   for (std::size_t i = 0; i < runs.size() && runs.size() > 1; ++i) {
     runs[i].name += "#" + std::to_string(i + 1);
@@ -90,7 +91,7 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb(), false, run.role,
-                                overwritten);
+                                overwritten, run.no_gradients);
 }
 
 // Whether results came: also from a case that only could not be differentiated.
@@ -150,7 +151,7 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
 }
 
 // Compares two runs' results. What only one of them can differentiate is compared with nothing,
-// which counts as zeros.
+// which counts as zeros; but of a framework that never differentiates nothing is expected.
 Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest& request,
                                         const std::vector<LaneRun>& runs, std::uint8_t left,
                                         std::uint8_t right) {
@@ -159,7 +160,9 @@ Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest
   const wire::Reply& test = *runs[left].reply;
   const wire::Reply& reference = *runs[right].reply;
   const bool both_ok = test.status() == wire::Status::ok && reference.status() == wire::Status::ok;
-  const bool compared = both_ok && (test.differentiable() || reference.differentiable());
+  const bool both_can = !runs[left].no_gradients && !runs[right].no_gradients;
+  const bool compared =
+      both_ok && both_can && (test.differentiable() || reference.differentiable());
   Comparisons gradients;
   if (compared) {
     ASSAY_TRY(gradients, compare_results(builder, request, runs[left], runs[right], true));

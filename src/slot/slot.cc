@@ -61,11 +61,10 @@ Slot::Slot(SlotConfig config, Fd supervisor)
       supervisor_(std::move(supervisor)),
       values_(values_of(config_.settings.values)) {
   // Results on GPUs are compared on the first of them.
-  std::shared_ptr<LazyDevice> device;
   for (const wire::LaneSpecT& spec : config_.lanes) {
-    if (!device && gpu_number(spec.device)) device = std::make_shared<LazyDevice>(spec.device);
+    if (!device_ && gpu_number(spec.device)) device_ = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
-      auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device) : nullptr;
+      auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
       seats->push_back(
           {spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared)});
     }
@@ -80,6 +79,19 @@ Result<Slot> Slot::begin(Fd supervisor) {
 }
 
 Status Slot::run() {
+  Status served = serve();
+  if (!served && (gave_up_ || (device_ && device_->failed()))) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto why = builder.CreateString(served.error().message);
+    const auto body = wire::CreateGiveUp(builder, why);
+    builder.Finish(
+        wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::GiveUp, body.Union()));
+    (void)send(builder);
+  }
+  return served;
+}
+
+Status Slot::serve() {
   pulse_ = std::jthread([this](const std::stop_token& stop) { show_life(stop); });
   while (true) {
     ASSAY_TRY(const bool open, take_messages());
@@ -197,7 +209,9 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
           }
           return {};
         });
-    ASSAY_CHECK(run.run());
+    const Status ran = run.run();
+    gave_up_ = run.gave_up();
+    if (!ran) return ran;
     entries = std::move(again);
   }
   return {};

@@ -22,9 +22,11 @@ class Slot {
   static Result<Slot> begin(Fd supervisor);
 
   // Serves the supervisor until it says stop or closes the connection.
+  // Where neither this slot nor another in its place could go on, it says so first.
   Status run();
 
  private:
+  Status serve();
   Slot(SlotConfig config, Fd supervisor);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
@@ -45,7 +47,9 @@ class Slot {
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // two threads do
   wire::FrameReader reader_;
   std::deque<SlotJob> queue_;
-  std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
+  std::shared_ptr<LazyDevice> device_;  // that results on GPUs are compared on
+  bool gave_up_ = false;                // no lanes can be had
+  std::vector<LaneSeat> seats_;         // test lane, then the reference lane if there is one
   // The same for second attempts: their lanes run one case and go, while the others keep what
   // makes them fast, warm memory and caches.
   std::vector<LaneSeat> fresh_seats_;

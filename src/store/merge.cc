@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "schedule/shards.h"
+#include "store/open_store.h"
 #include "store/sqlite_store.h"
 #include "verdict/outcome.h"
 

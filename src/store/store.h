@@ -14,10 +14,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -148,15 +146,5 @@ enum class StoreMode {
   create,    // a run is begun where there is none
   existing,  // a missing run is an error
 };
-
-// The store of the run in this folder, or at this address of a database (postgresql://…).
-Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode);
-// Whether that is the address of a database instead of a folder.
-bool is_store_address(std::string_view where);
-// Whether an address of a database has a password in it, which everybody can read who lists the
-// processes of the machine.
-bool has_password(std::string_view address);
-// Whether the folder holds a run.
-bool has_store(const std::filesystem::path& folder);
 
 }  // namespace assay

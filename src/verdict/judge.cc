@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "case/dtype.h"
-#include "measure/measure.h"
+#include "measure/measurement.h"
 #include "verdict/bar.h"
 #include "verdict/within.h"
 

@@ -1,6 +1,6 @@
 #include "verdict/within.h"
 
-#include "measure/measure.h"
+#include "measure/measurement.h"
 
 namespace assay {
 

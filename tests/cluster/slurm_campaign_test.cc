@@ -10,7 +10,7 @@
 #include "../engine/cli.h"
 #include "../store/folder.h"
 #include "../store/postgres_server.h"
-#include "store/store.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "device/plugin.h"
 #include "device/shared_cache.h"
+#include "measure/measure.h"
 
 namespace assay {
 namespace {

@@ -4,14 +4,15 @@
 //
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
 // /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
-// (FAKE_DEVICE_DRIVER), that no GPU can be opened (FAKE_DEVICE_BROKEN), or that no memory can be
-// shared (FAKE_DEVICE_NO_SHARING), or that what is opened lies in the place of what was open before
-// (FAKE_DEVICE_ONE_MAPPING).
+// (FAKE_DEVICE_DRIVER), that no GPU can be opened (FAKE_DEVICE_BROKEN: 1, or the program that
+// cannot), that no memory can be shared (FAKE_DEVICE_NO_SHARING), or that what is opened lies in
+// the place of what was open before (FAKE_DEVICE_ONE_MAPPING).
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "device/plugin_abi.h"
+#include "measure/measure.h"
 
 namespace {
 
@@ -130,6 +132,12 @@ std::uint32_t needed_driver() {
   return said != nullptr ? static_cast<std::uint32_t>(std::strtoul(said, nullptr, 10)) : 0;
 }
 
+bool broken_here() {
+  const char* said = std::getenv("FAKE_DEVICE_BROKEN");
+  if (said == nullptr) return false;
+  return std::string_view(said) == "1" || std::string_view(said) == program_invocation_short_name;
+}
+
 std::uint32_t told_abi() {
   const char* said = std::getenv("FAKE_DEVICE_ABI");
   return said != nullptr ? static_cast<std::uint32_t>(std::strtoul(said, nullptr, 10))
@@ -158,7 +166,7 @@ EXPORT const AssayDevicePlugin* assay_device_plugin() {
                                     : "no memory";
           },
       .open = [](int number, AssayDevice** device) -> int {
-        if (number >= kGpus || std::getenv("FAKE_DEVICE_BROKEN") != nullptr) return kBroken;
+        if (number >= kGpus || broken_here()) return kBroken;
         *device = std::make_unique<AssayDevice>().release();
         return 0;
       },

@@ -7,7 +7,7 @@
 
 #include "../store/postgres_server.h"
 #include "cli.h"
-#include "store/store.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "store/store.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {
@@ -16,10 +16,10 @@ namespace {
 constexpr const char* kSettings = R"(version = 1
 [frameworks.paddle]
 python = "python3"
-environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={0}", "ASSAY_TEST={1}"]
+environment = [{0}, "ASSAY_TEST={1}"]
 [frameworks.torch]
 python = "python3"
-environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={0}", "ASSAY_TEST={1}"]
+environment = [{0}, "ASSAY_TEST={1}"]
 )";
 
 }  // namespace
@@ -28,8 +28,8 @@ Cli::Cli() {
   std::string pattern = std::filesystem::temp_directory_path() / "assay-test-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
   folder_ = pattern;
-  const std::string fake = std::string(ASSAY_SOURCE_DIR) + "/tests/engine/fake";
-  if (!write_file(folder_ / "assay.toml", fmt::format(kSettings, fake, folder_.string()))) {
+  const std::string settings = fmt::format(kSettings, fake_environment(), folder_.string());
+  if (!write_file(folder_ / "assay.toml", settings)) {
     throw std::runtime_error("assay.toml");
   }
 }
@@ -37,6 +37,15 @@ Cli::Cli() {
 Cli::~Cli() {
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string fake_environment() {
+  std::string entries =
+      fmt::format(R"("ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={}/tests/engine/fake")",
+                  ASSAY_SOURCE_DIR);
+  // The runtime of the sanitizer that the native module is built with (tools/sanitize).
+  const char* preload = std::getenv("ASSAY_TEST_PRELOAD");
+  return preload == nullptr ? entries : entries + fmt::format(R"(, "LD_PRELOAD={}")", preload);
 }
 
 std::string Cli::write_cases(const std::vector<std::string>& lines, const std::string& name) {

@@ -12,6 +12,9 @@
 
 namespace assay::testing {
 
+// What makes a lane a fake one: entries of its environment in assay.toml.
+std::string fake_environment();
+
 struct CliResult {
   ExitStatus status;
   std::string output;  // stdout and stderr together

@@ -22,7 +22,8 @@ QueuedCase queued(std::uint64_t id) {
 // A core with one slot that holds these cases.
 class OneSlot {
  public:
-  OneSlot(CoreConfig config, std::uint64_t cases) : core_(std::move(config), Queue(kPlenty)) {
+  OneSlot(CoreConfig config, std::uint64_t cases)
+      : core_(std::move(config), Queue({kPlenty, 0, 0})) {
     core_.begin();
     std::vector<QueuedCase> claimed;
     for (std::uint64_t id = 1; id <= cases; ++id) claimed.push_back(queued(id));
@@ -103,6 +104,16 @@ TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
+// What ails it is no case's fault, and would ail the next slot as well.
+TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
+  OneSlot run(CoreConfig(), 2);
+  run->slot_gives_up(0, "gpu:0 cannot be opened");
+  EXPECT_EQ(run->stop_reason(), StopReason::trouble);
+  ASSERT_TRUE(run->error());
+  EXPECT_EQ(run->error()->message, "slot 0: gpu:0 cannot be opened");
+  EXPECT_EQ(run.count<RecordVerdict>(), 0U);
+}
+
 // It lives, and answers nothing: longer than its case may take, and a slot may need for it.
 TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   CoreConfig config;
@@ -121,7 +132,7 @@ TEST(Core, ASlotThatOnlyLivesIsReplaced) {
 TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   CoreConfig config;
   config.lease_ms = 30'000;
-  Core core(config, Queue(kPlenty));
+  Core core(config, Queue({kPlenty, 0, 0}));
   core.begin();
   std::uint64_t claimed = 0;
   const auto expensive = [&] {

@@ -191,13 +191,25 @@ INSTANTIATE_TEST_SUITE_P(
         BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
     [](const auto& of) { return of.param.name; });
 
-// A GPU that falls off after the start: the lanes cannot open it, and say so.
-TEST_F(Gpu, ThatCannotBeOpenedIsNoPass) {
+// A GPU that falls off after the start: the lanes cannot open it. No case is to blame, and the run
+// ends with the reason.
+TEST_F(Gpu, ThatLanesCannotOpenEndsTheRunWithoutAVerdict) {
   set("FAKE_DEVICE_BROKEN", "1");
   const CliResult result =
       run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=1"});
-  EXPECT_NE(result.status.code, 0) << result.output;
-  EXPECT_THAT(lane_log("slot0-paddle-test.log"), HasSubstr("gpu:0 cannot be opened: no such GPU"));
+  EXPECT_EQ(result.status.code, 3) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("gpu:0 cannot be opened: no such GPU"));
+  EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
+}
+
+// The same where the slot opens it, to compare large results there.
+TEST_F(Gpu, ThatASlotCannotOpenEndsTheRunWithoutAVerdict) {
+  set("FAKE_DEVICE_BROKEN", "assay");
+  const CliResult result = run({"--api_config_file=" + cli_.write_cases({fake("echo", 5'000'000)}),
+                                "--num_workers_per_gpu=1"});
+  EXPECT_EQ(result.status.code, 3) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("slot 0: gpu:0 cannot be opened: no such GPU"));
+  EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
 }
 
 TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {

@@ -78,14 +78,12 @@ TEST(Modes, WhatAFrameworkCannotDoIsSkippedWithItsReason) {
 constexpr const char* kOldLane = R"(
 [lanes.old]
 framework = "paddle"
-environment = ["ASSAY_FRAMEWORK_MODULE=fake_framework", "PYTHONPATH={}", "ASSAY_FAKE_VERSION=0.9"]
+environment = [{}, "ASSAY_FAKE_VERSION=0.9"]
 )";
 
 void add_settings(const Cli& cli, std::string text) {
   const std::size_t place = text.find("{}");
-  if (place != std::string::npos) {
-    text.replace(place, 2, std::string(ASSAY_SOURCE_DIR) + "/tests/engine/fake");
-  }
+  if (place != std::string::npos) text.replace(place, 2, fake_environment());
   const std::string settings = read_file(cli.folder() / "assay.toml").value_or("");
   ASSERT_TRUE(write_file(cli.folder() / "assay.toml", settings + text));
 }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/lane_plan.h"
+
 namespace assay {
 namespace {
 
@@ -17,6 +19,32 @@ TEST(TextPool, KeepsTextsOfAnySize) {
   EXPECT_EQ(kept, large);
   EXPECT_EQ(second, large);
   for (const std::string_view text : small) EXPECT_EQ(text, std::string(500, 'a'));
+}
+
+std::vector<wire::LaneSpecT> lanes_on(const std::vector<std::string>& devices) {
+  std::vector<wire::LaneSpecT> lanes;
+  for (const std::string& device : devices) lanes.emplace_back().device = device;
+  return lanes;
+}
+
+// Every lane of a case takes its part of a GPU; the host's memory counts where some lane is there.
+TEST(MemoryBudget, IsThatOfTheDevicesThatLanesSitOn) {
+  RunConfig config;
+  config.memory_budget = 1000;
+  const MemoryBudget on_cpu = memory_budget(config, lanes_on({"cpu", "cpu"}));
+  EXPECT_EQ(on_cpu.all, 1000U);
+  EXPECT_EQ(on_cpu.gpus, 0U);
+
+  config.gpus = {0, 2};
+  config.gpu_budget = 600;
+  const MemoryBudget both = memory_budget(config, lanes_on({"gpu", "gpu:next"}));
+  EXPECT_GT(both.all, 1000U);
+  EXPECT_EQ(both.each_gpu, 300U);
+  EXPECT_EQ(both.gpus, 2U);
+
+  const MemoryBudget one = memory_budget(config, lanes_on({"cpu", "gpu"}));
+  EXPECT_EQ(one.all, 1000U);
+  EXPECT_EQ(one.each_gpu, 600U);
 }
 
 }  // namespace

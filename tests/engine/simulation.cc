@@ -26,9 +26,12 @@ bool answers(Nature nature) {
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t seed, bool trace) : chance_(seed), trace_(trace) {
+Simulation::Simulation(std::uint64_t seed, bool trace)
+    : chance_(seed), rare_(~seed), trace_(trace) {
   const std::uint64_t cases = chance_.below(30);
-  budget_ = 1 + chance_.below(200);
+  budget_.all = 1 + chance_.below(200);
+  budget_.each_gpu = 1 + rare_.below(200);
+  budget_.gpus = rare_.below(3);
   others_ = chance_.one_in(2);
   if (others_) store_.lease_ms = 3'000 + static_cast<std::int64_t>(chance_.below(20'000));
   for (std::uint64_t id = 1; id <= cases; ++id) {
@@ -103,6 +106,7 @@ bool Simulation::run_session(bool calm) {
 void Simulation::step() {
   if (faults_left_ > 0 && chance_.one_in(12)) disturb();
   const std::size_t slot = chance_.below(slots_.size());
+  if (!calm_ && rare_.one_in(5000)) give_up(slot);
   switch (chance_.below(8)) {
     case 0:
       pass_time();
@@ -166,7 +170,7 @@ void Simulation::run_case(std::size_t index) {
   const QueuedCase running = slot.queue.front();
   const Nature nature = store_.rows.at(running.id).nature;
   if (!answers(nature)) {
-    note(fmt::format("case {} takes slot {} along", running.id, index));
+    note("case {} takes slot {} along", running.id, index);
     if (nature == Nature::kills_slot) return end_slot(index, false);
     slot.hangs = nature == Nature::silences_slot;
     slot.busy = nature == Nature::hangs_slot;
@@ -220,14 +224,12 @@ void Simulation::end_slot(std::size_t index, bool by_sigkill) {
     while (slot.up && !slot.on_the_way.empty() && !ended_) deliver(index);
   }
   if (ended_) return;
-  note(fmt::format("slot {} has ended{}", index, by_sigkill ? " of SIGKILL" : ""));
-  for (auto& [id, row] : store_.rows) {
-    for (std::uint32_t attempt = 1; attempt < 20; ++attempt) {
-      if (core_->held(index, id, attempt) == nullptr) continue;
-      ++row.slots_lost;
-      in_use_.erase(id);
-    }
-  }
+  note("slot {} has ended{}", index, by_sigkill ? " of SIGKILL" : "");
+  std::erase_if(in_use_, [&](const auto& entry) {
+    const bool lost = entry.second.slot == index;
+    if (lost) ++store_.rows.at(entry.first).slots_lost;
+    return lost;
+  });
   slot = {};
   core_->slot_gone(index, by_sigkill, by_sigkill ? "killed by SIGKILL" : "exit code 1");
   act();
@@ -293,6 +295,15 @@ void Simulation::disturb_server(std::size_t index) {
   }
 }
 
+// Its GPU cannot be opened, say.
+void Simulation::give_up(std::size_t index) {
+  if (ended_ || !slots_[index].up) return;
+  note("slot {} gives up", index);
+  core_->slot_gives_up(index, "no such GPU");
+  act();
+  expect(ended_ && core_->error(), "a slot that gives up does not end the run");
+}
+
 // Another supervisor on the same store, which is not always in time.
 void Simulation::other_claimer() {
   const int who = SimulatedStore::kOther;
@@ -328,7 +339,7 @@ void Simulation::act() {
 }
 
 void Simulation::perform(const StartSlot& action) {
-  note(fmt::format("start slot {}", action.slot));
+  note("start slot {}", action.slot);
   expect(!slots_[action.slot].up, "a slot is started twice");
   slots_[action.slot] = {};
   slots_[action.slot].up = true;
@@ -338,9 +349,10 @@ void Simulation::perform(const SendLease& action) {
   Slot& slot = slots_[action.slot];
   expect(slot.up && !slot.killed, "a lease for a slot that is not there");
   for (const QueuedCase& queued : action.cases) {
-    note(fmt::format("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot));
+    note("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot);
     expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
-    expect(in_use_.emplace(queued.id, queued.cost.bytes).second, "two slots hold one case");
+    expect(in_use_.emplace(queued.id, Held{action.slot, queued.cost.bytes}).second,
+           "two slots hold one case");
     if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
     slot.queue.push_back(queued);
   }
@@ -348,9 +360,20 @@ void Simulation::perform(const SendLease& action) {
 }
 
 void Simulation::check_memory() {
-  std::uint64_t bytes = 0;
-  for (const auto& [id, size] : in_use_) bytes += size;
-  expect(bytes <= budget_ || in_use_.size() == 1, "more memory than the budget");
+  const auto check = [&](std::uint64_t budget, const auto& counts) {
+    std::uint64_t bytes = 0;
+    std::size_t cases = 0;
+    for (const auto& [id, held] : in_use_) {
+      if (!counts(held.slot)) continue;
+      bytes += held.bytes;
+      ++cases;
+    }
+    expect(bytes <= budget || cases == 1, "more memory than the budget");
+  };
+  check(budget_.all, [](std::size_t) { return true; });
+  for (std::size_t gpu = 0; gpu < budget_.gpus; ++gpu) {
+    check(budget_.each_gpu, [&](std::size_t slot) { return slot % budget_.gpus == gpu; });
+  }
 }
 
 void Simulation::perform(const SendStop& action) {
@@ -359,19 +382,19 @@ void Simulation::perform(const SendStop& action) {
 }
 
 void Simulation::perform(const KillSlot& action) {
-  note(fmt::format("kill slot {}", action.slot));
+  note("kill slot {}", action.slot);
   expect(slots_[action.slot].up, "a kill of a slot that is not there");
   slots_[action.slot].killed = true;
 }
 
 void Simulation::perform(const KillServer& action) {
-  note(fmt::format("kill server {}", action.server));
+  note("kill server {}", action.server);
   expect(servers_[action.server].up, "a kill of a server that is not there");
   servers_[action.server].killed = true;
 }
 
 void Simulation::perform(const RestartServer& action) {
-  note(fmt::format("restart server {}", action.server));
+  note("restart server {}", action.server);
   expect(!servers_[action.server].up, "a server is started twice");
   servers_[action.server] = {true, false, false, false};
 }
@@ -385,7 +408,7 @@ void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs,
 
 void Simulation::perform(const RecordVerdict& action) {
   const std::uint64_t id = action.ended.id;
-  note(fmt::format("verdict on {}: {}", id, name(action.verdict.outcome)));
+  note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
@@ -416,7 +439,7 @@ void Simulation::perform(const CommitStore&) {
   store_.commit(SimulatedStore::kUs);
 }
 
-void Simulation::perform(const Tell& action) { note(action.line); }
+void Simulation::perform(const Tell& action) { note("{}", action.line); }
 
 void Simulation::perform(const FinishRun&) {
   note("the session ends");
@@ -433,11 +456,7 @@ void Simulation::perform(const FinishRun&) {
 void Simulation::expect(bool holds, const char* what) {
   if (holds || wrong_) return;
   wrong_ = what;
-  note(fmt::format("WRONG: {}", what));
-}
-
-void Simulation::note(const std::string& line) {
-  if (trace_) fmt::print("{:>9} {}\n", now_, line);
+  note("WRONG: {}", what);
 }
 
 }  // namespace assay::testing

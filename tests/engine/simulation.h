@@ -3,11 +3,14 @@
 // Drives the engine's core with slots, fork servers, a store and a clock that are simulated, and go
 // wrong in every way that we know of, as a seed says. The same seed gives the same schedule.
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core.h"
@@ -98,6 +101,7 @@ class Simulation {
   void disturb();
   void disturb_slot(std::size_t slot);
   void disturb_server(std::size_t server);
+  void give_up(std::size_t slot);
   void other_claimer();
   Answer answer_to(const QueuedCase& queued);
 
@@ -119,19 +123,28 @@ class Simulation {
   void check_memory();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
   void expect(bool holds, const char* what);
-  void note(const std::string& line);
+  template <typename... Words>
+  void note(fmt::format_string<Words...> line, Words&&... words) {
+    if (!trace_) return;
+    fmt::print("{:>9} {}\n", now_, fmt::format(line, std::forward<Words>(words)...));
+  }
 
   Chance chance_;
+  Chance rare_;  // faults that were added later draw from here: seeds keep what they were
   bool trace_;
   SimulatedStore store_;
-  std::uint64_t budget_ = 0;
+  MemoryBudget budget_;
   bool others_ = false;
 
   std::optional<Core> core_;
   std::vector<Slot> slots_;
   std::vector<Server> servers_;
-  std::map<std::uint64_t, std::uint64_t> in_use_;  // bytes of the cases that slots hold
-  std::set<std::uint64_t> recorded_;               // in this session
+  struct Held {
+    std::size_t slot;
+    std::uint64_t bytes;
+  };
+  std::map<std::uint64_t, Held> in_use_;  // the cases that slots hold
+  std::set<std::uint64_t> recorded_;      // in this session
   std::int64_t now_ = 0;
   int faults_left_ = 0;
   int signals_ = 0;

@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from assay.server import describe
 
 FOLDER = Path(__file__).parents[2] / "python" / "assay" / "frameworks"
 FILES = sorted(FOLDER.glob("*_framework.py"))
@@ -35,3 +36,16 @@ def test_numpy_is_an_example_of_one_file():
     assert len(files) > 200
     assert [file.name for file in files if "numpy" in file.name] == ["numpy_framework.py"]
     assert not [file for file in files if "numpy_framework" in file.read_text()]
+
+
+class Plain:
+    pass
+
+
+class WithoutGradients:
+    has_gradients = False
+
+
+def test_a_framework_says_whether_it_differentiates():
+    assert describe(Plain())["gradients"] is True
+    assert describe(WithoutGradients())["gradients"] is False

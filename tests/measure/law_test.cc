@@ -311,46 +311,6 @@ TEST(Permutation, OneThatMovesNothingIsNone) {
   }
 }
 
-TEST(Shuffled, HoldsForTheSameRowsInAnotherOrder) {
-  constexpr std::size_t kRow = 4;
-  std::vector<double> values(400);
-  std::iota(values.begin(), values.end(), 0.0);
-  std::vector<double> drawn;
-  for (std::size_t row = 0; row < 100; ++row) {
-    const auto from = values.begin() + static_cast<long>((row * 37 + 5) % 100 * kRow);
-    drawn.insert(drawn.end(), from, from + kRow);
-  }
-  const std::vector<LawParameter> parameters{{0, values}, {kRow, {}}};
-  EXPECT_TRUE(holds(LawKind::shuffled, drawn, parameters));
-  EXPECT_FALSE(holds(LawKind::shuffled, values, parameters));  // nothing moved
-  std::swap(drawn[40], drawn[44]);                             // two rows torn
-  const LawMeasurement torn = measure_law(LawKind::shuffled, drawn, parameters, kDouble);
-  EXPECT_EQ(torn.outside, 2U);
-  EXPECT_EQ(torn.first_outside, 40U);
-  const std::vector<double> alike(400, 1.0);
-  EXPECT_TRUE(holds(LawKind::shuffled, alike, {{0, alike}, {kRow, {}}}));
-}
-
-// A million rows that are not of the values: one pass, not one for each row.
-TEST(Shuffled, ForeignRowsAreCountedEachOnce) {
-  const auto measured = [](const std::vector<double>& of, const std::vector<double>& rows) {
-    const std::vector<LawParameter> parameters{{0, of}, {1, {}}};
-    return measure_law(LawKind::shuffled, rows, parameters, 0);
-  };
-  constexpr std::size_t kRows = 1 << 20;
-  std::vector<double> values(kRows);
-  std::iota(values.begin(), values.end(), 0.0);
-  std::vector<double> drawn(kRows);
-  std::iota(drawn.begin(), drawn.end(), 2.0 * kRows);
-  const LawMeasurement all = measured(values, drawn);
-  EXPECT_EQ(all.outside, kRows);
-  EXPECT_EQ(all.first_outside, 0U);
-  drawn = {0, 1, 1, 1, 4};  // 1 once too often, and once more
-  values = {0, 1, 2, 3, 4};
-  const LawMeasurement two = measured(values, drawn);
-  EXPECT_EQ(two.outside, 2U);
-}
-
 // Wrong in its shape alone: mean and deviation are right.
 TEST(Spread, IsMoreThanMeanAndDeviation) {
   const auto drawn =

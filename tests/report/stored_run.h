@@ -13,7 +13,7 @@
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
-#include "store/store.h"
+#include "store/open_store.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 

@@ -28,7 +28,7 @@ std::vector<std::uint64_t> ids(const std::vector<QueuedCase>& leased) {
 }
 
 Queue filled(std::uint64_t budget, const std::vector<QueuedCase>& cases) {
-  Queue queue(budget);
+  Queue queue({budget, 0, 0});
   for (const QueuedCase& each : cases) queue.add(each);
   queue.sort();
   return queue;
@@ -92,7 +92,7 @@ TEST(Queue, MemoryIsAdmittedUpToTheBudget) {
   Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 40), sized(3, 3, 1)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2));  // exactly the budget
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(40);
+  queue.release(0, 40);
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));
   EXPECT_TRUE(queue.empty());
 }
@@ -107,9 +107,9 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(10));
   EXPECT_THAT(queue.lease(0), IsEmpty());
-  for (int i = 0; i < 8; ++i) queue.release(1);
+  for (int i = 0; i < 8; ++i) queue.release(0, 1);
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 10 and 95 are still too much
-  queue.release(10);
+  queue.release(0, 10);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(20));
 }
 
@@ -119,11 +119,11 @@ TEST(Queue, AHugeCaseRunsAlone) {
       100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());
-  queue.release(10);
+  queue.release(0, 10);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(kAllMemory);
+  queue.release(0, kAllMemory);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
 }
 
@@ -145,10 +145,24 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
 
 TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
   Queue queue = filled(100, {sized(1, 1, 50)});
-  queue.release(kAllMemory);
+  queue.release(0, kAllMemory);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   queue.put_back(sized(2, 1, 60));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 50 are still held
+}
+
+// Slots 0 and 2 sit on the first GPU, slot 1 on the second.
+TEST(Queue, CasesWaitForTheMemoryOfTheirOwnGpu) {
+  Queue queue({kPlenty, 100, 2});
+  for (std::uint64_t id = 1; id <= 4; ++id) queue.put_back(sized(id, 1, 60));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));
+  queue.release(1, 60);
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  queue.release(0, 60);
+  EXPECT_THAT(ids(queue.lease(2)), ElementsAre(3));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "folder.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

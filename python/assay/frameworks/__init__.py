@@ -35,12 +35,12 @@ class Framework(Protocol):
     context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
     graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
     device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
-    fork server; without them there is a CPU and nothing to know.
+    fork server; without them there is a CPU and nothing to know. One that cannot differentiate says
+    `has_gradients = False`: then results alone are compared.
     """
 
     name: str
     version: str
-    gpu: bool  # whether this build runs on GPUs
     tensor_type: type
     dtypes: dict[str, Any]
 

@@ -1,7 +1,7 @@
 """NumPy as a lane sees it: an example of what a framework needs.
 
 It calls NumPy's own function of an API's name: `paddle.add` as numpy.add, `paddle.linalg.det` as
-numpy.linalg.det. It differentiates nothing, so gradients are not compared.
+numpy.linalg.det. It differentiates nothing, and says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from assay.wire import CODES, DTYPES, UNSUPPORTED, Stop, count_of
 
 class NumpyFramework:
     name = "numpy"
-    gpu = False
+    has_gradients = False
 
     def __init__(self) -> None:
         import numpy

@@ -35,7 +35,6 @@ class TorchFramework:
         self._empty = torch.empty
         self._device = "cpu"
         self._generators = [torch.default_generator]
-        self.gpu = torch.version.cuda is not None
 
     def devices(self) -> list[str]:
         return ["gpu", "cpu"] if self.torch.backends.cuda.is_built() else ["cpu"]

@@ -1,4 +1,4 @@
-#include "fill/plan.h"
+#include "fill/make_plan.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,6 @@
 
 #include "fill/element.h"
 #include "fill/grid.h"
-#include "fill/kernels.h"
 #include "fill/numbers.h"
 
 namespace assay {
@@ -230,28 +229,19 @@ void plan_part(const FillRule& rule, bool complex, FillPlan& plan) {
   if (complex && plan.kind == FillKind::boxes) plan.kind = FillKind::uniform;
 }
 
-template <typename T>
-T constant_of(double value) {
-  FillPlan plan{};
-  if constexpr (kIsFloat<T>) {
-    plan.low = rounded_value<T>(value);
-  } else {
-    plan.first = two_complement(nearest_whole<T>(value));
-  }
-  return constant_value<T>(plan);
-}
-
 }  // namespace
 
-void fill_values(std::span<const double> values, DType dtype, std::span<std::byte> out) {
+FillPlan constant_plan(double value, DType dtype) {
+  FillPlan plan{};
   visit(dtype, [&]<typename T>(Type<T>) {
-    const std::size_t count = std::min(values.size(), out.size() / sizeof(T));
-    for (std::size_t i = 0; i < count; ++i) {
-      std::byte* const to = out.data() + i * sizeof(T);
-      store(to, constant_of<PartOf<T>>(values[i]));
-      if constexpr (kIsComplex<T>) store(to + sizeof(PartOf<T>), constant_of<PartOf<T>>(0));
+    using Part = PartOf<T>;
+    if constexpr (kIsFloat<Part>) {
+      plan.low = rounded_value<Part>(value);
+    } else {
+      plan.first = two_complement(nearest_whole<Part>(value));
     }
   });
+  return plan;
 }
 
 FillPlan make_plan(const FillRule& rule, const FillKey& key, DType dtype) {

@@ -1,4 +1,4 @@
-#include "store/store.h"
+#include "store/open_store.h"
 
 #include "store/postgres_store.h"
 #include "store/sqlite_store.h"

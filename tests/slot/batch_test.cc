@@ -1,0 +1,175 @@
+// A batch among lanes that come and go, with fork servers and lanes that only pretend.
+
+#include "slot/batch.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "lane/address.h"
+
+namespace assay {
+namespace {
+
+wire::Bytes answer() {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(wire::CreateReply(builder, wire::kVersion, 0, wire::Status::ok));
+  const auto bytes = wire::bytes_of(builder);
+  return {bytes.begin(), bytes.end()};
+}
+
+// What a lane does; `number` counts the lanes of its server from 0.
+using LaneMain = void (*)(int number, int socket, const wire::ArenaHeader& header);
+
+// Answers each batch of one job after a while.
+void answer_batches(int socket, const wire::ArenaHeader&) {
+  while (true) {
+    const auto batch = wire::receive_frame(socket);
+    if (!batch || !*batch) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!wire::send_frame(socket, answer())) return;
+  }
+}
+
+// Forks lanes for one slot, as python/assay/server.py does.
+class Server {
+ public:
+  Server(int listener, LaneMain lane) : listener_(listener), lane_(lane) {}
+
+  void serve() {
+    connection_ = Fd(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    while (true) {
+      pollfd wait{connection_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, 10) > 0 && !fork_lane()) return;
+      int status = 0;
+      while (true) {
+        const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+        if (pid <= 0) break;
+        send({{"v", kProtocol},
+              {"exited", pid},
+              {"signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0},
+              {"code", WIFEXITED(status) ? WEXITSTATUS(status) : 0}});
+      }
+    }
+  }
+
+ private:
+  bool fork_lane() {
+    std::array<char, 4096> buffer;
+    auto request = receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
+    if (!request || request->bytes == 0 || request->fds.size() != 3) return false;
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      auto arena = wire::Arena::map(std::move(request->fds[1]));
+      wire::ArenaHeader& header = arena->header();
+      header.address.store(reinterpret_cast<std::uintptr_t>(&header));
+      header.running.store(0);
+      lane_(lanes_, request->fds[0].get(), header);
+      std::_Exit(0);
+    }
+    ++lanes_;
+    // Whatever a lane does at once has happened when the slot hears of it.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    send({{"v", kProtocol}, {"pid", pid}}, pidfd.get());
+    return true;
+  }
+
+  void send(const nlohmann::json& message, int fd = -1) const {
+    const std::string text = message.dump();
+    const std::span<const int> fds(&fd, fd >= 0 ? 1 : 0);
+    (void)send_with_fds(connection_.get(), std::as_bytes(std::span(text)), fds);
+  }
+
+  int listener_;
+  LaneMain lane_;
+  Fd connection_;
+  int lanes_ = 0;
+};
+
+// A fork server in a process of its own, which ends with this object.
+class ServerProcess {
+ public:
+  explicit ServerProcess(LaneMain lane) {
+    auto bound = listen_anywhere(8);
+    address_ = bound->address;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setpgid(0, 0);
+      Server(bound->socket.get(), lane).serve();
+      std::_Exit(0);
+    }
+    ::setpgid(pid_, pid_);
+  }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+  ~ServerProcess() {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  LaneSeat seat(const std::string& label) const {
+    wire::LaneSpecT spec;
+    spec.label = label;
+    return {spec, LaneSource(address_, "cpu", "/dev/null"), std::nullopt, nullptr, nullptr};
+  }
+
+ private:
+  std::string address_;
+  pid_t pid_ = -1;
+};
+
+void answers_all(int, int socket, const wire::ArenaHeader& header) {
+  answer_batches(socket, header);
+}
+
+// The first one has answered, and hung up, before it is asked.
+void first_hangs_up(int number, int socket, const wire::ArenaHeader& header) {
+  if (number > 0) return answer_batches(socket, header);
+  (void)wire::send_frame(socket, answer());
+  ::shutdown(socket, SHUT_RDWR);
+  ::pause();
+}
+
+// The slot reads a lane's answer and its end at once; that lane then dies while what it lent is
+// read. The case runs again in new lanes, which its end does not concern.
+TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
+  const ServerProcess steady(answers_all);
+  const ServerProcess hasty(first_hangs_up);
+  std::vector<LaneSeat> seats;
+  seats.push_back(steady.seat("steady"));
+  seats.push_back(hasty.seat("hasty"));
+  SlotJob job;
+  job.limit_ms = 60'000;
+  const std::vector<SlotJob> jobs{job};
+  const SlotConfig config;
+  bool lent = false;
+  std::vector<std::vector<bool>> answered;  // at each call, by seat
+  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
+    std::vector<bool>& now = answered.emplace_back();
+    for (const Ending& ending : endings) now.push_back(ending.reply != nullptr);
+    if (answered.size() > 1) return {};
+    const Lane* lender = endings[1].lender;
+    if (lender == nullptr) return {};
+    lent = true;
+    lender->kill();
+    while (lender->alive()) std::this_thread::yield();
+    return fail("what it lent is gone");
+  });
+  const Status ran = batch.run();
+  ASSERT_TRUE(ran) << ran.error().message;
+  if (!lent) GTEST_SKIP() << "the kernel lets nobody read another process's memory";
+  EXPECT_THAT(answered, ::testing::ElementsAre(std::vector{true, true}, std::vector{true, true}));
+}
+
+}  // namespace
+}  // namespace assay
