@@ -20,7 +20,6 @@ constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
 // The longest time between two ticks that counts; beyond it we have been asleep ourselves.
 constexpr std::int64_t kLongestTickMs = 1'000;
-constexpr std::int64_t kClaimAgainMs = 1'000;
 
 // A case that has lost a slot is alone with its next one, so that nothing else is suspected.
 bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
@@ -95,7 +94,7 @@ void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
   claiming_ = false;
   // A store that promises more and gives none is asked again later.
   supply_ = cases.empty() && supply == Supply::more ? Supply::held_elsewhere : supply;
-  claim_again_ms_ = clock_ms_ + kClaimAgainMs;
+  claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
   for (const QueuedCase& queued : cases) {
     if (!config_.lease_ms || !renew(queued)) queue_.add(queued);
   }
