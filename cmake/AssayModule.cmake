@@ -1,7 +1,7 @@
 # The layers of assay, lowest first. A folder under src/ may link and include only folders that
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
-    base case fill measure wire device verdict native lane slot schedule store engine report chain/params
+    base case fill measure wire device verdict native lane slot schedule store engine report shrink chain/params
     chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cluster cli)
 # Folders whose sources have helpers of the same names: never compiled as one (CMAKE_UNITY_BUILD).
 set(ASSAY_SEPARATE slot measure native store device engine chain/params chain/plan)

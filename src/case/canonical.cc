@@ -10,6 +10,8 @@
 #include <iterator>
 #include <span>
 
+#include "case/value_text.h"
+
 namespace assay {
 namespace {
 
@@ -182,6 +184,8 @@ void append_value(Value value, std::string& out) {
 }
 
 }  // namespace
+
+void append_canonical(Value value, std::string& out) { append_value(value, out); }
 
 void append_canonical(const Case& source, std::string& out) {
   out += source.api();

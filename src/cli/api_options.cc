@@ -96,6 +96,9 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   for (const std::string& pattern : entries_of(options.api_config_file_pattern)) {
     sources.patterns.push_back(pattern);
   }
+  if (!options.apis_from.empty()) {
+    ASSAY_TRY(sources.only, ChangedApis::read(options.apis_from));
+  }
   // A store that others have filled has cases enough.
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty() &&
       options.store.empty()) {
@@ -206,7 +209,7 @@ Status choose_dump(const ApiOptions& options, RunConfig& config) {
   return {};
 }
 
-std::map<std::string, std::string> rerun_flags(const ApiOptions& options) {
+std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
   std::map<std::string, std::string> flags;
   const auto repeat = [&](const char* flag, const std::string& value) {
     if (!value.empty()) flags[std::string(kRerunFlag) + flag] = value;
@@ -249,6 +252,10 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
       ->group(cases);
   app.add_option("--api_config_file_pattern", options.api_config_file_pattern,
                  "Files by pattern: 'a/*.txt,b/*.txt'")
+      ->group(cases);
+  app.add_option(
+         "--apis-from", options.apis_from,
+         "Only cases of the APIs that a unified diff names (a file, or - for standard input)")
       ->group(cases);
   app.add_option_function<std::string>(
          "--retest",
@@ -352,6 +359,8 @@ void add_course_options(CLI::App& app, ApiOptions& options) {
   add_bool(app, "--exit_on_error", options.exit_on_error, "Stop at the first failed verdict");
   add_bool(app, "--generate_failed_tests", options.generate_failed_tests,
            "A script with its inputs for each failed case, in failed_tests/ of --log_dir");
+  add_bool(app, "--shrink", options.shrink,
+           "Afterwards make a case of each finding as small as a minute allows (assay shrink)");
   add_bool(app, "--use_dump", options.use_dump,
            "Write what goes into the case of --api_config and comes out of it, in every lane");
   app.add_option("--dump_dir", options.dump_dir, "Where to (default: dump_case in --log_dir)");
@@ -418,7 +427,7 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   if (options.timeout > 0) {
     config.timeout_ms = static_cast<std::uint64_t>(std::ceil(options.timeout * 1000));
   }
-  config.rerun_flags = rerun_flags(options);
+  config.rerun_flags = repeated_flags(options);
   return config;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/gate.h"
 #include "engine/run_config.h"
 
 namespace assay {
@@ -18,6 +19,7 @@ struct ApiOptions {
   std::string api_config;
   std::string api_config_file;
   std::string api_config_file_pattern;
+  std::string apis_from;              // a diff
   std::map<std::string, bool> modes;  // by name
   bool test_amp = false;
   bool test_backward = false;
@@ -50,6 +52,8 @@ struct ApiOptions {
   std::string torch_python;
   std::string settings_file;  // assay.toml
   bool quiet = false;
+  GateOptions gate;
+  bool shrink = false;
 };
 
 void add_api_options(CLI::App& app, ApiOptions& options);

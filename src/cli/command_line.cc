@@ -9,11 +9,13 @@
 #include "cli/verb_chain.h"
 #include "cli/verb_corpus.h"
 #include "cli/verb_doctor.h"
+#include "cli/verb_finding.h"
 #include "cli/verb_merge.h"
 #include "cli/verb_mutate.h"
 #include "cli/verb_plan.h"
 #include "cli/verb_report.h"
 #include "cli/verb_repro.h"
+#include "cli/verb_shrink.h"
 #include "cli/verb_slot.h"
 #include "cli/verb_submit.h"
 #include "cli/verb_timeline.h"
@@ -29,7 +31,7 @@ int run_command_line(int argc, char** argv) {
       add_api_verb(app),    add_chain_verb(app),  add_timeline_verb(app), add_report_verb(app),
       add_corpus_verb(app), add_doctor_verb(app), add_slot_verb(app),     add_repro_verb(app),
       add_plan_verb(app),   add_work_verb(app),   add_merge_verb(app),    add_submit_verb(app),
-      add_mutate_verb(app),
+      add_mutate_verb(app), add_shrink_verb(app), add_finding_verb(app),
   };
   try {
     app.parse(argc, argv);

@@ -6,10 +6,13 @@
 #include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/gate.h"
+#include "cli/shrinking.h"
 #include "engine/engine.h"
 #include "report/html.h"
 #include "report/repro.h"
@@ -25,11 +28,17 @@ constexpr const char* kExamples = R"(Examples:
   assay api --api_config='paddle.abs(Tensor([2, 3], "float32"))' --accuracy=True
   assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
   assay api --log_dir=out --retest=mismatch,crash
-Exit code: 0 all passed or agreed, or the part of --shard is done; 1 some verdict failed, 2 usage,
-3 the engine is in trouble, 130 interrupted.)";
+Exit code: 0 all passed or agreed, or the part of --shard is done; 1 some verdict failed (see
+--fail-on), 2 usage, 3 the engine is in trouble, 130 interrupted.)";
+constexpr const char* kUsualGateOfApi = "any";
+
+struct ClosedRun {
+  RunReport report;
+  std::optional<RunComparison> comparison;
+};
 
 // What the run came to, from its store, after everything else; also after an interruption.
-Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) {
+Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate) {
   const std::filesystem::path& folder = config.folder;
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::existing));
   if (options.test_tol) {
@@ -41,29 +50,30 @@ Result<RunReport> close_run(const ApiOptions& options, const RunConfig& config) 
   if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(*store, folder));
   ASSAY_CHECK(export_text_logs(*store, folder));
   ASSAY_CHECK(write_html_report(*store, folder / "report.html"));
-  return load_report(*store);
-}
-
-int exit_code(const RunConfig& config, const RunSummary& summary, const RunReport& report) {
-  if (summary.ending == RunEnding::interrupted) return kInterrupted;
-  if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed && report.outcomes[static_cast<std::size_t>(outcome.outcome)] > 0) {
-      return kSomeFailed;
-    }
-  }
-  return kAllGood;
+  ClosedRun closed;
+  ASSAY_TRY(closed.report, load_report(*store));
+  ASSAY_TRY(closed.comparison, gate.compare(*store));
+  return closed;
 }
 
 Result<int> run_api(const ApiOptions& options) {
+  ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfApi));
   std::vector<std::string> notes;
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
   ApiProgress progress(config, options.quiet);
   for (const std::string& note : notes) progress.note(note);
   ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
-  ASSAY_TRY(const RunReport report, close_run(options, config));
-  progress.finish(summary, report);
-  return exit_code(config, summary, report);
+  ASSAY_TRY(const ClosedRun closed, close_run(options, config, gate));
+  progress.finish(summary, closed.report);
+  if (options.shrink && summary.ending == RunEnding::complete) {
+    const auto note = [&](const std::string& line) { progress.note(line); };
+    ASSAY_TRY([[maybe_unused]] const ShrunkCases shrunk,
+              shrink_stored(config.folder.string(), {}, {}, note));
+  }
+  if (closed.comparison) fmt::print("{}", comparison_table(*closed.comparison));
+  if (summary.ending == RunEnding::interrupted) return kInterrupted;
+  if (config.shard && summary.ending == RunEnding::complete) return kAllGood;
+  return gate.code(closed.report, closed.comparison);
 }
 
 }  // namespace
@@ -72,6 +82,9 @@ Verb add_api_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("api", "Run API cases: Paddle against PyTorch or itself");
   auto options = std::make_shared<ApiOptions>();
   add_api_options(*app, *options);
+  app->option_defaults()->group("What came of it");
+  add_gate_options(*app, options->gate, kUsualGateOfApi);
+  app->option_defaults()->group("Options");
   app->footer(kExamples);
   return {app, [options] { return run_api(*options); }};
 }

@@ -18,7 +18,7 @@
 namespace assay {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kMergeExamples = R"(Examples:
   assay api --api_config_file=cases.txt --shard=1/2 --log_dir=one     (on one machine)
   assay api --api_config_file=cases.txt --shard=2/2 --log_dir=two     (on another)
   assay merge all one two
@@ -61,7 +61,7 @@ Verb add_merge_verb(CLI::App& parent) {
   auto options = std::make_shared<MergeOptions>();
   app->add_option("OUT", options->out, "Folder of the new run")->required();
   app->add_option("DIR", options->runs, "Folders of the runs (their --log_dir)")->required();
-  app->footer(kExamples);
+  app->footer(kMergeExamples);
   return {app, [options] { return run_merge(*options); }};
 }
 

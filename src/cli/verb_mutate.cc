@@ -24,7 +24,7 @@
 namespace assay {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kMutateExamples = R"(Examples:
   assay mutate --api_config_file=cases.txt
   assay mutate --api_config_file='a.txt,b.txt' --operators=off_8_ulp,ties --sample=1/10
 A developer's verb: how sharp the judge is. Each fault that changes a bit should make its case fail.)";
@@ -131,7 +131,7 @@ Verb add_mutate_verb(CLI::App& parent) {
   app->add_option("--settings", api.settings_file, "File with settings (assay.toml)");
   app->add_option("--log_dir", api.log_dir, "Folder of the run (default: a dated one)");
   app->add_option("--markdown", options->markdown, "Write the table to this file as well");
-  app->footer(kExamples);
+  app->footer(kMutateExamples);
   return {app, [options] { return run_mutate(*options); }};
 }
 

@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kPlanExamples = R"(Examples:
   assay plan --store=postgresql://assay@db/runs 'corpus/*.txt' --accuracy=True
   assay plan --store=postgresql://assay@db/runs --retest=crash,timeout
 A run is a schema of the database: options=-csearch_path%3DNAME in the address names another one.)";
@@ -57,7 +57,7 @@ Verb add_plan_verb(CLI::App& parent) {
   auto options = std::make_shared<PlanOptions>();
   app->add_option("FILE", options->files, "Files with a case on each line, or patterns of files");
   add_plan_options(*app, options->api);
-  app->footer(kExamples);
+  app->footer(kPlanExamples);
   return {app, [options] { return run_plan(*options); }};
 }
 

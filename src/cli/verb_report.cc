@@ -1,14 +1,27 @@
 #include "cli/verb_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/fd.h"
 #include "cli/exit_code.h"
+#include "cli/gate.h"
+#include "lane/fork_server.h"
+#include "report/annotations.h"
+#include "report/baseline.h"
+#include "report/findings.h"
 #include "report/html.h"
 #include "report/junit.h"
+#include "report/rejudge.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
 #include "store/open_store.h"
@@ -19,13 +32,23 @@ namespace {
 struct ReportOptions {
   std::string folder;
   bool json = false;
+  std::string format = "text";
+  std::vector<std::string> corpus;
   std::string junit;
   std::string html;
   std::string list;
+  std::string baseline;
+  std::optional<std::string> judge;  // a file of policies; empty: those of this assay
+  JudgeBy judge_by;
   bool logs = false;
+  GateOptions gate;
 };
 
-Status list_outcome(Store& store, const std::string& text) {
+// `assay report` tells what came of a run; that something failed is no failure of the telling.
+constexpr const char* kUsualGateOfReport = "none";
+constexpr std::array<std::string_view, 4> kReportFormats{"text", "json", "sarif", "github"};
+
+Status list_outcome(RunReader& run, const std::string& text) {
   const auto wanted = find_outcome(text);
   if (!wanted) {
     std::string known;
@@ -33,36 +56,100 @@ Status list_outcome(Store& store, const std::string& text) {
     return usage_error(fmt::format("--list: no outcome is called {}; there are{}", text, known));
   }
   if (*wanted == Outcome::invalid) {
-    ASSAY_CHECK(store.each_invalid([](const InvalidLine& line) -> Status {
+    ASSAY_CHECK(run.each_invalid([](const InvalidLine& line) -> Status {
       fmt::print("{}\n", line.text);
       return {};
     }));
   }
-  return store.each_finished([&](const FinishedCase& finished) -> Status {
+  return run.each_finished([&](const FinishedCase& finished) -> Status {
     if (finished.verdict.outcome == *wanted) fmt::print("{}\n", finished.text);
     return {};
   });
 }
 
-Result<int> run_report(const ReportOptions& options) {
+// What goes to files, each where it was asked for.
+Status write_files(const ReportOptions& options, RunReader& run, const RunComparison* compared) {
+  if (!options.junit.empty()) {
+    ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
+  }
+  if (!options.html.empty()) ASSAY_CHECK(write_html_report(run, options.html));
+  if (!options.baseline.empty()) ASSAY_CHECK(write_baseline(run, options.baseline));
+  if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
+  return {};
+}
+
+// The report on standard output.
+Status print_report(const ReportOptions& options, const RunReport& report,
+                    const std::vector<Finding>& findings, const RunComparison* compared) {
+  ASSAY_TRY(const CorpusPlaces places, CorpusPlaces::read(options.corpus));
+  if (options.format == "json") {
+    nlohmann::json object = json_report(report);
+    object["findings"] = findings_json(findings);
+    if (compared != nullptr) object["against"] = comparison_json(*compared);
+    fmt::print("{}", json_text(object));
+  } else if (options.format == "sarif") {
+    fmt::print("{}", sarif_log(findings, places, compared != nullptr, ASSAY_VERSION));
+  } else if (options.format == "github") {
+    fmt::print("{}", github_annotations(findings, places, compared != nullptr));
+  } else {
+    fmt::print("{}", findings_table(findings));
+    if (compared != nullptr) fmt::print("\n{}", comparison_table(*compared));
+    const bool only_files =
+        !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
+    if (!only_files) fmt::print("\n{}\n{}", outcome_table(report), api_table(report));
+  }
+  return {};
+}
+
+// The run as it is to be judged.
+Result<std::unique_ptr<RunReader>> judged_again(const ReportOptions& options, RunReader& stored) {
+  JudgeBy by = options.judge_by;
+  std::filesystem::path file = *options.judge;
+  if (file.empty()) {
+    ASSAY_TRY(const LanePackage package, LanePackage::find());
+    file = package.python_path / "assay" / "policies.toml";
+  }
+  by.policies_name = file.string();
+  auto text = read_file(file);
+  if (!text) return usage_error("--judge: " + text.error().message);
+  by.policies = std::move(*text);
+  return RejudgedRun::make(stored, by);
+}
+
+Result<int> run_report(ReportOptions options) {
+  if (options.json) options.format = "json";
+  if (std::find(kReportFormats.begin(), kReportFormats.end(), options.format) ==
+      kReportFormats.end()) {
+    return usage_error(
+        fmt::format("--format takes {}, not {}", fmt::join(kReportFormats, ", "), options.format));
+  }
+  ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfReport));
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::existing));
-  if (!options.junit.empty()) ASSAY_CHECK(write_junit(*store, options.junit));
-  if (!options.html.empty()) ASSAY_CHECK(write_html_report(*store, options.html));
   if (options.logs && is_store_address(options.folder)) {
     return usage_error("--logs writes into the folder of a run, and this one is in a database");
   }
-  if (options.logs) ASSAY_CHECK(export_text_logs(*store, options.folder));
+  std::unique_ptr<RunReader> again;
+  if (options.judge) {
+    ASSAY_TRY(again, judged_again(options, *store));
+  } else if (options.judge_by.atol || options.judge_by.rtol) {
+    return usage_error("--atol and --rtol: give --judge as well");
+  }
+  RunReader& run = again ? *again : *store;
+  ASSAY_TRY(const std::optional<RunComparison> comparison, gate.compare(run));
+  const RunComparison* compared = comparison ? &*comparison : nullptr;
+  ASSAY_CHECK(write_files(options, run, compared));
   if (!options.list.empty()) {
-    ASSAY_CHECK(list_outcome(*store, options.list));
+    ASSAY_CHECK(list_outcome(run, options.list));
     return kAllGood;
   }
-  ASSAY_TRY(const RunReport report, load_report(*store));
-  if (options.json) {
-    fmt::print("{}", json_report(report));
-  } else if (options.junit.empty() && options.html.empty()) {
-    fmt::print("{}\n{}", outcome_table(report), api_table(report));
+  ASSAY_TRY(const RunReport report, load_report(run));
+  ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared));
+  if (!is_store_address(options.folder)) {
+    ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
+    add_shrunk(shrunk, findings);
   }
-  return kAllGood;
+  ASSAY_CHECK(print_report(options, report, findings, compared));
+  return gate.code(report, comparison);
 }
 
 }  // namespace
@@ -73,10 +160,25 @@ Verb add_report_verb(CLI::App& parent) {
   app->add_option("DIR", options->folder,
                   "The run's folder (--log_dir), or postgresql://… (--store)")
       ->required();
-  app->add_flag("--json", options->json, "Counts as JSON");
+  app->add_option("--format", options->format,
+                  "What is printed: text, json, sarif (2.1.0), github (annotations of a workflow)")
+      ->capture_default_str();
+  app->add_flag("--json", options->json, "The same as --format=json");
+  app->add_option("--corpus", options->corpus,
+                  "Corpus files whose lines annotations and SARIF point to");
   app->add_option("--junit", options->junit, "Write JUnit XML to this file");
   app->add_option("--html", options->html, "Write a page to this file");
   app->add_option("--list", options->list, "The cases of one outcome, one a line");
+  app->add_option("--write-baseline", options->baseline,
+                  "Write what did not pass to this file, for --against; its comments stay");
+  app->add_option_function<std::string>(
+         "--judge", [options](const std::string& file) { options->judge = file; },
+         "Judge every record again, without running: by this file of policies, or by this assay's")
+      ->expected(0, 1);
+  app->add_option("--atol", options->judge_by.atol,
+                  "With --judge: absolute tolerance, instead of the error bar");
+  app->add_option("--rtol", options->judge_by.rtol, "With --judge: relative tolerance, likewise");
+  add_gate_options(*app, options->gate, kUsualGateOfReport);
   app->add_flag("--logs", options->logs, "Write engineV2's text logs again");
   return {app, [options] { return run_report(*options); }};
 }

@@ -17,7 +17,7 @@
 namespace assay {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kWorkExamples = R"(Examples:
   assay work --store=postgresql://assay@db/runs --num_workers_per_gpu=2
 What is tested, and how, `assay plan` has said. SIGTERM gives back what has not ended.
 Exit code: 0 nothing is left to do, whatever the verdicts are (see `assay report`), 2 usage, 3 the
@@ -68,7 +68,7 @@ Verb add_work_verb(CLI::App& parent) {
       parent.add_subcommand("work", "Take cases of a run in a database, as one of many");
   auto options = std::make_shared<ApiOptions>();
   add_work_options(*app, *options);
-  app->footer(kExamples);
+  app->footer(kWorkExamples);
   return {app, [options] { return run_work(*options); }};
 }
 

@@ -20,7 +20,6 @@ constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
 // The longest time between two ticks that counts; beyond it we have been asleep ourselves.
 constexpr std::int64_t kLongestTickMs = 1'000;
-constexpr std::int64_t kClaimAgainMs = 1'000;
 // Between commits to a store that many share: each costs it as much as hundreds of results.
 constexpr std::int64_t kSharedCommitMs = 1'000;
 
@@ -97,7 +96,7 @@ void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
   claiming_ = false;
   // A store that promises more and gives none is asked again later.
   supply_ = cases.empty() && supply == Supply::more ? Supply::held_elsewhere : supply;
-  claim_again_ms_ = clock_ms_ + kClaimAgainMs;
+  claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
   for (const QueuedCase& queued : cases) {
     if (!config_.lease_ms || !renew(queued)) queue_.add(queued);
   }

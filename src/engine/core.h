@@ -47,6 +47,8 @@ struct CoreConfig {
   // How long the store's leases hold, and how many bundles are claimed at once.
   std::optional<std::int64_t> lease_ms;
   std::size_t claim = 1;
+  // How long after a claim that brought nothing, while others hold cases.
+  std::int64_t claim_again_ms = 1'000;
 };
 
 // ---- actions ----

@@ -168,9 +168,13 @@ Result<PlanSummary> plan_run(const RunConfig& config) {
 
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer) {
   ASSAY_CHECK(make_folder(config.folder));
-  ASSAY_TRY(const std::unique_ptr<Store> opened,
+  ASSAY_TRY(const std::unique_ptr<Store> store,
             open_store(store_of(config), joins(config) ? StoreMode::existing : StoreMode::create));
-  Store& store = *opened;
+  return run_engine(config, *store, observer);
+}
+
+Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunObserver& observer) {
+  ASSAY_CHECK(make_folder(config.folder));
   Properties properties = verdict_settings(config);
   ASSAY_TRY(Policies policies, load_policies(config.settings));
   properties["version.policies"] = policies.version();

@@ -25,4 +25,7 @@ Result<PlanSummary> plan_run(const RunConfig& config);
 // configuration that names a database and no cases works on those that are there.
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer);
 
+// The same with another store; the folder is for what lanes and slots write.
+Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunObserver& observer);
+
 }  // namespace assay

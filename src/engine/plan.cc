@@ -37,7 +37,8 @@ class Planner {
           [&](const StoredCase& stored) { return take("run.db", stored.text); }));
     }
     const Totals& totals = plan_.totals;
-    if (totals.planned + totals.earlier + totals.invalid_lines == 0 && seen_.empty()) {
+    if (totals.planned + totals.earlier + totals.invalid_lines + totals.other_apis == 0 &&
+        seen_.empty()) {
       return usage_error("there is not a single case in what was given");
     }
     return {};
@@ -108,6 +109,10 @@ class Planner {
   }
 
   Status plan_case(const std::string& where, std::string_view line, const Case& found) {
+    if (config_.sources.only && !config_.sources.only->have(found.api())) {
+      ++plan_.totals.other_apis;
+      return {};
+    }
     canonical_.clear();
     append_canonical(found, canonical_);
     // A lane parses the canonical text, which has blanks that the line had not.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/changed_apis.h"
 #include "lane/fork_server.h"
 #include "schedule/shards.h"
 #include "store/store.h"
@@ -22,6 +23,7 @@ namespace assay {
 struct Sources {
   std::vector<std::string> configs;   // single cases
   std::vector<std::string> patterns;  // corpus files, or glob patterns of them
+  std::optional<ChangedApis> only = {};  // cases of other APIs are left out
 };
 
 // The tables' reference functions are written in it: a lane of this framework calls those.
@@ -55,8 +57,9 @@ struct RunConfig {
   std::vector<Outcome> retest;              // outcomes that are run again
   std::optional<Shard> shard;               // only this part of the cases
   bool exit_on_error = false;
-  std::int64_t silence_ms = 60'000;  // a slot or fork server without a sign of life hangs
-  bool amp = false;                  // all lanes under automatic mixed precision
+  std::int64_t silence_ms = 60'000;     // a slot or fork server without a sign of life hangs
+  std::int64_t claim_again_ms = 1'000;  // between claims while others hold cases
+  bool amp = false;                     // all lanes under automatic mixed precision
   std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
   // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
@@ -80,6 +83,7 @@ struct Totals {
   std::uint64_t earlier = 0;   // finished in earlier sessions
   std::uint64_t invalid_lines = 0;
   std::uint64_t duplicates = 0;
+  std::uint64_t other_apis = 0;  // cases that Sources.only leaves out
 };
 
 enum class RunEnding { complete, interrupted, stopped_on_error };

@@ -25,6 +25,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   core.exit_on_error = config.exit_on_error;
   core.logs = (config.folder / "lanes").string();
   core.silence_ms = config.silence_ms;
+  core.claim_again_ms = config.claim_again_ms;
   if (const auto lease_time = store.lease_time()) {
     core.lease_ms = lease_time->count();
     core.claim = config.slots;

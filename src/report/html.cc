@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/markup.h"
 #include "case/canonical.h"
+#include "report/findings.h"
 #include "report/run_report.h"
 #include "report/tolerances.h"
 
@@ -90,10 +91,26 @@ std::string case_article(const FinishedCase& finished,
       format_case_id(finished.id));
 }
 
+std::string finding_rows(const std::vector<Finding>& findings) {
+  std::string rows;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Finding& finding = findings[i];
+    rows += fmt::format(
+        "<tr><td class=n>{}<td><span class=failed>{}</span> <code>{}</code> {}{} "
+        "<span class=soft>{}</span><br><code>{}</code><br>{}<td class=n>{}\n",
+        i + 1, name(finding.key.outcome), escape_markup(finding.key.api),
+        escape_markup(finding.key.where),
+        finding.key.how.empty() ? "" : ": " + escape_markup(finding.key.how),
+        escape_markup(circumstances(finding)), escape_markup(finding.text),
+        escape_markup(finding.verdict.message), finding.cases);
+  }
+  return rows;
+}
+
 }  // namespace
 
-Status write_html_report(Store& store, const std::filesystem::path& file) {
-  ASSAY_TRY(const RunReport report, load_report(store));
+Status write_html_report(RunReader& run, const std::filesystem::path& file) {
+  ASSAY_TRY(const RunReport report, load_report(run));
   std::string facts;
   for (const auto& [key, value] : report.properties) {
     facts += fmt::format("{}{} {}", facts.empty() ? "" : " · ", escape_markup(key),
@@ -102,17 +119,21 @@ Status write_html_report(Store& store, const std::filesystem::path& file) {
   std::string page(kPageHead);
   page += fmt::format("<h1>assay: {} cases</h1><p class=soft>{}</p>\n<table>{}</table>\n",
                       report.cases, facts, outcome_rows(report));
+  ASSAY_TRY(const std::vector<Finding> findings, findings_of(run, nullptr));
+  if (!findings.empty()) {
+    page += fmt::format("<h2>Findings</h2><table id=findings>{}</table>\n", finding_rows(findings));
+  }
   page +=
       "<h2>Cases to look at</h2><p><select id=pick><option value=''>all outcomes</option>"
       "</select><input id=find placeholder='part of a name or message'>"
       "<span id=count class=soft></span></p>\n";
   std::uint64_t shown = 0;
-  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     const bool worth = info(finished.verdict.outcome).failed || finished.verdict.flags != 0;
     if (worth && shown++ < kShownCases) page += case_article(finished, report.properties);
     return {};
   }));
-  ASSAY_CHECK(store.each_invalid([&](const InvalidLine& line) -> Status {
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
     if (shown++ < kShownCases) {
       page += fmt::format(
           "<article data-outcome=invalid><span class=failed>invalid</span> "
@@ -123,7 +144,7 @@ Status write_html_report(Store& store, const std::filesystem::path& file) {
   }));
   if (shown > kShownCases) page += fmt::format("<p>… and {} more</p>\n", shown - kShownCases);
   if (report.properties.contains(std::string(kRerunFlag) + "test_tol")) {
-    ASSAY_TRY(const std::string rows, tolerance_rows(store));
+    ASSAY_TRY(const std::string rows, tolerance_rows(run));
     page += fmt::format(
         "<h2>Which tolerance would pass</h2><div class=scroll><table>{}</table></div>\n", rows);
   }

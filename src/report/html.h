@@ -7,8 +7,9 @@
 
 namespace assay {
 
-// One page that needs nothing else: counts, a table by API, and every failed or flagged case with
-// its message and the command that runs it again. The reader can filter by outcome and text.
-Status write_html_report(Store& store, const std::filesystem::path& file);
+// One page that needs nothing else: counts, findings, a table by API, and every failed or flagged
+// case with its message and the command that runs it again. The reader can filter by outcome and
+// text.
+Status write_html_report(RunReader& run, const std::filesystem::path& file);
 
 }  // namespace assay

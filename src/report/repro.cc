@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -13,6 +12,8 @@
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "fill/fill.h"
+#include "report/inputs.h"
+#include "report/rejudge.h"
 #include "report/repro_script.h"
 #include "report/run_report.h"
 #include "wire/messages_generated.h"
@@ -69,49 +70,6 @@ class Chooser {
   std::vector<std::string> shown_;
 };
 
-bool has_lanes(const wire::Record& record) {
-  return record.trials() != nullptr && record.trials()->size() > 0 &&
-         record.trials()->Get(0)->lanes() != nullptr &&
-         record.trials()->Get(0)->lanes()->size() > 0;
-}
-
-const wire::Trial& trial_of(const wire::Record& record) { return *record.trials()->Get(0); }
-
-// What the test lane reported of its inputs, or else the reference lane, which had the same.
-const flatbuffers::Vector<flatbuffers::Offset<wire::Filling>>* fillings(
-    const wire::Record& record) {
-  for (const wire::LaneRecord* lane : *trial_of(record).lanes()) {
-    if (lane->inputs() != nullptr && lane->inputs()->size() > 0) return lane->inputs();
-  }
-  return nullptr;
-}
-
-Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
-                  std::span<std::byte> out) {
-  if (filling == nullptr) {
-    fill(default_rule(dtype), key, dtype, out);
-    return {};
-  }
-  if (filling->kind() > static_cast<std::uint8_t>(kLastFillKind)) {
-    return fail(
-        fmt::format("the record has a value rule {} that this assay does not know; use the "
-                    "one that made the run",
-                    filling->kind()));
-  }
-  const auto* literal = filling->literal();
-  if (literal == nullptr || literal->size() == 0) {
-    fill({static_cast<FillKind>(filling->kind()), filling->low(), filling->high(),
-          filling->extent()},
-         key, dtype, out);
-    return {};
-  }
-  const std::size_t size = size_of(dtype);
-  if (literal->size() * size != out.size())
-    return fail("the record lists values for another shape");
-  fill_values({literal->data(), literal->size()}, dtype, out);
-  return {};
-}
-
 // The tensor's elements, made in the file itself; gives their checksum.
 Result<std::uint64_t> write_input(const std::filesystem::path& file, const TensorSpec& spec,
                                   const wire::Filling* filling, const FillKey& key) {
@@ -134,18 +92,11 @@ Result<std::uint64_t> write_input(const std::filesystem::path& file, const Tenso
 }
 
 // Writes every input; notes where one is not sure to be what the lanes had.
-Status write_inputs(const Case& parsed, const FoundCase& found, std::uint64_t seed,
-                    const std::filesystem::path& folder, Repro& repro) {
-  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(found.record));
-  const auto* filled = fillings(*record);
+Status write_inputs(const Case& parsed, const FoundCase& found, const wire::Trial& trial,
+                    std::uint64_t seed, const std::filesystem::path& folder, Repro& repro) {
   for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
-    const auto ordinal = static_cast<std::uint32_t>(i);
-    // A lane that raised while it built the inputs reports those behind that point without
-    // checksum.
-    const wire::Filling* filling =
-        filled != nullptr && i < filled->size() ? filled->Get(ordinal) : nullptr;
-    if (filling != nullptr && filling->checksum() == 0) filling = nullptr;
-    const FillKey key{seed, found.id, ordinal};
+    const wire::Filling* filling = filling_of(trial, i);
+    const FillKey key{seed, found.id, static_cast<std::uint32_t>(i)};
     ASSAY_TRY(const std::uint64_t sum,
               write_input(folder / input_file(i), parsed.tensor(i), filling, key));
     if (filling == nullptr) {
@@ -166,21 +117,8 @@ Status write_inputs(const Case& parsed, const FoundCase& found, std::uint64_t se
 // The seed of the framework's own generator, as the lanes set it: frameworks take 63 bits.
 std::uint64_t draw_seed(std::uint64_t seed, std::uint64_t id) { return (seed ^ id) >> 1U; }
 
-Result<std::uint64_t> run_seed(const std::map<std::string, std::string>& properties) {
-  const auto found = properties.find("seed");
-  std::uint64_t seed = 0;
-  if (found == properties.end()) return seed;
-  const std::string& text = found->second;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), seed).ptr;
-  if (text.empty() || end != text.data() + text.size()) {
-    return fail(fmt::format("the run's seed is not a number: {}", text));
-  }
-  return seed;
-}
-
 // Whether there is something to differentiate: not where both lanes found that there is nothing.
-bool wants_backward(const wire::Record& record) {
-  const wire::Trial& trial = trial_of(record);
+bool wants_backward(const wire::Trial& trial) {
   const auto* pairs = trial.pairs();
   if (pairs == nullptr || pairs->size() == 0) return true;
   return std::any_of(pairs->begin(), pairs->end(),
@@ -214,12 +152,27 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   }
   Repro repro;
   repro.script = folder / "repro.py";
-  ASSAY_CHECK(write_inputs(parsed, found, seed, folder, repro));
+  // The inputs under which the fault shows, which may be others than the usual ones.
+  auto judged_as = properties;
+  ASSAY_TRY(const Judging judging, judging_by({}, judged_as));
+  FinishedCase finished;
+  finished.text = found.text;
+  finished.verdict = found.verdict;
+  finished.record = found.record;
+  const Fault fault = judging.with_fault(finished).fault;
+  const wire::Trial& trial = trial_under(*record, fault.values);
+  ASSAY_CHECK(write_inputs(parsed, found, trial, seed, folder, repro));
+  if (fault.values == "layout") {
+    repro.notes.emplace_back(
+        "the fault shows where inputs are transposed, strided or offset in memory; the script has "
+        "them "
+        "row by row");
+  }
 
   ReproScript script;
   script.case_text = found.text;
   script.draw_seed = draw_seed(seed, found.id);
-  script.backward = wants_backward(*record);
+  script.backward = wants_backward(trial);
   script.comment.push_back(fmt::format("case {}, seed {}", format_case_id(found.id), seed));
   script.comment.push_back(one_line(
       fmt::format("the run said: {} {}", name(found.verdict.outcome), found.verdict.message)));
@@ -230,11 +183,11 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
 
 }  // namespace
 
-Result<FoundCase> find_case(Store& store, std::string_view wanted) {
+Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
   if (wanted.empty()) return usage_error("name a case by its id or its text");
   Chooser chooser(wanted);
   std::optional<FoundCase> found;
-  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     if (!chooser.offer(finished.id, finished.text)) return {};
     found = {finished.id,
              std::string(finished.text),
@@ -242,7 +195,7 @@ Result<FoundCase> find_case(Store& store, std::string_view wanted) {
              {finished.record.begin(), finished.record.end()}};
     return {};
   }));
-  ASSAY_CHECK(store.each_unfinished([&](const StoredCase& stored) -> Status {
+  ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
     if (chooser.offer(stored.id, stored.text)) found.reset();
     return {};
   }));
@@ -266,15 +219,15 @@ Result<FoundCase> find_case(Store& store, std::string_view wanted) {
   return std::move(*found);
 }
 
-Result<Repro> write_repro(Store& store, const FoundCase& found,
+Result<Repro> write_repro(RunReader& run, const FoundCase& found,
                           const std::filesystem::path& folder) {
-  ASSAY_TRY(const Properties properties, store.properties());
+  ASSAY_TRY(const Properties properties, run.properties());
   return write_repro(properties, found, folder);
 }
 
-Status write_failed_tests(Store& store, const std::filesystem::path& folder) {
-  ASSAY_TRY(const Properties properties, store.properties());
-  return store.each_finished([&](const FinishedCase& finished) -> Status {
+Status write_failed_tests(RunReader& run, const std::filesystem::path& folder) {
+  ASSAY_TRY(const Properties properties, run.properties());
+  return run.each_finished([&](const FinishedCase& finished) -> Status {
     const Verdict& verdict = finished.verdict;
     if (!info(verdict.outcome).failed || verdict.outcome == Outcome::invalid) return {};
     if (finished.record.empty()) return {};

@@ -25,7 +25,7 @@ struct FoundCase {
 // The finished case that `wanted` names: its id of 16 hexadecimal digits, the beginning of it, its
 // text, or a part of that. An error where none or more than one has it, and where there is nothing
 // to run again: the case has not finished, or was never run.
-Result<FoundCase> find_case(Store& store, std::string_view wanted);
+Result<FoundCase> find_case(RunReader& run, std::string_view wanted);
 
 struct Repro {
   std::filesystem::path script;
@@ -34,10 +34,10 @@ struct Repro {
 
 // Writes repro.py and x0.bin, x1.bin … (each tensor's elements) into `folder`, which is made. The
 // elements are filled again as the record says they were, and checked against its checksums.
-Result<Repro> write_repro(Store& store, const FoundCase& found,
+Result<Repro> write_repro(RunReader& run, const FoundCase& found,
                           const std::filesystem::path& folder);
 
 // A repro of each failed case that was run, as failed_tests/test_API_ID in the run's folder.
-Status write_failed_tests(Store& store, const std::filesystem::path& folder);
+Status write_failed_tests(RunReader& run, const std::filesystem::path& folder);
 
 }  // namespace assay

@@ -102,24 +102,6 @@ std::string python_value(const Value& value) {
   return "None";
 }
 
-// float8 has no gradient kernels.
-bool differentiable(DType dtype) {
-  const DTypeClass kind = info(dtype).kind;
-  return (kind == DTypeClass::floating && size_of(dtype) > 1) || kind == DTypeClass::complex;
-}
-
-// As assay.registry.changes_input has it: `add_`, `__setitem__`, `__iadd__`.
-bool works_in_place(std::string_view api) {
-  constexpr std::array<std::string_view, 4> kNotInPlace{"__invert__", "__index__", "__int__",
-                                                        "__iter__"};
-  const std::string_view stem = api.substr(api.rfind('.') + 1);
-  if (!stem.starts_with("__")) return stem.ends_with("_");
-  for (const std::string_view other : kNotInPlace) {
-    if (stem == other) return false;
-  }
-  return stem == "__setitem__" || stem.starts_with("__i");
-}
-
 std::string load_tensors(const Case& parsed, bool in_place) {
   std::string text;
   std::string leaves;
@@ -140,27 +122,51 @@ std::string load_tensors(const Case& parsed, bool in_place) {
   return text;
 }
 
+// The call, and what is looked at afterwards.
 std::string call(const Case& parsed, bool in_place) {
+  const std::string made = python_call(parsed);
+  for (const Argument argument : parsed.arguments()) {
+    if (in_place && argument.value.is(ValueKind::tensor)) {
+      return fmt::format("{}\nresult = {}  # changed in place\n", made,
+                         python_value(argument.value));
+    }
+  }
+  return fmt::format("result = {}\n", made);
+}
+
+}  // namespace
+
+std::string python_call(const Case& parsed) {
   std::string arguments;
-  std::string changed;
   for (std::size_t i = 0; i < parsed.argument_count(); ++i) {
     const Argument argument = parsed.argument(i);
-    const std::string value = python_value(argument.value);
-    if (changed.empty() && argument.value.is(ValueKind::tensor)) changed = value;
     if (parsed.constructs() && i == parsed.construction_count()) {
       arguments += ")(";
     } else if (i != 0) {
       arguments += ", ";
     }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
-    arguments += value;
+    arguments += python_value(argument.value);
   }
-  const std::string made = fmt::format("{}({})", parsed.api(), arguments);
-  if (!in_place || changed.empty()) return fmt::format("result = {}\n", made);
-  return fmt::format("{}\nresult = {}  # changed in place\n", made, changed);
+  return fmt::format("{}({})", parsed.api(), arguments);
 }
 
-}  // namespace
+bool differentiable(DType dtype) {
+  const DTypeClass kind = info(dtype).kind;
+  return (kind == DTypeClass::floating && size_of(dtype) > 1) || kind == DTypeClass::complex;
+}
+
+// As assay.registry.changes_input has it: `add_`, `__setitem__`, `__iadd__`.
+bool works_in_place(std::string_view api) {
+  constexpr std::array<std::string_view, 4> kNotInPlace{"__invert__", "__index__", "__int__",
+                                                        "__iter__"};
+  const std::string_view stem = api.substr(api.rfind('.') + 1);
+  if (!stem.starts_with("__")) return stem.ends_with("_");
+  for (const std::string_view other : kNotInPlace) {
+    if (stem == other) return false;
+  }
+  return stem == "__setitem__" || stem.starts_with("__i");
+}
 
 std::string input_file(std::size_t ordinal) { return fmt::format("x{}.bin", ordinal); }
 

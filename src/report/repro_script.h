@@ -22,6 +22,14 @@ struct ReproScript {
 // case's arguments written as Python literals, prints what came out, and differentiates it.
 std::string repro_script(const Case& parsed, const ReproScript& facts);
 
+// The call of the case as a Python expression; tensor i of it is called x0, x1, …
+std::string python_call(const Case& parsed);
+
+// Whether the framework differentiates by a tensor of this dtype; float8 has no gradient kernels.
+bool differentiable(DType dtype);
+// Whether the call changes its first tensor, as `add_` and `__setitem__` do.
+bool works_in_place(std::string_view api);
+
 // "x0.bin": the elements as they lie in memory, row by row, of tensor 0 of the case.
 std::string input_file(std::size_t ordinal);
 

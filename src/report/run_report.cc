@@ -33,13 +33,20 @@ double add_seconds_of(const wire::LaneRecord* lane, RunReport& report) {
   return sum;
 }
 
-double add_seconds(const wire::Record& record, RunReport& report) {
+// Gives the seconds of all lanes.
+double add_record(const wire::Record& record, RunReport& report) {
   double sum = 0;
   if (record.trials() == nullptr) return sum;
+  bool partly = false;
   for (const wire::Trial* trial : *record.trials()) {
+    if (trial->skipped() != nullptr && trial->skipped()->size() > 0 && trial->values() != nullptr) {
+      ++report.not_judged[trial->values()->str()][trial->skipped()->str()];
+      partly = true;
+    }
     if (trial->lanes() == nullptr) continue;
     for (const wire::LaneRecord* lane : *trial->lanes()) sum += add_seconds_of(lane, report);
   }
+  report.partly_judged += partly ? 1 : 0;
   return sum;
 }
 
@@ -85,10 +92,10 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
 
 }  // namespace
 
-Result<RunReport> load_report(Store& store) {
+Result<RunReport> load_report(RunReader& run) {
   RunReport report;
-  ASSAY_TRY(report.properties, store.properties());
-  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+  ASSAY_TRY(report.properties, run.properties());
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     const std::size_t outcome = index_of(finished.verdict.outcome);
     ++report.outcomes[outcome];
     const std::string_view api = api_of(finished.text);
@@ -99,17 +106,19 @@ Result<RunReport> load_report(Store& store) {
     report.flaky += (finished.verdict.flags & kFlaky) != 0 ? 1 : 0;
     report.contaminated += (finished.verdict.flags & kContaminated) != 0 ? 1 : 0;
     if (const auto record = wire::open<wire::Record>(finished.record)) {
-      found->second.seconds += add_seconds(**record, report);
+      found->second.seconds += add_record(**record, report);
     }
     report.leaked += (finished.verdict.flags & kLeaked) != 0 ? 1 : 0;
+    const bool passed = finished.verdict.outcome == Outcome::pass;
+    report.weak += passed && (finished.verdict.flags & kWeak) != 0 ? 1 : 0;
     return {};
   }));
-  ASSAY_CHECK(store.each_invalid([&](const InvalidLine&) -> Status {
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine&) -> Status {
     ++report.outcomes[index_of(Outcome::invalid)];
     ++report.cases;
     return {};
   }));
-  ASSAY_TRY(const StoreCounts counts, store.counts());
+  ASSAY_TRY(const StoreCounts counts, run.counts());
   report.unfinished = counts.planned - counts.finished;
   return report;
 }
@@ -157,6 +166,10 @@ std::string outcome_table(const RunReport& report) {
   };
   line(report.flaky, "of them flaky: failed once, and not when run again alone");
   line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
+  line(report.weak,
+       "of those that pass are weak: of some result only shape and dtype were compared");
+  line(report.partly_judged,
+       "of them not judged under some kind of values (--json says which and why)");
   line(report.leaked, "of them left much memory behind");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
   return table;
@@ -183,14 +196,19 @@ std::string api_table(const RunReport& report) {
   return table;
 }
 
-std::string json_report(const RunReport& report) {
+nlohmann::json json_report(const RunReport& report) {
   nlohmann::json object = {
       {"version", kJsonVersion},
       {"cases", report.cases},
       {"unfinished", report.unfinished},
       {"outcomes", outcomes_json(report.outcomes)},
       {"flags",
-       {{"flaky", report.flaky}, {"contaminated", report.contaminated}, {"leaked", report.leaked}}},
+       {{"flaky", report.flaky},
+        {"contaminated", report.contaminated},
+        {"leaked", report.leaked},
+        {"weak", report.weak}}},
+      {"not_judged", report.not_judged},
+      {"partly_judged", report.partly_judged},
       {"properties", report.properties},
       {"seconds", report.seconds},
   };
@@ -198,7 +216,11 @@ std::string json_report(const RunReport& report) {
     object["apis"][api] = {{"outcomes", outcomes_json(of_api.outcomes)},
                            {"seconds", of_api.seconds}};
   }
-  return object.dump(2) + "\n";
+  return object;
+}
+
+std::string json_text(const nlohmann::json& object) {
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,15 @@ struct RunReport {
   std::uint64_t flaky = 0;
   std::uint64_t contaminated = 0;
   std::uint64_t leaked = 0;
+  std::uint64_t weak = 0;  // passed, and of some result only shape and dtype were compared
+  // Cases that were not run under a kind of values, by that kind and the reason.
+  std::map<std::string, std::map<std::string, std::uint64_t>> not_judged;
+  std::uint64_t partly_judged = 0;  // cases among those
   // Seconds spent inside lanes, by lane and stage (build, forward, copy, backward).
   std::map<std::string, std::map<std::string, double>> seconds;
 };
 
-Result<RunReport> load_report(Store& store);
+Result<RunReport> load_report(RunReader& run);
 
 // "paddle.add" of "paddle.add(Tensor(…), 1)".
 std::string_view api_of(std::string_view case_text);
@@ -51,6 +56,8 @@ std::string outcome_table(const RunReport& report);
 // Table by API and outcome: the failing ones first.
 std::string api_table(const RunReport& report);
 // {"cases": N, "outcomes": {"pass": …}, …}, with a version.
-std::string json_report(const RunReport& report);
+nlohmann::json json_report(const RunReport& report);
+// As text; what is no UTF-8 in lines that are no cases is replaced.
+std::string json_text(const nlohmann::json& object);
 
 }  // namespace assay

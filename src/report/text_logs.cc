@@ -37,20 +37,20 @@ std::string in_order_entry(const FinishedCase& finished,
 
 }  // namespace
 
-Status export_text_logs(Store& store, const std::filesystem::path& folder) {
+Status export_text_logs(RunReader& run, const std::filesystem::path& folder) {
   std::map<std::string_view, std::string> files;
   files[kCheckpoint];
   files[kInOrder];
   for (const OutcomeInfo& outcome : kOutcomes) files[outcome.log];
-  ASSAY_TRY(const auto properties, store.properties());
-  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
+  ASSAY_TRY(const auto properties, run.properties());
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     const std::string line = std::string(finished.text) + "\n";
     files[kCheckpoint] += line;
     files[info(finished.verdict.outcome).log] += line;
     files[kInOrder] += in_order_entry(finished, properties);
     return {};
   }));
-  ASSAY_CHECK(store.each_invalid([&](const InvalidLine& line) -> Status {
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
     files[info(Outcome::invalid).log] += line.text + "\n";
     files[kInOrder] +=
         fmt::format("{} [invalid] {}\n  message: {}\n", line.where, line.text, line.message);

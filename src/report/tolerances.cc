@@ -72,8 +72,8 @@ Status visit_trial(const wire::Trial& trial, std::string_view text, const Visit&
 }
 
 // Every tensor that was measured under the usual values, in any pair of lanes.
-Status each_measured(Store& store, const Visit& visit) {
-  return store.each_finished([&](const FinishedCase& finished) -> Status {
+Status each_measured(RunReader& run, const Visit& visit) {
+  return run.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
     if (!record || (*record)->trials() == nullptr) return {};
     for (const wire::Trial* trial : *(*record)->trials()) {
@@ -155,7 +155,7 @@ std::string run_name(const wire::LaneRecord& lane) {
 
 }  // namespace
 
-Result<ToleranceStats> write_tolerances(Store& store, const std::filesystem::path& folder) {
+Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::path& folder) {
   ASSAY_TRY(AtomicFile out, AtomicFile::create(folder / "tol.csv"));
   ASSAY_CHECK(out.write("API,config,dtype,mode,max_abs_diff,max_rel_diff\n"));
   ToleranceStats stats;
@@ -166,13 +166,13 @@ Result<ToleranceStats> write_tolerances(Store& store, const std::filesystem::pat
                                  csv_field(tensor.text), tensor.dtype, direction(tensor),
                                  tensor.max_abs(), tensor.max_rel()));
   };
-  ASSAY_CHECK(each_measured(store, take));
+  ASSAY_CHECK(each_measured(run, take));
   ASSAY_CHECK(out.commit());
   ASSAY_CHECK(write_stats(stats, folder / "tol_stat.csv"));
   return stats;
 }
 
-Status write_stability(Store& store, const std::filesystem::path& folder) {
+Status write_stability(RunReader& run, const std::filesystem::path& folder) {
   std::optional<AtomicFile> out;
   const auto take = [&](const MeasuredTensor& tensor) -> Status {
     const std::string left = run_name(*tensor.left);
@@ -187,13 +187,13 @@ Status write_stability(Store& store, const std::filesystem::path& folder) {
                                   csv_field(tensor.text), tensor.dtype, left, right,
                                   tensor.backward ? "B" : "", tensor.max_abs(), tensor.max_rel()));
   };
-  ASSAY_CHECK(each_measured(store, take));
+  ASSAY_CHECK(each_measured(run, take));
   return out ? out->commit() : Status{};
 }
 
-Result<std::string> tolerance_rows(Store& store) {
+Result<std::string> tolerance_rows(RunReader& run) {
   ToleranceStats stats;
-  ASSAY_CHECK(each_measured(store, [&](const MeasuredTensor& tensor) -> Status {
+  ASSAY_CHECK(each_measured(run, [&](const MeasuredTensor& tensor) -> Status {
     if (across(tensor)) add(stats, tensor);
     return {};
   }));

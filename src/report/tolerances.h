@@ -36,13 +36,13 @@ using ToleranceStats = std::map<ToleranceKey, ToleranceStat>;
 
 // Writes tol.csv (a line for each compared tensor) and tol_stat.csv into `folder` and gives the
 // latter.
-Result<ToleranceStats> write_tolerances(Store& store, const std::filesystem::path& folder);
+Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::path& folder);
 
 // Writes stable.csv: each pair of runs of a case, "P1T1", "P1P2", …, backward with a B behind it. A
 // run of another mode has no such pairs, and gets no file.
-Status write_stability(Store& store, const std::filesystem::path& folder);
+Status write_stability(RunReader& run, const std::filesystem::path& folder);
 
 // Rows of a table for people: API, dtype, direction, tensors, and what would pass.
-Result<std::string> tolerance_rows(Store& store);
+Result<std::string> tolerance_rows(RunReader& run);
 
 }  // namespace assay

@@ -82,15 +82,25 @@ struct StoreCounts {
   std::uint64_t finished = 0;
 };
 
-class Store {
+// A run as reports read it.
+class RunReader {
  public:
-  Store() = default;
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
-  virtual ~Store() = default;
+  RunReader() = default;
+  RunReader(const RunReader&) = delete;
+  RunReader& operator=(const RunReader&) = delete;
+  virtual ~RunReader() = default;
 
   // What the run was begun with (mode, seed, versions …).
   virtual Result<std::map<std::string, std::string>> properties() = 0;
+  // In the order in which they finished.
+  virtual Status each_finished(const std::function<Status(const FinishedCase&)>& visit) = 0;
+  virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
+  virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
+  virtual Result<StoreCounts> counts() = 0;
+};
+
+class Store : public RunReader {
+ public:
   virtual Status set_property(std::string_view key, std::string_view value) = 0;
   // Sets it where it is not there yet, and gives what stands now: all who begin a run at once get
   // the same.
@@ -131,15 +141,8 @@ class Store {
   // Makes what was written so far durable against the death of any process.
   virtual Status commit() = 0;
 
-  // ---- reading ----
-
   // Calls `visit` with the id of each finished case.
   virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
-  // In the order in which they finished.
-  virtual Status each_finished(const std::function<Status(const FinishedCase&)>& visit) = 0;
-  virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
-  virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
-  virtual Result<StoreCounts> counts() = 0;
 };
 
 enum class StoreMode {

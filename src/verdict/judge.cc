@@ -13,6 +13,7 @@
 #include "case/dtype.h"
 #include "measure/measurement.h"
 #include "verdict/bar.h"
+#include "verdict/messages.h"
 #include "verdict/within.h"
 
 namespace assay {
@@ -21,27 +22,11 @@ namespace {
 // What a case left behind in its lane's memory beyond this is called a leak.
 constexpr std::int64_t kLeakKb = 512 * 1024;
 
-std::string text(const flatbuffers::String* string) {
-  return string == nullptr ? std::string() : string->str();
-}
-
 bool raised(const wire::LaneRecord& lane) { return lane.status() == wire::Status::raised; }
-
-std::string lane_message(const wire::LaneRecord& lane) {
-  const std::string phase = text(lane.phase());
-  std::string error = text(lane.error());
-  std::replace(error.begin(), error.end(), '\n', ' ');
-  return phase.empty() || phase == "forward" ? error : fmt::format("in {}: {}", phase, error);
-}
-
-std::string signal_text(int number) {
-  const char* abbreviation = ::sigabbrev_np(number);
-  return abbreviation == nullptr ? fmt::format("signal {}", number)
-                                 : fmt::format("SIG{}", abbreviation);
-}
 
 Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string message) {
   Verdict verdict;
+  verdict.fault.phase = text(lane.phase());
   verdict.outcome = outcome;
   verdict.lane = text(lane.name());
   verdict.message = std::move(message);
@@ -124,24 +109,6 @@ bool same_inputs(const wire::LaneRecord& test, const wire::LaneRecord& reference
                     });
 }
 
-std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
-  std::string joined;
-  for (std::size_t i = 0; shape != nullptr && i < shape->size(); ++i) {
-    joined +=
-        fmt::format("{}{}", i == 0 ? "" : ", ", shape->Get(static_cast<flatbuffers::uoffset_t>(i)));
-  }
-  return "[" + joined + "]";
-}
-
-std::string side_text(const wire::Side* side) {
-  if (side == nullptr || side->missing()) return "nothing";
-  if (side->kind() == wire::LeafKind::tensor || side->kind() == wire::LeafKind::law) {
-    const auto dtype = static_cast<DType>(side->dtype());
-    return fmt::format("{}{}", name(dtype), shape_text(side->shape()));
-  }
-  return fmt::format("{} {}", wire::EnumNameLeafKind(side->kind()), text(side->text()));
-}
-
 // What is wrong with one leaf; 0 when nothing is.
 struct Finding {
   std::uint8_t kinds = 0;
@@ -157,23 +124,6 @@ bool is_exact(std::uint8_t dtype, const Policy& policy) {
   const DTypeClass kind = info(static_cast<DType>(dtype)).kind;
   const bool whole = kind == DTypeClass::boolean || kind == DTypeClass::integer;
   return whole && policy.exact_integers;
-}
-
-std::string side_of_bar(const wire::Distance& side) {
-  if (side.specials() > 0)
-    return fmt::format("{} elements not finite as they should be", side.specials());
-  return fmt::format("{:.3g} ulps off, {:.3g} times what rounding can do", side.ulps(),
-                     side.errors());
-}
-
-std::string bar_text(const wire::Bar& bar, const wire::Measurement& measured) {
-  return fmt::format(
-      "{} of {} elements differ; at element {}: {:.9g} where {:.9g} is right "
-      "({:.9g} by the reference): {}; the reference {}",
-      measured.count() - measured.bit_equal(), measured.count(),
-      bar.test()->index() == kNoIndex ? bar.reference()->index() : bar.test()->index(),
-      bar.test_value(), bar.true_value(), bar.reference_value(), side_of_bar(*bar.test()),
-      side_of_bar(*bar.reference()));
 }
 
 // By the error bar: true when that decides.
@@ -215,19 +165,8 @@ void judge_values(const wire::Comparison& comparison, const Policy& policy,
       return;
     }
   }
-  const wire::Offender* worst =
-      measured->first() != nullptr ? measured->first() : measured->worst();
-  std::string where;
-  if (worst != nullptr) {
-    where = fmt::format("; first at element {}: {:.9g} against {:.9g}", worst->index(),
-                        worst->left(), worst->right());
-  }
   const bool same_wanted = agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
-  finding.add(
-      kValue,
-      fmt::format("{} of {} elements differ, by up to {:.3g} (relative {:.3g}){}",
-                  same_wanted ? measured->count() - measured->bit_equal() : measured->beyond(),
-                  measured->count(), measured->max_abs(), measured->max_rel(), where));
+  finding.add(kValue, difference_text(*measured, same_wanted));
 }
 
 Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
@@ -267,6 +206,30 @@ Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
   return finding;
 }
 
+// NaN or infinity on one side only, or where the truth has a number.
+bool is_special(const wire::Comparison& comparison) {
+  if (const wire::Bar* bar = comparison.bar(); bar != nullptr && bar->test() != nullptr) {
+    return bar->test()->specials() > 0;
+  }
+  const wire::Measurement* measured = comparison.measurement();
+  return measured != nullptr &&
+         (measured->nan_left() > 0 || measured->nan_right() > 0 || measured->inf_disagree() > 0);
+}
+
+Fault fault_of(const wire::Comparison& comparison, bool gradient, std::uint8_t kinds) {
+  Fault fault;
+  fault.gradient = gradient;
+  fault.leaf = text(comparison.path());
+  fault.kinds = kinds;
+  const wire::Side& right = *comparison.right();
+  if (right.kind() == wire::LeafKind::tensor && !right.missing()) {
+    fault.dtype = name(static_cast<DType>(right.dtype()));
+  }
+  fault.special = is_special(comparison);
+  fault.by_truth = comparison.bar() != nullptr;
+  return fault;
+}
+
 void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* comparisons,
                    bool gradients, const Policy& policy, const wire::Record& record,
                    Agreement agreement, Verdict& verdict) {
@@ -275,6 +238,7 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
     const Finding finding = judge_leaf(*comparison, policy, record, agreement);
     if (!finding.reference_fault.empty() && verdict.lane.empty()) {
       verdict.lane = "reference";
+      verdict.fault = fault_of(*comparison, gradients, kValue);
       verdict.message = fmt::format("{}{}: {}", gradients ? "gradient of " : "result",
                                     text(comparison->path()), finding.reference_fault);
     }
@@ -282,6 +246,7 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
     if (verdict.mismatch == 0) verdict.message.clear();
     verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
     if (!verdict.message.empty()) continue;
+    verdict.fault = fault_of(*comparison, gradients, finding.kinds);
     const std::string path = text(comparison->path());
     verdict.message = gradients ? fmt::format("gradient of {}: {}", path, finding.message)
                                 : fmt::format("result{}: {}", path, finding.message);
@@ -331,8 +296,10 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   const auto* overwritten = left->overwritten();
   if (overwritten != nullptr && overwritten->size() > 0) {
     of_pair.mismatch |= kInput;
-    of_pair.message = fmt::format("the call changed its input {}, which it does not promise",
-                                  overwritten->Get(0)->str());
+    of_pair.fault.kinds = kInput;
+    of_pair.fault.leaf = overwritten->Get(0)->str();
+    of_pair.message =
+        fmt::format("the call changed its input {}, which it does not promise", of_pair.fault.leaf);
   }
   judge_results(pair.outputs(), false, policy, record, due, of_pair);
   judge_results(pair.gradients(), true, policy, record, due, of_pair);
@@ -342,12 +309,14 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
     verdict.outcome = Outcome::reference_error;
     verdict.lane = text(right->name());
     verdict.message = of_pair.message;
+    verdict.fault = of_pair.fault;
     return;
   }
   const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   // A framework that disagrees with itself says more than what it disagrees with besides.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
     verdict.outcome = outcome;
+    verdict.fault = of_pair.fault;
     verdict.message = trial.lanes()->size() < 3
                           ? of_pair.message
                           : fmt::format("{} against {}: {}", text(left->name()),
@@ -420,9 +389,10 @@ std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& polic
                                    const wire::Record& record, Agreement agreement) {
   if (is_skipped(trial) || refused_by_reference(trial)) return std::nullopt;
   Verdict verdict = judge_lanes(trial, policy, record, agreement);
-  if (const std::string values = text(trial.values());
-      values != "usual" && verdict.outcome != Outcome::pass) {
-    verdict.message = fmt::format("{} values: {}", values, verdict.message);
+  if (verdict.outcome == Outcome::pass) return verdict;
+  verdict.fault.values = text(trial.values());
+  if (verdict.fault.values != "usual") {
+    verdict.message = fmt::format("{} values: {}", verdict.fault.values, verdict.message);
   }
   return verdict;
 }

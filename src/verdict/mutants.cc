@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "verdict/messages.h"
+
 namespace assay {
 namespace {
 
 // The reason that a lane gives (python/assay/mutation) where nothing differs.
 constexpr std::string_view kEquivalent = "equivalent:";
-
-std::string text(const flatbuffers::String* string) {
-  return string == nullptr ? std::string() : string->str();
-}
 
 // Values under which the case passes without a fault.
 std::vector<std::string> judged_values(const wire::Record& record, const Policy& policy,

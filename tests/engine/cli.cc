@@ -56,9 +56,14 @@ std::string Cli::write_cases(const std::vector<std::string>& lines, const std::s
 }
 
 Process Cli::start(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv{ASSAY_PROGRAM};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return start_program(argv);
+}
+
+Process Cli::start_program(const std::vector<std::string>& argv) const {
   SpawnOptions options;
-  options.argv = {ASSAY_PROGRAM};
-  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  options.argv = argv;
   options.directory = folder_.string();
   options.environment = {"ASSAY_TEST=" + folder_.string()};
   const auto log = open_for_append(folder_ / "output.txt");
@@ -69,9 +74,15 @@ Process Cli::start(const std::vector<std::string>& arguments) const {
 }
 
 CliResult Cli::call(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv{ASSAY_PROGRAM};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return call_program(argv);
+}
+
+CliResult Cli::call_program(const std::vector<std::string>& argv) const {
   std::error_code ignored;
   std::filesystem::remove(folder_ / "output.txt", ignored);
-  Process process = start(arguments);
+  Process process = start_program(argv);
   CliResult result;
   result.status = *process.wait();
   result.output = *read_file(folder_ / "output.txt");

@@ -34,12 +34,15 @@ class Cli {
 
   // `assay ARGUMENTS…`; waits for it.
   CliResult call(const std::vector<std::string>& arguments) const;
+  // Another program, in the folder.
+  CliResult call_program(const std::vector<std::string>& argv) const;
   // `assay api` with the fake frameworks and run() as its folder, and these arguments.
   std::vector<std::string> api(const std::vector<std::string>& arguments) const;
   CliResult call_api(const std::vector<std::string>& arguments) const {
     return call(api(arguments));
   }
   Process start(const std::vector<std::string>& arguments) const;
+  Process start_program(const std::vector<std::string>& argv) const;
 
   // Outcome of every case of the run, by its canonical text.
   std::map<std::string, std::string> outcomes() const;

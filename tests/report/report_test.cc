@@ -36,7 +36,7 @@ std::unique_ptr<StoredRun> sample() {
 
 TEST(Report, JsonCountsEveryOutcome) {
   const auto run = sample();
-  const auto json = nlohmann::json::parse(json_report(StoredRun::must(load_report(run->store()))));
+  const auto json = json_report(StoredRun::must(load_report(run->store())));
   EXPECT_EQ(json["version"], 1);
   EXPECT_EQ(json["cases"], 5);  // four that finished, and the invalid line
   EXPECT_EQ(json["unfinished"], 1);
@@ -53,6 +53,30 @@ TEST(Report, JsonCountsEveryOutcome) {
   EXPECT_EQ(sum, json["cases"]);
 }
 
+// A pass that has not looked at everything is told apart from one that has.
+TEST(Report, WhatWasNotLookedAtIsCounted) {
+  StoredRun run;
+  flatbuffers::FlatBufferBuilder builder;
+  const auto wide = builder.CreateString("wide");
+  const auto reason = builder.CreateString("a draw has its own law");
+  const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
+      wire::CreateTrial(builder, wide, 0, 0, reason)});
+  wire::RecordBuilder record(builder);
+  record.add_version(wire::kVersion);
+  record.add_trials(trials);
+  builder.Finish(record.Finish());
+  run.add("paddle.rand(1)", {Outcome::pass, 0, kWeak, "", ""}, wire::bytes_of(builder));
+  run.add("paddle.rand(2)", {Outcome::mismatch, kShape, kWeak, "", ""});
+  run.add("paddle.abs(1)", {});
+  const RunReport report = StoredRun::must(load_report(run.store()));
+  const auto json = json_report(report);
+  EXPECT_EQ(json["flags"]["weak"], 1);
+  EXPECT_EQ(json["partly_judged"], 1);
+  EXPECT_EQ(json["not_judged"]["wide"]["a draw has its own law"], 1);
+  EXPECT_THAT(outcome_table(report), HasSubstr("1  of those that pass are weak"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("1  of them not judged under some kind of values"));
+}
+
 TEST(Report, TheFailingApiComesFirst) {
   const auto run = sample();
   const std::string table = api_table(StoredRun::must(load_report(run->store())));
@@ -64,7 +88,7 @@ TEST(Report, TheFailingApiComesFirst) {
 TEST(Report, JunitIsXml) {
   const auto run = sample();
   const auto file = run->folder() / "junit.xml";
-  ASSERT_TRUE(write_junit(run->store(), file));
+  ASSERT_TRUE(write_junit(run->store(), {}, file));
   const auto ran = run_program(run->folder(), {"python3", "-c", R"(
 import json, sys
 import xml.etree.ElementTree as tree

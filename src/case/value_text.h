@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "case/case.h"
+
+namespace assay {
+
+// Appends the canonical text of one value of a case.
+void append_canonical(Value value, std::string& out);
+
+}  // namespace assay

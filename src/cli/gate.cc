@@ -1,0 +1,63 @@
+#include "cli/gate.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "cli/exit_code.h"
+
+namespace assay {
+namespace {
+
+bool any_failed(const RunReport& report, bool strict) {
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed && report.outcomes[static_cast<std::size_t>(outcome.outcome)] > 0) {
+      return true;
+    }
+  }
+  return strict && report.flaky > 0;
+}
+
+}  // namespace
+
+void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual) {
+  app.add_option("--against", options.against,
+                 "Compare with a past run (its folder or database) or a baseline file");
+  app.add_option("--fail-on", options.fail_on,
+                 fmt::format("What makes the exit code 1: new (failures and lost cases against "
+                             "--against), any, none (default: new with --against, else {})",
+                             usual));
+  app.add_flag("--strict", options.strict, "A flaky case counts as a failure");
+}
+
+Result<Gate> Gate::open(const GateOptions& options, const std::string& usual) {
+  Gate gate;
+  gate.strict_ = options.strict;
+  gate.fail_on_ = options.fail_on;
+  if (gate.fail_on_.empty()) gate.fail_on_ = options.against.empty() ? usual : "new";
+  if (gate.fail_on_ != "new" && gate.fail_on_ != "any" && gate.fail_on_ != "none") {
+    return usage_error("--fail-on takes new, any or none, not " + gate.fail_on_);
+  }
+  if (!options.against.empty()) {
+    ASSAY_TRY(gate.past_, load_past(options.against));
+  } else if (gate.fail_on_ == "new") {
+    return usage_error("--fail-on=new: name with --against what was there before");
+  }
+  return gate;
+}
+
+Result<std::optional<RunComparison>> Gate::compare(RunReader& run) const {
+  if (!past_) return std::nullopt;
+  ASSAY_TRY(RunComparison comparison, compare_runs(run, *past_, strict_));
+  return comparison;
+}
+
+int Gate::code(const RunReport& report, const std::optional<RunComparison>& comparison) const {
+  if (fail_on_ == "none") return kAllGood;
+  const bool failed =
+      fail_on_ == "any" ? any_failed(report, strict_) : comparison && comparison->worse();
+  return failed ? kSomeFailed : kAllGood;
+}
+
+}  // namespace assay

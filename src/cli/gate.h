@@ -1,0 +1,39 @@
+#pragma once
+
+// What decides whether a run is good enough: flags that `assay api` and `assay report` share.
+
+#include <CLI/App.hpp>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "report/compare.h"
+#include "report/run_report.h"
+
+namespace assay {
+
+struct GateOptions {
+  std::string against;  // a run's folder, a database or a baseline file
+  std::string fail_on;  // new, any, none; empty: new with --against, or else `usual`
+  bool strict = false;
+};
+
+void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual);
+
+class Gate {
+ public:
+  // Reads what --against names, so that it is complained about before anything runs.
+  static Result<Gate> open(const GateOptions& options, const std::string& usual);
+
+  // Nothing where nobody asked for it.
+  Result<std::optional<RunComparison>> compare(RunReader& run) const;
+  // kAllGood or kSomeFailed.
+  int code(const RunReport& report, const std::optional<RunComparison>& comparison) const;
+
+ private:
+  std::string fail_on_;
+  bool strict_ = false;
+  std::optional<PastRun> past_;
+};
+
+}  // namespace assay

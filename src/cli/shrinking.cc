@@ -1,0 +1,103 @@
+#include "cli/shrinking.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include "cli/api_options.h"
+#include "report/findings.h"
+#include "report/run_report.h"
+#include "shrink/shrink.h"
+
+namespace assay {
+namespace {
+
+constexpr double kLongestBudget = 7.0 * 24 * 60 * 60;
+
+// The run's own settings, as the flags that it was begun with.
+Result<RunConfig> config_of(const std::map<std::string, std::string>& properties) {
+  std::vector<std::string> flags = rerun_flags(properties);
+  flags.emplace_back("--api_config=paddle.nothing()");  // cases come from the searches
+  std::reverse(flags.begin(), flags.end());             // as CLI11 takes them
+  CLI::App app;
+  ApiOptions options;
+  add_api_options(app, options);
+  try {
+    app.parse(flags);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(
+        fmt::format("the run was begun with flags that this assay does not take ({}); "
+                    "use the one that made the run",
+                    error.what()));
+  }
+  std::vector<std::string> notes;  // of the run; they were told then
+  return make_run_config(options, notes);
+}
+
+// One case of each finding. A time limit costs as long as it is, again and again.
+Result<std::vector<std::uint64_t>> one_of_each(RunReader& run) {
+  std::vector<std::uint64_t> ids;
+  ASSAY_TRY(const std::vector<Finding> findings, findings_of(run, nullptr));
+  for (const Finding& finding : findings) {
+    if (finding.key.outcome != Outcome::timeout) ids.push_back(finding.id);
+  }
+  return ids;
+}
+
+}  // namespace
+
+void add_shrink_options(CLI::App& app, ShrinkOptions& options) {
+  app.add_option("--budget", options.budget, "Time for all searches together: 90, 90s, 2m, 1h")
+      ->capture_default_str();
+  app.add_option("--most-cases", options.most_tried, "Cases to try for each failure")
+      ->capture_default_str();
+}
+
+Result<double> parse_duration(const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  const double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  const double seconds = number * factor;
+  if (error != std::errc() || !(seconds > 0 && seconds <= kLongestBudget)) {
+    return usage_error(
+        fmt::format("--budget takes a time of at most a week (90, 90s, 2m, 1h), not {}", text));
+  }
+  return seconds;
+}
+
+Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::uint64_t> ids,
+                                  const ShrinkOptions& options,
+                                  const std::function<void(const std::string&)>& note) {
+  ASSAY_TRY(const double seconds, parse_duration(options.budget));
+  if (is_store_address(folder)) {
+    return usage_error("what shrinking finds is kept in a run's folder; name one, not a database");
+  }
+  Judging judging;
+  RunConfig config;
+  ShrinkJob job;
+  {
+    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
+    ASSAY_TRY(auto properties, store->properties());
+    ASSAY_TRY(config, config_of(properties));
+    ASSAY_TRY(judging, judging_by({}, properties));
+    if (ids.empty()) {
+      ASSAY_TRY(ids, one_of_each(*store));
+    }
+    ASSAY_TRY(job, plan_shrink(*store, judging, ids, {options.most_tried}));
+  }
+  RunObserver observer;
+  observer.note = note;
+  const auto budget = std::chrono::nanoseconds(std::llround(seconds * 1e9));
+  ASSAY_TRY(ShrunkCases found, run_shrink(std::move(config), job, judging, budget, observer));
+  ASSAY_CHECK(add_shrunk(folder, found));
+  return found;
+}
+
+}  // namespace assay

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/verb.h"
+
+namespace assay {
+
+// `assay finding DIR N`: a finding of a run as a text for an issue.
+Verb add_finding_verb(CLI::App& parent);
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+#include "cli/verb_shrink.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "case/canonical.h"
+#include "cli/exit_code.h"
+#include "cli/shrinking.h"
+#include "report/repro.h"
+
+namespace assay {
+namespace {
+
+struct ShrinkVerbOptions {
+  std::string run;
+  std::string wanted;
+  ShrinkOptions shrink;
+};
+
+Result<std::vector<std::uint64_t>> chosen_cases(const ShrinkVerbOptions& options) {
+  std::vector<std::uint64_t> ids;
+  if (options.wanted.empty()) return ids;
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::existing));
+  ASSAY_TRY(const FoundCase found, find_case(*store, options.wanted));
+  ids.push_back(found.id);
+  return ids;
+}
+
+Result<int> run_shrink_verb(const ShrinkVerbOptions& options) {
+  ASSAY_TRY(const std::vector<std::uint64_t> ids, chosen_cases(options));
+  const auto note = [](const std::string& line) { fmt::print(stderr, "note: {}\n", line); };
+  ASSAY_TRY(const ShrunkCases found, shrink_stored(options.run, ids, options.shrink, note));
+  for (const auto& [id, shrunk] : found) {
+    fmt::print("{} after {} cases{}:\n  {}\n  {} {}\n", format_case_id(id), shrunk.tried,
+               shrunk.whole ? "" : ", before the budget was spent", shrunk.text,
+               name(shrunk.verdict.outcome), shrunk.verdict.message);
+  }
+  for (const std::uint64_t id : ids) {
+    if (!found.contains(id)) {
+      fmt::print("{} did not fail again in the same way: nothing to shrink\n", format_case_id(id));
+    }
+  }
+  return ids.empty() || !found.empty() ? kAllGood : kSomeFailed;
+}
+
+}  // namespace
+
+Verb add_shrink_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand(
+      "shrink", "The smallest case that still shows a failure of a run in the same way");
+  auto options = std::make_shared<ShrinkVerbOptions>();
+  app->add_option("DIR", options->run, "The run's folder (--log_dir)")->required();
+  app->add_option("ID", options->wanted,
+                  "The failure: its id or the beginning of it, or a part of its text (default: a "
+                  "case of each finding)");
+  add_shrink_options(*app, options->shrink);
+  return {app, [options] { return run_shrink_verb(*options); }};
+}
+
+}  // namespace assay

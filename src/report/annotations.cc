@@ -1,0 +1,138 @@
+#include "report/annotations.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "case/canonical.h"
+#include "case/corpus.h"
+#include "report/run_report.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
+
+bool is_known(const Finding& finding, bool compared) { return compared && finding.new_cases == 0; }
+
+// A path as the reference of a URI.
+std::string uri_of(const std::string& file) {
+  constexpr std::string_view kPlain = "-._~/";
+  std::string uri;
+  for (const char c : file) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       kPlain.find(c) != std::string_view::npos;
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return uri;
+}
+
+json rules() {
+  json all = json::array();
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.outcome == Outcome::pass) continue;
+    all.push_back({{"id", outcome.name}, {"shortDescription", {{"text", outcome.meaning}}}});
+  }
+  return all;
+}
+
+json result_of(const Finding& finding, const CorpusPlaces& places, bool compared) {
+  json location = {
+      {"logicalLocations", {{{"fullyQualifiedName", finding.key.api}, {"kind", "function"}}}}};
+  if (const auto* place = places.find(finding.id)) {
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", uri_of(place->file)}}},
+                                    {"region", {{"startLine", place->line}}}};
+  }
+  json result = {
+      {"ruleId", name(finding.key.outcome)},
+      {"level", is_known(finding, compared) ? "note" : "error"},
+      {"message", {{"text", fmt::format("{}\n{}", finding_line(finding), finding.text)}}},
+      {"locations", json::array({location})},
+      {"occurrenceCount", finding.cases},
+      {"partialFingerprints", {{"finding/v1", finding.key.digest()}}},
+      {"properties",
+       {{"values", finding.values},
+        {"dtypes", finding.dtypes},
+        {"caseId", format_case_id(finding.id)}}}};
+  if (compared) result["baselineState"] = is_known(finding, compared) ? "unchanged" : "new";
+  return result;
+}
+
+// What a workflow command takes: no line ends; in a property no colon or comma either.
+std::string escaped(std::string_view text, bool property) {
+  std::string safe;
+  for (const char c : text) {
+    const bool special = c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','));
+    safe += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return safe;
+}
+
+}  // namespace
+
+Result<CorpusPlaces> CorpusPlaces::read(std::span<const std::string> patterns) {
+  CorpusPlaces places;
+  Case scratch;
+  for (const std::string& pattern : patterns) {
+    ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
+    for (const std::filesystem::path& file : files) {
+      ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
+      CorpusLine line;
+      while (true) {
+        ASSAY_TRY(const bool more, reader.next(line));
+        if (!more) break;
+        (void)parse_line(line.text, scratch, [&](const Case& found) {
+          places.places_.try_emplace(case_id(canonical_text(found)),
+                                     Place{file.string(), line.number});
+        });
+      }
+    }
+  }
+  return places;
+}
+
+const CorpusPlaces::Place* CorpusPlaces::find(std::uint64_t id) const {
+  const auto found = places_.find(id);
+  return found == places_.end() ? nullptr : &found->second;
+}
+
+std::string finding_line(const Finding& finding) {
+  return fmt::format("{}{}{}: {} ({} case{})", finding.key.api,
+                     finding.key.where.empty() ? "" : ", ", finding.key.where,
+                     finding.verdict.message, finding.cases, finding.cases == 1 ? "" : "s");
+}
+
+std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,
+                      bool compared, const std::string& version) {
+  json results = json::array();
+  for (const Finding& finding : findings) {
+    results.push_back(result_of(finding, places, compared));
+  }
+  const json driver = {{"name", "assay"}, {"version", version}, {"rules", rules()}};
+  const json run = {
+      {"tool", {{"driver", driver}}}, {"columnKind", "unicodeCodePoints"}, {"results", results}};
+  const json log = {{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", json::array({run})}};
+  return json_text(log);
+}
+
+std::string github_annotations(const std::vector<Finding>& findings, const CorpusPlaces& places,
+                               bool compared) {
+  std::string lines;
+  for (const Finding& finding : findings) {
+    std::string where;
+    if (const auto* place = places.find(finding.id)) {
+      where = fmt::format("file={},line={},", escaped(place->file, true), place->line);
+    }
+    const std::string title = fmt::format("{} {}", name(finding.key.outcome), finding.key.api);
+    lines +=
+        fmt::format("::{} {}title={}::{}\n", is_known(finding, compared) ? "notice" : "error",
+                    where, escaped(title, true),
+                    escaped(fmt::format("{}\n{}", finding_line(finding), finding.text), false));
+  }
+  return lines;
+}
+
+}  // namespace assay

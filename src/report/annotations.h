@@ -1,0 +1,45 @@
+#pragma once
+
+// Findings as other programs show them beside the code: SARIF 2.1.0, and the workflow commands of
+// GitHub Actions.
+
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "report/findings.h"
+
+namespace assay {
+
+// Where cases stand in the corpus files of a repository.
+class CorpusPlaces {
+ public:
+  struct Place {
+    std::string file;  // as it was named
+    std::size_t line = 0;
+  };
+
+  // Lines that are no cases are left out.
+  static Result<CorpusPlaces> read(std::span<const std::string> patterns);
+
+  // nullptr: in none of the files.
+  const Place* find(std::uint64_t id) const;
+
+ private:
+  std::unordered_map<std::uint64_t, Place> places_;
+};
+
+// One line for a finding: "paddle.silu, gradient of x: not finite: …".
+std::string finding_line(const Finding& finding);
+
+// A log with one result for each finding. `compared`: a finding without a new case is "unchanged".
+std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,
+                      bool compared, const std::string& version);
+
+// ::error file=…,line=…,title=…::… for each finding; known ones are notices where `compared`.
+std::string github_annotations(const std::vector<Finding>& findings, const CorpusPlaces& places,
+                               bool compared);
+
+}  // namespace assay

@@ -1,0 +1,261 @@
+#include "report/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+
+#include "case/canonical.h"
+
+namespace assay {
+namespace {
+
+// A case is called slower from this factor and this many seconds on: less is noise of a machine
+// that does other things as well.
+constexpr double kSlowerFactor = 2;
+constexpr double kSlowerSeconds = 0.1;
+constexpr std::size_t kShownOfEach = 20;
+
+struct ChangeInfo {
+  Change change;
+  std::string_view name;  // in JSON
+  std::string_view meaning;
+};
+
+constexpr std::array<ChangeInfo, 4> kChanges{{
+    {Change::new_failure, "new_failures", "new failures"},
+    {Change::lost, "lost", "no longer tested"},
+    {Change::mended, "mended", "mended"},
+    {Change::slower, "slower", "slower in the test lane"},
+}};
+
+std::string bearing_of(std::string_view key) {
+  constexpr std::array<std::string_view, 3> kInputs{"seed", "values", "version.fill"};
+  constexpr std::array<std::string_view, 6> kJudgement{
+      "atol", "rtol", "error_bar", "version.measurement", "version.policies", "version.record"};
+  const auto is_in = [&](const auto& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  if (is_in(kInputs)) return "other inputs";
+  if (is_in(kJudgement)) return "judged in another way";
+  if (key == "mode" || key == "backward" || key.starts_with("test.") ||
+      key.starts_with("reference.")) {
+    return "another question";
+  }
+  return {};
+}
+
+Result<std::vector<SettingChange>> changed_settings(
+    const std::map<std::string, std::string>& now, const std::map<std::string, std::string>& before,
+    const std::string& past) {
+  std::vector<SettingChange> changes;
+  const auto value = [](const auto& all, const std::string& key) {
+    const auto found = all.find(key);
+    return found == all.end() ? std::string("(not kept)") : found->second;
+  };
+  std::map<std::string, std::string> all = now;
+  all.insert(before.begin(), before.end());
+  for (const auto& [key, ignored] : all) {
+    if (key.starts_with(kRerunFlag) || value(now, key) == value(before, key)) continue;
+    if (key == "version.canonical") {
+      return usage_error(fmt::format(
+          "{} names its cases in another way (version.canonical {}, this run {}): write "
+          "it again with an assay of this version",
+          past, value(before, key), value(now, key)));
+    }
+    changes.push_back({key, value(before, key), value(now, key), bearing_of(key)});
+  }
+  return changes;
+}
+
+bool is_tested(Outcome outcome) {
+  return outcome != Outcome::unsupported && outcome != Outcome::skip &&
+         outcome != Outcome::no_kernel;
+}
+
+// Compares a case with what it was; before: what a missing one counts as.
+std::optional<Change> change_of(const Verdict& now, const std::optional<PastCase>& before,
+                                bool strict) {
+  Verdict past;
+  if (before) past.outcome = before->outcome;
+  if (before && before->flaky) past.flags = kFlaky;
+  const bool failed = before && counts_as_failure(past, strict);
+  if (counts_as_failure(now, strict)) {
+    const bool same = failed && past.outcome == now.outcome;
+    return same ? std::nullopt : std::optional(Change::new_failure);
+  }
+  const bool tested = before && is_tested(past.outcome);
+  if (tested && !is_tested(now.outcome)) return Change::lost;
+  if (before && past.outcome == Outcome::pass && now.outcome == Outcome::rejected) {
+    return Change::lost;
+  }
+  if (failed) return Change::mended;
+  return std::nullopt;
+}
+
+class Comparer {
+ public:
+  Comparer(const PastRun& past, bool strict, RunComparison& comparison)
+      : past_(past), comparison_(comparison) {
+    comparison_.strict = strict;
+  }
+
+  void take(std::uint64_t id, std::string_view text, const Verdict& verdict, double seconds) {
+    const std::optional<PastCase> before = find(id);
+    if (!before) ++comparison_.only_now;
+    const auto change = change_of(verdict, before, comparison_.strict);
+    if (change) {
+      add(*change, id, text, verdict, before);
+    } else if (counts_as_failure(verdict, comparison_.strict)) {
+      ++comparison_.known;
+    } else if (before && before->seconds > 0 && seconds > before->seconds * kSlowerFactor &&
+               seconds > before->seconds + kSlowerSeconds) {
+      add(Change::slower, id, text, verdict, before);
+      comparison_.changes.back().seconds_before = before->seconds;
+      comparison_.changes.back().seconds_now = seconds;
+    }
+  }
+
+  void finish() {
+    comparison_.only_before = past_.cases.size() - met_;
+    std::sort(comparison_.changes.begin(), comparison_.changes.end(),
+              [](const ChangedCase& a, const ChangedCase& b) {
+                return std::tie(a.change, a.text) < std::tie(b.change, b.text);
+              });
+  }
+
+ private:
+  std::optional<PastCase> find(std::uint64_t id) {
+    const auto found = past_.cases.find(id);
+    if (found != past_.cases.end()) {
+      ++met_;
+      return found->second;
+    }
+    if (past_.only_what_did_not_pass) return PastCase{};
+    return std::nullopt;
+  }
+
+  void add(Change change, std::uint64_t id, std::string_view text, const Verdict& verdict,
+           const std::optional<PastCase>& before) {
+    ChangedCase& changed = comparison_.changes.emplace_back();
+    changed.change = change;
+    changed.id = id;
+    changed.text = text;
+    changed.now = verdict.outcome;
+    changed.before = !before ? "not there" : before->flaky ? "flaky" : name(before->outcome);
+    changed.message = verdict.message;
+  }
+
+  const PastRun& past_;
+  RunComparison& comparison_;
+  std::uint64_t met_ = 0;  // cases of the past that the run has
+};
+
+std::string changed_line(const ChangedCase& changed) {
+  if (changed.change == Change::slower) {
+    return fmt::format("    {} {:.2f} s, was {:.2f} s  {}\n", format_case_id(changed.id),
+                       changed.seconds_now, changed.seconds_before, changed.text);
+  }
+  std::string line = fmt::format("    {} {}, was {}  {}\n", format_case_id(changed.id),
+                                 name(changed.now), changed.before, changed.text);
+  if (changed.change != Change::mended && !changed.message.empty()) {
+    line += fmt::format("        {}\n", changed.message);
+  }
+  return line;
+}
+
+}  // namespace
+
+bool counts_as_failure(const Verdict& verdict, bool strict) {
+  return info(verdict.outcome).failed || (strict && (verdict.flags & kFlaky) != 0);
+}
+
+std::uint64_t RunComparison::count(Change change) const {
+  return static_cast<std::uint64_t>(
+      std::count_if(changes.begin(), changes.end(),
+                    [change](const ChangedCase& changed) { return changed.change == change; }));
+}
+
+Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool strict) {
+  RunComparison comparison;
+  comparison.past = past.name;
+  ASSAY_TRY(const auto properties, now.properties());
+  ASSAY_TRY(comparison.settings, changed_settings(properties, past.properties, past.name));
+  Comparer comparer(past, strict, comparison);
+  ASSAY_CHECK(now.each_finished([&](const FinishedCase& finished) -> Status {
+    comparer.take(finished.id, finished.text, finished.verdict, seconds_of_test(finished.record));
+    return {};
+  }));
+  Verdict invalid;
+  invalid.outcome = Outcome::invalid;
+  ASSAY_CHECK(now.each_invalid([&](const InvalidLine& line) -> Status {
+    invalid.message = fmt::format("{}: {}", line.where, line.message);
+    comparer.take(invalid_line_id(line), line.text, invalid, 0);
+    return {};
+  }));
+  comparer.finish();
+  return comparison;
+}
+
+std::string comparison_table(const RunComparison& comparison) {
+  std::string table = fmt::format("against {}:\n", comparison.past);
+  for (const SettingChange& setting : comparison.settings) {
+    table += fmt::format(
+        "  {}: {} then, {} now{}\n", setting.key, setting.before, setting.now,
+        setting.bearing.empty()
+            ? ""
+            : fmt::format(" ({}: a verdict may differ for that alone)", setting.bearing));
+  }
+  for (const ChangeInfo& change : kChanges) {
+    const std::uint64_t count = comparison.count(change.change);
+    table += fmt::format("  {:>8}  {}\n", count, change.meaning);
+    std::size_t shown = 0;
+    for (const ChangedCase& changed : comparison.changes) {
+      if (changed.change == change.change && shown++ < kShownOfEach) table += changed_line(changed);
+    }
+    if (shown > kShownOfEach) {
+      table += fmt::format("    … and {} more (--json has all)\n", shown - kShownOfEach);
+    }
+  }
+  table += fmt::format("  {:>8}  fail as before\n", comparison.known);
+  if (comparison.only_now > 0)
+    table += fmt::format("  {:>8}  cases are new\n", comparison.only_now);
+  if (comparison.only_before > 0) {
+    table += fmt::format("  {:>8}  cases are not in this run\n", comparison.only_before);
+  }
+  return table;
+}
+
+nlohmann::json comparison_json(const RunComparison& comparison) {
+  nlohmann::json settings = nlohmann::json::array();
+  for (const SettingChange& setting : comparison.settings) {
+    settings.push_back({{"key", setting.key},
+                        {"before", setting.before},
+                        {"now", setting.now},
+                        {"bearing", setting.bearing}});
+  }
+  nlohmann::json object = {{"past", comparison.past},
+                           {"settings", settings},
+                           {"known", comparison.known},
+                           {"only_before", comparison.only_before},
+                           {"only_now", comparison.only_now}};
+  for (const ChangeInfo& change : kChanges) object[change.name] = nlohmann::json::array();
+  for (const ChangedCase& changed : comparison.changes) {
+    nlohmann::json entry = {{"id", format_case_id(changed.id)},
+                            {"case", changed.text},
+                            {"outcome", name(changed.now)},
+                            {"before", changed.before},
+                            {"message", changed.message}};
+    if (changed.change == Change::slower) {
+      entry["seconds"] = changed.seconds_now;
+      entry["seconds_before"] = changed.seconds_before;
+    }
+    object[kChanges[static_cast<std::size_t>(changed.change)].name].push_back(std::move(entry));
+  }
+  return object;
+}
+
+}  // namespace assay

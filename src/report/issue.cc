@@ -1,0 +1,112 @@
+#include "report/issue.h"
+
+#include <fmt/format.h>
+
+#include "case/canonical.h"
+#include "case/parser.h"
+#include "report/inputs.h"
+#include "report/issue_script.h"
+#include "report/rejudge.h"
+#include "report/run_report.h"
+
+namespace assay {
+namespace {
+
+using Properties = std::map<std::string, std::string>;
+
+std::string property(const Properties& properties, const std::string& key) {
+  const auto found = properties.find(key);
+  return found == properties.end() ? "of a version that the run did not keep" : found->second;
+}
+
+std::string title_of(const Finding& finding) {
+  std::string title = fmt::format("{}: {}", finding.key.api, info(finding.key.outcome).name);
+  if (!finding.key.where.empty()) title += fmt::format(", {}", finding.key.where);
+  if (!finding.key.how.empty()) title += fmt::format(": {}", finding.key.how);
+  return title;
+}
+
+// By which means it is known what is right.
+std::string known_by(const Properties& properties, const Verdict& verdict, const Witness& witness) {
+  const Fault& fault = verdict.fault;
+  const std::string reference = fmt::format("PyTorch {}", property(properties, "torch"));
+  if (fault.kinds == kInput) return "the documentation promises no change of this input";
+  if (witness.comparison == nullptr) {
+    return verdict.outcome == Outcome::reference_error
+               ? "the test lane's result; the reference fails"
+               : fmt::format("{} computes the same call", reference);
+  }
+  if (fault.by_truth) {
+    std::string means = fmt::format(
+        "the same function in float64 on the same inputs, by {}, and again with every input moved "
+        "by "
+        "half a unit in its last place, which says what rounding could have done",
+        reference);
+    if (witness.element) {
+      means +=
+          fmt::format("; its result in the precision of the call is {:.9g}", witness.by_reference);
+    }
+    return means;
+  }
+  if (witness.comparison->equality() == wire::Equality::bits) {
+    return fmt::format("the call only moves elements, so their bits stay; {} keeps them",
+                       reference);
+  }
+  return fmt::format("{} on the same inputs", reference);
+}
+
+std::string frameworks(const Properties& properties) {
+  std::string device = "cpu";
+  if (const auto found = properties.find("test.device"); found != properties.end()) {
+    device = found->second;
+  }
+  return fmt::format("PaddlePaddle {}, device {}; PyTorch {}; assay {}",
+                     property(properties, "paddle"), device, property(properties, "torch"),
+                     property(properties, "version.assay"));
+}
+
+}  // namespace
+
+Result<Issue> write_issue(const Properties& properties, const Finding& finding,
+                          const FoundCase& shown) {
+  ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(shown.record));
+  if (!has_lanes(*record)) return fail("nothing is recorded of how this case ran");
+  Case parsed;
+  if (const auto status = parse_case(shown.text, parsed); !status) {
+    return fail("a stored case does not parse: " + status.error().message);
+  }
+  auto judged_as = properties;
+  ASSAY_TRY(const Judging judging, judging_by({}, judged_as));
+  FinishedCase finished;
+  finished.text = shown.text;
+  finished.verdict = shown.verdict;
+  finished.record = shown.record;
+  const Verdict verdict = judging.with_fault(finished);
+  const wire::Trial& trial = trial_under(*record, verdict.fault.values);
+  const Witness witness = witness_of(trial, verdict.fault);
+  Issue issue;
+  issue.title = title_of(finding);
+  issue.text =
+      fmt::format("# {}\n\n{}\n\n`{}`\n\n", issue.title, frameworks(properties), shown.text);
+  if (verdict.outcome == Outcome::reference_error) {
+    issue.why = "the fault is the reference's, which calls PyTorch by way of assay's tables";
+  } else if (auto script = issue_script(properties, parsed, shown.id, trial, verdict)) {
+    issue.script = std::move(*script);
+    issue.text += fmt::format("```python\n{}```\n\n", issue.script);
+  } else {
+    issue.why = script.error().message;
+  }
+  if (!issue.why.empty()) {
+    issue.text += fmt::format(
+        "There is no short script: {}. `assay repro` writes a longer one.\n\n", issue.why);
+  }
+  issue.text += fmt::format("- what came: {}\n- what is right is known by: {}\n", verdict.message,
+                            known_by(properties, verdict, witness));
+  issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
+                            finding.cases == 1 ? "" : "s",
+                            circumstances(finding).empty() ? "" : ": ", circumstances(finding));
+  issue.text += fmt::format("- again with assay: `{}`\n", rerun_command(shown.text, properties));
+  return issue;
+}
+
+}  // namespace assay

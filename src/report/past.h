@@ -1,0 +1,40 @@
+#pragma once
+
+// What was known before a run: a past run, or a baseline file of one (report/baseline.h).
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace assay {
+
+struct PastCase {
+  Outcome outcome = Outcome::pass;
+  bool flaky = false;
+  float seconds = 0;  // call and gradients in the test lane, under usual values; 0: not known
+};
+
+struct PastRun {
+  std::string name;                               // where it was read from
+  std::map<std::string, std::string> properties;  // mode, seed, versions …
+  std::unordered_map<std::uint64_t, PastCase> cases;
+  // A baseline says nothing of cases that passed: one that is not among `cases` passed or was not
+  // there.
+  bool only_what_did_not_pass = false;
+};
+
+// `where` is the folder of a run, the address of a database, or a baseline file.
+Result<PastRun> load_past(const std::string& where);
+
+// Lines that are no cases have no id; that of their text stands for one.
+std::uint64_t invalid_line_id(const InvalidLine& line);
+
+// Seconds of the call and its gradients in the test lane under usual values; 0: not known.
+double seconds_of_test(std::span<const std::uint8_t> record);
+
+}  // namespace assay

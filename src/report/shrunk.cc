@@ -1,0 +1,117 @@
+#include "report/shrunk.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/fd.h"
+#include "case/canonical.h"
+#include "report/run_report.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+std::string hex_of(const wire::Bytes& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 0xFU];
+  }
+  return text;
+}
+
+// Empty for what is no hexadecimal text.
+wire::Bytes bytes_of_hex(const std::string& text) {
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  wire::Bytes bytes;
+  if (text.size() % 2 != 0) return {};
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    const int high = digit(text[i]);
+    const int low = digit(text[i + 1]);
+    if (high < 0 || low < 0) return {};
+    bytes.push_back(static_cast<std::uint8_t>(high * 16 + low));
+  }
+  return bytes;
+}
+
+json json_of(const ShrunkCase& shrunk) {
+  return {{"id", format_case_id(shrunk.id)},
+          {"case", shrunk.text},
+          {"outcome", name(shrunk.verdict.outcome)},
+          {"mismatch", shrunk.verdict.mismatch},
+          {"lane", shrunk.verdict.lane},
+          {"message", shrunk.verdict.message},
+          {"tried", shrunk.tried},
+          {"whole", shrunk.whole},
+          {"record", hex_of(shrunk.record)}};
+}
+
+// nullopt: the entry is not what json_of() writes.
+std::optional<ShrunkCase> shrunk_of(const json& entry) {
+  ShrunkCase shrunk;
+  const auto outcome = find_outcome(entry.value("outcome", ""));
+  shrunk.text = entry.value("case", "");
+  shrunk.id = case_id(shrunk.text);
+  shrunk.verdict.mismatch = entry.value("mismatch", std::uint8_t{0});
+  shrunk.verdict.lane = entry.value("lane", "");
+  shrunk.verdict.message = entry.value("message", "");
+  shrunk.tried = entry.value("tried", std::uint64_t{0});
+  shrunk.whole = entry.value("whole", false);
+  shrunk.record = bytes_of_hex(entry.value("record", ""));
+  if (!outcome || entry.value("id", "") != format_case_id(shrunk.id)) return std::nullopt;
+  if (!shrunk.record.empty() && !wire::open<wire::Record>(shrunk.record)) return std::nullopt;
+  shrunk.verdict.outcome = *outcome;
+  return shrunk;
+}
+
+Result<ShrunkCases> parse_shrunk(const json& object, const std::string& file) {
+  const auto damaged = [&](std::string_view what) {
+    return usage_error(fmt::format("{}: {}; remove it and run assay shrink again", file, what));
+  };
+  if (!object.is_object()) return damaged("is no JSON object");
+  if (object.value("version", 0) != kShrunkVersion) return damaged("is of another assay");
+  ShrunkCases cases;
+  const json entries = object.value("cases", json::object());
+  for (const auto& [id, entry] : entries.items()) {
+    const auto original = parse_case_id(id);
+    auto shrunk = entry.is_object() ? shrunk_of(entry) : std::nullopt;
+    if (!original || !shrunk) return damaged(fmt::format("its case {} is damaged", id));
+    cases[*original] = std::move(*shrunk);
+  }
+  return cases;
+}
+
+}  // namespace
+
+Result<ShrunkCases> read_shrunk(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kShrunkFile;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return ShrunkCases();
+  ASSAY_TRY(const std::string text, read_file(file));
+  try {
+    return parse_shrunk(json::parse(text), file.string());
+  } catch (const json::exception& wrong) {
+    return usage_error(
+        fmt::format("{}: {}; remove it and run assay shrink again", file.string(), wrong.what()));
+  }
+}
+
+Status add_shrunk(const std::filesystem::path& folder, const ShrunkCases& shrunk) {
+  ASSAY_TRY(ShrunkCases all, read_shrunk(folder));
+  for (const auto& [id, each] : shrunk) all[id] = each;
+  json cases = json::object();
+  for (const auto& [id, each] : all) cases[format_case_id(id)] = json_of(each);
+  return write_file(folder / kShrunkFile,
+                    json_text({{"version", kShrunkVersion}, {"cases", cases}}));
+}
+
+}  // namespace assay

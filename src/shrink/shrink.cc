@@ -1,0 +1,92 @@
+#include "shrink/shrink.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdlib.h>
+
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "case/canonical.h"
+#include "shrink/shrink_store.h"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kClaimAgainMs = 10;
+
+// A folder that goes with the object.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::error_code error;
+    std::string pattern = std::filesystem::temp_directory_path(error) / "assay-shrink-XXXXXX";
+    if (error || ::mkdtemp(pattern.data()) == nullptr) {
+      return errno_error("cannot make a temporary folder");
+    }
+    return TemporaryFolder(pattern);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+Result<ShrinkJob> plan_shrink(RunReader& run, const Judging& judging,
+                              const std::vector<std::uint64_t>& ids, const ShrinkLimits& limits) {
+  ShrinkJob job;
+  std::set<std::uint64_t> wanted(ids.begin(), ids.end());
+  std::set<std::string> values{"usual"};
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
+    if (wanted.erase(finished.id) == 0) return {};
+    if (!info(finished.verdict.outcome).failed) {
+      return usage_error(fmt::format("{} did not fail, it is {}: there is nothing to shrink",
+                                     format_case_id(finished.id), name(finished.verdict.outcome)));
+    }
+    const Verdict verdict = judging.with_fault(finished);
+    if (!verdict.fault.values.empty()) values.insert(verdict.fault.values);
+    job.searches.emplace_back(finished.id, finished.text, key_of(finished.text, verdict), limits);
+    return {};
+  }));
+  if (!wanted.empty()) {
+    return usage_error(
+        fmt::format("the run has no finished case {}", format_case_id(*wanted.begin())));
+  }
+  job.values = fmt::format("{}", fmt::join(values, ","));
+  return job;
+}
+
+Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, const Judging& judging,
+                               std::chrono::nanoseconds budget, const RunObserver& observer) {
+  ShrunkCases found;
+  if (job.searches.empty()) return found;
+  ASSAY_TRY(const TemporaryFolder folder, TemporaryFolder::make());
+  config.folder = folder.path();
+  config.store.clear();
+  config.retest.clear();
+  config.sources = {};
+  config.settings.values = job.values;
+  config.claim_again_ms = kClaimAgainMs;
+  ShrinkStore store(job.searches, judging, monotonic_ns() + budget.count());
+  ASSAY_TRY([[maybe_unused]] const RunSummary summary, run_engine(config, store, observer));
+  for (ShrinkSearch& search : job.searches) {
+    search.give_up();
+    if (search.smallest()) found[search.id()] = *search.smallest();
+  }
+  return found;
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+#include "engine/changed_apis.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+constexpr const char* kDiff =
+    R"(diff --git a/paddle/phi/kernels/cpu/log_softmax_kernel.cc b/paddle/phi/kernels/cpu/log_softmax_kernel.cc
+index 1..2 100644
+--- a/paddle/phi/kernels/cpu/log_softmax_kernel.cc
++++ b/paddle/phi/kernels/cpu/log_softmax_kernel.cc
+@@ -10,7 +10,7 @@ struct CumsumGradKernel {
+   T untouched = roll(x);
+-  return std::max(x, -64);
++PD_REGISTER_KERNEL(silu_grad, CPU, ALL_LAYOUT, phi::SiluGradKernel, float) {}
++def layer_norm(x):
++    return paddle._C_ops.add_(x, LayerNorm, __floordiv__)
+)";
+
+TEST(ChangedApis, NamesStandInChangedLinesFilesAndHunks) {
+  const ChangedApis changed = ChangedApis::parse(kDiff);
+  for (const char* api : {"paddle.nn.functional.log_softmax", "paddle.cumsum", "paddle.max",
+                          "paddle.nn.functional.silu", "paddle.nn.functional.layer_norm",
+                          "paddle.nn.LayerNorm", "paddle.Tensor.add_", "paddle.add",
+                          "paddle.Tensor.__add__", "paddle.Tensor.__floordiv__"}) {
+    EXPECT_TRUE(changed.have(api)) << api;
+  }
+  for (const char* api : {"paddle.roll", "paddle.softmax", "paddle.norm", "paddle.tan"}) {
+    EXPECT_FALSE(changed.have(api)) << api;
+  }
+}
+
+TEST(ChangedApis, AnythingIsReadAndNothingIsFoundInNothing) {
+  EXPECT_TRUE(ChangedApis::parse("").empty());
+  EXPECT_TRUE(ChangedApis::parse("@@").empty());
+  EXPECT_TRUE(ChangedApis::parse("+\n-\n+++\n").empty());
+  EXPECT_TRUE(ChangedApis::parse("+abs").have("paddle.abs"));
+  EXPECT_FALSE(ChangedApis::read("/there/is/no/such/file"));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,108 @@
+// The gate of a CI, as docs/ci.md shows it.
+
+#include <gmock/gmock.h>
+
+#include "base/fd.h"
+#include "cli.h"
+
+namespace assay::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string fake(const std::string& name, int size = 3) {
+  return "paddle.fake." + name + "(Tensor([" + std::to_string(size) + "], \"float32\"))";
+}
+
+TEST(Gate, WordsThatAreNoneAndPastsThatAreNotThereAreUsageErrors) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo")});
+  const auto refusal = [&](const std::string& flag) {
+    const CliResult result = cli.call_api({"--api_config_file=" + cases, flag});
+    EXPECT_EQ(result.status.code, 2) << result.output;
+    return result.output;
+  };
+  EXPECT_THAT(refusal("--fail-on=some"), HasSubstr("--fail-on takes new, any or none"));
+  EXPECT_THAT(refusal("--fail-on=new"), HasSubstr("name with --against"));
+  EXPECT_THAT(refusal("--against=nowhere"), HasSubstr("nowhere"));
+  EXPECT_THAT(refusal("--apis-from=nowhere"), HasSubstr("--apis-from"));
+  EXPECT_FALSE(std::filesystem::exists(cli.run() / "run.db"));  // nothing has run
+}
+
+// The commands of docs/ci.md, by a shell, in a repository whose change breaks something.
+TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
+  const auto document = read_file(std::string(ASSAY_SOURCE_DIR) + "/docs/ci.md");
+  ASSERT_TRUE(document.has_value());
+  const auto block = [&](const std::string& after) {
+    const std::size_t begin = document->find("```sh\n", document->find(after)) + 6;
+    return document->substr(begin, document->find("```", begin) - begin);
+  };
+  Cli cli;
+  const auto shell = [&](const std::string& script) {
+    const std::string path = std::filesystem::path(ASSAY_PROGRAM).parent_path().string();
+    return cli.call_program({"/bin/sh", "-ec", "PATH=" + path + ":$PATH\n" + script});
+  };
+  cli.write_cases({fake("echo"), fake("wrong", 1), fake("raises"), fake("no_kernel")});
+  ASSERT_EQ(shell("git init -q -b main . && git config user.email a@b && git config user.name a\n"
+                  "mkdir src && echo 'PD_REGISTER_KERNEL(echo)' > src/echo_kernel.cc\n"
+                  "git add src && git commit -qm first\n")
+                .status.code,
+            0);
+  const CliResult known = shell(block("## What is known"));
+  ASSERT_EQ(known.status.code, 0) << known.output;
+  const auto baseline = read_file(cli.folder() / "baseline.txt");
+  ASSERT_TRUE(baseline.has_value());
+  EXPECT_THAT(*baseline, HasSubstr(fake("wrong", 1)));
+  ASSERT_EQ(shell("git add -A && git commit -qm known && git branch origin/main").status.code, 0);
+
+  // A change that breaks nothing: only the cases of what it names run.
+  ASSERT_EQ(shell("echo '// echo' >> src/echo_kernel.cc && git commit -qam harmless").status.code,
+            0);
+  const CliResult good = shell(block("## The gate"));
+  EXPECT_EQ(good.status.code, 0) << good.output;
+  EXPECT_THAT(good.output, HasSubstr("1 cases to run"));
+  EXPECT_THAT(good.output, HasSubstr("3 of APIs that the diff does not name"));
+  EXPECT_THAT(good.output, Not(HasSubstr("::error")));
+
+  // One that comes with a case that fails: `wrong` fails for one element, which is known, and now
+  // for two.
+  cli.write_cases(
+      {fake("echo"), fake("wrong", 1), fake("wrong", 2), fake("raises"), fake("no_kernel")});
+  ASSERT_EQ(shell("echo 'wrong' > src/wrong.cc && git add -A src cases.txt && git commit -qm bad &&"
+                  "rm -rf gate")
+                .status.code,
+            0);
+  const CliResult bad = shell(block("## The gate"));
+  EXPECT_EQ(bad.status.code, 1) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("::error file=cases.txt,line="));
+  const auto sarif = read_file(cli.folder() / "assay.sarif");
+  ASSERT_TRUE(sarif.has_value()) << bad.output;
+  const auto log = nlohmann::json::parse(*sarif);
+  EXPECT_EQ(log["runs"][0]["results"][0]["baselineState"], "new");
+  const auto junit = read_file(cli.folder() / "junit.xml");
+  ASSERT_TRUE(junit.has_value());
+  EXPECT_THAT(*junit, HasSubstr("failures=\"1\""));
+}
+
+TEST(Gate, ARunIsComparedWithAnotherRun) {
+  Cli cli;
+  const std::string before = cli.write_cases({fake("echo"), fake("wrong", 1)}, "before.txt");
+  const std::string now = cli.write_cases({fake("echo"), fake("wrong", 1), fake("wrong", 2)});
+  const std::string old = "--log_dir=" + (cli.folder() / "old").string();
+  ASSERT_EQ(cli.call({"api", "--test_cpu=True", "--api_config_file=" + before, old}).status.code,
+            1);
+  const std::string against = "--against=" + (cli.folder() / "old").string();
+  const CliResult same = cli.call_api({"--api_config_file=" + before, against});
+  EXPECT_EQ(same.status.code, 0) << same.output;
+  EXPECT_THAT(same.output, HasSubstr("1  fail as before"));
+  const CliResult worse = cli.call_api({"--api_config_file=" + now, against});
+  EXPECT_EQ(worse.status.code, 1) << worse.output;
+  EXPECT_THAT(worse.output, HasSubstr("1  new failures"));
+  EXPECT_EQ(cli.call_api({"--api_config_file=" + now, against, "--fail-on=none"}).status.code, 0);
+  EXPECT_EQ(cli.call({"report", cli.run().string(), "--fail-on=any"}).status.code, 1);
+  EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);
+}
+
+}  // namespace
+}  // namespace assay::testing
