@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/open_store.h"
 #include "store/store.h"
 
 namespace assay {

@@ -13,6 +13,7 @@
 #include "report/findings.h"
 #include "report/run_report.h"
 #include "shrink/shrink.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "report/issue.h"
 #include "report/shrunk.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

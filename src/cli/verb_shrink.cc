@@ -11,6 +11,7 @@
 #include "cli/exit_code.h"
 #include "cli/shrinking.h"
 #include "report/repro.h"
+#include "store/open_store.h"
 
 namespace assay {
 namespace {

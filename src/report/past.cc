@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "case/canonical.h"
 #include "report/baseline.h"
+#include "store/open_store.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 
