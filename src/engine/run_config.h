@@ -21,8 +21,8 @@
 namespace assay {
 
 struct Sources {
-  std::vector<std::string> configs;   // single cases
-  std::vector<std::string> patterns;  // corpus files, or glob patterns of them
+  std::vector<std::string> configs;      // single cases
+  std::vector<std::string> patterns;     // corpus files, or glob patterns of them
   std::optional<ChangedApis> only = {};  // cases of other APIs are left out
 };
 

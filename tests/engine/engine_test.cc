@@ -98,7 +98,9 @@ TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   std::vector<std::string> lines{fake("contaminated", 5)};
   for (int size : {1, 2, 3, 4, 6, 7}) lines.push_back(fake("echo", size));
   const std::string cases = cli.write_cases(lines);
-  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  // Under other values as well it would find its own lane used.
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_EQ(cli.outcomes()[fake("contaminated", 5)], "pass");
   const auto flags = cli.report()["flags"];

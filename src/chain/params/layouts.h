@@ -81,12 +81,12 @@ struct Layout {
   std::string_view modes;  // `|` list of the MODE arguments that it can run
   Separator separator = Separator::colon;
   const Suite* suite = nullptr;
-  std::string_view script = {};  // of the suite: where the layout was read from
-  std::string_view recipe = {};  // what it runs (chain/plan/recipe.h)
-  int recipe_line = 0;           // of the dialect's file
-  bool cut = false;              // the suite's bash loses what stands after a value's first colon
+  std::string_view script = {};   // of the suite: where the layout was read from
+  std::string_view recipe = {};   // what it runs (chain/plan/recipe.h)
+  int recipe_line = 0;            // of the dialect's file
+  bool cut = false;               // the suite's bash loses what stands after a value's first colon
   std::string_view devices = {};  // `|` list of what --device may name
-  bool short_status = false;     // its status lines do not end with the log's name
+  bool short_status = false;      // its status lines do not end with the log's name
   std::vector<Pairing> pairings = {};
   std::string_view own_command = {};   // this role's key must be one of those
   std::string_view own_trainers = {};  // that this one lists

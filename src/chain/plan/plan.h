@@ -61,7 +61,7 @@ struct PlanOptions {
   // benchmark_train.
   std::string third;
   std::string device;  // what to train and infer on instead of the file's GPUs; empty: those
-  bool fix = false;  // what the file says, where the suite's bash does something else
+  bool fix = false;    // what the file says, where the suite's bash does something else
   bool fallback_checkpoint = false;  // the checkpoint that the file names will not be made
   std::string python;                // instead of the params file's interpreter
   std::string
