@@ -26,7 +26,7 @@ Status check_name(const std::string& what, const std::string& name) {
 }
 
 // Kubernetes puts variables in for $(NAME): all but ours are meant as they are written.
-constexpr std::string_view kNumber = "$(JOB_COMPLETION_INDEX)";
+constexpr std::string_view kIndex = "$(JOB_COMPLETION_INDEX)";
 std::string literal(std::string_view word) {
   std::string text;
   while (true) {
@@ -34,7 +34,7 @@ std::string literal(std::string_view word) {
     text += word.substr(0, at);
     if (at == std::string_view::npos) return text;
     word.remove_prefix(at);
-    if (!word.starts_with(kNumber)) text += '$';
+    if (!word.starts_with(kIndex)) text += '$';
     text += word.substr(0, 2);
     word.remove_prefix(2);
   }
@@ -42,7 +42,7 @@ std::string literal(std::string_view word) {
 
 json container_of(const KubernetesJob& job) {
   json command = json::array();
-  for (const std::string& word : words_of(job.workers, std::string(kNumber)))
+  for (const std::string& word : words_of(job.workers, std::string(kIndex)))
     command.push_back(literal(word));
   const json mount = {{"name", "logs"}, {"mountPath", job.workers.log_dir}};
   json container = {{"name", "worker"},

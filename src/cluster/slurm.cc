@@ -7,14 +7,14 @@
 namespace assay {
 namespace {
 
-constexpr const char* kNumber = "$SLURM_ARRAY_TASK_ID";
+constexpr const char* kTask = "$SLURM_ARRAY_TASK_ID";
 
 // As one word of the shell, in which the number is put in.
 std::string word_with_number(const std::string& word) {
-  const std::size_t at = word.find(kNumber);
+  const std::size_t at = word.find(kTask);
   if (at == std::string::npos) return shell_word(word);
-  const std::string rest = word.substr(at + std::string_view(kNumber).size());
-  return (at == 0 ? "" : shell_word(word.substr(0, at))) + "\"" + kNumber + "\"" +
+  const std::string rest = word.substr(at + std::string_view(kTask).size());
+  return (at == 0 ? "" : shell_word(word.substr(0, at))) + "\"" + kTask + "\"" +
          (rest.empty() ? "" : shell_word(rest));
 }
 
@@ -36,7 +36,7 @@ std::string slurm_script(const SlurmJob& job) {
   // The signal reaches the worker only where it takes the place of this shell.
   script += "exec";
   if (!job.launcher.empty()) script += " " + job.launcher;
-  for (const std::string& word : words_of(workers, kNumber)) script += " " + word_with_number(word);
+  for (const std::string& word : words_of(workers, kTask)) script += " " + word_with_number(word);
   return script + "\n";
 }
 

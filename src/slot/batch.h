@@ -29,7 +29,7 @@ struct SlotJob {
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
   std::string values = "usual";  // the regime that this entry of a batch is for
-  std::string mutant = "";       // the fault that its lane under test plants
+  std::string mutant;            // the fault that its lane under test plants
   std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
   std::size_t record = 0;        // which record of the batch it adds to
 };

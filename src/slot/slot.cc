@@ -131,8 +131,13 @@ Status Slot::take_message(const wire::Bytes& bytes) {
   const wire::Lease* lease = message->body_as_Lease();
   if (lease == nullptr || lease->jobs() == nullptr) return {};
   for (const wire::Job* job : *lease->jobs()) {
-    queue_.push_back({job->id(), job->text() != nullptr ? job->text()->str() : std::string(),
-                      job->attempt(), job->fresh(), job->limit_ms(), job->bytes()});
+    SlotJob& queued = queue_.emplace_back();
+    queued.id = job->id();
+    if (job->text() != nullptr) queued.text = job->text()->str();
+    queued.attempt = job->attempt();
+    queued.fresh = job->fresh();
+    queued.limit_ms = job->limit_ms();
+    queued.bytes = job->bytes();
   }
   return {};
 }
@@ -209,7 +214,7 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
           }
           return {};
         });
-    const Status ran = run.run();
+    Status ran = run.run();
     gave_up_ = run.gave_up();
     if (!ran) return ran;
     entries = std::move(again);

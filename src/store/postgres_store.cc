@@ -132,7 +132,7 @@ template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
   const auto give_up = std::chrono::steady_clock::now() + options_.patience;
   while (true) {
-    const Status status = guarded(work);
+    Status status = guarded(work);
     if (connection_) connection_->plan.reset();
     if (status || (connection_ && connection_->session.is_open())) return status;
     while (!connect()) {
@@ -272,6 +272,7 @@ void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {
 // A claim whose answer got lost with its connection has given us what we know nothing of.
 void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) {
   std::vector<std::int64_t> known;
+  known.reserve(bundles_.size());
   for (const auto& [number, bundle] : bundles_) known.push_back(number);
   transaction.exec_params0(kRelease, claimer_, as_array(known));
 }
@@ -292,6 +293,7 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
       claimed[row[0].as<std::int64_t>()].epoch = unsigned_bits(row[1].as<std::int64_t>());
     }
     std::vector<std::int64_t> numbers;
+    numbers.reserve(claimed.size());
     for (const auto& [number, bundle] : claimed) numbers.push_back(number);
     cases = work.exec_params(kClaimedCases, as_array(numbers), only_mine);
     elsewhere = work.exec_params1(kHeldElsewhere, claimer_, only_mine)[0].as<bool>();

@@ -212,6 +212,7 @@ std::string what_if_table(const WhatIf& what) {
 // The streams whose queues were deepest.
 std::string queue_table(const Insights& insights) {
   std::vector<const StreamQueue*> deepest;
+  deepest.reserve(insights.queues.size());
   for (const StreamQueue& queue : insights.queues) deepest.push_back(&queue);
   std::stable_sort(deepest.begin(), deepest.end(), [](const StreamQueue* a, const StreamQueue* b) {
     return a->deepest > b->deepest;
