@@ -45,7 +45,7 @@ FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
 # test what depends on sizes.
 MOST_ELEMENTS = 1 << 17
 
-POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/fill.h
+POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/rule.h
 HUGE = 1.7e308
 NORMAL = 0.0  # stands for the smallest normal number of a dtype
 SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}

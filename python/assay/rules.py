@@ -20,7 +20,7 @@ Bound = float | Callable[..., float]
 
 
 class Fill(NamedTuple):
-    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/fill.h."""
+    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/rule.h."""
 
     kind: int
     low: float

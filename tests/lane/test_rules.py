@@ -29,7 +29,7 @@ def test_every_kind(rule, expected):
 
 
 def test_kinds_are_numbered_as_in_cpp(source):
-    body = re.search(r"enum class FillKind[^{]*\{(.*?)\};", source("src/fill/fill.h"), re.DOTALL).group(1)
+    body = re.search(r"enum class FillKind[^{]*\{(.*?)\};", source("src/fill/rule.h"), re.DOTALL).group(1)
     names = re.findall(r"^\s*(\w+),", body, re.MULTILINE)
     assert [getattr(rules, name.upper()) for name in names] == list(range(len(names)))
 
