@@ -132,7 +132,7 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
 }
 
 // Now it is known that the run can start: the plan, and what a retest makes undone, become durable
-// together with what the run was begun with; by whoever of many is the first.
+// together with what the run was begun with; by the first of many.
 Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
   for (const auto& [key, value] : properties) {
     ASSAY_TRY(const std::string stands, store.agree_on(key, value));

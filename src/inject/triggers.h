@@ -73,7 +73,7 @@ class HangWatch {
   std::deque<LaunchedCollective> collectives_;
 };
 
-// Dumps of a folder are its folders dump-1, dump-2, …: whoever makes the next one asks all
+// Dumps of a folder are its folders dump-1, dump-2, …: the one that makes the next asks all
 // processes that are recorded there to write into it. Works across machines that share the folder.
 class DumpFolders {
  public:

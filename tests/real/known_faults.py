@@ -1,7 +1,8 @@
 """What fails by the fault of a framework: Paddle 3.3.1 and PyTorch 2.13.0 on the CPU.
 
-Each line was checked without assay, by hand, NumPy or the documentation (docs/findings.md says how). An API
-that fails and is not here is a false alarm until somebody has looked.
+Somebody has looked at each line: at the call itself without assay, or at what assay's float64 truth says of
+it (docs/findings.md tells which). An API that fails and is not here is a false alarm until somebody has
+looked.
 """
 
 # Factors, bounds and weights of float64 calls are float32 attributes of the kernels.

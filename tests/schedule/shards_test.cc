@@ -1,4 +1,4 @@
-// A corpus in parts: all of it, once, in parts of like cost, whoever asks.
+// A corpus in parts: all of it, once, in parts of like cost, for every caller the same.
 
 #include "schedule/shards.h"
 
