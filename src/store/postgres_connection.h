@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
@@ -19,8 +21,20 @@ namespace assay {
 struct PostgresStore::Connection {
   explicit Connection(const std::string& address) : session(address) {}
   pqxx::connection session;
-  std::optional<pqxx::work> plan;  // what is written and not yet committed, but for results
-  bool knows_mine = false;         // its table `mine` is filled
+  std::optional<pqxx::work> plan;       // what is written and not yet committed, but for results
+  std::optional<pqxx::stream_to> rows;  // within it: planned cases on their way
+  bool knows_mine = false;              // its table `mine` is filled
+
+  // Ends the stream of rows: nothing else goes over the connection before.
+  void end_rows() {
+    if (!rows) return;
+    rows->complete();
+    rows.reset();
+  }
+  void drop_plan() {
+    rows.reset();
+    plan.reset();
+  }
 };
 
 namespace postgres {
@@ -28,6 +42,12 @@ namespace postgres {
 inline std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
 inline std::uint64_t unsigned_bits(std::int64_t value) {
   return std::bit_cast<std::uint64_t>(value);
+}
+
+// Estimates are compared in the database, so they keep their order there.
+inline std::int64_t clamped(std::uint64_t value) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(std::min(value, kMost));
 }
 
 // PostgreSQL's text is UTF-8 without the code 0.
@@ -58,4 +78,16 @@ Status guarded(Work&& work) {
 }
 
 }  // namespace postgres
+
+// Within the transaction that the next commit() ends.
+template <typename Work>
+Status PostgresStore::in_plan(Work&& work) {
+  return postgres::guarded([&]() -> Status {
+    if (!connection_->plan) connection_->plan.emplace(connection_->session);
+    connection_->end_rows();
+    work(*connection_->plan);
+    return {};
+  });
+}
+
 }  // namespace assay

@@ -8,18 +8,17 @@
 
 namespace assay::postgres {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
 CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL,
+CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL, left_over bigint NOT NULL,
                      epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
-                     done boolean NOT NULL DEFAULT false);
+                     done boolean NOT NULL DEFAULT false) WITH (fillfactor = 60);
 CREATE INDEX bundle_open ON bundle (dearest_us DESC, number) WHERE NOT done;
-CREATE TABLE planned (id bigint PRIMARY KEY, bundle bigint NOT NULL, text text NOT NULL,
+CREATE TABLE planned (id bigint NOT NULL, bundle bigint NOT NULL, text text NOT NULL,
                       elements bigint NOT NULL, bytes bigint NOT NULL, work_us bigint NOT NULL);
-CREATE INDEX planned_bundle ON planned (bundle);
 CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
                        outcome text NOT NULL, mismatch integer NOT NULL, flags integer NOT NULL,
                        lane text NOT NULL, message text NOT NULL, attempts bigint NOT NULL,
@@ -27,15 +26,19 @@ CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE
 CREATE TABLE invalid (place text, text text, message text);
 )sql";
 
-// Tables of a connection: what it adds, which cases it added, what it has to record.
-inline constexpr const char* kOwnTables = R"sql(
-CREATE TEMPORARY TABLE adding (id bigint, text text, elements bigint, bytes bigint, work_us bigint);
-CREATE TEMPORARY TABLE mine (id bigint PRIMARY KEY, bundle bigint);
-CREATE TEMPORARY TABLE incoming (id bigint, bundle bigint, epoch bigint, outcome text,
-                                 mismatch integer, flags integer, lane text, message text,
-                                 attempts bigint, at_ms bigint, took_us bigint,
-                                 record bytea) ON COMMIT DELETE ROWS;
+// Of planned cases. Where the first cases come by millions, these are made after them.
+inline constexpr const char* kPlannedIndexes = R"sql(
+ALTER TABLE planned ADD CONSTRAINT planned_pkey PRIMARY KEY (id);
+CREATE INDEX planned_bundle ON planned (bundle);
 )sql";
+inline constexpr const char* kNoPlannedIndexes = R"sql(
+ALTER TABLE planned DROP CONSTRAINT planned_pkey;
+DROP INDEX planned_bundle;
+)sql";
+
+// Of a connection that has added cases: which they are.
+inline constexpr const char* kMineTable =
+    "CREATE TEMPORARY TABLE IF NOT EXISTS mine (id bigint PRIMARY KEY, bundle bigint)";
 
 // ---- planning ----
 
@@ -53,93 +56,103 @@ WHERE to_regclass(format('%I.assay_schema', nspname)) IS NOT NULL
   AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
 )sql";
 
-inline constexpr const char* kKnownEstimates = R"sql(
-UPDATE planned p SET elements = a.elements, bytes = a.bytes FROM adding a
-WHERE p.id = a.id AND (p.elements, p.bytes) IS DISTINCT FROM (a.elements, a.bytes)
+// Whether nothing is planned, by tables that are ours to change.
+inline constexpr const char* kMayBeBare = R"sql(
+SELECT NOT EXISTS (SELECT FROM planned) AND pg_has_role(relowner, 'MEMBER')
+FROM pg_class WHERE oid = 'planned'::regclass
 )sql";
 
-// New cases, the most expensive first, cut into bundles of $1 microseconds, or $2 bundles if these
-// are more; one that takes longer has a bundle to itself. {} is the query of earlier costs.
-inline constexpr const char* kAddToBundles = R"sql(
-WITH learned AS (SELECT id, avg(took_us)::bigint AS us FROM ({}) AS earlier GROUP BY id),
-     fresh AS (SELECT a.id, text, elements, bytes, coalesce(us, work_us) AS work_us
-               FROM adding a LEFT JOIN learned USING (id)
-               WHERE NOT EXISTS (SELECT FROM planned p WHERE p.id = a.id)),
-     cut AS (SELECT (SELECT coalesce(max(number), 0) + 1 FROM bundle) AS first,
-                    (SELECT least($1, ceil(sum(work_us) / $2)) FROM fresh) AS work_us)
-INSERT INTO planned
-  SELECT id, cut.first + div(coalesce(sum(fresh.work_us) OVER before, 0), cut.work_us), text,
-         elements, bytes, fresh.work_us
-  FROM fresh, cut
-  WINDOW before AS (ORDER BY fresh.work_us DESC, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-  ON CONFLICT (id) DO NOTHING
-)sql";
+// {} is the query of earlier costs.
+inline constexpr const char* kLearned =
+    "SELECT id, avg(took_us)::bigint FROM ({}) AS earlier GROUP BY id";
 
-inline constexpr const char* kNewBundles = R"sql(
-INSERT INTO bundle (number, dearest_us)
-  SELECT bundle, max(work_us) FROM planned
-  WHERE bundle > (SELECT coalesce(max(number), 0) FROM bundle) GROUP BY bundle
+inline constexpr const char* kNewEstimates = R"sql(
+UPDATE planned p SET elements = c.elements, bytes = c.bytes FROM changed c WHERE p.id = c.id
 )sql";
 
 inline constexpr const char* kForget = R"sql(
 WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING id),
-     open AS (SELECT bundle FROM planned JOIN gone USING (id)),
-     opened AS (UPDATE bundle SET done = false WHERE number IN (SELECT bundle FROM open))
+     again AS (SELECT bundle, count(*) AS cases FROM planned JOIN gone USING (id) GROUP BY bundle),
+     opened AS (UPDATE bundle SET done = false, left_over = left_over + cases
+                FROM again WHERE number = bundle)
 SELECT count(*) FROM gone
 )sql";
 
 // ---- leases ----
 
+// Cases of $3 bundles, each row with its bundle's number and new epoch; a bundle of which nothing
+// is left is one row without a case. A bundle that nobody had before has no finished cases. {0} and
+// {1} are conditions on bundles and cases. OFFSET 0 makes it look up bundle by bundle, however many
+// bundles it thinks that there will be.
 inline constexpr const char* kClaim = R"sql(
-UPDATE bundle SET epoch = epoch + 1, claimer = $1, held_until = now() + $2 * interval '1 ms'
-FROM (SELECT number AS next FROM bundle
-      WHERE NOT done AND (held_until IS NULL
-                           OR (held_until < now() AND claimer IS DISTINCT FROM $1))
-        AND (NOT $4 OR number IN (SELECT bundle FROM mine))
-      ORDER BY dearest_us DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED) AS free
-WHERE number = next RETURNING number, epoch
+WITH free AS (SELECT number AS next FROM bundle
+              WHERE NOT done AND (held_until IS NULL
+                                  OR (held_until < now() AND claimer IS DISTINCT FROM $1)) {0}
+              ORDER BY dearest_us DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED),
+     taken AS (UPDATE bundle SET epoch = epoch + 1, claimer = $1,
+                                 held_until = now() + $2 * interval '1 ms'
+               FROM free WHERE number = next RETURNING number, epoch)
+SELECT number, epoch, p.* FROM taken LEFT JOIN LATERAL
+  (SELECT id, text, elements, bytes, work_us FROM planned p
+   WHERE bundle = number AND (epoch = 1 OR NOT EXISTS (SELECT FROM finished f WHERE f.id = p.id)) {1}
+   OFFSET 0) AS p ON true
+ORDER BY number, work_us DESC, id
 )sql";
+inline constexpr const char* kBundleIsMine = "AND number IN (SELECT bundle FROM mine)";
+inline constexpr const char* kCaseIsMine = "AND id IN (SELECT id FROM mine)";
 
-inline constexpr const char* kClaimedCases = R"sql(
-SELECT id, bundle, text, elements, bytes, work_us FROM planned p
-WHERE bundle = ANY ($1::bigint[]) AND NOT EXISTS (SELECT FROM finished f WHERE f.id = p.id)
-  AND (NOT $2 OR id IN (SELECT id FROM mine))
-ORDER BY bundle, work_us DESC, id
+// Bundles that this claimer might yet get. {} is a condition on bundles.
+inline constexpr const char* kHeldElsewhere =
+    "SELECT EXISTS (SELECT FROM bundle WHERE NOT done AND claimer IS DISTINCT FROM $1 {})";
+
+inline constexpr const char* kRenew = R"sql(
+UPDATE bundle SET held_until = now() + $2 * interval '1 ms'
+WHERE number = ANY ($3::bigint[]) AND claimer = $1 AND NOT done
 )sql";
-
-// Bundles that this claimer might yet get.
-inline constexpr const char* kHeldElsewhere = R"sql(
-SELECT EXISTS (SELECT FROM bundle WHERE NOT done AND claimer IS DISTINCT FROM $1
-               AND (NOT $2 OR number IN (SELECT bundle FROM mine)))
-)sql";
-
-inline constexpr const char* kRenew =
-    "UPDATE bundle SET held_until = now() + $2 * interval '1 ms' WHERE claimer = $1 AND NOT done";
 
 // All but the bundles of $2.
 inline constexpr const char* kRelease =
     "UPDATE bundle SET claimer = NULL, held_until = NULL "
     "WHERE claimer = $1 AND NOT done AND number <> ALL ($2::bigint[])";
 
+// Records cases and settles their bundles at once; says how many cases were recorded. Of bundles
+// ($13 to $15: number, epoch, whether this claimer has ended all that it was given) only those
+// count whose epoch is still ours. One that has no case left is done; else one that was ended is
+// for others to claim. Records are pieces of $12. A commit of results does not wait for the disk: a
+// database that crashes may lose those of its last second, with what they did to their bundles, and
+// their cases run again. Claims and plans do wait.
 inline constexpr const char* kRecord = R"sql(
-WITH held AS (SELECT number, epoch FROM bundle WHERE number IN (SELECT bundle FROM incoming)
-              ORDER BY number FOR SHARE)
-INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, record)
-  SELECT DISTINCT ON (i.id) i.id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
-                            record
-  FROM incoming i JOIN held h ON i.bundle = h.number AND i.epoch = h.epoch ORDER BY i.id
-  ON CONFLICT (id) DO NOTHING
+WITH ended AS MATERIALIZED (
+       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[],
+                            $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
+                            $11::integer[])
+         AS e (id, in_bundle, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, size)),
+     placed AS MATERIALIZED (
+       SELECT *, 1 + coalesce(sum(size) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                   ::integer AS first FROM ended),
+     ours AS MATERIALIZED (
+       SELECT number AS our, of.is_ended FROM bundle b
+         JOIN unnest($13::bigint[], $14::bigint[], $15::boolean[]) AS of (bundle, its_epoch, is_ended)
+           ON b.number = of.bundle AND b.epoch = of.its_epoch
+       ORDER BY number FOR NO KEY UPDATE OF b),
+     recorded AS (
+       INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
+                             record)
+         SELECT id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
+                substring($12::bytea FROM first FOR size)
+         FROM placed JOIN ours ON in_bundle = our
+         ON CONFLICT (id) DO NOTHING RETURNING id),
+     less AS (SELECT in_bundle, count(*) AS cases FROM ended JOIN recorded USING (id) GROUP BY 1),
+     settled AS (
+       UPDATE bundle SET left_over = left_over - coalesce(cases, 0),
+                         done = left_over <= coalesce(cases, 0),
+                         claimer = CASE WHEN NOT is_ended THEN claimer END,
+                         held_until = CASE WHEN NOT is_ended THEN held_until END
+       FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our)
+SELECT count(*), set_config('synchronous_commit', 'off', true) FROM recorded
 )sql";
 
-// Bundles of which this claimer has ended all that it was given: done, or for others to claim.
-inline constexpr const char* kSettle = R"sql(
-WITH ended AS (SELECT unnest($1::bigint[]) AS number, unnest($2::bigint[]) AS epoch),
-     settled AS (UPDATE bundle b SET claimer = NULL, held_until = NULL,
-                   done = NOT EXISTS (SELECT FROM planned p WHERE p.bundle = b.number AND NOT EXISTS
-                                        (SELECT FROM finished f WHERE f.id = p.id))
-                 FROM ended e WHERE b.number = e.number AND b.epoch = e.epoch RETURNING b.number)
-DELETE FROM mine WHERE bundle IN (SELECT number FROM settled)
-)sql";
+inline constexpr const char* kMineAreLeft = "DELETE FROM mine WHERE bundle = ANY ($1::bigint[])";
 
 // ---- reading ----
 

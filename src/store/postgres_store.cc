@@ -19,31 +19,37 @@ using namespace postgres;
 // One number for everybody who makes tables: two that begin a run at once do so one after the
 // other.
 constexpr std::int64_t kMakingTables = 0x6173736179;  // "assay"
-constexpr std::size_t kAddedAtOnce = 50'000;
 constexpr std::chrono::milliseconds kBetweenTries{500};
-constexpr const char* kNoEarlierRuns = "SELECT NULL::bigint AS id, NULL::bigint AS took_us";
-
-// Estimates are compared in the database, so they keep their order there.
-std::int64_t clamped(std::uint64_t value) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  return static_cast<std::int64_t>(std::min(value, kMost));
-}
-
-std::string as_bytea(const std::vector<std::uint8_t>& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text = "\\x";
-  text.reserve(2 + 2 * bytes.size());
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
 
 template <typename Numbers>
 std::string as_array(const Numbers& numbers) {
   return fmt::format("{{{}}}", fmt::join(numbers, ","));
 }
+
+// What PostgreSQL reads as an array.
+class ArrayText {
+ public:
+  void add(std::int64_t number) {
+    begin_entry();
+    fmt::format_to(std::back_inserter(text_), "{}", number);
+  }
+  void add(const std::string& entry) {
+    begin_entry();
+    text_ += '"';
+    for (const char c : entry) {
+      if (c == '"' || c == '\\') text_ += '\\';
+      text_ += c;
+    }
+    text_ += '"';
+  }
+  std::string take() { return std::move(text_) + "}"; }
+
+ private:
+  void begin_entry() {
+    if (text_.size() > 1) text_ += ',';
+  }
+  std::string text_ = "{";
+};
 
 std::string random_name() {
   std::random_device random;
@@ -87,11 +93,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(std::string address, 
 Status PostgresStore::connect() {
   return guarded([this]() -> Status {
     connection_.reset();
-    auto made = std::make_unique<Connection>(address_);
-    pqxx::work work(made->session);
-    work.exec0(kOwnTables);
-    work.commit();
-    connection_ = std::move(made);
+    connection_ = std::make_unique<Connection>(address_);
     return {};
   });
 }
@@ -107,21 +109,12 @@ Status PostgresStore::make_tables(StoreMode mode) {
     }
     if (!known) {
       work.exec0(kSchema);
+      work.exec0(kPlannedIndexes);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
     const int version = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
     if (version != kSchemaVersion) return usage_error(version_error(version));
     work.commit();
-    return {};
-  });
-}
-
-// Within the transaction that the next commit() ends.
-template <typename Work>
-Status PostgresStore::in_plan(Work&& work) {
-  return guarded([&]() -> Status {
-    if (!connection_->plan) connection_->plan.emplace(connection_->session);
-    work(*connection_->plan);
     return {};
   });
 }
@@ -133,7 +126,7 @@ Status PostgresStore::patiently(Work&& work) {
   const auto give_up = std::chrono::steady_clock::now() + options_.patience;
   while (true) {
     Status status = guarded(work);
-    if (connection_) connection_->plan.reset();
+    if (connection_) connection_->drop_plan();
     if (status || (connection_ && connection_->session.is_open())) return status;
     while (!connect()) {
       if (std::chrono::steady_clock::now() > give_up) return status;
@@ -148,11 +141,15 @@ Status PostgresStore::patiently(Work&& work) {
   }
 }
 
-// Durable at once, behind what was written before.
+// A single statement is a transaction by itself; who has added cases needs more than one.
 template <typename Work>
-Status PostgresStore::at_once(Work&& work) {
-  ASSAY_CHECK(commit());
+Status PostgresStore::in_one(Work&& work) {
   return patiently([&]() -> Status {
+    if (mine_.empty()) {
+      pqxx::nontransaction transaction(connection_->session);
+      work(transaction);
+      return {};
+    }
     pqxx::work transaction(connection_->session);
     work(transaction);
     transaction.commit();
@@ -179,86 +176,12 @@ Result<std::string> PostgresStore::agree_on(std::string_view key, std::string_vi
   return stands;
 }
 
-// ---- planning ----
-
-Status PostgresStore::begin_planning() {
-  return in_plan([](pqxx::work& work) { work.exec(kPlanAlone); });
-}
-
-Status PostgresStore::add_case(const StoredCase& added) {
-  mine_.push_back(signed_bits(added.id));
-  added_.push_back({added.id, std::string(added.text), clamped(added.elements),
-                    clamped(added.bytes), std::max<std::int64_t>(clamped(added.work_us), 1)});
-  return added_.size() < kAddedAtOnce ? Status() : flush_added();
-}
-
-Status PostgresStore::flush_added() {
-  if (added_.empty()) return {};
-  ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-    pqxx::stream_to rows(work, "adding",
-                         std::vector<std::string>{"id", "text", "elements", "bytes", "work_us"});
-    for (const Added& each : added_) {
-      rows << std::make_tuple(signed_bits(each.id), each.text, each.elements, each.bytes,
-                              each.work_us);
-    }
-    rows.complete();
-  }));
-  added_.clear();
-  to_place_ = true;
-  return {};
-}
-
-// From `adding` into bundles.
-Status PostgresStore::place_added() {
-  ASSAY_CHECK(flush_added());
-  if (!to_place_) return {};
-  ASSAY_CHECK(begin_planning());
-  ASSAY_CHECK(in_plan([this](pqxx::work& work) {
-    const auto earlier = work.exec1(kEarlierRuns)[0];
-    work.exec0("SET LOCAL work_mem = '256MB'");  // millions of cases are sorted
-    work.exec0("ANALYZE adding");
-    work.exec0(kKnownEstimates);
-    const auto placed = work.exec_params(
-        fmt::format(kAddToBundles, earlier.is_null() ? kNoEarlierRuns : earlier.c_str()),
-        std::int64_t{options_.bundle.count()}, options_.least_bundles);
-    new_cases_ += placed.affected_rows();
-    work.exec0(kNewBundles);
-    work.exec0("TRUNCATE adding");
-    work.exec0("ANALYZE planned, bundle");
-  }));
-  if (connection_) connection_->knows_mine = false;
-  to_place_ = false;
-  return {};
-}
-
-Status PostgresStore::add_invalid(const InvalidLine& line) {
-  return in_plan([&](pqxx::work& work) {
-    work.exec_params0("INSERT INTO invalid VALUES ($1, $2, $3)", as_text(line.where),
-                      as_text(line.text), as_text(line.message));
-  });
-}
-
-// The first thing that a plan does. From here on it is alone.
-Status PostgresStore::forget_invalid() {
-  ASSAY_CHECK(begin_planning());
-  return in_plan([](pqxx::work& work) { work.exec0("DELETE FROM invalid"); });
-}
-
-Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> outcomes) {
-  std::int64_t forgotten = 0;
-  for (const Outcome outcome : outcomes) {
-    ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-      forgotten += work.exec_params1(kForget, std::string(name(outcome)))[0].as<std::int64_t>();
-    }));
-  }
-  return forgotten;
-}
-
 // ---- leases ----
 
 // Once for each connection, whose own table it is.
 void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {
   if (mine_.empty() || connection_->knows_mine) return;
+  transaction.exec0(kMineTable);
   transaction.exec0("CREATE TEMPORARY TABLE own (id bigint) ON COMMIT DROP");
   pqxx::stream_to rows(transaction, "own");
   for (const std::int64_t id : mine_) rows << std::make_tuple(id);
@@ -282,43 +205,51 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
   const bool only_mine = !mine_.empty();
   const auto limit = static_cast<std::int64_t>(
       std::min<std::size_t>(bundles, std::numeric_limits<std::int32_t>::max()));
-  pqxx::result cases;
+  pqxx::result rows;
   std::map<std::int64_t, Bundle> claimed;
   bool elsewhere = false;
-  ASSAY_CHECK(at_once([&](pqxx::work& work) {
+  const char* const of_bundle = only_mine ? kBundleIsMine : "";
+  ASSAY_CHECK(commit());
+  ASSAY_CHECK(in_one([&](pqxx::transaction_base& work) {
     claimed.clear();
     fill_mine(work);
-    for (const auto& row :
-         work.exec_params(kClaim, claimer_, options_.lease_time.count(), limit, only_mine)) {
-      claimed[row[0].as<std::int64_t>()].epoch = unsigned_bits(row[1].as<std::int64_t>());
+    rows = work.exec_params(fmt::format(kClaim, of_bundle, only_mine ? kCaseIsMine : ""), claimer_,
+                            options_.lease_time.count(), limit);
+    for (const auto& row : rows) {
+      Bundle& bundle = claimed[row[0].as<std::int64_t>()];
+      bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());
+      bundle.left += row[2].is_null() ? 0 : 1;
     }
-    std::vector<std::int64_t> numbers;
-    numbers.reserve(claimed.size());
-    for (const auto& [number, bundle] : claimed) numbers.push_back(number);
-    cases = work.exec_params(kClaimedCases, as_array(numbers), only_mine);
-    elsewhere = work.exec_params1(kHeldElsewhere, claimer_, only_mine)[0].as<bool>();
+    if (static_cast<std::int64_t>(claimed.size()) < limit) {
+      elsewhere = work.exec_params1(fmt::format(kHeldElsewhere, of_bundle), claimer_)[0].as<bool>();
+    }
   }));
   connection_->knows_mine = only_mine;
-  for (const auto& row : cases) ++claimed[row[1].as<std::int64_t>()].left;
   for (const auto& [number, bundle] : claimed) bundles_[number] = bundle;
-  for (const auto& row : cases) {
-    const auto id = unsigned_bits(row[0].as<std::int64_t>());
-    const auto number = row[1].as<std::int64_t>();
-    const Held held{number, claimed[number].epoch};
+  for (const auto& row : rows) {
+    if (row[2].is_null()) continue;
+    const auto id = unsigned_bits(row[2].as<std::int64_t>());
+    const Held held{row[0].as<std::int64_t>(), unsigned_bits(row[1].as<std::int64_t>())};
     held_[id] = held;
-    const auto text = row[2].as<std::string>();
-    ASSAY_CHECK(visit(
-        {{id, held.epoch},
-         {id, text, unsigned_bits(row[3].as<std::int64_t>()),
-          unsigned_bits(row[4].as<std::int64_t>()), unsigned_bits(row[5].as<std::int64_t>())}}));
+    ASSAY_CHECK(
+        visit({{id, held.epoch},
+               {id, std::string_view(row[3].c_str(), row[3].size()),
+                unsigned_bits(row[4].as<std::int64_t>()), unsigned_bits(row[5].as<std::int64_t>()),
+                unsigned_bits(row[6].as<std::int64_t>())}}));
   }
   if (static_cast<std::int64_t>(claimed.size()) == limit) return Supply::more;
   return elsewhere ? Supply::held_elsewhere : Supply::none;
 }
 
 Status PostgresStore::renew() {
-  return at_once(
-      [&](pqxx::work& work) { work.exec_params0(kRenew, claimer_, options_.lease_time.count()); });
+  ASSAY_CHECK(commit());
+  if (bundles_.empty()) return {};
+  return in_one([&](pqxx::transaction_base& work) {
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(bundles_.size());
+    for (const auto& [number, bundle] : bundles_) numbers.push_back(number);
+    work.exec_params0(kRenew, claimer_, options_.lease_time.count(), as_array(numbers));
+  });
 }
 
 Status PostgresStore::release_all() {
@@ -346,31 +277,56 @@ Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finis
   return true;
 }
 
-void PostgresStore::write_ended(pqxx::transaction_base& transaction) {
-  if (ended_.empty()) return;
-  pqxx::stream_to rows(transaction, "incoming");
-  for (const Ended& each : ended_) {
-    rows << std::make_tuple(signed_bits(each.id), each.held.bundle, signed_bits(each.held.epoch),
-                            each.outcome, int{each.verdict.mismatch}, int{each.verdict.flags},
-                            as_text(each.verdict.lane), as_text(each.verdict.message),
-                            std::int64_t{each.attempts}, each.finished_ms, each.took_us,
-                            as_bytea(each.record));
-  }
-  rows.complete();
-  const auto recorded = transaction.exec(kRecord).affected_rows();
-  fenced_ += ended_.size() - std::min<std::uint64_t>(ended_.size(), recorded);
+bool PostgresStore::has_results() const {
+  return !ended_.empty() || std::any_of(bundles_.begin(), bundles_.end(),
+                                        [](const auto& each) { return each.second.left == 0; });
 }
 
-// Bundles of which nothing is left here.
-void PostgresStore::settle(pqxx::transaction_base& transaction) {
-  std::vector<std::int64_t> numbers;
-  std::vector<std::int64_t> epochs;
-  for (const auto& [number, bundle] : bundles_) {
-    if (bundle.left > 0) continue;
-    numbers.push_back(number);
-    epochs.push_back(signed_bits(bundle.epoch));
+void PostgresStore::write_results(pqxx::transaction_base& transaction) {
+  ArrayText ids, of, outcomes, mismatches, flags, lanes, messages, attempts, at_ms, took_us, sizes;
+  std::string records;
+  std::map<std::int64_t, std::uint64_t> touched;  // in order: who locks bundles does it so
+  for (const Ended& each : ended_) {
+    touched[each.held.bundle] = each.held.epoch;
+    ids.add(signed_bits(each.id));
+    of.add(each.held.bundle);
+    outcomes.add(each.outcome);
+    mismatches.add(std::int64_t{each.verdict.mismatch});
+    flags.add(std::int64_t{each.verdict.flags});
+    lanes.add(as_text(each.verdict.lane));
+    messages.add(as_text(each.verdict.message));
+    attempts.add(std::int64_t{each.attempts});
+    at_ms.add(each.finished_ms);
+    took_us.add(each.took_us);
+    sizes.add(static_cast<std::int64_t>(each.record.size()));
+    records.append(each.record.begin(), each.record.end());
   }
-  if (!numbers.empty()) transaction.exec_params0(kSettle, as_array(numbers), as_array(epochs));
+  for (const auto& [number, bundle] : bundles_) {
+    if (bundle.left == 0) touched[number] = bundle.epoch;
+  }
+  if (touched.empty()) return;
+  ArrayText numbers, epochs, all_ended;
+  for (const auto& [number, epoch] : touched) {
+    const auto bundle = bundles_.find(number);
+    numbers.add(number);
+    epochs.add(signed_bits(epoch));
+    all_ended.add(std::int64_t{bundle == bundles_.end() || bundle->second.left == 0});
+  }
+  const auto recorded =
+      transaction
+          .exec_params1(kRecord, ids.take(), of.take(), outcomes.take(), mismatches.take(),
+                        flags.take(), lanes.take(), messages.take(), attempts.take(), at_ms.take(),
+                        took_us.take(), sizes.take(), pqxx::binarystring(records), numbers.take(),
+                        epochs.take(), all_ended.take())[0]
+          .as<std::uint64_t>();
+  fenced_ += ended_.size() - std::min<std::uint64_t>(ended_.size(), recorded);
+  if (!mine_.empty() && connection_->knows_mine) {
+    std::vector<std::int64_t> ended;
+    for (const auto& [number, bundle] : bundles_) {
+      if (bundle.left == 0) ended.push_back(number);
+    }
+    transaction.exec_params0(kMineAreLeft, as_array(ended));
+  }
 }
 
 // A plan that is lost with its connection is an error: nobody knows its cases any more. Results are
@@ -378,24 +334,21 @@ void PostgresStore::settle(pqxx::transaction_base& transaction) {
 // second time.
 Status PostgresStore::commit() {
   ASSAY_CHECK(place_added());
-  const bool ends_bundles = std::any_of(bundles_.begin(), bundles_.end(),
-                                        [](const auto& each) { return each.second.left == 0; });
-  if (!connection_->plan && ended_.empty() && !ends_bundles) return {};
+  if (!connection_->plan && !has_results()) return {};
   const std::uint64_t fenced_before = fenced_;
-  const auto write = [&]() -> Status {
-    fenced_ = fenced_before;
-    if (!connection_->plan) connection_->plan.emplace(connection_->session);
-    write_ended(*connection_->plan);
-    settle(*connection_->plan);
-    connection_->plan->commit();
-    return {};
-  };
   if (connection_->plan) {
-    const Status written = guarded(write);
-    connection_->plan.reset();
+    const Status written = guarded([&]() -> Status {
+      write_results(*connection_->plan);
+      connection_->plan->commit();
+      return {};
+    });
+    connection_->drop_plan();
     ASSAY_CHECK(written);
   } else {
-    ASSAY_CHECK(patiently(write));
+    ASSAY_CHECK(in_one([&](pqxx::transaction_base& work) {
+      fenced_ = fenced_before;
+      write_results(work);
+    }));
   }
   ended_.clear();
   std::erase_if(bundles_, [](const auto& each) { return each.second.left == 0; });

@@ -50,6 +50,7 @@ class PostgresStore final : public Store {
   Status set_property(std::string_view key, std::string_view value) override;
   Result<std::string> agree_on(std::string_view key, std::string_view value) override;
 
+  // A case is added once between two commits.
   Status add_case(const StoredCase& added) override;
   Status add_invalid(const InvalidLine& line) override;
   Status forget_invalid() override;
@@ -66,7 +67,8 @@ class PostgresStore final : public Store {
   Status release_all() override;
   // True while this claimer believes that it holds the case; commit() has the last word.
   Result<bool> finish(const Lease& lease, const FinishedCase& finished) override;
-  // Waits for a database that is away, as long as the options say.
+  // Waits for a database that is away, as long as the options say. One that crashes may lose the
+  // results of its last second; these cases run again.
   Status commit() override;
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
@@ -99,29 +101,40 @@ class PostgresStore final : public Store {
     std::vector<std::uint8_t> record;
   };
   struct Added {
-    std::uint64_t id = 0;
+    std::int64_t id = 0;
     std::string text;
     std::int64_t elements = 0;
     std::int64_t bytes = 0;
     std::int64_t work_us = 0;
   };
 
+  struct Planning;
+  struct PlanningDeleter {
+    void operator()(Planning* planning) const;
+  };
+
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
   Status begin_planning();
-  Status flush_added();
+  Status prepare_planning();
+  void keep_new();
+  std::int64_t bundle_us() const;
+  Status write_added(const std::function<std::int64_t(std::int64_t)>& place);
+  Status stream_added();
   Status place_added();
+  Status write_changed();
+  Status flush_invalid();
   void fill_mine(pqxx::transaction_base& transaction);
   void forget_unknown_bundles(pqxx::transaction_base& transaction);
-  void write_ended(pqxx::transaction_base& transaction);
-  void settle(pqxx::transaction_base& transaction);
+  bool has_results() const;
+  void write_results(pqxx::transaction_base& transaction);
   template <typename Work>
   Status in_plan(Work&& work);
   template <typename Work>
   Status reading(Work&& work);
   template <typename Work>
-  Status at_once(Work&& work);
+  Status in_one(Work&& work);
   template <typename Work>
   Status patiently(Work&& work);
 
@@ -129,11 +142,12 @@ class PostgresStore final : public Store {
   Options options_;
   std::string claimer_;
   std::unique_ptr<Connection> connection_;
-  std::vector<Added> added_;  // not yet sent
+  std::vector<Added> added_;          // not yet sent
+  std::vector<InvalidLine> invalid_;  // likewise
+  std::unique_ptr<Planning, PlanningDeleter> planning_;
   std::vector<std::int64_t>
       mine_;                     // all that were added: where there are any, only these are claimed
   std::uint64_t new_cases_ = 0;  // of these
-  bool to_place_ = false;        // some are sent, and in no bundle yet
   std::vector<Ended> ended_;     // not yet written
   std::unordered_map<std::uint64_t, Held> held_;      // by case
   std::unordered_map<std::int64_t, Bundle> bundles_;  // of these cases

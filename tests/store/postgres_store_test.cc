@@ -183,6 +183,52 @@ TEST_F(Postgres, TheRestOfABundleGoesToOthers) {
   EXPECT_THAT(ids_of(claim(*next, 9, Supply::none)), ElementsAre(1, 4, 5));
 }
 
+// A plan that is too large to be sorted first, into an empty table and into one with cases.
+TEST_F(Postgres, ALargePlanIsCutByCostAsItComes) {
+  constexpr std::uint64_t kCases = 120'000;
+  const auto add_large = [](Store& store, std::uint64_t first) {
+    for (std::uint64_t id = first; id < first + kCases; ++id) {
+      const std::uint64_t work = id % 2 == 0 ? 100'000 : 50;
+      ASSERT_TRUE(store.add_case({id, "paddle.abs(" + std::to_string(id) + ")", id, id, work}));
+      if (id == first + 100'500) {
+        ASSERT_TRUE(store.add_invalid({"f:1", "bad", "column 1"}));
+      }
+    }
+    ASSERT_TRUE(store.commit());
+  };
+  auto planner = PostgresStore::open(address_, StoreMode::create);
+  ASSERT_TRUE(planner.has_value());
+  constexpr std::uint64_t kFirst =
+      10'000'001;  // other tests of this database have taken none of these
+  add_large(**planner, kFirst);
+  EXPECT_EQ((*planner)->added(), kCases);
+  EXPECT_EQ(opened()->counts()->planned, kCases);
+  const StorePtr worker = opened();
+  std::vector<std::uint64_t> costs;
+  const auto supply = worker->claim(2, [&](const ClaimedCase& each) -> Status {
+    EXPECT_EQ(each.planned.text, "paddle.abs(" + std::to_string(each.lease.id) + ")");
+    EXPECT_EQ(each.planned.elements, each.lease.id);
+    costs.push_back(each.planned.work_us);
+    return {};
+  });
+  EXPECT_EQ(*supply, Supply::more);
+  EXPECT_EQ(costs, std::vector<std::uint64_t>(40, 100'000));  // two times two seconds
+
+  // Half of these are there: their estimates are the newest, the other half is new.
+  auto again = PostgresStore::open(address_, StoreMode::create);
+  add_large(**again, kFirst + kCases / 2);
+  EXPECT_EQ((*again)->added(), kCases / 2);
+  EXPECT_EQ(opened()->counts()->planned, kCases + kCases / 2);
+  pqxx::connection session(address_);
+  pqxx::work work(session);
+  EXPECT_EQ(work.exec1("SELECT count(*) FROM pg_indexes WHERE tablename = 'planned' AND "
+                       "schemaname = current_schema()")[0]
+                .as<int>(),
+            2);
+  EXPECT_EQ(work.exec1("SELECT sum(left_over) FROM bundle")[0].as<std::uint64_t>(),
+            kCases + kCases / 2);
+}
+
 TEST_F(Postgres, WhatACaseTookBeforeIsWhatItIsExpectedToTake) {
   const StorePtr before = opened();
   add(*before, 1, 3);
@@ -294,6 +340,35 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
   EXPECT_EQ(claim(*again, 10, Supply::none).size(), 1U);
 }
 
+// Where an earlier case of the bundle is open again, a bundle that was done is not.
+TEST_F(Postgres, ABundleIsDoneWhenItsLastCaseHasEnded) {
+  const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(60));
+  add(*planner, 9'000'001, 9'000'003);  // nobody has taken these before
+  const auto is_done = [&] {
+    pqxx::connection session(address_);
+    pqxx::work work(session);
+    return work.exec1("SELECT done FROM bundle")[0].as<bool>();
+  };
+  const StorePtr worker = opened();
+  const auto leases = claim(*worker, 1);
+  ASSERT_EQ(leases.size(), 3U);
+  EXPECT_TRUE(finish(*worker, leases[0], Outcome::crash));
+  EXPECT_TRUE(finish(*worker, leases[1]));
+  ASSERT_TRUE(worker->commit());
+  EXPECT_FALSE(is_done());
+  EXPECT_TRUE(finish(*worker, leases[2]));
+  ASSERT_TRUE(worker->commit());
+  EXPECT_TRUE(is_done());
+  EXPECT_EQ(*planner->forget_finished(std::array{Outcome::crash}), 1);
+  ASSERT_TRUE(planner->commit());
+  EXPECT_FALSE(is_done());
+  const auto again = claim(*worker, 1, Supply::more);
+  ASSERT_EQ(ids_of(again).size(), 1U);
+  EXPECT_TRUE(finish(*worker, again[0]));
+  ASSERT_TRUE(worker->commit());
+  EXPECT_TRUE(is_done());
+}
+
 TEST_F(Postgres, ResultsOutliveARestartOfTheDatabase) {
   const StorePtr store = opened();
   add(*store, 1, 3);
@@ -359,7 +434,7 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
 TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   { const StorePtr made = opened(); }
   pqxx::connection session(address_);
-  for (const auto& [version, who] : {std::pair{3, "a newer assay"}, {1, "an older assay"}}) {
+  for (const auto& [version, who] : {std::pair{4, "a newer assay"}, {2, "an older assay"}}) {
     pqxx::work work(session);
     work.exec_params0("UPDATE assay_schema SET version = $1", version);
     work.commit();

@@ -1,0 +1,275 @@
+// How the cases of a plan get into PostgreSQL.
+//
+// They are cut into bundles here and written into their table as they come, so that the database
+// and who parses the corpus work side by side. A plan of up to kSorted cases is sorted first; a
+// larger one is cut by cost as it comes. Who plans is alone, so what is there already is read once.
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "store/bundles.h"
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
+
+namespace assay {
+namespace {
+
+using namespace postgres;
+
+constexpr std::size_t kSorted = 100'000;
+constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are written together
+constexpr std::size_t kInvalidAtOnce = 10'000;
+constexpr int kRowsAtOnce = 50'000;
+
+struct Estimates {
+  std::int64_t id = 0;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;
+};
+
+struct Took {
+  std::int64_t id = 0;
+  std::int64_t us = 0;
+};
+
+template <typename Entry>
+const Entry* find_id(const std::vector<Entry>& sorted, std::int64_t id) {
+  const auto found =
+      std::lower_bound(sorted.begin(), sorted.end(), id,
+                       [](const Entry& entry, std::int64_t wanted) { return entry.id < wanted; });
+  return found != sorted.end() && found->id == id ? &*found : nullptr;
+}
+
+template <typename Entry>
+void sort_by_id(std::vector<Entry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.id < b.id; });
+}
+
+void each_row(pqxx::work& work, const std::string& query,
+              const std::function<void(const pqxx::row&)>& visit) {
+  pqxx::icursorstream rows(work, query, "assay_plan", kRowsAtOnce);
+  pqxx::result part;
+  while (rows.get(part)) {
+    for (const auto& row : part) visit(row);
+  }
+}
+
+std::vector<Estimates> read_known(pqxx::work& work) {
+  std::vector<Estimates> known;
+  each_row(work, "SELECT id, elements, bytes FROM planned", [&](const pqxx::row& row) {
+    known.push_back(
+        {row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+  });
+  sort_by_id(known);
+  return known;
+}
+
+std::vector<Took> read_learned(pqxx::work& work) {
+  std::vector<Took> learned;
+  const auto earlier = work.exec1(kEarlierRuns)[0];
+  if (earlier.is_null()) return learned;
+  work.exec0("SET LOCAL work_mem = '256MB'");
+  each_row(work, fmt::format(kLearned, earlier.c_str()), [&](const pqxx::row& row) {
+    learned.push_back({row[0].as<std::int64_t>(), row[1].as<std::int64_t>()});
+  });
+  sort_by_id(learned);
+  return learned;
+}
+
+// Takes the indexes of an empty table away; not while somebody else uses the table, and not where
+// the table is another's.
+bool bare_planned(pqxx::work& work) {
+  if (!work.exec1(kMayBeBare)[0].as<bool>()) return false;
+  try {
+    pqxx::subtransaction part(work, "bare");
+    part.exec0("LOCK TABLE planned IN ACCESS EXCLUSIVE MODE NOWAIT");
+    part.exec0(kNoPlannedIndexes);
+    part.commit();
+    return true;
+  } catch (const pqxx::sql_error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+struct PostgresStore::Planning {
+  std::vector<Estimates> known;    // what is planned already, by id
+  std::vector<Took> learned;       // what cases took in earlier runs, by id
+  std::vector<Estimates> changed;  // estimates of known ones that are others than before
+  std::int64_t first_bundle = 0;
+  bool bare = false;                   // the table has no indexes meanwhile
+  std::optional<BundleCutter> cutter;  // of a plan that is too large to be sorted
+};
+
+void PostgresStore::PlanningDeleter::operator()(Planning* planning) const { delete planning; }
+
+Status PostgresStore::begin_planning() {
+  return in_plan([](pqxx::work& work) { work.exec(kPlanAlone); });
+}
+
+Status PostgresStore::add_case(const StoredCase& added) {
+  mine_.push_back(signed_bits(added.id));
+  added_.push_back({signed_bits(added.id), std::string(added.text), clamped(added.elements),
+                    clamped(added.bytes), std::max<std::int64_t>(clamped(added.work_us), 1)});
+  const bool streams = planning_ != nullptr && planning_->cutter.has_value();
+  return added_.size() < (streams ? kAtOnce : kSorted) ? Status() : stream_added();
+}
+
+// What a plan has to know, once in its transaction.
+Status PostgresStore::prepare_planning() {
+  if (planning_) return {};
+  ASSAY_CHECK(begin_planning());
+  std::unique_ptr<Planning, PlanningDeleter> made(new Planning);
+  ASSAY_CHECK(in_plan([&](pqxx::work& work) {
+    made->known = read_known(work);
+    made->learned = read_learned(work);
+    made->first_bundle =
+        work.exec1("SELECT coalesce(max(number), 0) + 1 FROM bundle")[0].as<std::int64_t>();
+    if (added_.size() >= kSorted) made->bare = bare_planned(work);
+  }));
+  planning_ = std::move(made);
+  return {};
+}
+
+// Of `added_` only what is new stays there, with what the cases are known to take.
+void PostgresStore::keep_new() {
+  std::erase_if(added_, [this](const Added& each) {
+    const Estimates* known = find_id(planning_->known, each.id);
+    if (known == nullptr) return false;
+    if (std::tie(known->elements, known->bytes) != std::tie(each.elements, each.bytes)) {
+      planning_->changed.push_back({each.id, each.elements, each.bytes});
+    }
+    return true;
+  });
+  for (Added& each : added_) {
+    if (const Took* took = find_id(planning_->learned, each.id)) each.work_us = took->us;
+  }
+}
+
+// Microseconds of work in a bundle: fewer where there would be too few bundles for many workers.
+std::int64_t PostgresStore::bundle_us() const {
+  std::int64_t all = 0;
+  for (const Added& each : added_) all += each.work_us;
+  return std::min(std::int64_t{options_.bundle.count()},
+                  (all + options_.least_bundles - 1) / options_.least_bundles);
+}
+
+Status PostgresStore::write_added(const std::function<std::int64_t(std::int64_t)>& place) {
+  new_cases_ += added_.size();
+  return guarded([&]() -> Status {
+    if (!connection_->rows) {
+      connection_->rows.emplace(
+          *connection_->plan, "planned",
+          std::vector<std::string>{"id", "bundle", "text", "elements", "bytes", "work_us"});
+    }
+    for (const Added& each : added_) {
+      const std::int64_t bundle = place(each.work_us);
+      *connection_->rows << std::tie(each.id, bundle, each.text, each.elements, each.bytes,
+                                     each.work_us);
+    }
+    added_.clear();
+    return {};
+  });
+}
+
+// In the order in which the cases come. The stream of rows stays open for more.
+Status PostgresStore::stream_added() {
+  ASSAY_CHECK(prepare_planning());
+  keep_new();
+  if (!planning_->cutter) planning_->cutter.emplace(planning_->first_bundle, bundle_us());
+  return write_added([this](std::int64_t us) { return planning_->cutter->place(us); });
+}
+
+// Everything that was added gets into its tables. What was read stays known until the commit.
+Status PostgresStore::place_added() {
+  ASSAY_CHECK(flush_invalid());
+  if (added_.empty() && !planning_) return {};
+  std::optional<BundleCutter> sorted;
+  if (planning_ != nullptr && planning_->cutter) {
+    ASSAY_CHECK(stream_added());
+  } else {
+    ASSAY_CHECK(prepare_planning());
+    keep_new();
+    std::sort(added_.begin(), added_.end(), [](const Added& a, const Added& b) {
+      return std::tie(b.work_us, a.id) < std::tie(a.work_us, b.id);
+    });
+    sorted.emplace(planning_->first_bundle, bundle_us());
+    ASSAY_CHECK(write_added([&](std::int64_t us) { return sorted->place_sorted(us); }));
+  }
+  const std::vector<CutBundle>& bundles = sorted ? sorted->bundles() : planning_->cutter->bundles();
+  ASSAY_CHECK(in_plan([&](pqxx::work& work) {
+    pqxx::stream_to rows(work, "bundle",
+                         std::vector<std::string>{"number", "dearest_us", "left_over"});
+    for (const CutBundle& each : bundles) {
+      rows << std::tie(each.number, each.dearest_us, each.cases);
+    }
+    rows.complete();
+  }));
+  ASSAY_CHECK(write_changed());
+  ASSAY_CHECK(in_plan([this](pqxx::work& work) {
+    work.exec0("SET LOCAL maintenance_work_mem = '256MB'");
+    if (planning_->bare) work.exec0(kPlannedIndexes);
+    work.exec0("ANALYZE planned, bundle");
+  }));
+  connection_->knows_mine = false;
+  planning_.reset();
+  return {};
+}
+
+Status PostgresStore::write_changed() {
+  if (planning_->changed.empty()) return {};
+  return in_plan([this](pqxx::work& work) {
+    work.exec0(
+        "CREATE TEMPORARY TABLE changed (id bigint, elements bigint, bytes bigint) ON COMMIT DROP");
+    pqxx::stream_to rows(work, "changed");
+    for (const Estimates& each : planning_->changed) {
+      rows << std::tie(each.id, each.elements, each.bytes);
+    }
+    rows.complete();
+    work.exec0("ANALYZE changed");
+    work.exec0(kNewEstimates);
+    work.exec0("DROP TABLE changed");
+  });
+}
+
+Status PostgresStore::add_invalid(const InvalidLine& line) {
+  invalid_.push_back(line);
+  return invalid_.size() < kInvalidAtOnce ? Status() : flush_invalid();
+}
+
+Status PostgresStore::flush_invalid() {
+  if (invalid_.empty()) return {};
+  ASSAY_CHECK(in_plan([this](pqxx::work& work) {
+    pqxx::stream_to rows(work, "invalid", std::vector<std::string>{"place", "text", "message"});
+    for (const InvalidLine& line : invalid_) {
+      rows << std::make_tuple(as_text(line.where), as_text(line.text), as_text(line.message));
+    }
+    rows.complete();
+  }));
+  invalid_.clear();
+  return {};
+}
+
+// The first thing that a plan does. From here on it is alone.
+Status PostgresStore::forget_invalid() {
+  invalid_.clear();
+  ASSAY_CHECK(begin_planning());
+  return in_plan([](pqxx::work& work) { work.exec0("DELETE FROM invalid"); });
+}
+
+Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> outcomes) {
+  if (outcomes.empty()) return 0;
+  ASSAY_CHECK(begin_planning());
+  std::int64_t forgotten = 0;
+  for (const Outcome outcome : outcomes) {
+    ASSAY_CHECK(in_plan([&](pqxx::work& work) {
+      forgotten += work.exec_params1(kForget, std::string(name(outcome)))[0].as<std::int64_t>();
+    }));
+  }
+  return forgotten;
+}
+
+}  // namespace assay
