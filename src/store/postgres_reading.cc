@@ -23,12 +23,33 @@ Status each_row(pqxx::work& work, const char* query,
   return {};
 }
 
+// A case whose columns begin at `first`, in the order of kFinished.
+template <typename Visit>
+auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
+  const auto at = [&](int column) { return row[first + column]; };
+  const pqxx::binarystring record(at(10));
+  FinishedCase finished;
+  finished.id = unsigned_bits(at(0).template as<std::int64_t>());
+  finished.text = {at(1).c_str(), at(1).size()};
+  finished.verdict.outcome = find_outcome(at(2).c_str()).value_or(Outcome::invalid);
+  finished.verdict.mismatch = static_cast<std::uint8_t>(at(3).template as<int>());
+  finished.verdict.flags = static_cast<std::uint8_t>(at(4).template as<int>());
+  finished.verdict.lane = at(5).template as<std::string>();
+  finished.verdict.message = at(6).template as<std::string>();
+  finished.attempts = at(7).template as<std::uint32_t>();
+  finished.finished_ms = at(8).template as<std::int64_t>();
+  finished.took_us = unsigned_bits(at(9).template as<std::int64_t>());
+  finished.record = {record.data(), record.size()};
+  return visit(finished);
+}
+
 }  // namespace
 
 // Within the transaction of the next commit() where there is one, so that what it wrote is seen.
 template <typename Work>
 Status PostgresStore::reading(Work&& work) {
   ASSAY_CHECK(place_added());
+  if (!connection_ || !connection_->session.is_open()) ASSAY_CHECK(connect());
   return guarded([&]() -> Status {
     if (connection_->plan) return work(*connection_->plan);
     pqxx::work transaction(connection_->session);
@@ -58,23 +79,8 @@ Status PostgresStore::each_finished_id(const std::function<void(std::uint64_t)>&
 
 Status PostgresStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
   return reading([&](pqxx::work& work) {
-    return each_row(work, kFinished, [&](const pqxx::row& row) {
-      const auto text = row[1].as<std::string>();
-      const pqxx::binarystring record(row[10]);
-      FinishedCase finished;
-      finished.id = unsigned_bits(row[0].as<std::int64_t>());
-      finished.text = text;
-      finished.verdict.outcome = find_outcome(row[2].c_str()).value_or(Outcome::invalid);
-      finished.verdict.mismatch = static_cast<std::uint8_t>(row[3].as<int>());
-      finished.verdict.flags = static_cast<std::uint8_t>(row[4].as<int>());
-      finished.verdict.lane = row[5].as<std::string>();
-      finished.verdict.message = row[6].as<std::string>();
-      finished.attempts = row[7].as<std::uint32_t>();
-      finished.finished_ms = row[8].as<std::int64_t>();
-      finished.took_us = unsigned_bits(row[9].as<std::int64_t>());
-      finished.record = {record.data(), record.size()};
-      return visit(finished);
-    });
+    return each_row(work, kFinished,
+                    [&](const pqxx::row& row) { return show_finished(row, 0, visit); });
   });
 }
 
@@ -105,6 +111,44 @@ Result<StoreCounts> PostgresStore::counts() {
     return {};
   }));
   return found;
+}
+
+Result<std::vector<PostgresStore::Holder>> PostgresStore::holders() {
+  std::vector<Holder> found;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    for (const auto& row : work.exec(kHolders)) {
+      found.push_back({row[0].as<std::string>(), row[1].as<std::int64_t>(),
+                       row[2].as<std::int64_t>(), row[3].as<double>()});
+    }
+    return {};
+  }));
+  return found;
+}
+
+Result<std::uint64_t> PostgresStore::unfinished() {
+  std::uint64_t found = 0;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    found = work.exec1(kUnfinishedCount)[0].as<std::uint64_t>();
+    return {};
+  }));
+  return found;
+}
+
+Result<std::int64_t> PostgresStore::each_finished_after(
+    std::int64_t after, int most, const std::function<void(const FinishedCase&)>& visit) {
+  std::string failed;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed) failed += (failed.empty() ? "{" : ",") + std::string(outcome.name);
+  }
+  std::int64_t last = after;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    for (const auto& row : work.exec_params(kFinishedAfter, after, most, kSampled, failed + "}")) {
+      last = row[0].as<std::int64_t>();
+      show_finished(row, 1, visit);
+    }
+    return {};
+  }));
+  return last;
 }
 
 bool PostgresStore::has_password(std::string_view address) {

@@ -15,8 +15,10 @@ CREATE TABLE assay_schema (version integer NOT NULL);
 CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL, left_over bigint NOT NULL,
                      epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
-                     done boolean NOT NULL DEFAULT false) WITH (fillfactor = 60);
-CREATE INDEX bundle_open ON bundle (dearest_us DESC, number) WHERE NOT done;
+                     done boolean NOT NULL DEFAULT false)
+  WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX bundle_free ON bundle (dearest_us DESC, number) WHERE NOT done AND claimer IS NULL;
+CREATE INDEX bundle_held ON bundle (held_until) WHERE NOT done AND claimer IS NOT NULL;
 CREATE TABLE planned (id bigint NOT NULL, bundle bigint NOT NULL, text text NOT NULL,
                       elements bigint NOT NULL, bytes bigint NOT NULL, work_us bigint NOT NULL);
 CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
@@ -85,13 +87,16 @@ SELECT count(*) FROM gone
 // {1} are conditions on bundles and cases. OFFSET 0 makes it look up bundle by bundle, however many
 // bundles it thinks that there will be.
 inline constexpr const char* kClaim = R"sql(
-WITH free AS (SELECT number AS next FROM bundle
-              WHERE NOT done AND (held_until IS NULL
-                                  OR (held_until < now() AND claimer IS DISTINCT FROM $1)) {0}
+WITH free AS (SELECT number, dearest_us FROM bundle WHERE NOT done AND claimer IS NULL {0}
               ORDER BY dearest_us DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED),
+     lost AS (SELECT number, dearest_us FROM bundle
+              WHERE NOT done AND claimer IS NOT NULL AND held_until < now() AND claimer <> $1 {0}
+              ORDER BY held_until LIMIT $3 FOR UPDATE SKIP LOCKED),
+     best AS (SELECT number AS next FROM (SELECT * FROM free UNION ALL SELECT * FROM lost) AS either
+              ORDER BY dearest_us DESC, number LIMIT $3),
      taken AS (UPDATE bundle SET epoch = epoch + 1, claimer = $1,
                                  held_until = now() + $2 * interval '1 ms'
-               FROM free WHERE number = next RETURNING number, epoch)
+               FROM best WHERE number = next RETURNING number, epoch)
 SELECT number, epoch, p.* FROM taken LEFT JOIN LATERAL
   (SELECT id, text, elements, bytes, work_us FROM planned p
    WHERE bundle = number AND (epoch = 1 OR NOT EXISTS (SELECT FROM finished f WHERE f.id = p.id)) {1}
@@ -103,7 +108,8 @@ inline constexpr const char* kCaseIsMine = "AND id IN (SELECT id FROM mine)";
 
 // Bundles that this claimer might yet get. {} is a condition on bundles.
 inline constexpr const char* kHeldElsewhere =
-    "SELECT EXISTS (SELECT FROM bundle WHERE NOT done AND claimer IS DISTINCT FROM $1 {})";
+    "SELECT EXISTS (SELECT FROM bundle WHERE NOT done AND claimer IS NULL {0}) OR "
+    "EXISTS (SELECT FROM bundle WHERE NOT done AND claimer <> $1 {0})";
 
 inline constexpr const char* kRenew = R"sql(
 UPDATE bundle SET held_until = now() + $2 * interval '1 ms'
@@ -167,5 +173,24 @@ inline constexpr const char* kUnfinished =
 
 inline constexpr const char* kCounts =
     "SELECT (SELECT count(*) FROM planned), (SELECT count(*) FROM finished)";
+
+inline constexpr const char* kHolders = R"sql(
+SELECT claimer, count(*), sum(left_over), extract(epoch FROM max(held_until) - now())::float8
+FROM bundle WHERE NOT done AND claimer IS NOT NULL GROUP BY claimer ORDER BY claimer
+)sql";
+
+inline constexpr const char* kUnfinishedCount =
+    "SELECT coalesce(sum(left_over), 0)::bigint FROM bundle WHERE NOT done";
+
+// Sequences are given out in one order and committed in another: rows count once every transaction
+// that began before theirs ended is over. $3 is every how many records are read of cases that have
+// none of the outcomes $4.
+inline constexpr const char* kFinishedAfter = R"sql(
+SELECT sequence, f.id, left(p.text, 2000), outcome, mismatch, flags, lane, message, attempts, at_ms,
+       took_us, CASE WHEN outcome = ANY ($4::text[]) OR f.id % $3 = 0 THEN record END
+FROM finished f JOIN planned p USING (id)
+WHERE sequence > $1 AND age(f.xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+ORDER BY sequence LIMIT $2
+)sql";
 
 }  // namespace assay::postgres

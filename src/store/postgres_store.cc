@@ -1,8 +1,10 @@
 #include "store/postgres_store.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <random>
 #include <thread>
@@ -51,9 +53,12 @@ class ArrayText {
   std::string text_ = "{";
 };
 
-std::string random_name() {
+// "node7:3f…": people see it where they look on.
+std::string claimer_name() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
   std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
+  return fmt::format("{}:{:08x}{:08x}", host.data(), random(), random());
 }
 
 std::string version_error(int version) {
@@ -78,7 +83,7 @@ bool PostgresStore::is_address(std::string_view where) {
 }
 
 PostgresStore::PostgresStore(std::string address, Options options)
-    : address_(std::move(address)), options_(options), claimer_(random_name()) {}
+    : address_(std::move(address)), options_(options), claimer_(claimer_name()) {}
 
 PostgresStore::~PostgresStore() = default;
 
@@ -94,6 +99,13 @@ Status PostgresStore::connect() {
   return guarded([this]() -> Status {
     connection_.reset();
     connection_ = std::make_unique<Connection>(address_);
+    if (options_.read_only) {
+      pqxx::nontransaction(connection_->session)
+          .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
+    }
+    // Asked a thousand times a second by a thousand workers; it takes longer to plan than to do.
+    connection_->session.prepare("assay_claim", fmt::format(kClaim, "", ""));
+    connection_->session.prepare("assay_record", kRecord);
     return {};
   });
 }
@@ -213,8 +225,10 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
   ASSAY_CHECK(in_one([&](pqxx::transaction_base& work) {
     claimed.clear();
     fill_mine(work);
-    rows = work.exec_params(fmt::format(kClaim, of_bundle, only_mine ? kCaseIsMine : ""), claimer_,
-                            options_.lease_time.count(), limit);
+    rows = only_mine
+               ? work.exec_params(fmt::format(kClaim, kBundleIsMine, kCaseIsMine), claimer_,
+                                  options_.lease_time.count(), limit)
+               : work.exec_prepared("assay_claim", claimer_, options_.lease_time.count(), limit);
     for (const auto& row : rows) {
       Bundle& bundle = claimed[row[0].as<std::int64_t>()];
       bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());
@@ -314,10 +328,10 @@ void PostgresStore::write_results(pqxx::transaction_base& transaction) {
   }
   const auto recorded =
       transaction
-          .exec_params1(kRecord, ids.take(), of.take(), outcomes.take(), mismatches.take(),
-                        flags.take(), lanes.take(), messages.take(), attempts.take(), at_ms.take(),
-                        took_us.take(), sizes.take(), pqxx::binarystring(records), numbers.take(),
-                        epochs.take(), all_ended.take())[0]
+          .exec_prepared1("assay_record", ids.take(), of.take(), outcomes.take(), mismatches.take(),
+                          flags.take(), lanes.take(), messages.take(), attempts.take(),
+                          at_ms.take(), took_us.take(), sizes.take(), pqxx::binarystring(records),
+                          numbers.take(), epochs.take(), all_ended.take())[0]
           .as<std::uint64_t>();
   fenced_ += ended_.size() - std::min<std::uint64_t>(ended_.size(), recorded);
   if (!mine_.empty() && connection_->knows_mine) {

@@ -31,6 +31,14 @@ class PostgresStore final : public Store {
     int least_bundles = 256;  // of a plan; a small one is cut finer, so that many can work on it
     // How long a database may be away before that is an error.
     std::chrono::milliseconds patience{120'000};
+    bool read_only = false;  // the database itself refuses to write anything
+  };
+  // Who works on the run.
+  struct Holder {
+    std::string claimer;  // "HOST:…"
+    std::int64_t bundles = 0;
+    std::int64_t cases = 0;   // that have not ended
+    double seconds_left = 0;  // of its leases, if it does not renew them
   };
 
   // Whether that is the address of a database: "postgresql://…". Passwords come by libpq's usual
@@ -76,6 +84,18 @@ class PostgresStore final : public Store {
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
+
+  // ---- for those who look on while others work ----
+
+  Result<std::vector<Holder>> holders();
+  // Planned cases that have not ended; quick, however many there are.
+  Result<std::uint64_t> unfinished();
+  // Up to `most` cases that finished behind the place `after` (0: the beginning), in an order in
+  // which none can be missed; gives the place of the last one. Texts are cut, and records are there
+  // of failed cases and of every kSampled-th other.
+  Result<std::int64_t> each_finished_after(std::int64_t after, int most,
+                                           const std::function<void(const FinishedCase&)>& visit);
+  static constexpr int kSampled = 16;
 
   // Results that commit() dropped, because their lease was no longer valid.
   std::uint64_t fenced() const { return fenced_; }
