@@ -2,7 +2,7 @@
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
     base case fill measure wire device verdict native lane slot schedule store engine report shrink chain/params
-    chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cluster cli)
+    chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cluster campaign cli)
 # Folders whose sources have helpers of the same names: never compiled as one (CMAKE_UNITY_BUILD).
 set(ASSAY_SEPARATE slot measure native store device engine chain/params chain/plan)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).

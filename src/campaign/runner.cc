@@ -1,0 +1,215 @@
+#include "campaign/runner.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "campaign/pid_file.h"
+#include "campaign/rotating_log.h"
+#include "campaign/round.h"
+
+namespace assay {
+namespace {
+
+constexpr int kProgressVersion = 1;
+constexpr int kSomeVerdictsFailed = 1;  // exit codes of `assay api`
+constexpr int kTroubleCode = 3;
+constexpr int kInterruptedCode = 130;
+
+std::filesystem::path progress_file(const Campaign& campaign) {
+  return std::filesystem::path(campaign.log_dir) / "campaign.json";
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
+class Runner {
+ public:
+  Runner(const Campaign& campaign, const RunnerOptions& options, RotatingLog log,
+         const HeldSignals& signals)
+      : campaign_(campaign), options_(options), log_(std::move(log)), signals_(signals) {
+    progress_["version"] = kProgressVersion;
+    progress_["name"] = campaign.name;
+    progress_["rounds"] = nlohmann::json::array();
+  }
+
+  Result<int> run() {
+    auto ended = run_rounds();
+    if (!ended) (void)say(fmt::format("assay: {}\n", ended.error().message));
+    return ended;
+  }
+
+ private:
+  Result<int> run_rounds() {
+    ASSAY_CHECK(
+        run_round("round 1/base", campaign_.input, campaign_.input_value, campaign_.log_dir));
+    if (!campaign_.retest.enabled) return worst_;
+    for (const std::string& error_config : campaign_.retest.error_configs) {
+      std::string previous = campaign_.log_dir;
+      for (std::int64_t round = 2; round <= campaign_.retest.rounds && goes_on(); ++round) {
+        const std::filesystem::path input = std::filesystem::path(previous) / error_config;
+        ASSAY_TRY(const bool there, has_failures(input));
+        if (!there) break;
+        ASSAY_TRY(const std::string folder,
+                  retest_folder(campaign_, previous, round, error_config));
+        ASSAY_CHECK(run_round(fmt::format("round {}/{}", round, error_name(error_config)),
+                              "api_config_file", input.string(), folder));
+        previous = folder;
+      }
+    }
+    return worst_;
+  }
+
+  bool goes_on() const { return !stopped_ && worst_ <= kSomeVerdictsFailed; }
+
+  Result<bool> has_failures(const std::filesystem::path& file) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(file, error);
+    if (!error && size > 0) return true;
+    if (campaign_.retest.skip_unavailable) {
+      ASSAY_CHECK(say(fmt::format("nothing to retest in {}\n", file.string())));
+      return false;
+    }
+    return usage_error(fmt::format("{} {} (retest.skip_unavailable is false)", file.string(),
+                                   error ? "is missing" : "is empty"));
+  }
+
+  Status run_round(const std::string& label, const std::string& input, const std::string& value,
+                   const std::string& log_dir) {
+    SpawnOptions spawn;
+    spawn.argv = round_words(campaign_, options_, input, value, log_dir);
+    for (const auto& [name, text] : campaign_.environment) {
+      spawn.environment.push_back(fmt::format("{}={}", name, text));
+    }
+    ASSAY_CHECK(say(fmt::format("{}: {}\n", label, shell_line(spawn.argv))));
+    nlohmann::json& round = progress_["rounds"].emplace_back();
+    round = {{"label", label}, {"log_dir", log_dir}, {"began_ms", wall_ms()}};
+    ASSAY_CHECK(keep_progress());
+    ASSAY_TRY(const ExitStatus ended,
+              run_heard(
+                  spawn, signals_, [this](std::string_view text) { return say(text); },
+                  std::exchange(started_, {}), stopped_));
+    round["ended_ms"] = wall_ms();
+    round["ended"] = ended.describe();
+    ASSAY_CHECK(keep_progress());
+    ASSAY_CHECK(say(fmt::format("{}: {}\n", label, ended.describe())));
+    worst_ = std::max(worst_, ended.signal != 0 ? kTroubleCode : ended.code);
+    if (stopped_) worst_ = kInterruptedCode;
+    return {};
+  }
+
+  Status say(std::string_view text) {
+    if (options_.show) options_.show(text);
+    return log_.write(text);
+  }
+  Status keep_progress() { return write_file(progress_file(campaign_), progress_.dump(1) + "\n"); }
+
+  const Campaign& campaign_;
+  const RunnerOptions& options_;
+  RotatingLog log_;
+  const HeldSignals& signals_;
+  std::function<void()> started_ = options_.started;
+  nlohmann::json progress_;
+  int worst_ = 0;
+  bool stopped_ = false;
+};
+
+// In the child of a fork: nothing of the terminal is left to it.
+void leave_terminal() {
+  ::setsid();
+  const int nothing = ::open("/dev/null", O_RDWR);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
+  if (nothing > STDERR_FILENO) ::close(nothing);
+}
+
+// Never comes back. What goes wrong before the first round runs is told through `voice`.
+[[noreturn]] void run_detached(const Campaign& campaign, RunnerOptions options, Fd voice) {
+  leave_terminal();
+  const auto tell = [&](std::string_view text) {
+    if (voice) (void)write_all(voice.get(), std::as_bytes(std::span(text)));
+    voice.reset();
+  };
+  options.show = {};
+  options.started = [&] { tell("+"); };
+  const auto ended = run_campaign(campaign, options);
+  if (!ended) tell((ended.error().kind == ErrorKind::usage ? "u" : "e") + ended.error().message);
+  ::_exit(ended ? *ended : kTroubleCode);
+}
+
+}  // namespace
+
+std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptions& options,
+                                     const std::string& input, const std::string& input_value,
+                                     const std::string& log_dir) {
+  std::vector<std::string> words = options.program;
+  words.push_back(fmt::format("--{}={}", input, input_value));
+  words.push_back("--log_dir=" + log_dir);
+  for (const EngineArgument& argument : campaign.engine_args) {
+    words.push_back(fmt::format("--{}={}", argument.name, argument.value));
+  }
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  return words;
+}
+
+Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options) {
+  ASSAY_TRY(const PidFile pid_file, PidFile::take(campaign.pid_file));
+  std::error_code error;
+  std::filesystem::create_directories(campaign.log_dir, error);
+  const std::filesystem::path name =
+      fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr)));
+  ASSAY_TRY(RotatingLog log, RotatingLog::open(campaign.log_dir / name));
+  ASSAY_TRY(const HeldSignals signals, HeldSignals::hold());
+  return Runner(campaign, options, std::move(log), signals).run();
+}
+
+Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& options) {
+  ASSAY_TRY(FdPair voice, make_pipe());
+  std::fflush(nullptr);  // or both would write what is left
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno_error("fork");
+  if (pid == 0) {
+    voice.first.reset();
+    run_detached(campaign, options, std::move(voice.second));
+  }
+  voice.second.reset();
+  std::string said;
+  char c = 0;
+  while (::read(voice.first.get(), &c, 1) == 1) said += c;
+  if (said == "+") return pid;
+  ::waitpid(pid, nullptr, 0);
+  if (said.empty()) return fail("the campaign ended before its first round ran");
+  return fail(said.substr(1), said[0] == 'u' ? ErrorKind::usage : ErrorKind::engine);
+}
+
+nlohmann::json read_progress(const Campaign& campaign) {
+  const auto text = read_file(progress_file(campaign));
+  if (!text) return nullptr;
+  nlohmann::json progress = nlohmann::json::parse(*text, nullptr, false);
+  const bool known = progress.is_object() && progress.value("version", 0) == kProgressVersion;
+  return known ? progress : nlohmann::json();
+}
+
+std::filesystem::path latest_log(const Campaign& campaign) {
+  std::filesystem::path latest;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(campaign.log_dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("log_") && name.ends_with(".log")) latest = std::max(latest, entry.path());
+  }
+  return latest;
+}
+
+}  // namespace assay

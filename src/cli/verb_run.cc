@@ -1,0 +1,283 @@
+#include "cli/verb_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "campaign/campaign.h"
+#include "campaign/pid_file.h"
+#include "campaign/runner.h"
+#include "cli/api_options.h"
+#include "cli/exit_code.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* kRunExamples = R"(Examples:
+  assay run night.toml --background
+  assay run run_config.yaml --set-env=FLAGS_check_nan_inf=true --engine-arg=num_gpus=2
+  assay status night.toml; assay stop night.toml
+FILE is TOML, or YAML of PaddleAPITest's run.py; the names in both are run.py's. What stands behind --
+goes to every round of `assay api`. Exit code: that of the worst round.)";
+
+constexpr std::chrono::seconds kStopPatience{60};
+
+struct RunOptions {
+  std::string file;
+  bool background = false;
+  bool foreground = false;
+  bool dry_run = false;
+  std::string engine;
+  std::array<std::pair<std::string, std::string>, 3> inputs{
+      {{"api_config", ""}, {"api_config_file", ""}, {"api_config_file_pattern", ""}}};
+  std::string log_dir;
+  std::array<std::pair<std::string, std::string>, 5> usual{{{"timeout", ""},
+                                                            {"num_gpus", ""},
+                                                            {"num_workers_per_gpu", ""},
+                                                            {"gpu_ids", ""},
+                                                            {"required_memory", ""}}};
+  std::vector<std::string> environment;
+  std::vector<std::string> engine_args;
+  std::vector<std::string> passed;
+};
+
+// "num_gpus" as run.py's command line writes it: "--num-gpus".
+std::string dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+Result<std::pair<std::string, std::string>> key_and_value(const std::string& text,
+                                                          std::string_view flag) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return usage_error(fmt::format("{} takes KEY=VALUE, not {}", flag, text));
+  }
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Status apply(const RunOptions& options, Campaign& campaign) {
+  for (const auto& [name, value] : options.inputs) {
+    if (value.empty()) continue;
+    campaign.input = name;
+    campaign.input_value = value;
+  }
+  if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
+  for (const auto& [name, value] : options.usual) {
+    if (!value.empty()) set_engine_argument(campaign, {name, value, dashed(name)});
+  }
+  for (const std::string& text : options.environment) {
+    ASSAY_TRY(const auto entry, key_and_value(text, "--set-env"));
+    campaign.environment.push_back(entry);
+  }
+  for (const std::string& text : options.engine_args) {
+    ASSAY_TRY(auto entry, key_and_value(text, "--engine-arg"));
+    std::replace(entry.first.begin(), entry.first.end(), '-', '_');
+    set_engine_argument(campaign, {entry.first, entry.second, "--engine-arg"});
+  }
+  campaign.dry_run = campaign.dry_run || options.dry_run;
+  if (options.foreground) campaign.foreground = true;
+  if (options.background) campaign.foreground = false;
+  if (campaign.input.empty()) {
+    return usage_error(options.file +
+                       ": input wants one of api_config, api_config_file, api_config_file_pattern");
+  }
+  if (campaign.log_dir.empty()) return usage_error(options.file + ": output wants log_dir");
+  return {};
+}
+
+// Flags of upstream's engines that `assay api` does not have. Those that only say how upstream goes
+// about it change nothing here.
+bool means_nothing_here(const std::string& name) {
+  constexpr std::array<std::string_view, 5> kHow{"show_runtime_status", "use_gpu_mode",
+                                                 "sanitizer_command", "sanitizer_error_exitcode",
+                                                 "_sanitizer_child"};
+  return std::find(kHow.begin(), kHow.end(), name) != kHow.end();
+}
+
+// Leaves out what changes nothing, with a note; what would, and is not there, is an error.
+Status keep_known(Campaign& campaign) {
+  ApiOptions options;
+  CLI::App api;
+  add_api_options(api, options);
+  std::vector<EngineArgument> kept;
+  std::vector<std::string> words;
+  for (const EngineArgument& each : campaign.engine_args) {
+    if (api.get_option_no_throw("--" + each.name) != nullptr) {
+      kept.push_back(each);
+      words.push_back(fmt::format("--{}={}", each.name, each.value));
+      continue;
+    }
+    if (!means_nothing_here(each.name) && parse_bool(each.value) != false) {
+      return usage_error(
+          fmt::format("{}: assay api has no --{}, and the verdicts may hang on it: take it out",
+                      each.where, each.name));
+    }
+    fmt::print("note: {}: {} changes nothing here\n", each.where, each.name);
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    api.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(fmt::format("engine_args: {}", error.what()));
+  }
+  campaign.engine_args = std::move(kept);
+  return {};
+}
+
+void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
+  std::string line;
+  for (const std::string& word :
+       round_words(campaign, options, campaign.input, campaign.input_value, campaign.log_dir)) {
+    line += (line.empty() ? "" : " ") + shell_word(word);
+  }
+  fmt::print("{}\n", line);
+  for (const auto& [name, value] : campaign.environment) fmt::print("  {}={}\n", name, value);
+  if (!campaign.retest.enabled) return;
+  for (const std::string& file : campaign.retest.error_configs) {
+    fmt::print("then {} more rounds for what is in {}\n", campaign.retest.rounds - 1, file);
+  }
+}
+
+Result<int> run_campaign_file(const RunOptions& options) {
+  ASSAY_TRY(Campaign campaign, read_campaign(options.file));
+  ASSAY_CHECK(apply(options, campaign));
+  ASSAY_CHECK(keep_known(campaign));
+  RunnerOptions runner;
+  ASSAY_TRY(const std::string program, own_executable());
+  runner.program = {program, "api"};
+  runner.arguments = options.passed;
+  if (campaign.dry_run) {
+    print_dry_run(campaign, runner);
+    return kAllGood;
+  }
+  if (campaign.foreground) {
+    runner.show = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+      std::fflush(stdout);
+    };
+    return run_campaign(campaign, runner);
+  }
+  ASSAY_TRY(const pid_t pid, run_in_background(campaign, runner));
+  fmt::print("{} runs as process {}\nlog: {}\nassay status {}; assay stop {}\n", campaign.name, pid,
+             latest_log(campaign).string(), options.file, options.file);
+  return kAllGood;
+}
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string last_line_of(const std::filesystem::path& file) {
+  const auto text = read_file(file);
+  if (!text) return "";
+  const std::string_view all = trimmed(*text);
+  return std::string(all.substr(all.rfind('\n') + 1));
+}
+
+// 0: it runs, or its rounds went well; else the exit code of one that did not.
+Result<int> show_status(const RunOptions& options) {
+  ASSAY_TRY(Campaign campaign, read_campaign(options.file));
+  if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
+  const auto running = running_process(campaign.pid_file);
+  if (running) {
+    fmt::print("{} runs as process {}, for {}\n", campaign.name, running->pid,
+               duration(running->seconds));
+  } else {
+    fmt::print("{} does not run\n", campaign.name);
+  }
+  const nlohmann::json progress = read_progress(campaign);
+  if (!progress.is_object()) return kAllGood;
+  for (const nlohmann::json& round : progress.at("rounds")) {
+    const std::int64_t began = round.value("began_ms", std::int64_t{0});
+    const std::int64_t until = round.value("ended_ms", wall_ms());
+    const std::string usual = running ? "runs" : "was cut off";
+    fmt::print("  {}: {}, {}, {}\n", round.value("label", ""), round.value("ended", usual),
+               duration(static_cast<double>(until - began) / 1000), round.value("log_dir", ""));
+  }
+  const std::filesystem::path log = latest_log(campaign);
+  if (!log.empty()) fmt::print("log: {}\n  {}\n", log.string(), last_line_of(log));
+  return kAllGood;
+}
+
+Result<int> stop_campaign(const RunOptions& options) {
+  ASSAY_TRY(const Campaign campaign, read_campaign(options.file));
+  ASSAY_TRY(const bool told, signal_process(campaign.pid_file, SIGTERM));
+  if (!told) {
+    fmt::print("{} does not run\n", campaign.name);
+    return kAllGood;
+  }
+  const auto give_up = std::chrono::steady_clock::now() + kStopPatience;
+  while (running_process(campaign.pid_file)) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      return fail(
+          fmt::format("{} has been told to stop and still runs; tell it again to stop at "
+                      "once",
+                      campaign.name));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  fmt::print("{} is stopped; the same `assay run` goes on where it was\n", campaign.name);
+  return kAllGood;
+}
+
+void add_file(CLI::App& app, RunOptions& options) {
+  app.add_option("FILE,-c,--config", options.file, "The campaign: .toml, .yaml or .yml")
+      ->required();
+}
+
+}  // namespace
+
+Verb add_run_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("run", "Run a campaign from a file, over days and rounds");
+  auto options = std::make_shared<RunOptions>();
+  add_file(*app, *options);
+  app->add_flag("--background", options->background, "Goes on when you log out");
+  app->add_flag("--foreground", options->foreground, "Stays here, as runner.foreground");
+  app->add_flag("--dry-run", options->dry_run, "Print what would be run");
+  app->add_option("--engine", options->engine, "(no effect: there is one engine)");
+  for (auto& [name, value] : options->inputs) {
+    app->add_option(dashed(name), value, "Instead of the file's input");
+  }
+  app->add_option("--log-dir", options->log_dir, "Instead of output.log_dir");
+  for (auto& [name, value] : options->usual) {
+    app->add_option(dashed(name), value, "Instead of engine_args." + name);
+  }
+  app->add_option("--set-env", options->environment, "A variable of the environment, KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--engine-arg", options->engine_args, "A flag of assay api, KEY=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("FLAGS", options->passed, "Behind --: of every round");
+  app->footer(kRunExamples);
+  return {app, [options] { return run_campaign_file(*options); }};
+}
+
+Verb add_status_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("status", "How far a campaign is");
+  auto options = std::make_shared<RunOptions>();
+  add_file(*app, *options);
+  app->add_option("--log-dir", options->log_dir, "Instead of output.log_dir");
+  return {app, [options] { return show_status(*options); }};
+}
+
+Verb add_stop_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("stop", "Stop a campaign that runs in the background");
+  auto options = std::make_shared<RunOptions>();
+  add_file(*app, *options);
+  return {app, [options] { return stop_campaign(*options); }};
+}
+
+}  // namespace assay

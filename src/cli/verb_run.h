@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/verb.h"
+
+namespace assay {
+
+// `assay run`, `assay status`, `assay stop`: campaigns (campaign/campaign.h).
+Verb add_run_verb(CLI::App& parent);
+Verb add_status_verb(CLI::App& parent);
+Verb add_stop_verb(CLI::App& parent);
+
+}  // namespace assay
