@@ -3,8 +3,6 @@
 set(ASSAY_LAYERS
     base case fill measure wire device verdict native lane slot schedule store engine report shrink chain/params
     chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cluster campaign cli)
-# Folders whose sources have helpers of the same names: never compiled as one (CMAKE_UNITY_BUILD).
-set(ASSAY_SEPARATE slot measure native store device engine chain/params chain/plan)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
 set(ASSAY_NAMESPACES wire native timeline inject)
 
@@ -50,9 +48,6 @@ function(assay_module folder)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
-  endif()
-  if(folder IN_LIST ASSAY_SEPARATE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   assay_headers_first(headers first_headers)
   target_sources(

@@ -20,7 +20,7 @@ const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
   return nullptr;
 }
 
-bool same_shape(const wire::Leaf& left, const wire::Leaf& right) {
+bool alike_in_shape(const wire::Leaf& left, const wire::Leaf& right) {
   const auto* a = left.shape();
   const auto* b = right.shape();
   return a != nullptr && b != nullptr && std::equal(a->begin(), a->end(), b->begin(), b->end());
@@ -63,7 +63,7 @@ Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const 
     if (!truth.jumps_excuse && i % 2 == 1) continue;
     const wire::Leaf* leaf = leaf_of(*truth.evaluations->Get(i), truth.gradients, path);
     if (leaf == nullptr || leaf->kind() != wire::LeafKind::tensor ||
-        !same_shape(*leaf, reference)) {
+        !alike_in_shape(*leaf, reference)) {
       if (i == 0) return std::vector<ComplexValues>();
       continue;
     }

@@ -20,10 +20,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-std::string_view view(const flatbuffers::String* text) {
-  return text == nullptr ? std::string_view() : text->string_view();
-}
-
 Offset<wire::Side> build_side(FlatBufferBuilder& builder, const wire::Leaf* leaf) {
   if (leaf == nullptr) return wire::CreateSide(builder, 0, 0, wire::LeafKind::none, 0, true);
   const auto shape = leaf->shape() == nullptr
@@ -143,7 +139,7 @@ bool equal_scalars(const wire::Leaf& left, const wire::Leaf& right, Tolerance to
     case wire::LeafKind::boolean:
       return left.integer() == right.integer();
     default:
-      return view(left.text()) == view(right.text());
+      return flatbuffers::GetStringView(left.text()) == flatbuffers::GetStringView(right.text());
   }
 }
 
@@ -168,13 +164,13 @@ std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
   std::map<std::string_view, std::size_t> unpaired;
   if (left.leaves != nullptr) {
     for (const wire::Leaf* leaf : *left.leaves) {
-      unpaired.emplace(view(leaf->path()), pairs.size());
+      unpaired.emplace(flatbuffers::GetStringView(leaf->path()), pairs.size());
       pairs.push_back({leaf, nullptr});
     }
   }
   if (right.leaves == nullptr) return pairs;
   for (const wire::Leaf* leaf : *right.leaves) {
-    const auto found = unpaired.find(view(leaf->path()));
+    const auto found = unpaired.find(flatbuffers::GetStringView(leaf->path()));
     if (found == unpaired.end()) {
       pairs.push_back({nullptr, leaf});
     } else {

@@ -9,21 +9,19 @@ namespace {
 
 using Leaves = flatbuffers::Vector<flatbuffers::Offset<wire::Leaf>>;
 
-std::string_view view(const flatbuffers::String* text) {
-  return text == nullptr ? std::string_view() : text->string_view();
-}
-
 const wire::Leaf* kept_leaf(const Leaves* leaves, std::size_t at) {
   if (leaves == nullptr || at >= leaves->size()) return nullptr;
   const wire::Leaf* leaf = leaves->Get(static_cast<flatbuffers::uoffset_t>(at));
-  const bool kept = leaf->kind() == wire::LeafKind::law && view(leaf->text()) == "kept";
+  const bool kept =
+      leaf->kind() == wire::LeafKind::law && flatbuffers::GetStringView(leaf->text()) == "kept";
   return kept ? leaf : nullptr;
 }
 
 const wire::Leaf* tensor_leaf(const Leaves* leaves, std::string_view path) {
   if (leaves == nullptr) return nullptr;
   for (const wire::Leaf* leaf : *leaves) {
-    if (view(leaf->path()) == path && leaf->kind() == wire::LeafKind::tensor) return leaf;
+    if (flatbuffers::GetStringView(leaf->path()) == path && leaf->kind() == wire::LeafKind::tensor)
+      return leaf;
   }
   return nullptr;
 }
@@ -41,11 +39,12 @@ Result<Comparisons> compare_masks(flatbuffers::FlatBufferBuilder& builder, const
   Comparisons found;
   const wire::Leaf* law = kept_leaf(reference.outputs(), 0);
   if (law == nullptr || reference.gradients() == nullptr) return found;
-  const wire::Leaf* output = tensor_leaf(test.outputs(), view(law->path()));
+  const wire::Leaf* output = tensor_leaf(test.outputs(), flatbuffers::GetStringView(law->path()));
   for (flatbuffers::uoffset_t i = 0; i < reference.gradients()->size(); ++i) {
     const wire::Leaf* gradient_law = kept_leaf(reference.gradients(), i);
     if (output == nullptr || gradient_law == nullptr) continue;
-    const wire::Leaf* gradient = tensor_leaf(test.gradients(), view(gradient_law->path()));
+    const wire::Leaf* gradient =
+        tensor_leaf(test.gradients(), flatbuffers::GetStringView(gradient_law->path()));
     if (gradient == nullptr) continue;
     ASSAY_TRY(const ComplexValues y, values_of(*output, test_memory));
     ASSAY_TRY(const ComplexValues dx, values_of(*gradient, test_memory));

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "base/utf8.h"
 #include "store/postgres_store.h"
+#include "store/signed_bits.h"
 
 namespace assay {
 
@@ -38,11 +38,6 @@ struct PostgresStore::Connection {
 };
 
 namespace postgres {
-
-inline std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
-inline std::uint64_t unsigned_bits(std::int64_t value) {
-  return std::bit_cast<std::uint64_t>(value);
-}
 
 // Estimates are compared in the database, so they keep their order there.
 inline std::int64_t clamped(std::uint64_t value) {

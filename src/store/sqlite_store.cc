@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+
+#include "store/signed_bits.h"
 
 namespace assay {
 namespace {
@@ -54,10 +55,6 @@ DROP TABLE old_planned;
 DROP TABLE old_finished;
 DROP TABLE old_invalid;
 )sql";
-
-// SQLite's integers are signed; the bits are what counts.
-std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
-std::uint64_t unsigned_bits(std::int64_t value) { return std::bit_cast<std::uint64_t>(value); }
 
 Result<bool> is_empty(Database& database) {
   ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));

@@ -116,7 +116,10 @@ class Rows {
     const Suffix suffix = suffix_of(slice);
     std::string text(trace_.strings.text(slice.name));
     constexpr std::size_t kMaxShown = 120;
-    if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
+    if (text.size() > kMaxShown) {
+      text.resize(kMaxShown);
+      text += "...";
+    }
     if (suffix.mark != 0) text += fmt::format("{}{}", suffix.mark, suffix.number);
     const auto [entry, is_new] = ids_.try_emplace(text, static_cast<std::int64_t>(names_.size()));
     if (is_new) names_.push_back(text);

@@ -1,0 +1,16 @@
+#pragma once
+
+// SQL has signed whole numbers alone: 64 bits without a sign are kept as the signed number of the
+// same bits.
+
+#include <bit>
+#include <cstdint>
+
+namespace assay {
+
+inline std::int64_t signed_bits(std::uint64_t value) { return std::bit_cast<std::int64_t>(value); }
+inline std::uint64_t unsigned_bits(std::int64_t value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+}  // namespace assay
