@@ -16,8 +16,7 @@ Answer Recorder::judge(const QueuedCase& queued, const OpenRecord& record) const
   Answer answer;
   answer.id = queued.id;
   answer.attempt = queued.attempt;
-  answer.verdict =
-      assay::judge(*record.root, policies_.find(api_of(queued.text)), mode_of(config_).agreement);
+  answer.verdict = assay::judge(*record.root, policies_.find(api_of(queued.text)), rules_);
   answer.fresh = record.root->fresh();
   answer.killed_from_outside = killed_from_outside(*record.root);
   answer.record = record.bytes;

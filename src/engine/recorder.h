@@ -23,7 +23,7 @@ class Recorder {
  public:
   Recorder(const RunConfig& config, Policies policies, Store& store, Totals& totals,
            const RunObserver& observer)
-      : config_(config),
+      : rules_{config.settings, mode_of(config).agreement},
         policies_(std::move(policies)),
         store_(store),
         totals_(totals),
@@ -35,7 +35,7 @@ class Recorder {
   Status record(const RecordVerdict& verdict);
 
  private:
-  const RunConfig& config_;
+  Rules rules_;
   Policies policies_;
   Store& store_;
   Totals& totals_;

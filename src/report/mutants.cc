@@ -7,6 +7,7 @@
 #include "base/atomic_file.h"
 #include "report/run_report.h"
 #include "wire/frame.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -39,16 +40,15 @@ std::string line_of(std::string_view text, const Mutant& mutant) {
 
 Status write_mutants(Store& store, const Policies& policies, const std::filesystem::path& file) {
   ASSAY_TRY(const auto properties, store.properties());
-  const auto mode = properties.find("mode");
-  const ModeInfo* info = mode == properties.end() ? nullptr : find_mode(mode->second);
-  if (info == nullptr) return usage_error("the run does not say what its mode was");
+  ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(properties));
+  ASSAY_TRY(const Rules rules, Rules::of(std::move(settings)));
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
   ASSAY_CHECK(out.write(dumped({{"version", kVersion}, {"properties", properties}})));
   const Status written = store.each_finished([&](const FinishedCase& finished) -> Status {
     const auto record = wire::open<wire::Record>(finished.record);
     if (!record) return {};
     for (const Mutant& mutant :
-         judge_mutants(**record, policies.find(api_of(finished.text)), info->agreement)) {
+         judge_mutants(**record, policies.find(api_of(finished.text)), rules)) {
       ASSAY_CHECK(out.write(line_of(finished.text, mutant)));
     }
     return {};

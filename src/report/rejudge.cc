@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "report/run_report.h"
 #include "wire/frame.h"
 #include "wire/settings.h"
@@ -14,26 +12,13 @@ namespace {
 // What only several attempts at a case tell, and no record.
 constexpr std::uint8_t kFlagsOfAttempts = kFlaky | kContaminated;
 
-Result<double> number_of(const std::map<std::string, std::string>& properties,
-                         const std::string& key, double usual) {
-  const auto found = properties.find(key);
-  if (found == properties.end()) return usual;
-  double number = 0;
-  const std::string& text = found->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return fail(fmt::format("the run's {} is not a number: {}", key, text));
-  }
-  return number;
-}
-
 }  // namespace
 
 std::optional<Verdict> Judging::judge(const FinishedCase& finished) const {
   if (finished.record.empty()) return std::nullopt;
   const auto record = wire::open<wire::Record>(finished.record);
   if (!record) return std::nullopt;
-  return assay::judge(**record, policies.find(api_of(finished.text)), agreement);
+  return assay::judge(**record, policies.find(api_of(finished.text)), rules);
 }
 
 Verdict Judging::with_fault(const FinishedCase& finished) const {
@@ -43,18 +28,12 @@ Verdict Judging::with_fault(const FinishedCase& finished) const {
 }
 
 Result<Judging> judging_by(const JudgeBy& by, std::map<std::string, std::string>& properties) {
-  const wire::CaseSettingsT usual;
   Judging judging;
-  const auto mode = properties.find("mode");
-  const ModeInfo* found = mode == properties.end() ? &modes().front() : find_mode(mode->second);
-  if (found == nullptr) {
-    return usage_error(
-        fmt::format("this assay knows no mode {}; use the one that made the run", mode->second));
-  }
-  judging.agreement = found->agreement;
+  ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(properties));
+  ASSAY_TRY(judging.rules, Rules::of(std::move(settings)));
   Policy policy;
-  ASSAY_TRY(policy.atol, number_of(properties, "atol", usual.atol));
-  ASSAY_TRY(policy.rtol, number_of(properties, "rtol", usual.rtol));
+  policy.atol = judging.rules.settings.atol;
+  policy.rtol = judging.rules.settings.rtol;
   if (by.atol || by.rtol) {
     policy.atol = by.atol.value_or(policy.atol);
     policy.rtol = by.rtol.value_or(policy.rtol);

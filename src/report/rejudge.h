@@ -17,7 +17,7 @@ namespace assay {
 // How records of a run are judged.
 struct Judging {
   Policies policies;
-  Agreement agreement = Agreement::within;
+  Rules rules;
 
   // nullopt: there is nothing to judge, because the case never ran or its record cannot be read.
   std::optional<Verdict> judge(const FinishedCase& finished) const;

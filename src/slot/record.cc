@@ -273,7 +273,7 @@ wire::Bytes CaseRecord::finish() {
   const auto vector = builder_.CreateVector(trials);
   builder_.Finish(wire::CreateRecord(builder_, wire::kVersion, job_.id, job_.attempt, fresh_,
                                      config_.index, vector, config_.settings.atol,
-                                     config_.settings.rtol, config_.settings.error_bar));
+                                     config_.settings.rtol));
   const auto bytes = wire::bytes_of(builder_);
   return {bytes.begin(), bytes.end()};
 }

@@ -148,29 +148,37 @@ bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
                      kind == DTypeClass::boolean || kind == DTypeClass::integer);
 }
 
-void judge_values(const wire::Comparison& comparison, const Policy& policy,
-                  const wire::Record& record, Agreement agreement, Finding& finding) {
+// What the results of two lanes owe each other, and by what.
+struct Due {
+  Agreement agreement;
+  const Policy& policy;
+  const wire::CaseSettingsT& settings;
+  const wire::Record& record;
+};
+
+void judge_values(const wire::Comparison& comparison, const Due& due, Finding& finding) {
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
-  Policy strict = policy;
-  const bool by_bar = agreement == Agreement::within && record.error_bar() && policy.reason.empty();
+  Policy strict = due.policy;
+  const bool by_bar =
+      due.agreement == Agreement::within && due.settings.error_bar && strict.reason.empty();
   if (by_bar && judged_by_bar(comparison, finding)) return;
   if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
-  if (agreement == Agreement::bits) {
+  if (due.agreement == Agreement::bits) {
     if (measured->bit_equal() == measured->count()) return;
   } else {
-    if (is_exact(comparison.right()->dtype(), policy)) strict.atol = strict.rtol = 0;
-    if (within(*measured, strict.atol, strict.rtol, record.atol(), record.rtol(),
-               policy.outliers)) {
+    if (is_exact(comparison.right()->dtype(), strict)) strict.atol = strict.rtol = 0;
+    if (within(*measured, strict.atol, strict.rtol, due.record.atol(), due.record.rtol(),
+               strict.outliers)) {
       return;
     }
   }
-  const bool same_wanted = agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
+  const bool same_wanted =
+      due.agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
   finding.add(kValue, difference_text(*measured, same_wanted));
 }
 
-Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
-                   const wire::Record& record, Agreement agreement) {
+Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {
   Finding finding;
   const wire::Side& left = *comparison.left();
   const wire::Side& right = *comparison.right();
@@ -202,7 +210,7 @@ Finding judge_leaf(const wire::Comparison& comparison, const Policy& policy,
   if (const wire::LawMeasurement* law = comparison.law(); law != nullptr && !law->holds()) {
     finding.add(kValue, text(law->statement()));
   }
-  judge_values(comparison, policy, record, agreement, finding);
+  judge_values(comparison, due, finding);
   return finding;
 }
 
@@ -231,11 +239,10 @@ Fault fault_of(const wire::Comparison& comparison, bool gradient, std::uint8_t k
 }
 
 void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* comparisons,
-                   bool gradients, const Policy& policy, const wire::Record& record,
-                   Agreement agreement, Verdict& verdict) {
+                   bool gradients, const Due& due, Verdict& verdict) {
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
-    const Finding finding = judge_leaf(*comparison, policy, record, agreement);
+    const Finding finding = judge_leaf(*comparison, due);
     if (!finding.reference_fault.empty() && verdict.lane.empty()) {
       verdict.lane = "reference";
       verdict.fault = fault_of(*comparison, gradients, kValue);
@@ -282,7 +289,7 @@ Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agre
 }
 
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
-                const wire::Record& record, Agreement agreement, Verdict& verdict) {
+                const wire::Record& record, const Rules& rules, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
   const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
   if (!same_inputs(*left, *right)) {
@@ -291,7 +298,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
         "the lanes did not have the same inputs; its value rule is not a pure function";
     return;
   }
-  const Agreement due = owed(*left, *right, agreement);
+  const Due due{owed(*left, *right, rules.agreement), policy, rules.settings, record};
   Verdict of_pair;
   const auto* overwritten = left->overwritten();
   if (overwritten != nullptr && overwritten->size() > 0) {
@@ -301,8 +308,8 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
     of_pair.message =
         fmt::format("the call changed its input {}, which it does not promise", of_pair.fault.leaf);
   }
-  judge_results(pair.outputs(), false, policy, record, due, of_pair);
-  judge_results(pair.gradients(), true, policy, record, due, of_pair);
+  judge_results(pair.outputs(), false, due, of_pair);
+  judge_results(pair.gradients(), true, due, of_pair);
   if (is_weak(pair)) verdict.flags |= kWeak;
   if (of_pair.mismatch == 0) {
     if (of_pair.lane.empty() || verdict.outcome != Outcome::pass) return;
@@ -312,7 +319,7 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
     verdict.fault = of_pair.fault;
     return;
   }
-  const Outcome outcome = due == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
+  const Outcome outcome = due.agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
   // A framework that disagrees with itself says more than what it disagrees with besides.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
     verdict.outcome = outcome;
@@ -321,13 +328,13 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
                           ? of_pair.message
                           : fmt::format("{} against {}: {}", text(left->name()),
                                         text(right->name()), of_pair.message);
-    if (due == Agreement::bits) verdict.lane = text(left->name());
+    if (due.agreement == Agreement::bits) verdict.lane = text(left->name());
   }
   verdict.mismatch |= of_pair.mismatch;
 }
 
 Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
-                    Agreement agreement) {
+                    const Rules& rules) {
   Verdict verdict;
   flag_leaks(trial, verdict);
   const std::uint8_t flags = verdict.flags;
@@ -337,7 +344,7 @@ Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::
     return verdict;
   }
   for (const wire::Pair* pair : *trial.pairs()) {
-    judge_pair(trial, *pair, policy, record, agreement, verdict);
+    judge_pair(trial, *pair, policy, record, rules, verdict);
     if (verdict.outcome == Outcome::invalid) return verdict;
   }
   const std::uint8_t all_flags = verdict.flags;
@@ -368,6 +375,15 @@ bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(
 
 }  // namespace
 
+Result<Rules> Rules::of(wire::CaseSettingsT settings) {
+  const ModeInfo* mode = settings.mode.empty() ? &modes().front() : find_mode(settings.mode);
+  if (mode == nullptr) {
+    return usage_error(
+        fmt::format("this assay knows no mode {}; use the one that made the run", settings.mode));
+  }
+  return Rules{std::move(settings), mode->agreement};
+}
+
 bool is_mutant(const wire::Trial& trial) { return !text(trial.mutant()).empty(); }
 
 bool is_whole(const wire::Record& record) {
@@ -386,9 +402,9 @@ bool is_whole(const wire::Record& record) {
 }
 
 std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
-                                   const wire::Record& record, Agreement agreement) {
+                                   const wire::Record& record, const Rules& rules) {
   if (is_skipped(trial) || refused_by_reference(trial)) return std::nullopt;
-  Verdict verdict = judge_lanes(trial, policy, record, agreement);
+  Verdict verdict = judge_lanes(trial, policy, record, rules);
   if (verdict.outcome == Outcome::pass) return verdict;
   verdict.fault.values = text(trial.values());
   if (verdict.fault.values != "usual") {
@@ -397,7 +413,7 @@ std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& polic
   return verdict;
 }
 
-Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement) {
+Verdict judge(const wire::Record& record, const Policy& policy, const Rules& rules) {
   Verdict verdict;
   if (!is_whole(record)) {
     verdict.outcome = Outcome::crash;
@@ -407,7 +423,7 @@ Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreem
   }
   for (const wire::Trial* trial : *record.trials()) {
     if (is_mutant(*trial)) continue;
-    std::optional<Verdict> judged = judge_trial(*trial, policy, record, agreement);
+    std::optional<Verdict> judged = judge_trial(*trial, policy, record, rules);
     if (!judged) continue;
     Verdict& of_trial = *judged;
     of_trial.flags |= verdict.flags;

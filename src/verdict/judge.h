@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "verdict/mode.h"
 #include "verdict/outcome.h"
 #include "verdict/policy.h"
@@ -35,9 +36,18 @@ struct Verdict {
   Fault fault = {};           // judge() says it; stores do not keep it
 };
 
+// What records of a run are judged by, beside the policy of each API.
+struct Rules {
+  wire::CaseSettingsT settings = {};        // of the run
+  Agreement agreement = Agreement::within;  // of its mode
+
+  // Of the settings' mode; with a mode that this assay does not know: usage.
+  static Result<Rules> of(wire::CaseSettingsT settings);
+};
+
 // A record's trials one after another: the first that does not pass decides, and what other trials
 // add in kinds of mismatch is kept beside it. Trials with a planted fault are left out.
-Verdict judge(const wire::Record& record, const Policy& policy, Agreement agreement);
+Verdict judge(const wire::Record& record, const Policy& policy, const Rules& rules);
 
 // A fault was planted there (`assay mutate`): it says nothing of the framework.
 bool is_mutant(const wire::Trial& trial);
@@ -48,7 +58,7 @@ bool is_whole(const wire::Record& record);
 // What one trial of a whole record by itself would come to; nothing where nothing is judged: it was
 // not run, or the reference refuses its values.
 std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
-                                   const wire::Record& record, Agreement agreement);
+                                   const wire::Record& record, const Rules& rules);
 
 // A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
 // else did, which says nothing of the case.

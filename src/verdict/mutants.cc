@@ -13,11 +13,11 @@ constexpr std::string_view kEquivalent = "equivalent:";
 
 // Values under which the case passes without a fault.
 std::vector<std::string> judged_values(const wire::Record& record, const Policy& policy,
-                                       Agreement agreement) {
+                                       const Rules& rules) {
   std::vector<std::string> found;
   for (const wire::Trial* trial : *record.trials()) {
     if (is_mutant(*trial)) continue;
-    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, agreement);
+    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, rules);
     if (verdict && verdict->outcome == Outcome::pass) found.push_back(text(trial->values()));
   }
   return found;
@@ -50,10 +50,10 @@ Fate fate_of(Outcome outcome) {
 }  // namespace
 
 std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& policy,
-                                  Agreement agreement) {
+                                  const Rules& rules) {
   std::vector<Mutant> mutants;
   if (!is_whole(record)) return mutants;
-  const std::vector<std::string> judged = judged_values(record, policy, agreement);
+  const std::vector<std::string> judged = judged_values(record, policy, rules);
   for (const wire::Trial* trial : *record.trials()) {
     if (!is_mutant(*trial)) continue;
     Mutant& mutant = mutants.emplace_back();
@@ -65,7 +65,7 @@ std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& poli
       mutant.message = reason;
       continue;
     }
-    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, agreement);
+    const std::optional<Verdict> verdict = judge_trial(*trial, policy, record, rules);
     if (!verdict) continue;
     mutant.fate = fate_of(verdict->outcome);
     mutant.weak = (verdict->flags & kWeak) != 0 || has_law(*trial);

@@ -28,6 +28,6 @@ struct Mutant {
 
 // Every fault of a record under each of its kinds of values.
 std::vector<Mutant> judge_mutants(const wire::Record& record, const Policy& policy,
-                                  Agreement agreement);
+                                  const Rules& rules);
 
 }  // namespace assay

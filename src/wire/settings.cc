@@ -1,9 +1,11 @@
 #include "wire/settings.h"
 
 #include <flatbuffers/minireflect.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <charconv>
+#include <system_error>
 
 namespace assay::wire {
 namespace {
@@ -63,7 +65,67 @@ struct AsText {
   }
 };
 
+template <typename Number>
+bool add_number(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t field,
+                std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  builder.AddElement<Number>(field, value, Number{});
+  return true;
+}
+
+// The reverse of text_of(); false: the text is no value of this type.
+bool add_field(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t field,
+               flatbuffers::ElementaryType type, std::string_view text) {
+  switch (type) {
+    case flatbuffers::ET_BOOL:
+      builder.AddElement<std::uint8_t>(field, text == "true" ? 1 : 0, 0);
+      return text == "true" || text == "false";
+    case flatbuffers::ET_INT:
+      return add_number<std::int32_t>(builder, field, text);
+    case flatbuffers::ET_UINT:
+      return add_number<std::uint32_t>(builder, field, text);
+    case flatbuffers::ET_LONG:
+      return add_number<std::int64_t>(builder, field, text);
+    case flatbuffers::ET_ULONG:
+      return add_number<std::uint64_t>(builder, field, text);
+    case flatbuffers::ET_DOUBLE:
+      return add_number<double>(builder, field, text);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& properties) {
+  const flatbuffers::TypeTable& table = *CaseSettingsTypeTable();
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceDefaults(true);  // 0 may differ from what a field is when it is left out
+  std::map<std::string, flatbuffers::Offset<flatbuffers::String>> texts;  // stand before the table
+  for (std::size_t i = 0; i < table.num_elems; ++i) {
+    const auto found = properties.find(table.names[i]);
+    if (table.type_codes[i].base_type != flatbuffers::ET_STRING) continue;
+    if (found != properties.end()) texts[found->first] = builder.CreateString(found->second);
+  }
+  const auto start = builder.StartTable();
+  for (std::size_t i = 0; i < table.num_elems; ++i) {
+    const auto found = properties.find(table.names[i]);
+    if (found == properties.end()) continue;
+    const auto type = static_cast<flatbuffers::ElementaryType>(table.type_codes[i].base_type);
+    const auto field = flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(i));
+    if (type == flatbuffers::ET_STRING) {
+      builder.AddOffset(field, texts[found->first]);
+    } else if (!add_field(builder, field, type, found->second)) {
+      return fail(fmt::format("the run's {} cannot be {}", found->first, found->second));
+    }
+  }
+  builder.Finish(flatbuffers::Offset<CaseSettings>(builder.EndTable(start)));
+  CaseSettingsT settings;
+  flatbuffers::GetRoot<CaseSettings>(builder.GetBufferPointer())->UnPackTo(&settings);
+  return settings;
+}
 
 std::vector<Setting> fields_of(const CaseSettingsT& settings) {
   return list<CaseSettings>(settings);

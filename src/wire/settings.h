@@ -4,11 +4,13 @@
 // reaches the run's properties and the lane's Python without code of its own.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "wire/settings_generated.h"
 
 namespace assay::wire {
@@ -32,6 +34,10 @@ struct Setting {
 // All fields but vectors, those with their default as well, in the order of settings.fbs.
 std::vector<Setting> fields_of(const CaseSettingsT& settings);
 std::vector<Setting> fields_of(const LaneSpecT& spec);
+
+// The settings among a run's properties; what is not there has its default. A value that its field
+// cannot hold is an error, which names the field.
+Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& properties);
 
 // "true", "42", "0.01": reads back as the same value.
 std::string text_of(const SettingValue& value);

@@ -31,7 +31,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 void add(StoredRun& run, const std::string& text, const RecordParts& parts) {
   const wire::Bytes record = testing::make_record(parts);
   const auto opened = StoredRun::must(wire::open<wire::Record>(record));
-  run.add(text, judge(*opened, {}, Agreement::within), record);
+  run.add(text, judge(*opened, {}, Rules()), record);
 }
 
 RecordParts result(std::vector<float> left, std::vector<float> right) {

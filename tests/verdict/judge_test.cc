@@ -25,7 +25,10 @@ Verdict judged(const RecordParts& parts, Policy policy = {},
   const wire::Bytes bytes = testing::make_record(parts);
   const auto record = wire::open<wire::Record>(bytes);
   EXPECT_TRUE(record.has_value());
-  return judge(**record, policy, agreement);
+  Rules rules;
+  rules.agreement = agreement;
+  rules.settings.error_bar = false;
+  return judge(**record, policy, rules);
 }
 
 LeafParts floats(std::vector<float> left, std::vector<float> right) {
@@ -238,6 +241,26 @@ TEST(Judge, NanAndInfinityCountAgainst) {
   EXPECT_EQ(judged(with_output(floats({inf}, {-inf})), wide).outcome, Outcome::mismatch);
 }
 
+TEST(Judge, TheRunsSettingsSayWhetherTheErrorBarDecides) {
+  LeafParts leaf = floats({1}, {1.5});  // far beyond atol and rtol
+  leaf.apart = 0.5;                     // and within what rounding can do
+  const wire::Bytes bytes = testing::make_record(with_output(leaf));
+  const auto record = wire::open<wire::Record>(bytes);
+  Rules rules;
+  rules.settings.error_bar = true;
+  EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::pass);
+  rules.settings.error_bar = false;
+  EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::mismatch);
+}
+
+TEST(Judge, AModeThatIsNotKnownIsRefused) {
+  wire::CaseSettingsT settings;
+  settings.mode = "accuracy_stable";
+  EXPECT_EQ(Rules::of(settings)->agreement, Agreement::stable);
+  settings.mode = "accuracy_on_the_moon";
+  EXPECT_THAT(Rules::of(settings).error().message, HasSubstr("accuracy_on_the_moon"));
+}
+
 TEST(Judge, StableModeAsksForTheSameBits) {
   const auto almost = floats({1.0F}, {1.0F + std::numeric_limits<float>::epsilon()});
   EXPECT_EQ(judged(with_output(almost), {}, Agreement::within).outcome, Outcome::pass);
@@ -315,7 +338,7 @@ Verdict judged_stable(const std::vector<float>& test_again, const std::vector<fl
   builder.Finish(wire::CreateRecord(builder, wire::kVersion, 1, 1, false, 0, trials, 0.01, 0.01));
   const auto bytes = wire::bytes_of(builder);
   const wire::Bytes record(bytes.begin(), bytes.end());
-  return judge(**wire::open<wire::Record>(record), {}, Agreement::stable);
+  return judge(**wire::open<wire::Record>(record), {}, {{}, Agreement::stable});
 }
 
 TEST(Judge, StabilityWantsBitsWithinAFrameworkAndTheToleranceAcross) {
@@ -347,7 +370,7 @@ TEST(Judge, AFailureUnderOtherValuesIsNotHiddenByAMissingKernel) {
   builder.Finish(wire::CreateRecord(builder, wire::kVersion, 1, 1, false, 0, trials, 0.01, 0.01));
   const auto bytes = wire::bytes_of(builder);
   const wire::Bytes record(bytes.begin(), bytes.end());
-  const Verdict verdict = judge(**wire::open<wire::Record>(record), {}, Agreement::within);
+  const Verdict verdict = judge(**wire::open<wire::Record>(record), {}, Rules());
   EXPECT_EQ(verdict.outcome, Outcome::test_error);
   EXPECT_THAT(verdict.message, HasSubstr("layout values"));
 }

@@ -58,7 +58,7 @@ wire::Bytes record_of(const std::vector<TrialParts>& parts) {
 
 std::vector<Mutant> mutants_of(const std::vector<TrialParts>& parts) {
   const wire::Bytes bytes = record_of(parts);
-  return judge_mutants(**wire::open<wire::Record>(bytes), {}, Agreement::within);
+  return judge_mutants(**wire::open<wire::Record>(bytes), {}, Rules());
 }
 
 TEST(Mutants, AFaultBeyondTheToleranceIsKilledAndOneWithinSurvives) {
@@ -90,7 +90,7 @@ TEST(Mutants, NothingIsSaidOfValuesUnderWhichTheCaseFailsAnyway) {
 
 TEST(Mutants, NoVerdictKnowsOfThem) {
   const wire::Bytes bytes = record_of({{}, {"large", "usual", 1}});
-  EXPECT_EQ(judge(**wire::open<wire::Record>(bytes), {}, Agreement::within).outcome, Outcome::pass);
+  EXPECT_EQ(judge(**wire::open<wire::Record>(bytes), {}, Rules()).outcome, Outcome::pass);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Records as slots send them, for tests: lanes in any state, results that are really measured.
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct LeafParts {
   wire::Equality equality = wire::Equality::value;
   bool measured = false;
   Measurement measurement;
-  std::string broken_law;  // what a law that does not hold says
+  std::string broken_law;                                  // what a law that does not hold says
+  double apart = std::numeric_limits<double>::infinity();  // in units of what rounding can do
 };
 
 struct RecordParts {
@@ -121,7 +123,7 @@ inline flatbuffers::Offset<wire::Comparison> add_leaf(flatbuffers::FlatBufferBui
     law = wire::CreateLawMeasurement(builder, name, 1, false, statement);
   }
   return wire::CreateComparison(builder, path, left, right, leaf.equality, measurement, law,
-                                leaf.scalar_equal);
+                                leaf.scalar_equal, 0, leaf.apart);
 }
 
 // As a slot decides whether there is something to compare.

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 
 std::map<std::string, std::string> as_text(const std::vector<Setting>& settings) {
@@ -37,6 +38,37 @@ TEST(Settings, ValuesKeepEveryDigit) {
               AllOf(Contains(Pair("atol", "0.1")), Contains(Pair("backward", "false")),
                     Contains(Pair("mode", "accuracy")), Contains(Pair("rtol", "1e-300")),
                     Contains(Pair("seed", "18446744073709551615"))));
+}
+
+TEST(Settings, TextsReadBackAsTheSameSettings) {
+  CaseSettingsT settings;
+  settings.mode = "accuracy";
+  settings.seed = 18'446'744'073'709'551'615U;
+  settings.backward = false;
+  settings.atol = 0;  // not its default, though it is zero
+  settings.rtol = 1e-300;
+  settings.mutants_share = 10;
+  auto properties = as_text(fields_of(settings));
+  properties["version.assay"] = "1";  // of the run, and no setting
+  const auto again = settings_of(properties);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(as_text(fields_of(*again)), as_text(fields_of(settings)));
+}
+
+TEST(Settings, WhatARunDoesNotSayHasItsDefault) {
+  EXPECT_EQ(as_text(fields_of(*settings_of({}))), as_text(fields_of(CaseSettingsT())));
+}
+
+TEST(Settings, AValueThatItsFieldCannotHoldIsNamed) {
+  for (const auto& [name, text] :
+       std::map<std::string, std::string>{{"seed", "-1"},
+                                          {"backward", "yes"},
+                                          {"atol", "0.01x"},
+                                          {"mutants_share", "4294967296"}}) {
+    const auto settings = settings_of({{name, text}});
+    ASSERT_FALSE(settings.has_value()) << name;
+    EXPECT_THAT(settings.error().message, AllOf(HasSubstr(name), HasSubstr(text)));
+  }
 }
 
 TEST(Settings, ALanesAddressIsNoSetting) {
