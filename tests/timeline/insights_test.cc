@@ -355,6 +355,24 @@ TEST_F(TheInsights, ARankThatIsMissingIsNamed) {
   EXPECT_THAT(text, HasSubstr("rank 1, 2 has no part in it"));
 }
 
+// Work of no length ends when it begins. The path is as long as the step all the same: 10 us of
+// each kernel, the rest late launches.
+TEST_F(TheInsights, TheCriticalPathGoesOnBehindWorkThatTakesNoTime) {
+  RankTrace rank(0, 1);
+  rank.range("ProfilerStep#1", 0, 100)
+      .kernel("first", 1, 10, 20)
+      .kernel("nothing", 25, 30, 30)
+      .kernel("nothing", 26, 30, 30)
+      .kernel("second", 27, 30, 40);
+  load({rank});
+  ASSERT_EQ(insights_.paths.size(), 1U);
+  EXPECT_EQ(insights_.paths[0].length, 30'000);
+  std::map<std::string, Nanos> shares;
+  for (const PathShare& share : insights_.paths[0].by_kernel) shares[share.what] = share.time;
+  EXPECT_EQ(shares["first"], 10'000);
+  EXPECT_EQ(shares["second"], 10'000);
+}
+
 // Back from the last kernel: the collective, then the rank that came last to it, and its late host.
 TEST_F(TheInsights, TheCriticalPathGoesThroughTheLateRank) {
   RankTrace first(0);

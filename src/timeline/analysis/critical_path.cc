@@ -3,65 +3,82 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 #include "timeline/intervals.h"
 
 namespace assay::timeline {
 namespace {
 
-constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
+constexpr std::uint32_t kNobody = kNoIndex;
+
+// What a path is charged for beside kernels, numbered behind all names.
+enum class Idle : std::uint8_t { host, device, unknown };
+constexpr std::array<std::string_view, 3> kIdleNames{"(host: launched late)", "(device: held back)",
+                                                     "(idle, its launch is not known)"};
 
 // A device's work ordered by end, to find what ended last before a moment.
 struct Worker {
   std::string label;
-  std::vector<std::size_t> by_end;  // slices
+  std::vector<std::uint32_t> by_end;  // slices
 };
 
 class Walker {
  public:
   Walker(const Trace& trace, const CollectiveReport& collectives)
-      : trace_(trace), worker_of_(trace.slices.size(), kNobody) {
-    std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::size_t> known;
-    for (std::size_t i = 0; i < trace.slices.size(); ++i) {
+      : trace_(trace), worker_of_(trace.slices.size(), kNobody), place_(trace.slices.size(), 0) {
+    std::map<std::tuple<std::int32_t, std::string, std::int64_t, std::int32_t>, std::uint32_t>
+        known;
+    for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
       const Slice& slice = trace.slices[i];
       const Track& track = trace.tracks[slice.track];
       if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) {
         continue;
       }
       const auto [entry, is_new] =
-          known.try_emplace({track.rank, track.machine, track.pid, track.device}, workers_.size());
+          known.try_emplace({track.rank, track.machine, track.pid, track.device},
+                            static_cast<std::uint32_t>(workers_.size()));
       if (is_new) workers_.push_back({label_of(track), {}});
       worker_of_[i] = entry->second;
       workers_[entry->second].by_end.push_back(i);
     }
     for (Worker& worker : workers_) {
-      std::stable_sort(
-          worker.by_end.begin(), worker.by_end.end(),
-          [&](std::size_t a, std::size_t b) { return trace.slices[a].end < trace.slices[b].end; });
+      const auto ends_before = [&](std::uint32_t a, std::uint32_t b) {
+        return trace.slices[a].end < trace.slices[b].end;
+      };
+      std::stable_sort(worker.by_end.begin(), worker.by_end.end(), ends_before);
+      for (std::uint32_t i = 0; i < worker.by_end.size(); ++i) place_[worker.by_end[i]] = i;
     }
     for (const CollectiveCall& call : collectives.calls) {
       if (call.parts.size() < 2 || !trace.one_clock) continue;
       const auto last = std::max_element(
           call.parts.begin(), call.parts.end(),
           [](const CollectivePart& a, const CollectivePart& b) { return a.begin < b.begin; });
-      for (const CollectivePart& part : call.parts) waits_for_[part.slice] = last->slice;
+      for (const CollectivePart& part : call.parts) {
+        waits_for_[static_cast<std::uint32_t>(part.slice)] =
+            static_cast<std::uint32_t>(last->slice);
+      }
     }
   }
 
   CriticalPath walk(const Interval& window) {
     CriticalPath path;
-    std::size_t at = last_of_all(window);
-    // Each link begins before the one behind it; a chain as long as the trace is damaged.
+    charges_.clear();
+    ranks_.clear();
+    std::uint32_t at = last_of_all(window);
+    // Each link ends before the one behind it; a chain as long as the trace is damaged.
     for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
       at = link(at, window, path);
     }
-    path.by_kernel = sorted(kernels_);
+    std::map<std::string, Nanos> kernels;
+    for (const auto& [what, time] : charges_) kernels[name_of(what)] += time;
+    path.by_kernel = sorted(kernels);
     path.by_rank = sorted(ranks_);
-    kernels_.clear();
-    ranks_.clear();
     return path;
   }
 
@@ -70,11 +87,16 @@ class Walker {
     return track.rank == kNone ? fmt::format("GPU:{}", track.device)
                                : fmt::format("rank {} · GPU {}", track.rank, track.device);
   }
+  std::string name_of(std::size_t what) const {
+    const std::size_t names = trace_.strings.size();
+    return std::string(what < names ? trace_.strings.text(static_cast<StringId>(what))
+                                    : kIdleNames[what - names]);
+  }
 
-  std::size_t last_of_all(const Interval& window) const {
-    std::size_t last = kNobody;
+  std::uint32_t last_of_all(const Interval& window) const {
+    std::uint32_t last = kNobody;
     for (const Worker& worker : workers_) {
-      const std::size_t candidate = before(worker, window.end);
+      const std::uint32_t candidate = before(worker, window.end, worker.by_end.size());
       if (candidate == kNobody || trace_.slices[candidate].end <= window.begin) continue;
       if (last == kNobody || trace_.slices[candidate].end > trace_.slices[last].end) {
         last = candidate;
@@ -83,47 +105,50 @@ class Walker {
     return last;
   }
 
-  // What ended last until `time`.
-  std::size_t before(const Worker& worker, Nanos time) const {
-    const auto behind =
-        std::partition_point(worker.by_end.begin(), worker.by_end.end(),
-                             [&](std::size_t slice) { return trace_.slices[slice].end <= time; });
+  // What ended last until `time`, among the first `most`: work that takes no time ends when it
+  // begins, and is not what came before itself.
+  std::uint32_t before(const Worker& worker, Nanos time, std::size_t most) const {
+    const auto end = worker.by_end.begin() + static_cast<std::ptrdiff_t>(most);
+    const auto behind = std::partition_point(worker.by_end.begin(), end, [&](std::uint32_t slice) {
+      return trace_.slices[slice].end <= time;
+    });
     return behind == worker.by_end.begin() ? kNobody : *std::prev(behind);
   }
 
-  void charge(const std::string& what, std::size_t worker, Nanos time, CriticalPath& path) {
+  void charge(std::size_t what, std::uint32_t worker, Nanos time, CriticalPath& path) {
     if (time <= 0) return;
-    kernels_[what] += time;
+    charges_[what] += time;
     ranks_[workers_[worker].label] += time;
     path.length += time;
   }
+  void charge(Idle what, std::uint32_t worker, Nanos time, CriticalPath& path) {
+    charge(trace_.strings.size() + static_cast<std::size_t>(what), worker, time, path);
+  }
 
   // Charges one link and gives the one before it.
-  std::size_t link(std::size_t at, const Interval& window, CriticalPath& path) {
+  std::uint32_t link(std::uint32_t at, const Interval& window, CriticalPath& path) {
     // A collective ends for all when it ends for the rank that came last.
     if (const auto last = waits_for_.find(at); last != waits_for_.end()) {
       const Nanos tail = trace_.slices[at].end - trace_.slices[last->second].end;
       if (last->second != at && tail >= 0) {
-        charge(std::string(trace_.strings.text(trace_.slices[at].name)), worker_of_[at], tail,
-               path);
+        charge(trace_.slices[at].name, worker_of_[at], tail, path);
       }
       at = last->second;
     }
     const Slice& slice = trace_.slices[at];
-    const std::size_t worker = worker_of_[at];
-    charge(std::string(trace_.strings.text(slice.name)), worker,
-           slice.end - std::max(slice.begin, window.begin), path);
+    const std::uint32_t worker = worker_of_[at];
+    charge(slice.name, worker, slice.end - std::max(slice.begin, window.begin), path);
     if (slice.begin <= window.begin) return kNobody;
-    const std::size_t previous = before(workers_[worker], slice.begin);
+    const std::uint32_t previous = before(workers_[worker], slice.begin, place_[at]);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
     if (slice.detail != kNoIndex && trace_.details[slice.detail].launch != kNoIndex) {
       const Nanos launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end,
                                         free_since, slice.begin);
-      charge("(host: launched late)", worker, launched - free_since, path);
-      charge("(device: held back)", worker, slice.begin - launched, path);
+      charge(Idle::host, worker, launched - free_since, path);
+      charge(Idle::device, worker, slice.begin - launched, path);
     } else {
-      charge("(idle, its launch is not known)", worker, slice.begin - free_since, path);
+      charge(Idle::unknown, worker, slice.begin - free_since, path);
     }
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
   }
@@ -139,9 +164,11 @@ class Walker {
 
   const Trace& trace_;
   std::vector<Worker> workers_;
-  std::vector<std::size_t> worker_of_;  // by slice
-  std::map<std::size_t, std::size_t> waits_for_;
-  std::map<std::string, Nanos> kernels_;
+  std::vector<std::uint32_t> worker_of_;  // by slice
+  std::vector<std::uint32_t> place_;      // of a slice in its worker's by_end
+  std::map<std::uint32_t, std::uint32_t> waits_for_;
+  // Of the step that is walked; names by their number, behind them what Idle tells.
+  std::unordered_map<std::size_t, Nanos> charges_;
   std::map<std::string, Nanos> ranks_;
 };
 
