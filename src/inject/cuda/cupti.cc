@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,6 +62,14 @@ std::vector<std::int32_t> visible_devices() {
   return devices;
 }
 
+// Looks names up without a copy of them.
+struct NameHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view name) const {
+    return std::hash<std::string_view>()(name);
+  }
+};
+
 class CuptiRecorder {
  public:
   static CuptiRecorder& instance() {
@@ -84,6 +93,7 @@ class CuptiRecorder {
     }
     constexpr std::uint32_t kFlushMillis = 500;
     static_cast<void>(cupti_.flush_period(kFlushMillis));
+    find_launching_calls();
     recorder.on_change([this] { switch_on_or_off(); });
     recorder.on_deliver([this](bool all) {
       constexpr auto kAll = static_cast<std::uint32_t>(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -120,14 +130,20 @@ class CuptiRecorder {
                             std::to_string(result) + ")");
       }
     }
+    for (const CUpti_CallbackId call : launching_calls_) {
+      static_cast<void>(
+          cupti_.enable_callback(wanted ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call));
+    }
+  }
+
+  void find_launching_calls() {
     for (int call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
       const char* name = nullptr;
       const auto id = static_cast<CUpti_CallbackId>(call);
       if (cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) != CUPTI_SUCCESS) continue;
       if (name == nullptr || !launches(name)) continue;
       kernels_[id] = starts_kernels(name);
-      static_cast<void>(
-          cupti_.enable_callback(wanted ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id));
+      launching_calls_.push_back(id);
     }
   }
 
@@ -145,30 +161,34 @@ class CuptiRecorder {
   static void launching(void*, CUpti_CallbackDomain, CUpti_CallbackId id, const void* data) {
     const auto* const call = static_cast<const CUpti_CallbackData*>(data);
     if (call->callbackSite != CUPTI_API_ENTER) return;
-    CuptiRecorder& self = instance();
-    if (self.recorder_->watches_hangs() && self.kernels_[id]) self.watch(*call);
-    const std::uint64_t range = self.recorder_->current_range();
-    if (range == 0) return;
-    const std::lock_guard lock(self.launch_mutex_);
-    if (range != self.launching_range_ ||
-        self.launches_.size() == timeline::recording::kMaxLaunches) {
-      self.write_launches_locked();
-      self.launching_range_ = range;
-    }
-    self.launches_.push_back(call->correlationId);
+    instance().launched(*call, instance().kernels_[id]);
   }
 
-  void watch(const CUpti_CallbackData& call) {
-    recorder_->kernel_launched(call.correlationId);
-    if (call.symbolName == nullptr) return;
-    if (communicates(call.symbolName)) {
-      recorder_->collective_launched(call.correlationId, readable(call.symbolName));
+  void launched(const CUpti_CallbackData& call, bool kernel) {
+    const bool watched = kernel && recorder_->watches_hangs();
+    if (watched) recorder_->kernel_launched(call.correlationId);
+    const std::uint64_t range = recorder_->current_range();
+    bool collective = false;
+    {
+      const std::lock_guard lock(launch_mutex_);
+      collective = watched && call.symbolName != nullptr && communicates(call.symbolName);
+      if (range != 0) add_launch(range, call.correlationId);
     }
+    if (collective) {
+      recorder_->collective_launched(call.correlationId, named(call.symbolName).text);
+    }
+  }
+
+  void add_launch(std::uint64_t range, std::uint32_t correlation) {
+    if (range != launching_range_ || launches_.size() == timeline::recording::kMaxLaunches) {
+      write_launches_locked();
+      launching_range_ = range;
+    }
+    launches_.push_back(correlation);
   }
 
   // By the name's address, since kernels are launched by the million.
   bool communicates(const char* kernel) {
-    const std::lock_guard lock(launch_mutex_);
     const auto [known, is_new] = communicating_.try_emplace(kernel, false);
     if (is_new) {
       known->second = timeline::kind_of_kernel(kernel) == timeline::Kind::communication;
@@ -219,9 +239,9 @@ class CuptiRecorder {
     switch (record.kind) {
       case CUPTI_ACTIVITY_KIND_KERNEL:
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-        const auto& kernel = as<CUpti_ActivityKernel10>(record);
-        const std::string name = readable(kernel.name == nullptr ? "kernel" : kernel.name);
-        add(name, timeline::kind_of_kernel(name), kernel);
+        const auto& work = as<CUpti_ActivityKernel10>(record);
+        const KernelName kernel = named(work.name == nullptr ? "kernel" : work.name);
+        add(kernel.text, kernel.kind, work);
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY:
@@ -253,11 +273,14 @@ class CuptiRecorder {
                     .id = work.correlationId});
   }
 
-  // "_ZN2at6native…" as it was written. Each name once, because kernels come by the million.
-  std::string readable(const char* mangled) {
+  struct KernelName {
+    std::string text;  // "_ZN2at6native…" as it was written
+    timeline::Kind kind = timeline::Kind::compute;
+  };
+  // Each name once, because kernels come by the million.
+  KernelName named(std::string_view mangled) {
     const std::lock_guard lock(names_mutex_);
-    const auto known = names_.find(mangled);
-    if (known != names_.end()) return known->second;
+    if (const auto known = names_.find(mangled); known != names_.end()) return known->second;
     if (names_.size() == kMaxNames) names_.clear();
     int status = 0;
     struct Free {
@@ -265,8 +288,12 @@ class CuptiRecorder {
         std::free(text);  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
       }
     };
-    const std::unique_ptr<char, Free> text(abi::__cxa_demangle(mangled, nullptr, nullptr, &status));
-    return names_.emplace(mangled, text == nullptr ? mangled : text.get()).first->second;
+    const std::string key(mangled);
+    const std::unique_ptr<char, Free> text(
+        abi::__cxa_demangle(key.c_str(), nullptr, nullptr, &status));
+    KernelName name{text == nullptr ? key : std::string(text.get()), {}};
+    name.kind = timeline::kind_of_kernel(name.text);
+    return names_.emplace(key, std::move(name)).first->second;
   }
 
   CuptiLibrary cupti_;
@@ -282,11 +309,12 @@ class CuptiRecorder {
   std::vector<std::uint32_t> launches_;                  // of that range
   std::unordered_map<const void*, bool> communicating_;  // kernels' names
 
-  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> kernels_{};  // calls that start them
+  std::vector<CUpti_CallbackId> launching_calls_;
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> kernels_{};  // those of them that start kernels
 
   std::mutex take_mutex_;
   std::mutex names_mutex_;
-  std::unordered_map<std::string, std::string> names_;
+  std::unordered_map<std::string, KernelName, NameHash, std::equal_to<>> names_;
 };
 
 }  // namespace
