@@ -12,6 +12,7 @@
 #include "timeline/importers/importer.h"
 #include "timeline/input/byte_source.h"
 #include "timeline/input/json_cursor.h"
+#include "timeline/input/read_ahead.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {
@@ -80,6 +81,52 @@ TEST_F(Formats, APackedFileThatBreaksOffKeepsWhatCameBefore) {
 }
 
 // Each is one event among three; the others must be there, and one must be counted.
+// Bytes of a known row, in pieces of an odd size; fails behind `good` of them.
+class RowOfBytes : public ByteSource {
+ public:
+  RowOfBytes(std::size_t good, bool fails) : good_(good), fails_(fails) {}
+  static char at(std::size_t place) { return static_cast<char>(place * 31 % 251); }
+  Result<std::size_t> read(std::span<char> into) override {
+    constexpr std::size_t kPiece = 99'991;
+    const std::size_t count = std::min({into.size(), kPiece, good_ - given_});
+    if (count == 0 && fails_) return fail("damaged");
+    for (std::size_t i = 0; i < count; ++i) into[i] = at(given_ + i);
+    given_ += count;
+    return count;
+  }
+
+ private:
+  std::size_t good_;
+  bool fails_;
+  std::size_t given_ = 0;
+};
+
+TEST(ReadAhead, GivesAllBytesInOrderAndThenTheError) {
+  constexpr std::size_t kBytes = 5'000'000;  // more than is read ahead
+  for (const bool fails : {false, true}) {
+    const auto source = read_ahead(std::make_unique<RowOfBytes>(kBytes, fails));
+    std::vector<char> piece(70'001);
+    std::size_t place = 0;
+    bool failed = false;
+    for (;;) {
+      const auto got = source->read(piece);
+      failed = !got;
+      if (!got || *got == 0) break;
+      for (std::size_t i = 0; i < *got; ++i) ASSERT_EQ(piece[i], RowOfBytes::at(place + i));
+      place += *got;
+    }
+    EXPECT_EQ(place, kBytes);
+    EXPECT_EQ(failed, fails);
+  }
+}
+
+TEST(ReadAhead, MayBeLeftHalfWay) {
+  const auto source = read_ahead(std::make_unique<RowOfBytes>(50'000'000, false));
+  std::vector<char> piece(10);
+  ASSERT_TRUE(source->read(piece));
+  EXPECT_EQ(piece[9], RowOfBytes::at(9));
+}
+
 TEST_F(Formats, ABadTokenCostsOneEvent) {
   const std::vector<std::string> bad{
       kernel("x", R"(,"est":NaN)"),

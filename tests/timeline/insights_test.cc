@@ -355,6 +355,22 @@ TEST_F(TheInsights, ARankThatIsMissingIsNamed) {
   EXPECT_THAT(text, HasSubstr("rank 1, 2 has no part in it"));
 }
 
+// A recording's steps belong to no process: a kernel's time is told step by step all the same.
+TEST(Kernels, AreToldByStepsThatNoProcessMarked) {
+  Trace trace;
+  trace.tracks.push_back(
+      {.label = "GPU 0", .chrome_tid = "", .process = "", .machine = "", .gpu = true});
+  trace.steps = {{1, 0, 100}, {2, 100, 200}};
+  const StringId name = trace.strings.intern("kernel");
+  for (const auto& [begin, end] : {std::pair<Nanos, Nanos>{10, 20}, {110, 140}}) {
+    trace.slices.push_back({.begin = begin, .end = end, .name = name, .kind = Kind::compute});
+  }
+  const auto kernels = kernels_of(trace);
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].step_p50, 10);
+  EXPECT_EQ(kernels[0].step_p99, 30);
+}
+
 // Work of no length ends when it begins. The path is as long as the step all the same: 10 us of
 // each kernel, the rest late launches.
 TEST_F(TheInsights, TheCriticalPathGoesOnBehindWorkThatTakesNoTime) {

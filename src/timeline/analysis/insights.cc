@@ -264,10 +264,6 @@ ordered_json json_of(const std::vector<PathShare>& shares) {
 
 ordered_json json_of(const Insights& insights) {
   ordered_json json;
-  json["collectives"] = ordered_json::array();
-  for (const CollectiveCall& call : insights.collectives.calls) {
-    json["collectives"].push_back(json_of(call));
-  }
   json["stragglers"] = ordered_json::array();
   for (const Straggler& one : insights.collectives.stragglers) {
     json["stragglers"].push_back({{"rank", one.rank},
@@ -339,9 +335,16 @@ std::string insights_table(const Insights& insights) {
 }
 
 std::string insights_members(const Insights& insights) {
-  const std::string text =
-      json_of(insights).dump(1, ' ', false, ordered_json::error_handler_t::replace);
-  return text.substr(1, text.size() - 2);
+  constexpr auto kReplace = ordered_json::error_handler_t::replace;
+  // A line each: there are many, and all of them at once would take more memory than the trace.
+  std::string text = "\n \"collectives\": [";
+  for (std::size_t i = 0; i < insights.collectives.calls.size(); ++i) {
+    text += i == 0 ? "\n  " : ",\n  ";
+    text += json_of(insights.collectives.calls[i]).dump(-1, ' ', false, kReplace);
+  }
+  text += "\n ],";
+  const std::string rest = json_of(insights).dump(1, ' ', false, kReplace);
+  return text.append(rest, 1, rest.size() - 2);
 }
 
 std::string kernel_comparison(const Insights& before, std::size_t steps_before,

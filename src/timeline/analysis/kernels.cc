@@ -29,16 +29,18 @@ class Begins {
   explicit Begins(const Trace& trace) {
     for (const RankStep& mark : trace.rank_steps) begins_[mark.source].push_back(mark.step.begin);
     for (auto& [source, begins] : begins_) std::sort(begins.begin(), begins.end());
+    for (const Step& step : trace.steps) common_.push_back(step.begin);
+    std::sort(common_.begin(), common_.end());
   }
   std::size_t place(std::uint32_t source, Nanos time) const {
-    const auto begins = begins_.find(source);
-    if (begins == begins_.end()) return 0;
-    return static_cast<std::size_t>(
-        std::upper_bound(begins->second.begin(), begins->second.end(), time) -
-        begins->second.begin());
+    const auto own = begins_.find(source);
+    const std::vector<Nanos>& begins = own == begins_.end() ? common_ : own->second;
+    return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), time) -
+                                    begins.begin());
   }
 
  private:
+  std::vector<Nanos> common_;  // of sources that have none of their own: recordings
   std::map<std::uint32_t, std::vector<Nanos>> begins_;
 };
 

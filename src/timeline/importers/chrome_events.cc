@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "timeline/input/json_window.h"
+#include "timeline/input/read_ahead.h"
 
 namespace assay::timeline {
 namespace {
@@ -377,6 +378,7 @@ bool parse_microseconds(std::string_view text, Nanos& time) {
 Result<FileReport> read_chrome_events(const std::filesystem::path& path, ChromeHeader& header,
                                       const std::function<bool(ChromeEvent&)>& visit) {
   ASSAY_TRY(auto source, open_bytes(path));
+  if (source->packed()) source = read_ahead(std::move(source));
   FileReport report;
   report.path = path.string();
   FileReader(std::move(source), header, report, visit).read();
