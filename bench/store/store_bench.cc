@@ -91,8 +91,12 @@ void Workers(benchmark::State& state) {
     std::atomic<int> failed = 0;
     std::vector<std::thread> threads;
     const auto until = Clock::now() + kLong;
-    for (Spent& own : spent) {
-      threads.emplace_back([&] { failed += work(address, case_us, until, own) ? 0 : 1; });
+    for (std::size_t i = 0; i < count; ++i) {
+      threads.emplace_back([&, i] {
+        // Workers of a cluster are not in step.
+        std::this_thread::sleep_for(kTick * i / count);
+        failed += work(address, case_us, until, spent[i]) ? 0 : 1;
+      });
     }
     for (std::thread& thread : threads) thread.join();
     if (failed > 0) return state.SkipWithError("a worker has failed");

@@ -16,6 +16,7 @@
 #include "cli/verb_report.h"
 #include "cli/verb_repro.h"
 #include "cli/verb_run.h"
+#include "cli/verb_serve.h"
 #include "cli/verb_shrink.h"
 #include "cli/verb_slot.h"
 #include "cli/verb_submit.h"
@@ -33,7 +34,7 @@ int run_command_line(int argc, char** argv) {
       add_corpus_verb(app), add_doctor_verb(app), add_slot_verb(app),     add_repro_verb(app),
       add_plan_verb(app),   add_work_verb(app),   add_merge_verb(app),    add_submit_verb(app),
       add_mutate_verb(app), add_shrink_verb(app), add_finding_verb(app),  add_run_verb(app),
-      add_status_verb(app), add_stop_verb(app),
+      add_status_verb(app), add_stop_verb(app),   add_serve_verb(app),
   };
   try {
     app.parse(argc, argv);

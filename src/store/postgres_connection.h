@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 #include <pqxx/pqxx>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,7 @@ struct PostgresStore::Connection {
   std::optional<pqxx::work> plan;       // what is written and not yet committed, but for results
   std::optional<pqxx::stream_to> rows;  // within it: planned cases on their way
   bool knows_mine = false;              // its table `mine` is filled
+  std::set<std::int64_t> claims;        // of so many bundles, whose statements it knows
 
   // Ends the stream of rows: nothing else goes over the connection before.
   void end_rows() {

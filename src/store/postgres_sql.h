@@ -82,18 +82,18 @@ SELECT count(*) FROM gone
 
 // ---- leases ----
 
-// Cases of $3 bundles, each row with its bundle's number and new epoch; a bundle of which nothing
+// Cases of {2} bundles, each row with its bundle's number and new epoch; a bundle of which nothing
 // is left is one row without a case. A bundle that nobody had before has no finished cases. {0} and
 // {1} are conditions on bundles and cases. OFFSET 0 makes it look up bundle by bundle, however many
 // bundles it thinks that there will be.
 inline constexpr const char* kClaim = R"sql(
 WITH free AS (SELECT number, dearest_us FROM bundle WHERE NOT done AND claimer IS NULL {0}
-              ORDER BY dearest_us DESC, number LIMIT $3 FOR UPDATE SKIP LOCKED),
+              ORDER BY dearest_us DESC, number LIMIT {2} FOR UPDATE SKIP LOCKED),
      lost AS (SELECT number, dearest_us FROM bundle
               WHERE NOT done AND claimer IS NOT NULL AND held_until < now() AND claimer <> $1 {0}
-              ORDER BY held_until LIMIT $3 FOR UPDATE SKIP LOCKED),
+              ORDER BY held_until LIMIT {2} FOR UPDATE SKIP LOCKED),
      best AS (SELECT number AS next FROM (SELECT * FROM free UNION ALL SELECT * FROM lost) AS either
-              ORDER BY dearest_us DESC, number LIMIT $3),
+              ORDER BY dearest_us DESC, number LIMIT {2}),
      taken AS (UPDATE bundle SET epoch = epoch + 1, claimer = $1,
                                  held_until = now() + $2 * interval '1 ms'
                FROM best WHERE number = next RETURNING number, epoch)

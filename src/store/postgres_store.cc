@@ -103,8 +103,7 @@ Status PostgresStore::connect() {
       pqxx::nontransaction(connection_->session)
           .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
     }
-    // Asked a thousand times a second by a thousand workers; it takes longer to plan than to do.
-    connection_->session.prepare("assay_claim", fmt::format(kClaim, "", ""));
+    // Said a thousand times a second by a thousand workers: it takes longer to plan than to do.
     connection_->session.prepare("assay_record", kRecord);
     return {};
   });
@@ -225,10 +224,16 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
   ASSAY_CHECK(in_one([&](pqxx::transaction_base& work) {
     claimed.clear();
     fill_mine(work);
-    rows = only_mine
-               ? work.exec_params(fmt::format(kClaim, kBundleIsMine, kCaseIsMine), claimer_,
-                                  options_.lease_time.count(), limit)
-               : work.exec_prepared("assay_claim", claimer_, options_.lease_time.count(), limit);
+    if (only_mine) {
+      rows = work.exec_params(fmt::format(kClaim, kBundleIsMine, kCaseIsMine, limit), claimer_,
+                              options_.lease_time.count());
+    } else {
+      const std::string statement = fmt::format("assay_claim_{}", limit);
+      if (connection_->claims.insert(limit).second) {
+        connection_->session.prepare(statement, fmt::format(kClaim, "", "", limit));
+      }
+      rows = work.exec_prepared(statement, claimer_, options_.lease_time.count());
+    }
     for (const auto& row : rows) {
       Bundle& bundle = claimed[row[0].as<std::int64_t>()];
       bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());

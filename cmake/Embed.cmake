@@ -1,0 +1,16 @@
+# cmake -DFILES=a;b -DOUT=x.cc -P Embed.cmake: a C++ source with the bytes of the files, for
+# serve/page_files.h.
+set(text "#include \"serve/page_files.h\"\n\nnamespace assay {\nnamespace {\n")
+set(entries "")
+set(number 0)
+foreach(file IN LISTS FILES)
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  string(APPEND text "constexpr unsigned char kFile${number}[] = {${bytes}};\n")
+  get_filename_component(name ${file} NAME)
+  string(APPEND entries "    {\"${name}\", kFile${number}},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "constexpr PageFile kFiles[] = {\n${entries}};\n}  // namespace\n\n")
+string(APPEND text "std::span<const PageFile> page_files() { return kFiles; }\n\n}  // namespace assay\n")
+file(WRITE ${OUT} "${text}")

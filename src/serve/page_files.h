@@ -1,0 +1,17 @@
+#pragma once
+
+// The files of the page, as they are built into the program.
+
+#include <span>
+#include <string_view>
+
+namespace assay {
+
+struct PageFile {
+  std::string_view name;  // "page.js"
+  std::span<const unsigned char> bytes;
+};
+
+std::span<const PageFile> page_files();
+
+}  // namespace assay

@@ -1,0 +1,149 @@
+// The page of a run in a real PostgreSQL, while others work on it.
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <pqxx/pqxx>
+#include <thread>
+
+#include "../store/postgres_server.h"
+#include "serve/source.h"
+#include "store/postgres_store.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::PostgresServer;
+
+class ALiveDatabase : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+    server_ = std::make_unique<PostgresServer>();
+    address_ = server_->address("live");
+    planner_ = opened();
+    for (std::uint64_t id = 1; id <= 400; ++id) {
+      const std::string text = "paddle.api" + std::to_string(id % 4) + "(Tensor([" +
+                               std::to_string(id) + "], \"int8\"))";
+      ASSERT_TRUE(planner_->add_case({id, text, 1, 1, 1000}));
+    }
+    ASSERT_TRUE(planner_->set_property("mode", "accuracy"));
+    ASSERT_TRUE(planner_->commit());
+    auto source = open_source(address_);
+    ASSERT_TRUE(source.has_value()) << source.error().message;
+    source_ = std::move(*source);
+  }
+  std::unique_ptr<PostgresStore> opened() const {
+    return std::move(*PostgresStore::open(address_, StoreMode::create));
+  }
+  static std::vector<Lease> claim(PostgresStore& store, std::size_t bundles) {
+    std::vector<Lease> leases;
+    EXPECT_TRUE(store.claim(bundles, [&](const ClaimedCase& each) -> Status {
+      leases.push_back(each.lease);
+      return {};
+    }));
+    return leases;
+  }
+  static void finish(PostgresStore& store, const std::vector<Lease>& leases, Outcome outcome) {
+    for (const Lease& lease : leases) {
+      FinishedCase made;
+      made.verdict.outcome = outcome;
+      ASSERT_TRUE(*store.finish(lease, made));
+    }
+    ASSERT_TRUE(store.commit());
+  }
+  nlohmann::json page() {
+    const auto more = source_->poll();
+    EXPECT_TRUE(more.has_value()) << more.error().message;
+    return source_->json();
+  }
+
+  std::unique_ptr<PostgresServer> server_;
+  std::string address_;
+  std::unique_ptr<PostgresStore> planner_;
+  std::unique_ptr<RunSource> source_;
+};
+
+TEST_F(ALiveDatabase, IsShownAsItGrows) {
+  EXPECT_EQ(page()["planned"], 400);
+  EXPECT_EQ(page()["unfinished"], 400);
+  EXPECT_EQ(page()["worker_count"], 0);
+  const auto worker = opened();
+  const auto leases = claim(*worker, 100);
+  const nlohmann::json held = page();
+  ASSERT_EQ(held["workers"].size(), 1U);
+  EXPECT_EQ(held["workers"][0]["bundles"], 100);
+  EXPECT_EQ(held["workers"][0]["cases"], leases.size());
+  EXPECT_GT(held["workers"][0]["seconds_left"], 10.0);
+  finish(*worker, leases, Outcome::crash);
+  const nlohmann::json after = page();
+  EXPECT_EQ(after["unfinished"], 400 - leases.size());
+  EXPECT_EQ(after["read"], leases.size());
+  EXPECT_EQ(after["outcomes"]["crash"], leases.size());
+  EXPECT_EQ(after["worker_count"], 0);
+  EXPECT_EQ(page()["read"], leases.size());  // and no case twice
+  finish(*worker, claim(*worker, 1'000), Outcome::pass);
+  const nlohmann::json end = page();
+  EXPECT_EQ(end["unfinished"], 0);
+  EXPECT_EQ(end["read"], 400);
+  EXPECT_EQ(end["apis"].size(), 4U);
+}
+
+// Whoever began to write earlier and ends later is not missed.
+TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
+  const auto slow = opened();
+  const auto fast = opened();
+  const auto first = claim(*slow, 1);
+  const auto second = claim(*fast, 1);
+  pqxx::connection session(address_);
+  pqxx::work late(session);  // as the slow one's statement does it
+  late.exec0(
+      "INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, "
+      "took_us) "
+      "VALUES (" +
+      std::to_string(first[0].id) + ", 'pass', 0, 0, '', '', 1, 0, 0)");
+  finish(*fast, second, Outcome::pass);
+  EXPECT_LE(page()["read"], second.size());
+  late.exec0(
+      "UPDATE bundle SET left_over = left_over - 1 WHERE number = (SELECT bundle FROM planned "
+      "WHERE id = " +
+      std::to_string(first[0].id) + ")");
+  late.commit();
+  EXPECT_EQ(page()["read"], second.size() + 1);
+}
+
+TEST_F(ALiveDatabase, IsCountedAnewAfterARetest) {
+  const auto worker = opened();
+  finish(*worker, claim(*worker, 10), Outcome::crash);
+  const auto before = page()["read"].get<std::uint64_t>();
+  EXPECT_GT(before, 0U);
+  ASSERT_EQ(*planner_->forget_finished(std::array{Outcome::crash}), before);
+  ASSERT_TRUE(planner_->commit());
+  (void)page();
+  const nlohmann::json after = page();
+  EXPECT_EQ(after["read"], 0);
+  EXPECT_EQ(after["unfinished"], 400);
+}
+
+TEST_F(ALiveDatabase, IsOnlyRead) {
+  PostgresStore::Options options;
+  options.read_only = true;
+  const auto reader = PostgresStore::open(address_, StoreMode::existing, options);
+  ASSERT_TRUE(reader.has_value());
+  const auto refused = (*reader)->claim(1, [](const ClaimedCase&) -> Status { return {}; });
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
+}
+
+TEST_F(ALiveDatabase, IsThereAgainWhenTheDatabaseIs) {
+  (void)page();
+  server_->stop();
+  EXPECT_FALSE(source_->poll().has_value());
+  EXPECT_FALSE(source_->poll().has_value());
+  server_->start();
+  EXPECT_EQ(page()["planned"], 400);
+}
+
+}  // namespace
+}  // namespace assay
