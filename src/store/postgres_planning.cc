@@ -13,14 +13,7 @@
 #include "store/postgres_sql.h"
 
 namespace assay {
-namespace {
-
-using namespace postgres;
-
-constexpr std::size_t kSorted = 100'000;
-constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are written together
-constexpr std::size_t kInvalidAtOnce = 10'000;
-constexpr int kRowsAtOnce = 50'000;
+namespace postgres {
 
 struct Estimates {
   std::int64_t id = 0;
@@ -32,6 +25,17 @@ struct Took {
   std::int64_t id = 0;
   std::int64_t us = 0;
 };
+
+}  // namespace postgres
+
+namespace {
+
+using namespace postgres;
+
+constexpr std::size_t kSorted = 100'000;
+constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are written together
+constexpr std::size_t kInvalidAtOnce = 10'000;
+constexpr int kReadAtOnce = 50'000;
 
 template <typename Entry>
 const Entry* find_id(const std::vector<Entry>& sorted, std::int64_t id) {
@@ -47,9 +51,9 @@ void sort_by_id(std::vector<Entry>& entries) {
             [](const Entry& a, const Entry& b) { return a.id < b.id; });
 }
 
-void each_row(pqxx::work& work, const std::string& query,
+void each_read(pqxx::work& work, const std::string& query,
               const std::function<void(const pqxx::row&)>& visit) {
-  pqxx::icursorstream rows(work, query, "assay_plan", kRowsAtOnce);
+  pqxx::icursorstream rows(work, query, "assay_plan", kReadAtOnce);
   pqxx::result part;
   while (rows.get(part)) {
     for (const auto& row : part) visit(row);
@@ -58,7 +62,7 @@ void each_row(pqxx::work& work, const std::string& query,
 
 std::vector<Estimates> read_known(pqxx::work& work) {
   std::vector<Estimates> known;
-  each_row(work, "SELECT id, elements, bytes FROM planned", [&](const pqxx::row& row) {
+  each_read(work, "SELECT id, elements, bytes FROM planned", [&](const pqxx::row& row) {
     known.push_back(
         {row[0].as<std::int64_t>(), row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
   });
@@ -71,7 +75,7 @@ std::vector<Took> read_learned(pqxx::work& work) {
   const auto earlier = work.exec1(kEarlierRuns)[0];
   if (earlier.is_null()) return learned;
   work.exec0("SET LOCAL work_mem = '256MB'");
-  each_row(work, fmt::format(kLearned, earlier.c_str()), [&](const pqxx::row& row) {
+  each_read(work, fmt::format(kLearned, earlier.c_str()), [&](const pqxx::row& row) {
     learned.push_back({row[0].as<std::int64_t>(), row[1].as<std::int64_t>()});
   });
   sort_by_id(learned);
