@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/atomic_file.h"
-
 namespace assay {
 
 void Fd::reset() {
@@ -55,12 +53,6 @@ Result<std::string> read_file(const std::filesystem::path& path) {
     if (got == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(got));
   }
-}
-
-Status write_file(const std::filesystem::path& path, std::string_view text) {
-  ASSAY_TRY(AtomicFile file, AtomicFile::create(path));
-  ASSAY_CHECK(file.write(text));
-  return file.commit();
 }
 
 Status write_all(int fd, std::span<const std::byte> bytes) {

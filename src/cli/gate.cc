@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "cli/exit_code.h"
+#include "report/load_past.h"
 
 namespace assay {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What was known before a run: a past run, or a baseline file of one (report/baseline.h).
+// What was known before a run: a past run, or a baseline file of one (report/load_past.h).
 
 #include <cstdint>
 #include <map>
@@ -8,7 +8,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "base/result.h"
 #include "store/store.h"
 
 namespace assay {
@@ -27,9 +26,6 @@ struct PastRun {
   // there.
   bool only_what_did_not_pass = false;
 };
-
-// `where` is the folder of a run, the address of a database, or a baseline file.
-Result<PastRun> load_past(const std::string& where);
 
 // Lines that are no cases have no id; that of their text stands for one.
 std::uint64_t invalid_line_id(const InvalidLine& line);

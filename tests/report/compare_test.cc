@@ -8,6 +8,7 @@
 
 #include "report/baseline.h"
 #include "report/junit.h"
+#include "report/load_past.h"
 #include "report/run_report.h"
 #include "stored_run.h"
 

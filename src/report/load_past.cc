@@ -1,0 +1,39 @@
+#include "report/load_past.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "report/baseline.h"
+#include "store/open_store.h"
+
+namespace assay {
+namespace {
+
+Result<PastRun> load_run(const std::string& where) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(where, StoreMode::existing));
+  PastRun past;
+  ASSAY_TRY(past.properties, store->properties());
+  ASSAY_CHECK(store->each_finished([&](const FinishedCase& finished) -> Status {
+    past.cases[finished.id] = {finished.verdict.outcome, (finished.verdict.flags & kFlaky) != 0,
+                               static_cast<float>(seconds_of_test(finished.record))};
+    return {};
+  }));
+  ASSAY_CHECK(store->each_invalid([&](const InvalidLine& line) -> Status {
+    past.cases[invalid_line_id(line)] = {Outcome::invalid, false, 0};
+    return {};
+  }));
+  return past;
+}
+
+}  // namespace
+
+Result<PastRun> load_past(const std::string& where) {
+  std::error_code error;
+  const bool file = !is_store_address(where) && std::filesystem::is_regular_file(where, error);
+  ASSAY_TRY(PastRun past, file ? read_baseline(where) : load_run(where));
+  past.name = where;
+  return past;
+}
+
+}  // namespace assay
