@@ -8,6 +8,7 @@
 #include <string>
 
 #include "chain/params/params.h"
+#include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "chain/run/runner.h"
 

@@ -15,9 +15,12 @@
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "chain/fleet/fleet.h"
+#include "chain/params/launch_script.h"
 #include "chain/params/params.h"
-#include "chain/params/words.h"
+#include "chain/plan/launch_plan.h"
+#include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "chain/plan/plan_text.h"
 #include "chain/results/chain_store.h"
@@ -25,89 +28,13 @@
 #include "chain/results/report_html.h"
 #include "chain/run/runner.h"
 #include "chain/stage/monitor.h"
+#include "cli/chain_check.h"
+#include "cli/chain_speed.h"
 #include "cli/exit_code.h"
 
 namespace assay {
 namespace chain {
 namespace {
-
-// ---- check ----
-
-// Whose files they are.
-struct DialectArguments {
-  std::string name;
-  std::string file;
-};
-
-void add_dialect_options(CLI::App& app, DialectArguments& arguments) {
-  CLI::Option* name =
-      app.add_option("--dialect", arguments.name,
-                     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)");
-  app.add_option("--dialect-file", arguments.file, "a suite of your own: read by this file alone")
-      ->excludes(name);
-}
-
-// The dialects to read by: those of the program, or the user's own, which `own` then holds.
-Result<const params::Dialects*> dialects_of(const DialectArguments& arguments,
-                                            std::optional<params::Dialects>& own) {
-  if (arguments.file.empty()) return &params::Dialects::known();
-  ASSAY_TRY(own, params::Dialects::of_file(arguments.file));
-  return &*own;
-}
-
-struct CheckArguments {
-  std::vector<std::string> files;
-  DialectArguments dialect;
-};
-
-// How many files of one suite and kind were good, for the table at the end.
-struct CheckCount {
-  int good = 0;
-  int refused = 0;
-};
-using CheckTable = std::map<std::pair<std::string, std::string>, CheckCount>;
-
-void print_table(const CheckTable& table) {
-  CheckCount all;
-  fmt::print("{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
-  for (const auto& [name, count] : table) {
-    fmt::print("{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
-    all.good += count.good;
-    all.refused += count.refused;
-  }
-  fmt::print("{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
-}
-
-Result<int> check(const CheckArguments& arguments) {
-  std::optional<params::Dialects> own;
-  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
-  CheckTable table;
-  bool good = true;
-  for (const std::string& file : arguments.files) {
-    const params::CheckedFile checked =
-        params::check_file({file, arguments.dialect.name, dialects});
-    if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
-    CheckCount& count = table[{checked.suite, checked.kind}];
-    if (checked.good) {
-      ++count.good;
-      fmt::print("{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
-                 checked.modes);
-    } else {
-      ++count.refused;
-      good = false;
-    }
-  }
-  if (arguments.files.size() > 1) print_table(table);
-  return good ? kAllGood : kUsage;
-}
-
-CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
-  CLI::App* app =
-      chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
-  app->add_option("FILE", arguments.files, "params files")->required();
-  add_dialect_options(*app, arguments.dialect);
-  return app;
-}
 
 // ---- fleet and node: what `run` starts for stages on many machines ----
 
@@ -165,7 +92,7 @@ CLI::App* add_node(CLI::App& chain, NodeArguments& arguments) {
 
 Status complete(NodeArguments& arguments) {
   fleet::MusterOptions& muster = arguments.task.options.muster;
-  muster.hosts = params::split_list(arguments.hosts, ',');
+  muster.hosts = split_at(arguments.hosts, ',');
   muster.join = stage::Seconds(arguments.join);
   muster.lost = stage::Seconds(arguments.lost);
   if (arguments.task.directory.empty()) {
@@ -227,7 +154,7 @@ std::string stop_on_help() {
 
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "run a params file in the model's folder");
-  app->add_option("FILE", arguments.file, "params file")->required();
+  app->add_option("FILE", arguments.file, "params file, or a launching script (.sh)")->required();
   app->add_option("MODE", arguments.mode, "lite_train_lite_infer, whole_infer, …")->required();
   app->add_option("THIRD", arguments.plan.third,
                   "CUDA_VISIBLE_DEVICES of whole_infer; what to train of benchmark_train, such as "
@@ -283,6 +210,8 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
 
 double stage_limit(const RunArguments& arguments, const CLI::App& app) {
   if (app.count("--stage-limit") > 0) return arguments.stage_limit;
+  // These bring their own `timeout`, of up to an hour.
+  if (params::is_launch_script(arguments.file)) return 0;
   constexpr double kLite = 900;
   return arguments.mode.starts_with("whole_train") ? 0 : kLite;
 }
@@ -311,6 +240,27 @@ Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
   return {};
 }
 
+// The plan of a launching script: it is started here, in the suite's checkout.
+Result<plan::Plan> planned_launch(const RunArguments& arguments) {
+  const params::ReadLaunch read = params::read_launch(arguments.file, ".");
+  const std::string told = params::describe(read.problems);
+  if (!read.good()) return usage_error(told);
+  if (!told.empty()) fmt::print(stderr, "{}\n", told);
+  if (arguments.dry_run && !arguments.json) fmt::print("{}", plan::describe_launch(read.script));
+  return plan::make_launch_plan(read.script, arguments.mode, arguments.plan);
+}
+
+Result<plan::Plan> planned(const RunArguments& arguments) {
+  if (params::is_launch_script(arguments.file)) return planned_launch(arguments);
+  std::optional<params::Dialects> own;
+  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
+  std::string warnings;
+  ASSAY_TRY(const params::Params params,
+            params::load_params({arguments.file, arguments.dialect.name, dialects}, &warnings));
+  if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
+  return plan::make_plan(params, arguments.mode, arguments.plan);
+}
+
 Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (!arguments.folder.empty() && ::chdir(arguments.folder.c_str()) != 0) {
     return errno_error("cannot go to " + arguments.folder);
@@ -319,13 +269,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   arguments.run.params_path = arguments.file;
   ASSAY_TRY(arguments.run.self, own_executable());
   arguments.plan.self = arguments.run.self;
-  std::optional<params::Dialects> own;
-  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
-  std::string warnings;
-  ASSAY_TRY(const params::Params params,
-            params::load_params({arguments.file, arguments.dialect.name, dialects}, &warnings));
-  if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
-  ASSAY_TRY(plan::Plan plan, plan::make_plan(params, arguments.mode, arguments.plan));
+  ASSAY_TRY(plan::Plan plan, planned(arguments));
   for (const std::string& warning : plan.warnings) {
     fmt::print(stderr, "{}: warning: {}\n", arguments.file, warning);
   }
@@ -336,6 +280,7 @@ Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (plan.stages.empty()) return usage_error("nothing to run: " + plan.nothing);
   arguments.run.limits.stage = stage::Seconds(stage_limit(arguments, app));
   arguments.run.limits.idle = stage::Seconds(arguments.idle_limit);
+  arguments.run.own_idle_limit = app.count("--idle-limit") > 0;
   arguments.run.budget = stage::Seconds(arguments.budget);
   arguments.run.progress = stderr;
   arguments.run.live = ::isatty(STDERR_FILENO) == 1;
@@ -453,6 +398,7 @@ struct ChainArguments {
   NodeArguments fleet;
   NodeArguments node;
   CompareArguments compare;
+  SpeedArguments speed;
   ReportArguments report;
 };
 
@@ -466,12 +412,14 @@ Verb add_verb(CLI::App& parent) {
   CLI::App* fleet_app = add_fleet(*verb.app, arguments->fleet);
   CLI::App* node_app = add_node(*verb.app, arguments->node);
   CLI::App* compare_app = add_compare(*verb.app, arguments->compare);
+  CLI::App* speed_app = add_speed(*verb.app, arguments->speed);
   CLI::App* report_app = add_report(*verb.app, arguments->report);
   verb.run = [=]() -> Result<int> {
     if (check_app->parsed()) return check(arguments->check);
     if (fleet_app->parsed()) return fleet(arguments->fleet);
     if (node_app->parsed()) return node(arguments->node);
     if (compare_app->parsed()) return compare(arguments->compare);
+    if (speed_app->parsed()) return speed(arguments->speed);
     if (report_app->parsed()) return report(arguments->report);
     return run(arguments->run, *run_app);
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "chain/params/params.h"
+#include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "material.h"
 

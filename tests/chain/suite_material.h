@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/process.h"
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "material.h"
 
 namespace assay::chain {
@@ -32,14 +32,14 @@ struct SuiteRun {
     return path.substr(path.find("test_tipc/"));
   }
   std::string mode() const {
-    const std::vector<std::string> words = params::split_list(arguments, ' ');
+    const std::vector<std::string> words = split_at(arguments, ' ');
     if (!words.empty() && !words.front().empty()) return words.front();
     return kind == "lite_arm" ? "lite_infer"
            : kind == "cpp"    ? "cpp_infer"
                               : "lite_train_lite_infer";
   }
   std::string third() const {
-    const std::vector<std::string> words = params::split_list(arguments, ' ');
+    const std::vector<std::string> words = split_at(arguments, ' ');
     return words.size() > 1 ? words[1] : "";
   }
 };
@@ -52,8 +52,8 @@ class SuiteMaterial {
                     scratch_.path().string()};
     auto process = Process::spawn(options);
     if (!process || !process->wait()) return;
-    for (const std::string& line : params::split_list(slurp(root() / "INDEX.tsv"), '\n')) {
-      const std::vector<std::string> cells = params::split_list(line, '\t');
+    for (const std::string& line : split_at(slurp(root() / "INDEX.tsv"), '\n')) {
+      const std::vector<std::string> cells = split_at(line, '\t');
       if (cells.size() < 7 || cells[0] == "repo") continue;
       runs_.push_back({cells[0], cells[1], cells[2], cells[3], cells[4], cells[6]});
     }

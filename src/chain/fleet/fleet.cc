@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/text.h"
 #include "chain/params/words.h"
 #include "chain/stage/interrupts.h"
 
@@ -63,7 +64,7 @@ Result<std::vector<std::string>> node_command(const FleetTask& task, const std::
   std::vector<std::string> words{task.options.program.empty() ? self : task.options.program,
                                  "chain", "node"};
   for (std::string& word : node_words(task, rank)) words.push_back(std::move(word));
-  for (const std::string& word : words) command.push_back(quoted ? params::quote_word(word) : word);
+  for (const std::string& word : words) command.push_back(quoted ? shell_word(word) : word);
   return command;
 }
 

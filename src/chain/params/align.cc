@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "chain/params/nearest_key.h"
-#include "chain/params/words.h"
 
 namespace assay::chain::params {
 namespace {
@@ -184,7 +183,7 @@ std::string nearest_note(std::span<const Place> places, std::string_view key) {
   std::vector<std::string> words;
   for (const Place& place : places) {
     if (is_fixed(place)) {
-      for (std::string& word : split_list(place.key, '|')) words.push_back(std::move(word));
+      for (std::string& word : split_at(place.key, '|')) words.push_back(std::move(word));
     } else if (!is_group_place(place) && place.example != "null") {
       words.emplace_back(place.example);
     }

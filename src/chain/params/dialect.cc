@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::params {
 namespace {
@@ -29,16 +29,16 @@ constexpr std::array<std::pair<std::string_view, Rule>, 23> kRules{{
 }};
 
 std::string_view first_word(std::string_view& rest) {
-  rest = trim(rest);
+  rest = trimmed(rest);
   const std::size_t end = rest.find_first_of(" \t");
   const std::string_view word = rest.substr(0, end);
-  rest = end == std::string_view::npos ? std::string_view() : trim(rest.substr(end));
+  rest = end == std::string_view::npos ? std::string_view() : trimmed(rest.substr(end));
   return word;
 }
 
 // A list of keys without one of them; says whether it was there.
 bool take_key(std::string& keys, std::string_view key) {
-  std::vector<std::string> list = split_list(keys, '|');
+  std::vector<std::string> list = split_at(keys, '|');
   const bool there = std::erase(list, key) > 0;
   keys.clear();
   for (const std::string& one : list) keys += (keys.empty() ? "" : "|") + one;
@@ -72,7 +72,7 @@ class DialectReader {
   bool next_line() {
     while (!text_.empty()) {
       take_line();
-      const std::string_view said = trim(line_);
+      const std::string_view said = trimmed(line_);
       if (!said.empty() && (said.starts_with("##") || !said.starts_with('#'))) return true;
     }
     return false;
@@ -168,16 +168,16 @@ class DialectReader {
     end_section();
     section_.emplace();
     const std::size_t as = rest.find(" as ");
-    section_->name = trim(rest.substr(0, as));
+    section_->name = trimmed(rest.substr(0, as));
     if (section_->name == "-") section_->name = {};  // lines without a heading
     section_->optional = optional;
-    if (as != std::string_view::npos) section_->prefix = trim(rest.substr(as + 4));
+    if (as != std::string_view::npos) section_->prefix = trimmed(rest.substr(as + 4));
     return {};
   }
 
   Status place_line() {
     if (!section_) return wrong("a place stands outside of a section");
-    std::string_view rest = trim(line_);
+    std::string_view rest = trimmed(line_);
     if (rest == "##") {
       places_.push_back({"", "##", "##", "", Rule::any, false});
       return {};
@@ -217,7 +217,7 @@ class DialectReader {
       place.hints = rest.substr(open + 2, rest.size() - open - 3);
       rest = rest.substr(0, open);
     }
-    place.example = trim(rest);
+    place.example = trimmed(rest);
     places_.push_back(place);
   }
 

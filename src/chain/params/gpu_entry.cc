@@ -7,7 +7,7 @@
 #include <cctype>
 #include <set>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::params {
 namespace {
@@ -28,7 +28,7 @@ bool is_host(std::string_view text) {
     has_letter = has_letter || std::isalpha(byte) != 0;
   }
   if (has_letter) return true;
-  const std::vector<std::string> parts = split_list(text, '.');
+  const std::vector<std::string> parts = split_at(text, '.');
   return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
            return is_number(part) && part.size() <= 3 && std::stoi(part) <= 255;
          });
@@ -46,7 +46,7 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   GpuEntry entry;
   const std::size_t semicolon = text.find(';');
   if (semicolon != std::string_view::npos) {
-    entry.hosts = split_list(text.substr(0, semicolon), ',');
+    entry.hosts = split_at(text.substr(0, semicolon), ',');
     for (const std::string& host : entry.hosts) {
       if (!is_host(host)) return usage_error(fmt::format("`{}` is no machine's address", host));
     }
@@ -56,7 +56,7 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   }
   entry.gpus = text;
   if (text == "-1") return entry;
-  entry.ids = split_list(text, ',');
+  entry.ids = split_at(text, ',');
   if (entry.ids.empty() || !std::all_of(entry.ids.begin(), entry.ids.end(), is_number)) {
     return usage_error(
         fmt::format("expected -1 (CPU), GPU numbers such as 0 or 0,1, or machines such as "

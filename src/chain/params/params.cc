@@ -10,10 +10,10 @@
 #include <tuple>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "chain/params/align.h"
 #include "chain/params/nearest_key.h"
 #include "chain/params/value_rules.h"
-#include "chain/params/words.h"
 
 namespace assay::chain::params {
 
@@ -24,11 +24,11 @@ const Line& Params::find(std::string_view role) const {
 }
 
 std::vector<std::string> Params::list(std::string_view role) const {
-  return split_list(value(role), '|');
+  return split_at(value(role), '|');
 }
 
 bool Params::runs(std::string_view mode) const {
-  const std::vector<std::string> modes = split_list(layout_->modes, '|');
+  const std::vector<std::string> modes = split_at(layout_->modes, '|');
   return std::find(modes.begin(), modes.end(), mode) != modes.end();
 }
 
@@ -158,7 +158,7 @@ int known_keys(const Alignment& alignment) {
   return static_cast<int>(
       std::count_if(alignment.placed.begin(), alignment.placed.end(), [](const Placed& placed) {
         const std::vector<std::string> keys =
-            split_list(placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
+            split_at(placed.place->key.empty() ? placed.place->usual : placed.place->key, '|');
         return placed.line->key == placed.place->example ||
                std::find(keys.begin(), keys.end(), placed.line->key) != keys.end();
       }));
@@ -358,7 +358,7 @@ std::vector<const Suite*> suites_near(const std::string& path, const Dialects& d
   std::set<const Suite*> asked;
   for (const Layout& layout : dialects.layouts()) {
     if (!asked.insert(layout.suite).second) continue;
-    const auto folders = split_list(layout.suite->folders, '|');
+    const auto folders = split_at(layout.suite->folders, '|');
     const bool passes = std::any_of(folders.begin(), folders.end(), [&](const std::string& name) {
       if (std::find(whole.begin(), whole.end(), name) != whole.end()) return true;
       return !root.empty() && std::filesystem::is_directory(root / name, error);

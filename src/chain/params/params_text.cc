@@ -1,6 +1,6 @@
 #include "chain/params/params_text.h"
 
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::params {
 namespace {
@@ -16,7 +16,7 @@ bool is_heading(std::string_view line, std::string& name) {
   if (first == std::string_view::npos) {
     name.clear();
   } else {
-    name = trim(line.substr(first, line.find_last_not_of('=') - first + 1));
+    name = trimmed(line.substr(first, line.find_last_not_of('=') - first + 1));
   }
   return true;
 }
@@ -30,15 +30,15 @@ void add_entry(std::string_view whole, std::string_view line, Separator separato
   const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
   // Some suites' files end with a command of their own, which no script of theirs reads.
   if (at == std::string_view::npos && line.starts_with("echo ")) return;
-  if (at == std::string_view::npos || trim(line.substr(0, at)).empty()) {
+  if (at == std::string_view::npos || trimmed(line.substr(0, at)).empty()) {
     out.problems.push_back({number, column_of(whole, line),
                             "expected `key:value`, found `" + std::string(line) + "`", false});
     return;
   }
   Line entry;
-  const std::string_view key = trim(line.substr(0, at));
+  const std::string_view key = trimmed(line.substr(0, at));
   const std::string_view rest = line.substr(at + 1);
-  const std::string_view value = trim(rest);
+  const std::string_view value = trimmed(rest);
   entry.key = key;
   entry.value = value;
   entry.text = whole.substr(0, whole.find('\r'));
@@ -59,7 +59,7 @@ ParamsText read_params_text(std::string_view text, Separator separator) {
     const std::size_t end = text.find('\n');
     const std::string_view whole = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    const std::string_view line = trim(whole);
+    const std::string_view line = trimmed(whole);
     if (line.empty()) continue;
     out.last_line = number;
     std::string name;

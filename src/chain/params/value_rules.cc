@@ -145,7 +145,7 @@ class ValueCheck {
   template <typename Check>
   void each(Check check) {
     std::size_t at = 0;
-    for (const std::string& item : split_list(line_.value, '|')) {
+    for (const std::string& item : split_at(line_.value, '|')) {
       check(item, at);
       at += item.size() + 1;
     }
@@ -250,7 +250,7 @@ class ValueCheck {
   void settings() {
     if (is_absent(line_.value)) return;
     std::size_t at = 0;
-    for (const std::string& item : split_list(line_.value, ';')) {
+    for (const std::string& item : split_at(line_.value, ';')) {
       const std::size_t equals = item.find('=');
       const bool named =
           equals != std::string::npos && equals > 0 &&

@@ -1,6 +1,6 @@
 #include "chain/params/words.h"
 
-#include <cctype>
+#include "base/text.h"
 
 namespace assay::chain::params {
 
@@ -43,50 +43,13 @@ Result<std::vector<std::string>> split_words(std::string_view command) {
   return words;
 }
 
-std::string quote_word(std::string_view word) {
-  constexpr std::string_view kPlain = "_-+=./:,@%^";
-  bool plain = !word.empty();
-  for (const char c : word) {
-    plain = plain && (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-                      kPlain.find(c) != std::string_view::npos);
-  }
-  if (plain) return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
 std::string join_words(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
-    line += quote_word(word);
+    line += shell_word(word);
   }
   return line;
-}
-
-std::vector<std::string> split_list(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  if (text.empty()) return parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    parts.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n\v\f";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 }  // namespace assay::chain::params

@@ -15,14 +15,7 @@ namespace assay::chain::params {
 // Fails on a quote that does not close.
 Result<std::vector<std::string>> split_words(std::string_view command);
 
-// One word so that split_words (and a shell) reads it back unchanged.
-std::string quote_word(std::string_view word);
+// The words as one line that split_words (and a shell) reads back unchanged.
 std::string join_words(const std::vector<std::string>& words);
-
-// The parts of `text` between separators; "" gives no part at all, as an unquoted list in bash
-// does.
-std::vector<std::string> split_list(std::string_view text, char separator);
-
-std::string_view trim(std::string_view text);
 
 }  // namespace assay::chain::params

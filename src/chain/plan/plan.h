@@ -1,7 +1,8 @@
 #pragma once
 
-// What a params file makes assay run: stages in order, each with its argv, environment, log, and
-// what it needs from which earlier stage. Planning starts nothing and reads nothing but the params.
+// What assay runs of a params file or a launching script: stages in order, each with its argv,
+// environment, log, and what it needs from which earlier stage. Planning starts nothing and reads
+// nothing but the params.
 
 #include <cstddef>
 #include <optional>
@@ -10,8 +11,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "chain/params/gpu_entry.h"
-#include "chain/params/params.h"
 
 namespace assay::chain::plan {
 
@@ -42,6 +41,14 @@ struct Stage {
   std::string needs_program;               // without it: `unavailable: needs X`
   std::string needs_module;                // the same for a Python module
   std::string needs_device;                // and for a device that Paddle sees, such as npu
+  std::size_t needs_gpus = 0;              // so many on this machine, by NVML
+  std::string needs_variable;              // set by who starts the run on each of many machines
+  std::string follows;                     // a log that it writes itself: its growth is output too
+  std::string keyword;                     // the speed stands behind this word of its log
+  double idle_limit = 0;                   // seconds of silence that end it; 0: the run's limit
+  std::vector<std::string> own_argv;       // ours, where the script (argv[1]) is not there: these
+                                           // words, then what follows the script
+  bool tells_speed = false;                // it writes the record of the training it needs
 };
 
 struct Plan {
@@ -53,6 +60,7 @@ struct Plan {
   std::vector<Stage> stages;
   std::string nothing;  // why there may be no stage at all; empty: there must be one
   std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> files;  // path and text, written before a run
 };
 
 struct PlanOptions {
@@ -73,10 +81,6 @@ struct PlanOptions {
   int ps_trainers = 1;        // and so many trainers a machine
   std::vector<std::string> filters;  // -k: stages whose name holds one of these, and their needs
 };
-
-// Fails when the kind cannot run the mode, or nothing is left to run.
-Result<Plan> make_plan(const params::Params& params, const std::string& mode,
-                       const PlanOptions& options);
 
 // The status line of results_python.log, escape sequences included, without its newline.
 std::string status_line(const Plan& plan, const Stage& stage, bool passed);

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chain/params/params.h"
 #include "chain/params/value_rules.h"
-#include "chain/params/words.h"
 #include "chain/plan/plan.h"
 
 namespace assay::chain::plan {
@@ -47,6 +47,10 @@ class PlanBuilder {
   std::set<std::string> logs_;
   std::optional<Error> error_;
 };
+
+// The stages that a filter (-k) names and, to make them possible, what they need; all of them
+// without a filter. Fails where none is named.
+Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters);
 
 // "CUDA_VISIBLE_DEVICES=…" of what may be seen: "-" for no GPU at all, nothing for no such
 // variable.

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "chain/params/words.h"
 
 namespace assay::chain::plan {
@@ -22,10 +23,17 @@ std::string describe_plan(const Plan& plan) {
     }
     if (!stage.hosts.empty()) text += fmt::format("  (on {})", fmt::join(stage.hosts, ", "));
     text += fmt::format("  > {}\n", stage.log);
+    if (stage.idle_limit > 0) {
+      text += fmt::format("#    ends after {:g} s without a line in {}\n", stage.idle_limit,
+                          stage.follows.empty() ? stage.log : stage.follows);
+    }
+    if (!stage.keyword.empty()) text += fmt::format("#    speed behind `{}`\n", stage.keyword);
+    if (!stage.own_argv.empty())
+      text += "#    where that script is not there, assay does the same\n";
     for (const std::string& entry : stage.environment) {
       const std::size_t value = entry.find('=') + 1;
       text += entry.substr(0, value) +
-              (value < entry.size() ? params::quote_word(entry.substr(value)) : "") + " ";
+              (value < entry.size() ? shell_word(entry.substr(value)) : "") + " ";
     }
     text += params::join_words(stage.argv) + "\n";
   }
@@ -46,7 +54,10 @@ std::string plan_json_lines(const Plan& plan) {
                               {"hosts", stage.hosts},
                               {"directory", stage.directory},
                               {"needs_program", stage.needs_program},
-                              {"needs_module", stage.needs_module}};
+                              {"needs_module", stage.needs_module},
+                              {"follows", stage.follows},
+                              {"keyword", stage.keyword},
+                              {"idle_limit", stage.idle_limit}};
     text += line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   }
   return text;

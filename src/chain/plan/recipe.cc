@@ -7,6 +7,8 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
+#include "chain/params/words.h"
 #include "chain/plan/launcher.h"
 #include "chain/plan/recipe_scope.h"
 #include "chain/plan/recipe_tree.h"
@@ -39,7 +41,7 @@ struct Assignment {
 Result<Assignment> assignment(std::string_view rest, std::string_view sign) {
   const std::size_t at = rest.find(sign);
   if (at == std::string_view::npos) return fail(fmt::format("expected NAME{}TEXT", sign));
-  return Assignment{params::trim(rest.substr(0, at)), params::trim(rest.substr(at + sign.size()))};
+  return Assignment{trimmed(rest.substr(0, at)), trimmed(rest.substr(at + sign.size()))};
 }
 
 struct Change {
@@ -121,7 +123,7 @@ class Cook {
     ASSAY_TRY(const Assignment given, assignment(statement.rest, " in "));
     ASSAY_TRY(const std::string list, scope_.text(given.text));
     std::size_t number = 0;
-    for (const std::string& part : params::split_list(list, '|')) {
+    for (const std::string& part : split_at(list, '|')) {
       scope_.enter();
       scope_.let(given.name, part);
       scope_.let(std::string(given.name) + "#", fmt::format("{}", number++));
@@ -269,7 +271,7 @@ class Cook {
     Stage stage;
     stage.kind = known->second;
     stage.device = "cpu";
-    stage.name = params::trim(std::string_view(whole).substr(blank));
+    stage.name = trimmed(std::string_view(whole).substr(blank));
     stage.log = builder_.folder() + "/" + stage.name;
     std::replace(stage.log.begin() + static_cast<std::ptrdiff_t>(builder_.folder().size()) + 1,
                  stage.log.end(), '/', '_');
@@ -334,15 +336,18 @@ class Cook {
     }
     ASSAY_TRY(std::string text, scope_.text(line.rest));
     if (word == "env") {
-      for (std::string& entry : params::split_list(text, ';')) {
+      for (std::string& entry : split_at(text, ';')) {
         if (entry.find('=') != std::string::npos) stage.environment.push_back(std::move(entry));
       }
     } else if (word == "visible") {
       for (std::string& entry : cuda_environment(text)) stage.environment.push_back(entry);
     } else if (word == "hosts") {
-      stage.hosts = params::split_list(text, ',');
+      stage.hosts = split_at(text, ',');
     } else if (word == "expands") {
       stage.expands = true;
+    } else if (word == "speed") {
+      stage.tells_speed = true;
+      stage.own_argv = {builder_.options().self, "chain", "speed"};
     } else if (word == "quiet") {
       stage.shows_log = false;
     } else if (std::string* field = text_field(stage, word)) {
@@ -369,7 +374,7 @@ class Cook {
 
   // The stages under these labels, where there are such.
   Status after(Stage& stage, std::string_view labels) {
-    for (const std::string& label : params::split_list(labels, ' ')) {
+    for (const std::string& label : split_at(labels, ' ')) {
       const std::string* index = scope_.variable("@" + label);
       if (index != nullptr && !index->empty()) stage.needs.push_back(std::stoul(*index));
     }

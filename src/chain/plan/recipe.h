@@ -28,6 +28,8 @@
 //     stdin FILE · same_as LABEL  what it reads; the stage whose log must say the same
 //     expands                     words with `*` become the newest file that they match
 //     hosts TEXT · program TEXT · module TEXT
+//     speed                       writes the record of the training before; where the script is
+//                                 not there, assay does so itself, by the words behind it
 //     quiet                       the status line does not show the log
 //     compares TEXT               with the stage labelled `dynamic`, if TEXT is full precision
 //

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/text.h"
 #include "chain/plan/launcher.h"
 
 namespace assay::chain::plan {
@@ -16,7 +17,7 @@ namespace {
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
-  for (std::string& word : params::split_list(text, ' ')) {
+  for (std::string& word : split_at(text, ' ')) {
     if (!word.empty()) words.push_back(std::move(word));
   }
   return words;
@@ -52,7 +53,7 @@ std::string card_ids(std::string_view text) {
 }
 
 std::string field_of(std::string_view list, std::string_view key) {
-  for (const std::string& item : params::split_list(list, ';')) {
+  for (const std::string& item : split_at(list, ';')) {
     const std::size_t colon = item.find(':');
     if (colon != std::string::npos && item.substr(0, colon) == key) return item.substr(colon + 1);
   }
@@ -73,7 +74,7 @@ std::string digits_of(std::string_view text) {
 }
 
 std::string part_of(std::string_view text, std::string_view sign, std::size_t index) {
-  const std::vector<std::string> parts = params::split_list(text, sign.front());
+  const std::vector<std::string> parts = split_at(text, sign.front());
   return index < parts.size() ? parts[index] : std::string();
 }
 
@@ -183,7 +184,7 @@ Result<std::string> RecipeScope::hole(std::string_view inside) {
   }
   const std::size_t blank = inside.find(' ');
   if (blank == std::string_view::npos) return value(inside);
-  return function(inside.substr(0, blank), params::trim(inside.substr(blank)));
+  return function(inside.substr(0, blank), trimmed(inside.substr(blank)));
 }
 
 Result<std::string> RecipeScope::arg(std::string_view rest) {
@@ -209,7 +210,7 @@ Result<std::string> RecipeScope::function(std::string_view name, std::string_vie
   if (name == "by_mode") return by_mode(word(0), given);
   if (name == "dynamic") return dynamic_command(given);
   if (name == "launch") return launch(word(0), word(1));
-  if (name == "quote") return params::quote_word(given);
+  if (name == "quote") return shell_word(given);
   if (name == "bars") return fmt::format("{}", fmt::join(words_of(given), "|"));
   if (name == "field") return field_of(given, word(1));
   if (name == "swap") return swapped(std::move(given), word(1), word(2));
@@ -283,7 +284,7 @@ Result<bool> RecipeScope::holds(std::string_view condition) {
   for (const std::string_view either : parts_between(condition, " or ")) {
     bool all = true;
     for (const std::string_view each : parts_between(either, " and ")) {
-      ASSAY_TRY(const bool one, term(params::trim(each)));
+      ASSAY_TRY(const bool one, term(trimmed(each)));
       all = all && one;
     }
     if (all) return true;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::plan {
 namespace {
@@ -20,7 +20,7 @@ std::vector<TextLine> lines_of(std::string_view text, int number) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    const std::string_view said = params::trim(line);
+    const std::string_view said = trimmed(line);
     if (said.empty() || said.front() == '#') continue;
     lines.push_back({number, line.find_first_not_of(' '), said});
   }
@@ -41,7 +41,7 @@ std::vector<Statement> block(const std::vector<TextLine>& lines, std::size_t& at
     const std::string_view said = lines[at].said;
     const std::size_t blank = said.find(' ');
     statement.word = said.substr(0, blank);
-    if (blank != std::string_view::npos) statement.rest = params::trim(said.substr(blank));
+    if (blank != std::string_view::npos) statement.rest = trimmed(said.substr(blank));
     statements.push_back(std::move(statement));
     ++at;
   }

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::results {
 namespace {
@@ -79,7 +79,7 @@ Finding finding(bool good, std::string text) {
 
 std::vector<double> numbers_of(std::string_view text) {
   std::vector<double> numbers;
-  const nlohmann::json json = nlohmann::json::parse(params::trim(text), nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(trimmed(text), nullptr, false);
   if (!json.is_discarded()) {
     flatten(json, numbers);
     return numbers;
@@ -103,14 +103,14 @@ std::vector<double> numbers_of(std::string_view text) {
 Result<Predictions> read_stored_results(std::string_view text) {
   Predictions predictions;
   int number = 0;
-  for (const std::string& line : params::split_list(text, '\n')) {
+  for (const std::string& line : split_at(text, '\n')) {
     ++number;
-    if (params::trim(line).empty()) continue;
+    if (trimmed(line).empty()) continue;
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos) {
       return usage_error(fmt::format("line {}: expected `image <TAB> prediction`", number));
     }
-    predictions[std::string(params::trim(std::string_view(line).substr(0, tab)))] =
+    predictions[std::string(trimmed(std::string_view(line).substr(0, tab)))] =
         numbers_of(std::string_view(line).substr(tab + 1));
   }
   if (predictions.empty()) return usage_error("no stored result in it");
@@ -119,7 +119,7 @@ Result<Predictions> read_stored_results(std::string_view text) {
 
 Predictions find_in_log(std::string_view log, const Predictions& wanted) {
   Predictions found;
-  const std::vector<std::string> lines = params::split_list(log, '\n');
+  const std::vector<std::string> lines = split_at(log, '\n');
   for (const auto& [name, ignored] : wanted) {
     for (const std::string& line : lines) {
       const std::size_t at = line.rfind(name);

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "base/fd.h"
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "chain/results/compare.h"
 #include "chain/results/npy.h"
 
@@ -66,10 +66,10 @@ struct Numbered {
 // The lines that hold a labelled number, the last ones first: predictions stand at the end.
 std::vector<Numbered> numbered_lines(std::string_view log) {
   std::vector<Numbered> lines;
-  for (const std::string& line : params::split_list(log, '\n')) {
-    std::string shape = skeleton(params::trim(line));
+  for (const std::string& line : split_at(log, '\n')) {
+    std::string shape = skeleton(trimmed(line));
     const bool labelled = shape.find(": #") != std::string::npos;
-    if (labelled) lines.push_back({std::string(params::trim(line)), std::move(shape)});
+    if (labelled) lines.push_back({std::string(trimmed(line)), std::move(shape)});
   }
   std::reverse(lines.begin(), lines.end());
   return lines;

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,11 +14,13 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "chain/fleet/fleet.h"
-#include "chain/params/words.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/node_record.h"
+#include "chain/run/job.h"
 #include "chain/run/progress.h"
+#include "chain/run/speed_environment.h"
 #include "chain/stage/artifacts.h"
 #include "chain/stage/autolog.h"
 #include "chain/stage/availability.h"
@@ -28,63 +31,6 @@
 
 namespace assay::chain::run {
 namespace {
-
-constexpr std::size_t kMaxReadings = 200'000;  // of one stage; a training log has hundreds
-
-// One stage's life in this run.
-struct Job {
-  const plan::Stage* stage = nullptr;
-  bool done = false;
-  bool kept = false;
-  stage::Outcome outcome;
-  std::unique_ptr<stage::StageRun> run;  // while it runs; of a server also after it is done
-  std::int64_t stored = 0;
-  stage::FileMarks before;
-  stage::FileMarks made;
-  std::vector<results::StoredReading> readings;
-  std::map<std::string, std::int64_t> counts;
-  std::map<std::string, double> latest;
-  std::size_t looks = 0;
-  stage::AutoLog autolog;
-  std::string fleet_word;                // the last thing that the fleet driver said about itself
-  results::NodeRecords nodes;            // of a training
-  stage::Monitor monitor;                // of a training
-  std::vector<stage::Finding> findings;  // not told yet
-
-  void read(std::string_view whole) {
-    const auto& [line, readings_of_line] = nodes.take(whole);
-    for (const stage::Reading& reading : readings_of_line) {
-      latest[reading.name] = reading.value;
-      keep(reading.name, reading.value);
-      if (stage->kind != plan::StageKind::train) continue;
-      if (auto found = monitor.take(reading)) findings.push_back(std::move(*found));
-    }
-    if (stage->kind == plan::StageKind::infer) stage::read_autolog_line(line, autolog);
-    if (line.starts_with(fleet::kFleetWord)) fleet_word = line.substr(fleet::kFleetWord.size());
-  }
-
-  // Memory as it goes on, for the plots; a stage that is over at once has only its peak.
-  void look() {
-    if (run->looks() < 2 || run->looks() == looks) return;
-    looks = run->looks();
-    keep("rss_mb", run->last_usage().rss_mb);
-    if (run->last_usage().gpu_seen) keep("gpu_used_mb", run->last_usage().gpu_memory_mb);
-  }
-
-  void keep(const std::string& reading, double value) {
-    const std::int64_t number = counts[reading]++;
-    if (readings.size() < kMaxReadings) readings.push_back({number, reading, value});
-  }
-
-  std::string progress() const {
-    std::string text = fmt::format("{} {:.0f} s", stage->name, run->seconds());
-    for (const char* reading : {"loss", "ips"}) {
-      const auto found = latest.find(reading);
-      if (found != latest.end()) text += fmt::format(" {} {:.4g}", reading, found->second);
-    }
-    return text;
-  }
-};
 
 // "fp32" of "infer_gpu_usetrt_True_precision_fp32_batchsize_1".
 std::string named_value(std::string_view name, std::string_view what) {
@@ -97,8 +43,8 @@ std::string named_value(std::string_view name, std::string_view what) {
 bool shares_gpu(std::string_view a, std::string_view b) {
   constexpr std::string_view kGpu = "gpu ";
   if (!a.starts_with(kGpu) || !b.starts_with(kGpu)) return false;
-  const std::vector<std::string> ours = params::split_list(a.substr(kGpu.size()), ',');
-  const std::vector<std::string> theirs = params::split_list(b.substr(kGpu.size()), ',');
+  const std::vector<std::string> ours = split_at(a.substr(kGpu.size()), ',');
+  const std::vector<std::string> theirs = split_at(b.substr(kGpu.size()), ',');
   return std::any_of(ours.begin(), ours.end(), [&](const std::string& id) {
     return std::find(theirs.begin(), theirs.end(), id) != theirs.end();
   });
@@ -116,36 +62,6 @@ bool shares_files(const plan::Stage& a, const plan::Stage& b) {
 bool excludes(const plan::Stage& a, const plan::Stage& b) {
   return shares_gpu(a.device, b.device) || shares_files(a, b) || !a.hosts.empty() ||
          !b.hosts.empty();
-}
-
-// Words with `*` become the newest file that they match; those that match nothing stay.
-void expand_names(std::vector<std::string>& argv, const std::string& directory) {
-  for (std::string& word : argv) {
-    if (word.find('*') == std::string::npos) continue;
-    const std::string pattern =
-        directory.empty() || word.starts_with('/') ? word : directory + "/" + word;
-    const std::vector<std::string> found = stage::files_like(pattern);
-    if (!found.empty()) word = found.back();
-  }
-}
-
-// Two logs that must hold the same words, and some: why they do not.
-std::string difference_of(const plan::Stage& one, const plan::Stage& other) {
-  const auto words = [](const plan::Stage& stage) {
-    std::string text = read_file(stage.log).value_or("");
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-    std::vector<std::string> list = params::split_list(text, ' ');
-    std::erase(list, "");
-    return list;
-  };
-  const std::vector<std::string> first = words(one);
-  const std::vector<std::string> second = words(other);
-  if (first.empty() || second.empty()) return "no loss was printed: there is nothing to compare";
-  const auto [a, b] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
-  if (a == first.end() && b == second.end()) return {};
-  return fmt::format("the losses differ from value {} on: {} and {}", a - first.begin() + 1,
-                     a == first.end() ? "nothing" : *a, b == second.end() ? "nothing" : *b);
 }
 
 class Runner {
@@ -246,10 +162,16 @@ class Runner {
     ASSAY_TRY(job.stored, store_.begin_stage(run_id_, stage));
     job.before = stage::mark_files("", stage.output);
     if (stage.kind == plan::StageKind::train) job.nodes = results::NodeRecords(stage, plan_.model);
-    stage::StageCommand command{stage.argv, stage.environment, stage.directory, stage.log};
+    stage::StageCommand command;
+    command.argv = stage.argv;
+    command.environment = stage.environment;
+    command.directory = stage.directory;
+    command.log = stage.log;
     if (!stage.hosts.empty()) command = fleet::fleet_command(stage, options_.self, options_.fleet);
     command.guard = &guard_;
     if (stage.expands) expand_names(command.argv, stage.directory);
+    command.follows = stage.follows;
+    use_own(stage, command);
     Fd input;
     if (!stage.stdin_file.empty()) {
       input = Fd(::open(stage.stdin_file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -261,14 +183,45 @@ class Runner {
       }
       command.input = input.get();
     }
-    auto run = stage::StageRun::start(command, options_.limits,
-                                      [&job](std::string_view line) { job.read(line); });
+    stage::Limits limits = options_.limits;
+    if (stage.idle_limit > 0 && !options_.own_idle_limit) {
+      limits.idle = stage::Seconds(stage.idle_limit);
+    }
+    auto run =
+        stage::StageRun::start(command, limits, [&job](std::string_view line) { job.read(line); });
     if (!run)
       return end(job,
                  stage::Outcome{stage::StageState::not_started, run.error().message, {}, 0, 0, {}});
     job.run = std::make_unique<stage::StageRun>(std::move(*run));
     progress_.started(stage);
     return {};
+  }
+
+  // Ours instead of a script that is not there; and what the record of a speed is to say beside it.
+  void use_own(const plan::Stage& stage, stage::StageCommand& command) const {
+    if (!stage.tells_speed) return;
+    std::error_code error;
+    const std::string interpreter =
+        command.argv.front() == options_.self ? "python" : command.argv.front();
+    if (!stage.own_argv.empty() && command.argv.size() > 1 &&
+        !std::filesystem::exists(command.argv[1], error)) {
+      std::vector<std::string> argv = stage.own_argv;
+      argv.insert(argv.end(), command.argv.begin() + 2, command.argv.end());
+      command.argv = std::move(argv);
+    }
+    double seconds = 0;
+    std::string commit;
+    for (const Job& job : jobs_) {
+      const bool needed =
+          std::find(stage.needs.begin(), stage.needs.end(), job.stage->index) != stage.needs.end();
+      if (needed) seconds += job.outcome.seconds;
+      if (job.done && job.stage->name == "framework_commit") {
+        commit = trimmed(read_file(job.stage->log).value_or(""));
+      }
+    }
+    for (std::string& entry : speed_environment(stage.directory, interpreter, commit, seconds)) {
+      command.environment.push_back(std::move(entry));
+    }
   }
 
   // With resume: passed before, and what it made then still lies there unchanged. What it needs was
@@ -391,15 +344,26 @@ class Runner {
         outcome.detail = difference;
       }
     }
-    if (stage.kind == plan::StageKind::infer && outcome.passed()) {
-      const std::string complaint =
-          stage::device_complaint(facts_of(job, outcome), nvml_gpu_names().size());
+    if (outcome.passed()) {
+      const std::string complaint = complaint_of(job, outcome);
       if (!complaint.empty()) {
         outcome.state = stage::StageState::wrong_device;
         outcome.detail = complaint;
       }
     }
     return outcome;
+  }
+
+  // That a training or an inference ran elsewhere than it was told to.
+  std::string complaint_of(const Job& job, const stage::Outcome& outcome) const {
+    const plan::Stage& stage = *job.stage;
+    const std::size_t gpus = nvml_gpu_names().size();
+    if (stage.kind == plan::StageKind::infer) {
+      return stage::device_complaint(facts_of(job, outcome), gpus);
+    }
+    const bool on_gpu = stage.kind == plan::StageKind::train && !stage.on_cpu &&
+                        stage.hosts.empty() && stage.device.starts_with("gpu");
+    return on_gpu && gpus > 0 ? stage::unseen_complaint(outcome.peak, outcome.looks) : "";
   }
 
   stage::InferenceFacts facts_of(const Job& job, const stage::Outcome& outcome) const {
@@ -466,6 +430,14 @@ Result<RunResult> run_plan(const plan::Plan& plan, const RunOptions& options) {
   std::error_code error;
   std::filesystem::create_directories(plan.folder, error);
   if (error) return fail(fmt::format("cannot make {}: {}", plan.folder, error.message()));
+  for (const auto& [path, text] : plan.files) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    ASSAY_CHECK(write_file(path, text));
+  }
+  for (const plan::Stage& stage : plan.stages) {
+    const std::filesystem::path folder = std::filesystem::path(stage.follows).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  }
   ASSAY_TRY(stage::Guard guard, stage::Guard::start());
   ASSAY_TRY(results::ChainStore opened, results::ChainStore::open(store, OpenMode::create));
   ASSAY_TRY(Fd results, open_for_append(plan.results_log));

@@ -16,6 +16,7 @@ namespace assay::chain::run {
 
 struct RunOptions {
   stage::Limits limits{stage::Seconds(900), stage::Seconds(300)};
+  bool own_idle_limit = false;       // limits.idle counts also where a stage has a limit of its own
   std::size_t jobs = 1;              // stages at a time
   std::vector<std::string> stop_on;  // alarms (stage/monitor.h) that end a training
   bool resume = false;  // keep what an earlier run of this store has passed and left unchanged

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 
 namespace assay::chain::stage {
 namespace {
@@ -38,15 +38,15 @@ std::string system_name() {
 }  // namespace
 
 void read_autolog_line(std::string_view line, AutoLog& fields) {
-  const std::string_view message = params::trim(message_of(line));
+  const std::string_view message = trimmed(message_of(line));
   if (message.empty() || message.starts_with("---")) return;
   // "a: 1, b: 2": a comma parts fields only where another `name:` comes.
-  for (const std::string& part : params::split_list(message, ',')) {
+  for (const std::string& part : split_at(message, ',')) {
     const std::size_t colon = part.find(": ");
     if (colon == std::string::npos) continue;
-    std::string_view name = params::trim(std::string_view(part).substr(0, colon));
-    if (name.starts_with('[')) name = params::trim(name.substr(name.find(']') + 1));
-    fields[std::string(name)] = params::trim(std::string_view(part).substr(colon + 2));
+    std::string_view name = trimmed(std::string_view(part).substr(0, colon));
+    if (name.starts_with('[')) name = trimmed(name.substr(name.find(']') + 1));
+    fields[std::string(name)] = trimmed(std::string_view(part).substr(colon + 2));
   }
 }
 
@@ -98,8 +98,12 @@ std::string device_complaint(const InferenceFacts& facts, std::size_t gpus) {
   }
   if (!asked_gpu || facts.peak.gpu_seen) return {};
   if (gpus == 0) return "asked for a GPU, and this machine has none";
+  return unseen_complaint(facts.peak, facts.looks);
+}
+
+std::string unseen_complaint(const Usage& peak, std::size_t looks) {
   constexpr std::size_t kSurelySeen = 8;  // looks; some three seconds
-  if (facts.looks < kSurelySeen) return {};
+  if (peak.gpu_seen || looks < kSurelySeen) return {};
   return "asked for a GPU, and no process of it was seen on one";
 }
 

@@ -36,4 +36,8 @@ std::string write_autolog(const InferenceFacts& facts);
 // `gpus` is how many GPUs the machine has.
 std::string device_complaint(const InferenceFacts& facts, std::size_t gpus);
 
+// The same of a stage that prints no device, where this machine has GPUs: it was looked at often
+// enough, and was never seen on one.
+std::string unseen_complaint(const Usage& peak, std::size_t looks);
+
 }  // namespace assay::chain::stage

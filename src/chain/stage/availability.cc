@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "device/nvml.h"
 
 namespace assay::chain::stage {
 namespace {
@@ -67,6 +69,14 @@ std::string Availability::missing(const plan::Stage& stage) {
       !says_yes(stage.argv.front(), kHasDevice, stage.needs_device)) {
     return fmt::format("needs the device {} (Paddle of {} sees none)", stage.needs_device,
                        stage.argv.front());
+  }
+  const std::size_t gpus = stage.needs_gpus == 0 ? 0 : nvml_gpu_names().size();
+  if (gpus < stage.needs_gpus) {
+    return fmt::format("needs {} GPU{} (NVML sees {})", stage.needs_gpus,
+                       stage.needs_gpus == 1 ? "" : "s", gpus);
+  }
+  if (!stage.needs_variable.empty() && std::getenv(stage.needs_variable.c_str()) == nullptr) {
+    return fmt::format("needs many machines: start it on each, with {} set", stage.needs_variable);
   }
   return {};
 }

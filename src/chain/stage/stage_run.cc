@@ -74,6 +74,7 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   run.guard_ = command.guard;
   if (run.guard_ != nullptr) run.guard_->watch(run.process_.pid());
   run.output_ = std::move(pipe.first);
+  if (!command.follows.empty()) run.followed_.emplace(command.follows);
   run.limits_ = limits;
   run.on_line_ = std::move(on_line);
   run.started_ = run.last_byte_ = run.ticked_ = Clock::now();
@@ -128,6 +129,14 @@ void StageRun::read_output() {
   }
 }
 
+void StageRun::read_followed() {
+  if (!followed_) return;
+  const bool grew = followed_->read([this](std::string_view line) {
+    if (on_line_) on_line_(line);
+  });
+  if (grew) last_byte_ = Clock::now();
+}
+
 void StageRun::stop(StageState state, std::string detail) {
   if (stopped_) return;
   stopped_ = state;
@@ -167,6 +176,7 @@ void StageRun::sample(Clock::time_point now) {
 
 std::optional<Outcome> StageRun::tick() {
   read_output();
+  read_followed();
   const Clock::time_point now = Clock::now();
   // A watcher that has not looked for long stood still (a paused machine), and the stage with it:
   // that is no silence of the stage.
@@ -191,6 +201,7 @@ Outcome StageRun::finish() {
   // The leader is not reaped yet, so its group cannot be someone else's: end what it left behind.
   process_.signal_group(SIGKILL);
   read_output();
+  read_followed();
   if (guard_ != nullptr) guard_->forget(process_.pid());
   const auto status = process_.wait();
   if (status) outcome.exit = *status;

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "chain/stage/bounded_log.h"
 #include "chain/stage/guard.h"
+#include "chain/stage/log_tail.h"
 #include "chain/stage/usage.h"
 
 namespace assay::chain::stage {
@@ -63,6 +64,7 @@ struct StageCommand {
   std::string log;              // path, from our own working directory
   int input = -1;               // a descriptor of ours to be its stdin; none: /dev/null
   Guard* guard = nullptr;       // ends its group when we are killed
+  std::string follows;          // a file that it writes: its new lines are output too
   bool die_with_parent = true;  // false for a child that sees our end by its stdin and tidies up
 };
 
@@ -92,6 +94,7 @@ class StageRun {
  private:
   StageRun() = default;
   void read_output();
+  void read_followed();
   void split_lines(std::string_view bytes);
   void watch_limits(Clock::time_point now);
   void sample(Clock::time_point now);
@@ -104,6 +107,7 @@ class StageRun {
   Limits limits_;
   LineHandler on_line_;
   std::string line_;
+  std::optional<LogTail> followed_;
   Clock::time_point started_;
   Clock::time_point last_byte_;
   Clock::time_point ticked_;

@@ -1,5 +1,6 @@
 #include "chain/stage/train_log.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -85,6 +86,19 @@ std::vector<Reading> read_train_line(std::string_view line) {
     }
   }
   return readings;
+}
+
+std::string_view word_behind(std::string_view line, std::string_view keyword) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  std::string_view before;
+  for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;
+       at = line.find_first_not_of(kBlank, at)) {
+    const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
+    if (!keyword.empty() && before == keyword) return line.substr(at, end - at);
+    before = line.substr(at, end - at);
+    at = end;
+  }
+  return {};
 }
 
 }  // namespace assay::chain::stage

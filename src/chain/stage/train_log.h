@@ -18,4 +18,7 @@ struct Reading {
 // Names that repositories spell differently (avg_ips, ips) come out as one.
 std::vector<Reading> read_train_line(std::string_view line);
 
+// The word behind `keyword`, where that is a word of the line; empty where it is not.
+std::string_view word_behind(std::string_view line, std::string_view keyword);
+
 }  // namespace assay::chain::stage

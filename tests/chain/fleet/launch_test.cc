@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "chain/params/params.h"
+#include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "chain/results/chain_store.h"
 #include "fleet_tools.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "chain/params/params.h"
-#include "chain/params/words.h"
 #include "material.h"
 
 namespace assay::chain {
@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using Lines = std::vector<std::string>;
 
 Lines lines_of(const std::string& text) {
-  Lines lines = params::split_list(text, '\n');
-  while (!lines.empty() && params::trim(lines.back()).empty()) lines.pop_back();
+  Lines lines = split_at(text, '\n');
+  while (!lines.empty() && trimmed(lines.back()).empty()) lines.pop_back();
   return lines;
 }
 
@@ -43,13 +43,13 @@ std::vector<fs::path> good_files(const fs::path& tipc) {
 
 bool is_heading(const std::string& line) { return line.starts_with("==="); }
 bool is_entry(const std::string& line) {
-  return !params::trim(line).empty() && !line.starts_with('#') && !is_heading(line);
+  return !trimmed(line).empty() && !line.starts_with('#') && !is_heading(line);
 }
-bool is_null(const std::string& line) { return params::trim(line) == "null:null"; }
+bool is_null(const std::string& line) { return trimmed(line) == "null:null"; }
 bool has_blank_separator(const fs::path& file) { return file.filename() == "inference_cpp.txt"; }
 
 std::string key_of(const std::string& line) {
-  return std::string(params::trim(line.substr(0, line.find_first_of(": "))));
+  return std::string(trimmed(line.substr(0, line.find_first_of(": "))));
 }
 
 // Keys that stand fast in every file of the material that has them.

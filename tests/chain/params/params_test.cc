@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "chain/params/gpu_entry.h"
 #include "chain/params/value_rules.h"
 #include "chain/params/words.h"
@@ -264,9 +265,9 @@ TEST(ParamsMaterial, TheBrokenFilesAreRefused) {
 TEST(ParamsMaterial, EveryMissingLineOfTheLongLayoutIsRefused) {
   ASSAY_NEED_TIPC(tipc);
   const std::vector<std::string> whole =
-      params::split_list(slurp(tipc / "params_ocr/det_train_infer_python.txt"), '\n');
+      split_at(slurp(tipc / "params_ocr/det_train_infer_python.txt"), '\n');
   for (std::size_t gone = 0; gone < whole.size(); ++gone) {
-    if (params::trim(whole[gone]).empty()) continue;
+    if (trimmed(whole[gone]).empty()) continue;
     std::vector<std::string> lines = whole;
     lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(gone));
     EXPECT_FALSE(params::parse_params(joined(lines)).good()) << "without line " << gone + 1;

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "base/text.h"
 #include "chain/params/params.h"
 #include "suite_material.h"
 
@@ -189,7 +190,7 @@ TEST(PlantedFaults, AreRefusedWhereTheyStand) {
     const std::string text = material.text(run);
     const params::ParsedParams good = params::parse_params(text, {path, ""});
     if (!good.good() || good.params.layout().separator != params::Separator::colon) continue;
-    Lines lines = params::split_list(text, '\n');
+    Lines lines = split_at(text, '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
     for (const auto& [name, plant] : kFaults) {
       const Planted planted = plant(lines, random, good.params);

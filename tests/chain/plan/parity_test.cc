@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/process.h"
+#include "base/text.h"
 #include "chain/params/words.h"
 #include "plan_tools.h"
 
@@ -51,7 +52,7 @@ class BashProject {
     EXPECT_TRUE(process);
     EXPECT_TRUE(process->wait());
     Argvs calls;
-    for (const std::string& line : params::split_list(slurp(root() / "fake.argv"), '\n')) {
+    for (const std::string& line : split_at(slurp(root() / "fake.argv"), '\n')) {
       if (!line.empty()) calls.push_back(*params::split_words(line));
     }
     return calls;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "plan_tools.h"
 
 namespace assay::chain {
@@ -230,7 +230,7 @@ TEST(Plans, TheStatusLineIsTheBashs) {
   text.replace(text.find("python:./fakepy"), 15, "python:python");
   const plan::Plan plan = plan_of(text, "lite_train_lite_infer");
   const std::vector<std::string> real =
-      params::split_list(slurp(tipc / "logs/fleet_nodeA_results.log"), '\n');
+      split_at(slurp(tipc / "logs/fleet_nodeA_results.log"), '\n');
   std::string wanted = real.at(1);  // the eval of a fleet_train; ours is the same for norm_train
   for (std::size_t at = 0;
        (at = wanted.find("fleet_train_gpus_0,1_autocast_False_nodes_2")) != std::string::npos;) {

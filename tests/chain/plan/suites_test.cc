@@ -9,7 +9,9 @@
 #include <regex>
 #include <set>
 
+#include "base/text.h"
 #include "chain/params/params.h"
+#include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "suite_material.h"
 
@@ -32,7 +34,7 @@ bool is_on_purpose(const SuiteRun& run) {
 Argvs commands_of(const SuiteMaterial& material, const SuiteRun& run, const fs::path& root) {
   static const std::regex kCompared("^(python[0-9.]*|paddle2onnx|adb)$|build/");
   Argvs list;
-  for (const std::string& line : params::split_list(material.commands(run), '\n')) {
+  for (const std::string& line : split_at(material.commands(run), '\n')) {
     if (line.empty()) continue;
     std::vector<std::string> argv = nlohmann::json::parse(line)["argv"];
     if (!std::regex_search(argv.front(), kCompared)) continue;

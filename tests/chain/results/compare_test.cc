@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "chain/results/npy.h"
 #include "chain/stage/autolog.h"
 #include "chain/stage/train_log.h"
@@ -67,7 +67,7 @@ TEST(AutoLogLines, ARealReportIsReadAndWrittenAgain) {
   ASSAY_NEED_TIPC(tipc);
   stage::InferenceFacts facts;
   for (const std::string& line :
-       params::split_list(slurp(tipc / "logs/python_infer_cpu_batchsize_1.log"), '\n')) {
+       split_at(slurp(tipc / "logs/python_infer_cpu_batchsize_1.log"), '\n')) {
     stage::read_autolog_line(line, facts.printed);
   }
   EXPECT_EQ(facts.printed["runtime_device"], "cpu");

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "chain/results/chain_store.h"
 #include "chain/stage/bounded_log.h"
 #include "cli_run.h"
@@ -62,8 +62,7 @@ TEST(Run, AGoodChainPassesAndSaysSoEverywhere) {
   const CliResult result = project.run();
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_THAT(states(project), ElementsAre("passed", "passed", "passed", "passed"));
-  const std::vector<std::string> lines =
-      params::split_list(project.log("results_python.log"), '\n');
+  const std::vector<std::string> lines = split_at(project.log("results_python.log"), '\n');
   ASSERT_EQ(lines.size(), 5U);  // four and the end
   const std::string out = std::string("./test_tipc/output/tiny/lite_train_lite_infer/") + kCell;
   EXPECT_EQ(lines[0], std::string("\033[33m Run successfully with command - tiny - ") +

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "chain/params/words.h"
 #include "chain/results/chain_store.h"
 #include "cli_run.h"
 #include "fleet_tools.h"
@@ -81,6 +82,17 @@ TEST(Nvml, AnInferenceThatNoGpuSawDoesNotPass) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("no process of it was seen on one"));
   EXPECT_EQ(inference_of(project).state, "wrong_device");
+}
+
+TEST(Nvml, ATrainingThatNoGpuSawDoesNotPass) {
+  const Project project({.train = "looks=20 make=last.w", .gpu_list = "0"});
+  put(project.path() / "gpu.state", "5000 90 0 0\n");
+  const CliResult result = run_cli(project.path(), kRun, with_fake(project));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("no process of it was seen on one"));
+  auto store = results::ChainStore::open(project.results() / "chain.db", OpenMode::existing);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->stages(1)->front().state, "wrong_device");
 }
 
 TEST(Nvml, ANodesRecordNamesItsGpu) {

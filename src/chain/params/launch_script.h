@@ -1,0 +1,75 @@
+#pragma once
+
+// Launching scripts: how newer suites (PaddleNLP, PaddleFleetX, PaddleMIX) say what to measure of a
+// large model. A file such as N4C32/gpt_bs16_fp16_DP1-MP8-PP4.sh sets variables and hands them, as
+// arguments or by its environment, to a run_benchmark.sh that trains; in its `_set_params` stands
+// by which word of the log the speed is found. Both are read, and never run, by shell_reader.h.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chain/params/params_text.h"
+
+namespace assay::chain::params {
+
+// One command that a launching script starts before it trains (prepare.sh; `sed -i`).
+struct LaunchCommand {
+  int line = 1;
+  std::vector<std::string> argv;
+};
+
+struct LaunchScript {
+  std::string path;
+  std::string directory;                 // where it goes first, from its own; empty: it stays
+  std::vector<LaunchCommand> prepares;   // in its order
+  LaunchCommand train;                   // bash …/run_benchmark.sh ARGUMENT…
+  std::vector<std::string> environment;  // "NAME=value" that its commands see
+  std::string run_path;                  // of run_benchmark.sh, from where the launch is started
+
+  // What run_benchmark.sh makes of it in `_set_params`.
+  std::string model_item;
+  std::string model_name;  // of the record: model_bs16_fp16_DP
+  std::string model_repo;
+  std::string batch_size;  // base_batch_size
+  std::string fp_item;
+  std::string run_mode;
+  std::string device_num;       // N4C32: 4 machines, 32 cards
+  std::string keyword;          // the speed stands behind this word of the log
+  std::string convergence_key;  // and the loss behind this one; may be empty
+  std::string speed_unit;
+  std::string model_mode;       // how the speed is reckoned; empty: as for all models
+  bool is_large_model = false;  // the log holds one speed, of the whole training
+  int skip_steps = 0;           // speeds at the log's beginning that do not count
+  int machines = 1;
+  int cards = 1;            // of all machines
+  int silence_seconds = 0;  // run_benchmark.sh ends a log that is silent so long; 0: it does not
+  int limit_seconds = 0;    // its own `timeout`; 0: none
+  std::string log_name;     // of the training's log, in TRAIN_LOG_DIR
+};
+
+// Something wrong with one of the two files.
+struct LaunchProblem {
+  std::string file;
+  Problem problem;
+};
+
+struct ReadLaunch {
+  LaunchScript script;                  // to be used only when good()
+  std::vector<LaunchProblem> problems;  // and warnings
+  bool good() const;
+};
+
+// Whether a file is taken for a launching script: by its name, which ends in `.sh`.
+bool is_launch_script(std::string_view path);
+
+// Reads the script at `path` and the run_benchmark.sh that it names: it is started in `root`, the
+// suite's checkout; where that is empty, the folder that holds what the script names is found by
+// the script's own place. What cannot be read is a problem too.
+ReadLaunch read_launch(const std::string& path, const std::string& root = {});
+
+// "file:line:column: message" lines.
+std::string describe(const std::vector<LaunchProblem>& problems);
+
+}  // namespace assay::chain::params

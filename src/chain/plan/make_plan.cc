@@ -1,0 +1,53 @@
+#include "chain/plan/make_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "chain/params/nearest_key.h"
+#include "chain/params/words.h"
+#include "chain/plan/plan_builder.h"
+#include "chain/plan/recipe.h"
+
+namespace assay::chain::plan {
+namespace {
+
+void add_prepare(PlanBuilder& builder) {
+  const PlanOptions& options = builder.options();
+  if (options.prepare.empty()) return;
+  Stage stage;
+  stage.name = "prepare";
+  stage.kind = StageKind::prepare;
+  stage.argv = {"bash", options.prepare, options.params_path, builder.mode()};
+  stage.command = params::join_words(stage.argv);
+  stage.log = builder.folder() + "/prepare.log";
+  stage.device = "cpu";
+  builder.add(std::move(stage));
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const params::Params& params, const std::string& mode,
+                       const PlanOptions& options) {
+  if (!params.runs(mode)) {
+    const std::vector<std::string> modes = split_at(params.layout().modes, '|');
+    return usage_error(fmt::format(
+        "a {} file does not run mode `{}`; the nearest is `{}`, and it runs {}",
+        params.layout().name, mode, params::nearest_word(mode, modes), fmt::join(modes, ", ")));
+  }
+  const std::vector<std::string> devices = split_at(params.layout().devices, '|');
+  const std::string& device = options.device;
+  if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end()) {
+    return usage_error(fmt::format("a {} file of {} is not planned for --device {}{}{}",
+                                   params.layout().name, params.layout().suite->name, device,
+                                   devices.empty() ? "" : ", only for ", fmt::join(devices, ", ")));
+  }
+  PlanBuilder builder(params, mode, options);
+  add_prepare(builder);
+  ASSAY_CHECK(plan_recipe(builder));
+  return builder.finish();
+}
+
+}  // namespace assay::chain::plan

@@ -1,0 +1,92 @@
+#include "chain/run/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "chain/fleet/fleet.h"
+
+namespace assay::chain::run {
+namespace {
+
+constexpr std::size_t kMaxReadings = 200'000;  // of one stage; a training log has hundreds
+
+}  // namespace
+
+void Job::read(std::string_view whole) {
+  auto [line, readings_of_line] = nodes.take(whole);
+  add_own_speed(line, readings_of_line);
+  for (const stage::Reading& reading : readings_of_line) {
+    latest[reading.name] = reading.value;
+    keep(reading.name, reading.value);
+    if (stage->kind != plan::StageKind::train) continue;
+    if (auto found = monitor.take(reading)) findings.push_back(std::move(*found));
+  }
+  if (stage->kind == plan::StageKind::infer) stage::read_autolog_line(line, autolog);
+  if (line.starts_with(fleet::kFleetWord)) fleet_word = line.substr(fleet::kFleetWord.size());
+}
+
+// The speed behind the stage's own keyword, where the line's usual readings have none.
+void Job::add_own_speed(std::string_view line, std::vector<stage::Reading>& found) const {
+  if (stage->keyword.empty()) return;
+  const auto is_speed = [](const stage::Reading& reading) { return reading.name == "ips"; };
+  if (std::any_of(found.begin(), found.end(), is_speed)) return;
+  const std::string word(stage::word_behind(line, stage->keyword));
+  char* end = nullptr;
+  const double value = std::strtod(word.c_str(), &end);
+  if (end != word.c_str()) found.push_back({"ips", value});
+}
+
+void Job::look() {
+  if (run->looks() < 2 || run->looks() == looks) return;
+  looks = run->looks();
+  keep("rss_mb", run->last_usage().rss_mb);
+  if (run->last_usage().gpu_seen) keep("gpu_used_mb", run->last_usage().gpu_memory_mb);
+}
+
+void Job::keep(const std::string& reading, double value) {
+  const std::int64_t number = counts[reading]++;
+  if (readings.size() < kMaxReadings) readings.push_back({number, reading, value});
+}
+
+std::string Job::progress() const {
+  std::string text = fmt::format("{} {:.0f} s", stage->name, run->seconds());
+  for (const char* reading : {"loss", "ips"}) {
+    const auto found = latest.find(reading);
+    if (found != latest.end()) text += fmt::format(" {} {:.4g}", reading, found->second);
+  }
+  return text;
+}
+
+void expand_names(std::vector<std::string>& argv, const std::string& directory) {
+  for (std::string& word : argv) {
+    if (word.find('*') == std::string::npos) continue;
+    const std::string pattern =
+        directory.empty() || word.starts_with('/') ? word : directory + "/" + word;
+    const std::vector<std::string> found = stage::files_like(pattern);
+    if (!found.empty()) word = found.back();
+  }
+}
+
+std::string difference_of(const plan::Stage& one, const plan::Stage& other) {
+  const auto words = [](const plan::Stage& stage) {
+    std::string text = read_file(stage.log).value_or("");
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+    std::vector<std::string> list = split_at(text, ' ');
+    std::erase(list, "");
+    return list;
+  };
+  const std::vector<std::string> first = words(one);
+  const std::vector<std::string> second = words(other);
+  if (first.empty() || second.empty()) return "no loss was printed: there is nothing to compare";
+  const auto [a, b] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  if (a == first.end() && b == second.end()) return {};
+  return fmt::format("the losses differ from value {} on: {} and {}", a - first.begin() + 1,
+                     a == first.end() ? "nothing" : *a, b == second.end() ? "nothing" : *b);
+}
+
+}  // namespace assay::chain::run

@@ -1,0 +1,95 @@
+#include "cli/chain_check.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "chain/params/launch_script.h"
+#include "chain/params/params.h"
+#include "chain/plan/launch_plan.h"
+#include "cli/exit_code.h"
+
+namespace assay::chain {
+namespace {
+
+// How many files of one suite and kind were good, for the table at the end.
+struct CheckCount {
+  int good = 0;
+  int refused = 0;
+};
+using CheckTable = std::map<std::pair<std::string, std::string>, CheckCount>;
+
+void print_table(const CheckTable& table) {
+  CheckCount all;
+  fmt::print("{:<18} {:<18} {:>6} {:>8}\n", "suite", "kind", "good", "refused");
+  for (const auto& [name, count] : table) {
+    fmt::print("{:<18} {:<18} {:>6} {:>8}\n", name.first, name.second, count.good, count.refused);
+    all.good += count.good;
+    all.refused += count.refused;
+  }
+  fmt::print("{:<37} {:>6} {:>8}\n", "all", all.good, all.refused);
+}
+
+// A launching script, as one file of the table.
+params::CheckedFile check_launch(const std::string& file) {
+  const params::ReadLaunch read = params::read_launch(file);
+  return {read.good(), read.script.model_repo.empty() ? "-" : read.script.model_repo, "launch",
+          "benchmark_train", params::describe(read.problems)};
+}
+
+}  // namespace
+
+void add_dialect_options(CLI::App& app, DialectArguments& arguments) {
+  CLI::Option* name =
+      app.add_option("--dialect", arguments.name,
+                     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)");
+  app.add_option("--dialect-file", arguments.file, "a suite of your own: read by this file alone")
+      ->excludes(name);
+}
+
+Result<const params::Dialects*> dialects_of(const DialectArguments& arguments,
+                                            std::optional<params::Dialects>& own) {
+  if (arguments.file.empty()) return &params::Dialects::known();
+  ASSAY_TRY(own, params::Dialects::of_file(arguments.file));
+  return &*own;
+}
+
+Result<int> check(const CheckArguments& arguments) {
+  std::optional<params::Dialects> own;
+  ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
+  CheckTable table;
+  bool good = true;
+  for (const std::string& file : arguments.files) {
+    const params::CheckedFile checked =
+        params::is_launch_script(file)
+            ? check_launch(file)
+            : params::check_file({file, arguments.dialect.name, dialects});
+    if (!checked.told.empty()) fmt::print(stderr, "{}\n", checked.told);
+    CheckCount& count = table[{checked.suite, checked.kind}];
+    if (checked.good) {
+      ++count.good;
+      fmt::print("{}: good ({} of {}; modes {})\n", file, checked.kind, checked.suite,
+                 checked.modes);
+      if (arguments.files.size() == 1 && params::is_launch_script(file)) {
+        fmt::print("{}", plan::describe_launch(params::read_launch(file).script));
+      }
+    } else {
+      ++count.refused;
+      good = false;
+    }
+  }
+  if (arguments.files.size() > 1) print_table(table);
+  return good ? kAllGood : kUsage;
+}
+
+CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
+  CLI::App* app =
+      chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
+  app->add_option("FILE", arguments.files, "params files")->required();
+  add_dialect_options(*app, arguments.dialect);
+  return app;
+}
+
+}  // namespace assay::chain

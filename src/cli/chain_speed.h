@@ -1,0 +1,19 @@
+#pragma once
+
+// `assay chain speed`: a training's log becomes the record that the suites' analysis.py writes.
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.h"
+#include "chain/results/speed_record.h"
+
+namespace assay::chain {
+
+struct SpeedArguments {
+  results::SpeedQuestion question;
+};
+
+CLI::App* add_speed(CLI::App& chain, SpeedArguments& arguments);
+Result<int> speed(const SpeedArguments& arguments);
+
+}  // namespace assay::chain
