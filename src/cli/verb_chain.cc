@@ -147,7 +147,7 @@ std::string stop_on_help() {
   std::string text = "end a training when";
   for (const stage::Alarm& alarm : stage::alarms()) {
     text += fmt::format("{} {} ({})", &alarm == stage::alarms().data() ? "" : ",", alarm.word,
-                        alarm.meaning);
+                        stage::meaning(alarm));
   }
   return text;
 }
@@ -185,6 +185,8 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
                   "seconds without output (default 300; 0: none)");
   app->add_option("--budget", arguments.budget,
                   "seconds for the whole model, told per stage (default 900)");
+  app->add_option("--page", arguments.run.page_path,
+                  "keep the page of the run here, with its curves, while it goes on");
   app->add_option("--store", arguments.run.store_path,
                   "results (default: chain.db beside the logs)");
   app->add_option("--python", arguments.plan.python, "instead of the params file's interpreter");

@@ -105,6 +105,9 @@ int main(int argc, char** argv) {
     if (starts(word, "looks=")) await_looks(static_cast<std::uintmax_t>(std::atol(value.c_str())));
     if (starts(word, "meet=")) meet(std::atol(value.c_str()));
     if (starts(word, "alone=") && !alone(std::atof(value.c_str()))) return 7;
+    if (starts(word, "await=")) {
+      while (!std::filesystem::exists(value)) ::usleep(10'000);
+    }
     if (word == "crash") ::raise(SIGSEGV);
     if (starts(word, "sleep=")) ::usleep(static_cast<useconds_t>(std::atof(value.c_str()) * 1e6));
     if (word == "hang" || word == "stubborn" || word == "orphan") {

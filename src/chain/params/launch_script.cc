@@ -419,7 +419,7 @@ class RunReader {
 
 // The folder in which the launch is started: the one, on the way up from the script, from which
 // the training's script is found.
-std::optional<fs::path> root_of(const fs::path& path, const fs::path& run) {
+std::optional<fs::path> checkout_of(const fs::path& path, const fs::path& run) {
   std::error_code error;
   for (fs::path folder = fs::absolute(path, error).lexically_normal().parent_path();;
        folder = folder.parent_path()) {
@@ -451,7 +451,7 @@ ReadLaunch read_launch(const std::string& path, const std::string& root) {
       (fs::path(read.script.directory) / read.script.train.argv[1]).lexically_normal();
   std::optional<fs::path> folder;
   if (!root.empty()) folder = root;
-  if (!folder) folder = root_of(path, run);
+  if (!folder) folder = checkout_of(path, run);
   Result<std::string> run_text = usage_error("it is not there");
   if (folder) run_text = read_file(*folder / run);
   if (!run_text) {

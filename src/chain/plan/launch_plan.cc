@@ -19,7 +19,7 @@ std::string absolute(const std::string& path) {
 }
 
 // A folder of the suite's benchmark: the user's, or one of the plan's.
-std::string folder_of(const char* variable, const Plan& plan, std::string_view name) {
+std::string benchmark_folder(const char* variable, const Plan& plan, std::string_view name) {
   const char* given = std::getenv(variable);
   if (given != nullptr && *given != '\0') return absolute(given);
   return absolute(fmt::format("{}/{}", plan.folder, name));
@@ -50,12 +50,12 @@ void add(Plan& plan, Stage stage) {
 Stage training(Plan& plan, const params::LaunchScript& script, const PlanOptions& options) {
   Stage stage = stage_of(plan, script, StageKind::train, "train");
   stage.argv = script.train.argv;
-  const std::string logs = folder_of("TRAIN_LOG_DIR", plan, "train_log");
+  const std::string logs = benchmark_folder("TRAIN_LOG_DIR", plan, "train_log");
   stage.environment.push_back("TRAIN_LOG_DIR=" + logs);
   stage.environment.push_back("PROFILING_LOG_DIR=" +
-                              folder_of("PROFILING_LOG_DIR", plan, "profiling_log"));
+                              benchmark_folder("PROFILING_LOG_DIR", plan, "profiling_log"));
   stage.environment.push_back("LOG_PATH_INDEX_DIR=" +
-                              folder_of("LOG_PATH_INDEX_DIR", plan, "index"));
+                              benchmark_folder("LOG_PATH_INDEX_DIR", plan, "index"));
   const char* root = std::getenv("BENCHMARK_ROOT");
   if (root == nullptr || *root == '\0') {
     const std::string own = absolute(plan.folder + "/benchmark");
@@ -79,7 +79,7 @@ Stage record(const Plan& plan, const params::LaunchScript& script, const Stage& 
              const PlanOptions& options) {
   Stage stage = stage_of(plan, script, StageKind::compare, "speed");
   stage.directory.clear();
-  const std::string index = folder_of("LOG_PATH_INDEX_DIR", plan, "index");
+  const std::string index = benchmark_folder("LOG_PATH_INDEX_DIR", plan, "index");
   stage.argv = {options.self,
                 "chain",
                 "speed",

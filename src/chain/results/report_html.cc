@@ -143,11 +143,14 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
   if (runs.empty()) return usage_error("no run in this store");
   const StoredRun& run = runs.back();
   ASSAY_TRY(const std::vector<StoredStage> stages, store.stages(run.id));
+  const bool goes_on = run.exit_code < 0;  // or was ended from outside
   std::string html = fmt::format(
-      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{0} {1}</title><style>{5}"
-      "</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, exit code {4}</p>\n",
+      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">{6}<title>{0} {1}</title><style>{5}"
+      "</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, {4}</p>\n",
       escape_markup(run.model), escape_markup(run.mode), escape_markup(run.file),
-      escape_markup(run.started), run.exit_code, kStyle);
+      escape_markup(run.started),
+      goes_on ? "not finished" : fmt::format("exit code {}", run.exit_code), kStyle,
+      goes_on ? "<meta http-equiv=\"refresh\" content=\"5\">" : "");
   std::vector<double> memory;
   memory.reserve(stages.size());
   for (const StoredStage& stage : stages)

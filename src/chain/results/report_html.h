@@ -10,7 +10,8 @@
 
 namespace assay::chain::results {
 
-// The page of the store's latest run; each stage's share of a model's time budget is told.
+// The page of the store's latest run, which asks to be loaded anew while that is not finished; each
+// stage's share of a model's time budget is told.
 Result<std::string> chain_report(ChainStore& store, double budget_seconds);
 
 }  // namespace assay::chain::results

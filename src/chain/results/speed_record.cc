@@ -75,7 +75,9 @@ std::vector<double> counted(std::vector<double> speeds, const SpeedQuestion& que
   return {speeds.begin() + left_out, speeds.end() - left_out};
 }
 
-double rounded(double value) { return std::strtod(fmt::format("{:.3f}", value).c_str(), nullptr); }
+double to_thousandths(double value) {
+  return std::strtod(fmt::format("{:.3f}", value).c_str(), nullptr);
+}
 
 // What the record calls the mode of the run.
 std::string mode_of(const std::string& run_mode) {
@@ -130,7 +132,7 @@ Result<SpeedRecord> speed_record(std::string_view log, const SpeedQuestion& ques
   const std::vector<double> kept = counted(std::move(speeds), question);
   record.kept = kept.size();
   const bool across = question.model_mode == kAcrossCards && !question.is_large_model;
-  if (!kept.empty()) record.ips = rounded(mean_of(kept) * (across ? *cards : 1));
+  if (!kept.empty()) record.ips = to_thousandths(mean_of(kept) * (across ? *cards : 1));
   const std::string loss =
       question.convergence_key.empty() ? "" : last_loss(lines, question.convergence_key);
 

@@ -31,6 +31,7 @@ struct Job {
   stage::FileMarks before;
   stage::FileMarks made;
   std::vector<results::StoredReading> readings;
+  std::size_t stored_readings = 0;  // so many of them are in the store
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, double> latest;
   std::size_t looks = 0;

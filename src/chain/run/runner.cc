@@ -18,6 +18,7 @@
 #include "chain/fleet/fleet.h"
 #include "chain/results/chain_store.h"
 #include "chain/results/node_record.h"
+#include "chain/results/report_html.h"
 #include "chain/run/job.h"
 #include "chain/run/progress.h"
 #include "chain/run/speed_environment.h"
@@ -31,6 +32,8 @@
 
 namespace assay::chain::run {
 namespace {
+
+constexpr std::chrono::seconds kShowEvery{2};  // readings to the store and the page
 
 // "fp32" of "infer_gpu_usetrt_True_precision_fp32_batchsize_1".
 std::string named_value(std::string_view name, std::string_view what) {
@@ -94,6 +97,7 @@ class Runner {
     result.seconds = stage::Seconds(stage::Clock::now() - start).count();
     result.interrupted = interrupted_;
     ASSAY_CHECK(store_.finish_run(run_id_, interrupted_ ? 130 : result.all_passed() ? 0 : 1));
+    ASSAY_CHECK(write_page());
     return result;
   }
 
@@ -288,7 +292,32 @@ class Runner {
       running += (running.empty() ? "" : " | ") + job.progress();
     }
     if (!running.empty()) progress_.tick(running);
+    return show();
+  }
+
+  // Puts what was read so far into the store, and on the page, now and then.
+  Status show() {
+    const stage::Clock::time_point now = stage::Clock::now();
+    if (now < next_show_) return {};
+    next_show_ = now + kShowEvery;
+    for (Job& job : jobs_) {
+      if (job.run) ASSAY_CHECK(store_readings(job));
+    }
+    return write_page();
+  }
+
+  Status store_readings(Job& job) {
+    const std::span<const results::StoredReading> fresh =
+        std::span(job.readings).subspan(job.stored_readings);
+    ASSAY_CHECK(store_.add_readings(job.stored, {fresh.begin(), fresh.end()}));
+    job.stored_readings = job.readings.size();
     return {};
+  }
+
+  Status write_page() {
+    if (options_.page_path.empty()) return {};
+    ASSAY_TRY(const std::string page, results::chain_report(store_, options_.budget.count()));
+    return write_file(options_.page_path, page);
   }
 
   // Tells of what a training's readings show; ends it where the user wants that. One that has
@@ -384,7 +413,7 @@ class Runner {
     job.done = true;
     progress_.finished(*job.stage, job.outcome);
     ASSAY_CHECK(store_.finish_stage(job.stored, job.outcome, job.made));
-    ASSAY_CHECK(store_.add_readings(job.stored, job.readings));
+    ASSAY_CHECK(store_readings(job));
     ASSAY_CHECK(store_.add_autolog(job.stored, job.autolog));
     if (job.stage->kind == plan::StageKind::train) ASSAY_CHECK(add_nodes(job));
     if (job.stage->kind == plan::StageKind::infer && job.outcome.log_bytes > 0) {
@@ -413,6 +442,7 @@ class Runner {
   stage::Availability availability_;
   std::vector<Job> jobs_;
   std::int64_t run_id_ = 0;
+  stage::Clock::time_point next_show_;
   bool interrupted_ = false;
 };
 

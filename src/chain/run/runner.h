@@ -22,6 +22,7 @@ struct RunOptions {
   bool resume = false;  // keep what an earlier run of this store has passed and left unchanged
   stage::Seconds budget{900};      // for the whole model; told, not enforced
   stage::Seconds server_ready{5};  // a server that lives so long is taken as up
+  std::string page_path;  // the report's page, written anew while the run goes on; empty: none
   std::string params_path;
   std::string store_path;     // empty: "chain.db" in the plan's folder
   fleet::FleetOptions fleet;  // for stages on many machines

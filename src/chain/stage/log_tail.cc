@@ -10,8 +10,8 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr std::size_t kMaxLine = 64 * 1024;  // a longer one is handed on in pieces
-constexpr int kMostChunks = 64;              // of one call, so that a flood does not hold it up
+constexpr std::size_t kLongestPiece = 64 * 1024;  // a longer one is handed on in pieces
+constexpr int kMostChunks = 64;  // of one call, so that a flood does not hold it up
 
 }  // namespace
 
@@ -42,7 +42,7 @@ bool LogTail::read(const std::function<void(std::string_view)>& on_line) {
     while (!bytes.empty()) {
       const std::size_t end = bytes.find('\n');
       line_.append(bytes.substr(0, end));
-      if (end == std::string_view::npos && line_.size() < kMaxLine) break;
+      if (end == std::string_view::npos && line_.size() < kLongestPiece) break;
       on_line(line_);
       line_.clear();
       if (end == std::string_view::npos) break;

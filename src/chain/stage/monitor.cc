@@ -12,18 +12,18 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr std::size_t kWindow = 20;  // readings that are looked at together
-constexpr std::size_t kStill = 50;   // equal losses in a row are no training
-constexpr std::size_t kWarmUp = 5;   // the first steps are slow
-constexpr double kJump = 10;         // times the usual loss
-constexpr double kSlow = 0.5;        // of the speed it began with
+constexpr std::size_t kWarmUp = 5;  // the first steps are slow: their speeds do not count
 
-constexpr std::array kAlarms{
-    Alarm{"nan", "a loss is NaN or infinite"},
-    Alarm{"still", "the last 50 losses are equal"},
-    Alarm{"jump", "a loss is more than 10 times the middle one of the 20 before it"},
-    Alarm{"slow", "the last 20 ips are on average less than half of the first 20"},
-};
+// All thresholds, and the words for them.
+constexpr Alarm kNan{"nan", 1, 0, "a loss is NaN or infinite"};
+constexpr Alarm kStill{"still", 50, 0, "the last {window} losses are equal"};
+constexpr Alarm kJump{"jump", 20, 10,
+                      "a loss is more than {factor:g} times the middle one of the {window} before "
+                      "it"};
+constexpr Alarm kSlow{"slow", 20, 0.5,
+                      "the last {window} ips are on average less than {factor:g} of the first "
+                      "{window}"};
+constexpr std::array kAlarms{kNan, kStill, kJump, kSlow};
 
 double middle_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -54,33 +54,39 @@ std::span<const double> newest(const std::vector<double>& values, std::size_t co
 
 std::span<const Alarm> alarms() { return kAlarms; }
 
+std::string meaning(const Alarm& alarm) {
+  return fmt::format(fmt::runtime(alarm.shape), fmt::arg("window", alarm.window),
+                     fmt::arg("factor", alarm.factor));
+}
+
 std::optional<Finding> Monitor::loss(double value) {
   ++losses_;
-  if (!std::isfinite(value)) return Finding{"nan", fmt::format("loss {} is {}", losses_, value)};
-  const std::span<const double> before = newest(last_losses_, kWindow);
+  if (!std::isfinite(value))
+    return Finding{kNan.word, fmt::format("loss {} is {}", losses_, value)};
+  const std::span<const double> before = newest(last_losses_, kJump.window);
   const double usual = before.empty() ? 0 : std::abs(middle_of({before.begin(), before.end()}));
-  keep(last_losses_, value, kStill);
-  if (usual > 0 && std::abs(value) > kJump * usual) {
-    return Finding{"jump",
+  keep(last_losses_, value, kStill.window);
+  if (usual > 0 && std::abs(value) > kJump.factor * usual) {
+    return Finding{kJump.word,
                    fmt::format("loss {} is {:g}, the usual one {:g}", losses_, value, usual)};
   }
-  if (last_losses_.size() == kStill && are_equal(last_losses_)) {
-    return Finding{"still", fmt::format("{} losses in a row are {:g}", kStill, value)};
+  if (last_losses_.size() == kStill.window && are_equal(last_losses_)) {
+    return Finding{kStill.word, fmt::format("{} losses in a row are {:g}", kStill.window, value)};
   }
   return std::nullopt;
 }
 
 std::optional<Finding> Monitor::speed(double value) {
   if (++speeds_ <= kWarmUp) return std::nullopt;
-  if (first_speeds_.size() < kWindow) {
+  if (first_speeds_.size() < kSlow.window) {
     first_speeds_.push_back(value);
     return std::nullopt;
   }
-  keep(last_speeds_, value, kWindow);
+  keep(last_speeds_, value, kSlow.window);
   const double began = mean_of(first_speeds_);
   const double now = mean_of(last_speeds_);
-  if (last_speeds_.size() < kWindow || now >= kSlow * began) return std::nullopt;
-  return Finding{"slow", fmt::format("ips fell from {:g} to {:g}", began, now)};
+  if (last_speeds_.size() < kSlow.window || now >= kSlow.factor * began) return std::nullopt;
+  return Finding{kSlow.word, fmt::format("ips fell from {:g} to {:g}", began, now)};
 }
 
 std::optional<Finding> Monitor::take(const Reading& reading) {

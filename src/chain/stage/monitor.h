@@ -12,12 +12,16 @@
 
 namespace assay::chain::stage {
 
-// What --stop-on may name: a word, and what it means.
+// What --stop-on may name: a word, when it is told, and in words.
 struct Alarm {
   std::string_view word;
-  std::string_view meaning;
+  std::size_t window;  // readings that are looked at together
+  double factor;       // of the usual loss, or of the speed at the beginning
+  std::string_view shape;
 };
 std::span<const Alarm> alarms();
+// "the last 50 losses are equal"
+std::string meaning(const Alarm& alarm);
 
 // One thing that was seen, told once a stage.
 struct Finding {

@@ -57,6 +57,24 @@ CliResult run_until(const std::function<std::vector<std::string>(double)>& optio
 
 std::string seconds(double value) { return fmt::format("{:g}", value); }
 
+// While a training still runs, its losses are in the store and on the page.
+TEST(Run, ThePageShowsARunThatGoesOn) {
+  const Project project({.train = "\"say=loss: 0.25 ips: 8\" make=last.w await=go"});
+  std::thread run([&] { project.run({"--page", "page.html"}); });
+  const bool shown = comes_true([&] {
+    const std::string page = slurp(project.path() / "page.html");
+    return page.find("not finished") != std::string::npos &&
+           page.find("http-equiv=\"refresh\"") != std::string::npos &&
+           page.find("loss: 0.25 to 0.25, 1 values") != std::string::npos;
+  });
+  put(project.path() / "go", "");
+  run.join();
+  EXPECT_TRUE(shown) << slurp(project.path() / "page.html");
+  const std::string page = slurp(project.path() / "page.html");
+  EXPECT_THAT(page, HasSubstr("exit code 0"));
+  EXPECT_THAT(page, Not(HasSubstr("refresh")));
+}
+
 TEST(Run, AGoodChainPassesAndSaysSoEverywhere) {
   const Project project;
   const CliResult result = project.run();
