@@ -8,6 +8,7 @@
 #include "fill/fill.h"
 #include "fill/numbers.h"
 #include "fill/philox.h"
+#include "measure/dependence.h"
 #include "measure/distribution.h"
 
 namespace assay {
@@ -84,6 +85,13 @@ bool in_support(const Distribution& law, double x, double resolution) {
   return x >= law.least() - rounding(law.least()) && x <= law.greatest() + rounding(law.greatest());
 }
 
+void note_dependence(LawMeasurement& measured, const Dependence& dependence) {
+  const Dependence::Found found = dependence.run();
+  measured.correlation = found.correlation;
+  measured.lag = found.lag;
+  measured.pairs = found.pairs;
+}
+
 // Gathers u, and from it the statistics.
 class Uniformity {
  public:
@@ -94,6 +102,7 @@ class Uniformity {
     squares_ += centred * centred - 1.0 / 12;
     moved_ += moved;
     most_moved_ = std::max(most_moved_, moved);
+    dependence_.add(centred);
     ++cells_[std::min(static_cast<std::size_t>(u * kPlaces), kPlaces - 1)];
     ++count_;
   }
@@ -112,6 +121,7 @@ class Uniformity {
       farthest = std::max(farthest, std::abs(below / n - static_cast<double>(i + 1) / kPlaces));
     }
     measured.ks = farthest * std::sqrt(n);
+    note_dependence(measured, dependence_);
   }
 
  private:
@@ -121,6 +131,7 @@ class Uniformity {
   double moved_ = 0;
   double most_moved_ = 0;
   std::array<std::uint64_t, kPlaces> cells_{};
+  Dependence dependence_{0.5, std::sqrt(1.0 / 12)};
 };
 
 void add_u(const Distribution& law, double x, double v, double resolution, Uniformity& uniformity) {
@@ -133,7 +144,8 @@ void add_u(const Distribution& law, double x, double v, double resolution, Unifo
   uniformity.add(before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved());
 }
 
-// Which elements give a u: one of every stretch of equal length, at a random place in it.
+// Which elements give a u: the first ones, which are looked at as neighbours, and one of every
+// stretch of equal length, at a random place in it.
 class Sample {
  public:
   explicit Sample(std::size_t count) : stretch_((count + kLawSamples - 1) / kLawSamples) {}
@@ -141,12 +153,16 @@ class Sample {
   std::optional<double> noise(std::size_t i) {
     const std::uint64_t number = i / stretch_;
     if (i % stretch_ == 0) next_ = i + below(draws_.draw(32, 4 * number), 32, stretch_);
-    if (i != next_) return std::nullopt;
+    if (i != next_) {
+      if (i >= kNeighbours) return std::nullopt;
+      return unit<double, 64>(more_draws_.draw(64, i));
+    }
     return unit<double, 64>(draws_.draw(64, 2 * number + 1));
   }
 
  private:
   Draws draws_{make_stream(0, 0, 0)};
+  Draws more_draws_{make_stream(0, 0, 1)};
   std::uint64_t stretch_;
   std::uint64_t next_ = 0;
 };
@@ -183,6 +199,7 @@ enum class Fate : std::uint8_t { unknown, kept, fallen };
 void measure_choice(std::span<const double> drawn, const Choice& choice, double resolution,
                     LawMeasurement& measured) {
   measured.share = choice.share;
+  Dependence dependence(std::max(choice.share, 1 - choice.share), 0.5);
   std::vector<Fate> fates;  // of the groups
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const double x = drawn[i];
@@ -201,7 +218,10 @@ void measure_choice(std::span<const double> drawn, const Choice& choice, double 
     if (!(std::abs(value - other) > (other == 0 ? 0 : 2 * slack(value, resolution)))) continue;
     ++measured.draws;
     measured.kept += is_other ? 0 : 1;
-    if (choice.groups.values.empty()) continue;
+    if (choice.groups.values.empty()) {
+      dependence.add((is_other ? 0 : 1) - choice.share);
+      continue;
+    }
     const auto group = static_cast<std::size_t>(choice.groups.at(i));
     if (group >= fates.size()) fates.resize(group + 1);  // below the number of elements
     const Fate fate = is_other ? Fate::fallen : Fate::kept;
@@ -209,6 +229,7 @@ void measure_choice(std::span<const double> drawn, const Choice& choice, double 
     if (fates[group] != fate) note_outside(measured, i, x);
   }
   measured.independent = fates.size();
+  note_dependence(measured, dependence);
 }
 
 // Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,

@@ -46,7 +46,7 @@ struct LawMeasurement {
   std::uint64_t first_outside = 0;
   double first_value = 0;
 
-  // Laws with a distribution function: n samples of u, at most kLawSamples of them.
+  // Laws with a distribution function: n samples of u.
   std::uint64_t judged = 0;
   double mean_z = 0;      // of u − 1/2, in deviations √(1/12n)
   double variance_z = 0;  // of (u − 1/2)² − 1/12, in deviations √(1/180n)
@@ -55,6 +55,13 @@ struct LawMeasurement {
   // rounding may have moved it, so nothing finer is held against the draw.
   double resolution_mean = 0;
   double resolution_max = 0;
+
+  // How draws hang together that lie `lag` apart: the largest sum of products of what they are off
+  // their means, over all lags that are looked at, in units of the most that its variance can be;
+  // `pairs` of them. 0 pairs: too few draws to look.
+  double correlation = 0;
+  std::uint64_t lag = 0;
+  std::uint64_t pairs = 0;
 
   // kept, either: draws that can be told (of two equal values they cannot), and how many were kept.
   std::uint64_t draws = 0;
@@ -71,17 +78,20 @@ inline constexpr std::uint64_t kLawSamples = std::uint64_t{1} << 18;
 // `drawn` as numbers, `resolution` the relative spacing of its dtype. The parameters have no
 // parameter_fault. Elements whose parameters are outside the law's domain (a negative rate, NaN)
 // are not judged. Of more than kLawSamples elements all are looked at for the support, and that
-// many, evenly spread, for u.
+// many, evenly spread, and the first kNeighbours for u.
 LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution);
 
 // Whether the law may hold: nothing is outside, and no statistic is where it comes with a
-// probability of 1e-10 or less; there are at most three, so a right result is called wrong less
-// than once in 3·10^9 cases. The bounds hold for every number of draws, without a limit theorem:
+// probability of 1e-10 or less; there are at most four, so a right result is called wrong less
+// than once in 2·10^9 cases. The bounds hold for every number of draws, without a limit theorem:
 //   mean      the uniform distribution is strictly sub-Gaussian: P(|z| ≥ t) ≤ 2 exp(−t²/2)
 //   variance  Bernstein's inequality, (u − 1/2)² being at most 1/6 above its mean
 //   ks        Dvoretzky, Kiefer and Wolfowitz with Massart's constant: 2 exp(−2t²)
 //   share     the two tails of the binomial distribution itself
+//   lag       sums of products of draws `lag` apart are martingales whose steps are sub-Gaussian:
+//             P(|S| ≥ t·√V) ≤ 2 exp(−t²/2), V the most that their variances can add up to
+//             (measure/dependence.h); the chance is shared by all lags
 //   in place  a random permutation leaves k or more with a probability of at most 1/k!
 bool law_holds(const LawMeasurement& measured);
 // Why it does not hold, in one line.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "measure/dependence.h"
 #include "measure/distribution.h"
 #include "measure/law.h"
 
@@ -39,6 +40,14 @@ Held distance_of(const LawMeasurement& m) {
   return {m.ks, std::sqrt(kLog / 2) + m.resolution_max * std::sqrt(n)};
 }
 
+// Rounding moves a draw off its mean by no more than its resolution; of products that is at most
+// half of it, in units of 1/√48 a pair.
+Held dependence_of(const LawMeasurement& m) {
+  const auto n = static_cast<double>(m.pairs);
+  return {m.correlation, std::sqrt(2 * (kLog + std::log(static_cast<double>(kMostLags)))) +
+                             m.resolution_mean * std::sqrt(12 * n)};
+}
+
 bool share_holds(const LawMeasurement& m) {
   if (m.draws == 0) return true;
   const double found = static_cast<double>(m.kept) / static_cast<double>(m.draws);
@@ -67,7 +76,7 @@ unsigned long long whole(std::uint64_t number) { return number; }
 
 bool law_holds(const LawMeasurement& measured) {
   return measured.outside == 0 && share_holds(measured) && spread_holds(measured) &&
-         measured.in_place <= kMostInPlace;
+         dependence_of(measured).holds() && measured.in_place <= kMostInPlace;
 }
 
 std::string describe(LawKind kind, const LawMeasurement& m) {
@@ -85,6 +94,13 @@ std::string describe(LawKind kind, const LawMeasurement& m) {
   if (m.in_place > kMostInPlace) {
     return line("%llu of %llu elements stayed in their place; chance leaves about one",
                 whole(m.in_place), whole(m.count));
+  }
+  if (spread_holds(m) && !dependence_of(m).holds()) {
+    return line(
+        "draws of the law %s that lie %llu apart are not independent: off by %.4g deviations of "
+        "the "
+        "sum of %llu products (chance explains %.4g)",
+        law.c_str(), whole(m.lag), m.correlation, whole(m.pairs), dependence_of(m).allowed);
   }
   return line(
       "%llu draws against the law %s: mean off by %.4g deviations (chance explains %.4g), variance "

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "leaves.h"
 #include "measure/law.h"
 
@@ -322,10 +324,11 @@ TEST(Laws, ImpossibleGroupsAreAFault) {
 TEST(Laws, AComplexDrawIsTwo) {
   constexpr std::int64_t kCount = 4000;
   std::vector<float> uniform;  // in [2, 3) and [2, 5), one after the other
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> unit(0, 1);
   for (std::int64_t i = 0; i < kCount; ++i) {
-    const float u = (static_cast<float>(i) + 0.5F) / kCount;
-    uniform.push_back(2 + u);
-    uniform.push_back(2 + 3 * u);
+    uniform.push_back(2 + unit(random));
+    uniform.push_back(2 + 3 * unit(random));
   }
   const auto says = [&](const std::vector<double>& numbers) {
     return law_says(DType::complex64, {kCount}, uniform, "uniform", {}, numbers);
