@@ -61,7 +61,8 @@ class Traits(NamedTuple):
     moves: bool = False  # nothing is computed: results have the same bits, where an API says nothing else
     coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
-    near_one: bool = False
+    # So many ulps of 1; of x · Φ(x) as well twice as many.
+    near_one: float = 0.0
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -81,8 +82,8 @@ _TIES = "which of equal elements is taken, and gets the gradient, is not promise
 _ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
 
 TRAITS: dict[str, Traits] = {
-    "unary": Traits(EVERYTHING, False, near_one=True, without=_ELEMENTS),
-    "activation": Traits(EVERYTHING, False, near_one=True),
+    "unary": Traits(EVERYTHING, False, near_one=0.5, without=_ELEMENTS),
+    "activation": Traits(EVERYTHING, False, near_one=2.0),
     "arithmetic": Traits(EVERYTHING, False, without=_ELEMENTS),
     "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
     "bitwise": Traits(EVERYTHING, False, without=_ELEMENTS),
@@ -104,11 +105,12 @@ TRAITS: dict[str, Traits] = {
     "sorting": Traits(
         EVERYTHING,
         False,
+        moves=True,
         without={"nan": _ORDER, "infinity": _TIES, "exact": _TIES, "bulk": "all elements are equal"},
     ),
-    "loss": Traits(near_one=True, without=_FINITE),
-    "classification": Traits(near_one=True, without=_FINITE),
-    "normalization": Traits(near_one=True, without=_FINITE),
+    "loss": Traits(near_one=1.0, without=_FINITE),
+    "classification": Traits(near_one=1.0, without=_FINITE),
+    "normalization": Traits(near_one=1.0, without=_FINITE),
     "products": Traits(products=True, without=_FINITE),
     "convolution": Traits(without=_FINITE),
     "pooling": Traits(without=_FINITE),
@@ -123,7 +125,9 @@ TRAITS: dict[str, Traits] = {
 }
 # Families that nothing is said of: what their functions do at the edges has not been looked at.
 _UNSEEN = "nobody has yet said what is defined there for this family"
-OTHERS = Traits(near_one=True, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
+OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
+# Of these it is known that there are no exponentials in them.
+TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), OTHERS._replace(near_one=0.0))
 
 
 class Skip(NamedTuple):
@@ -294,11 +298,17 @@ def bar_of(
         return terms, 1.0, 0.0
     traits = traits_of(entry)
     scale = 0.0
+    alone = terms <= 1 and not adds_up(entry) and bool(sizes)  # each element hangs on those in its place
     if traits.coordinates:
         scale = float(longest)
-    elif regime != "wide":
+    elif regime != "wide" and not alone:
         scale = 1.0
-    return terms, scale, factor if traits.near_one else 0.0
+    return terms, scale, factor * traits.near_one
+
+
+def adds_up(entry: Any) -> bool:
+    """Whether an element of a result is a sum."""
+    return traits_of(entry).sums and not entry.single
 
 
 def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
@@ -308,7 +318,7 @@ def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
         return 1.0
     sizes = sorted(sizes)
     ratio = sizes[-1] / count
-    if entry is None or not traits_of(entry).sums:
+    if entry is None or not adds_up(entry):
         return max(1.0, ratio)
     # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
     product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0

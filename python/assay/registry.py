@@ -68,6 +68,7 @@ class Api:
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
     updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
+    single: bool = False  # nothing is added up for an element, though the family's other results are sums
 
 
 class Registry(dict[str, Api]):
@@ -121,6 +122,7 @@ class Registry(dict[str, Api]):
         undefined: Mapping[str, Any] | None = None,
         regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
         updates: tuple[str, ...] = (),
+        single: bool = False,
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
@@ -139,6 +141,7 @@ class Registry(dict[str, Api]):
         call's arguments may say so for some calls only.
         updates: parameters that a call changes beside its result, as running statistics are; the reference
         changes them too, and what they hold afterwards is compared.
+        single: nothing is added up for an element, though the results of the family's other APIs are sums.
         regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
@@ -165,7 +168,7 @@ class Registry(dict[str, Api]):
                 self[name] = Api(
                     name, function, parameters, all_rules, grad, equal,
                     changes=changed, skip=skip, layouts=layouts or {}, shown=shown, family=family,
-                    undefined=undefined or {}, regimes=regimes or {}, updates=updates,
+                    undefined=undefined or {}, regimes=regimes or {}, updates=updates, single=single,
                 )  # fmt: skip
             return function
 

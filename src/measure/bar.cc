@@ -80,13 +80,18 @@ class Bar {
     const double at_scale = std::max(input.scale_floor, finest ? 1.0 : 0.0);
     // float16 is computed in float32, whose range is wider.
     slack_ = input.dtype == DType::float16 ? 1 : input.slack;
-    floor_ = at_scale * ulp_in(format_, scale) + input.unit_floor * ulp_in(format_, 1);
+    scale_floor_ = at_scale * ulp_in(format_, scale);
+    unit_floor_ = input.unit_floor * ulp_in(format_, 1);
+    // Terms that cancel are seen in the scale of the result, where that says something.
+    few_ = input.terms <= 1 || (input.terms <= kFewTerms && at_scale > 0);
     jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
   }
 
   BarMeasurement run() {
     BarMeasurement measured;
     measured.count = input_.truth.size();
+    exact_ = is_exact();
+    few_ = few_ || (input_.exact_values && rounds_once());
     for (std::uint64_t i = 0; i < measured.count; ++i) {
       const bool worse = take(input_.test[i], input_.reference[i], i, measured.test);
       (void)take(input_.reference[i], input_.test[i], i, measured.reference);
@@ -105,13 +110,53 @@ class Bar {
       const Number b = input_.reference[i];
       if (a == b || (is_nan(a) && is_nan(b))) continue;
       if (!is_finite(a) || !is_finite(b)) return INFINITY;
-      const double unit = root_ * (ulp_in(format_, larger_part(b)) + floor_) + below();
+      const double unit = rounding(ulp_in(format_, larger_part(b)), 0) + below();
       most = std::max(most, unit > 0 ? std::abs(a - b) / unit : INFINITY);
     }
     return most;
   }
 
  private:
+  // Whether nothing had to be rounded: the reference is the truth, everywhere. Of the finest dtype,
+  // which the truth itself has, it is known where half of the digits are enough.
+  bool is_exact() const {
+    if (!format_.real) return false;
+    const bool finest = format_.mantissa >= Traits<double>::kMantissa;
+    for (std::uint64_t i = 0; i < input_.truth.size(); ++i) {
+      const Number truth = input_.truth[i];
+      if (!same_kind(input_.reference[i], truth)) return false;
+      if (!is_finite(truth)) continue;
+      if (finest ? is_long(truth.real()) || is_long(truth.imag()) : input_.reference[i] != truth) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether the reference is the truth rounded, everywhere.
+  bool rounds_once() const {
+    if (format_.mantissa >= Traits<double>::kMantissa) return false;
+    for (std::uint64_t i = 0; i < input_.truth.size(); ++i) {
+      const Number truth = input_.truth[i];
+      if (!same_kind(input_.reference[i], truth)) return false;
+      if (!is_finite(truth)) continue;
+      const double half = 0.5 * ulp_in(format_, larger_part(truth));
+      if (larger_part(input_.reference[i] - truth) > half * kAsGoodAsHalf) return false;
+    }
+    return true;
+  }
+
+  static bool is_long(double value) {
+    return static_cast<double>(static_cast<float>(value)) != value;
+  }
+
+  // What rounding could have done to an element with this ulp whose truth moves so far.
+  double rounding(double ulp, double moved) const {
+    if (exact_) return kFewShare * std::max(ulp, moved > jump_ ? moved : 0);
+    if (few_) return kFewShare * std::max({ulp, moved, scale_floor_, unit_floor_});
+    return root_ * (ulp + moved + scale_floor_ + unit_floor_);
+  }
+
   // What underflow may take.
   double below() const { return format_.floor * slack_; }
 
@@ -157,7 +202,7 @@ class Bar {
     }
     const double error = std::abs(value - truth);
     if (error == 0) return false;
-    const double unit = root_ * (ulp + moved(i) + floor_) + below();
+    const double unit = rounding(ulp, moved(i)) + below();
     if (std::isinf(unit)) return false;
     const double errors = unit > 0 ? error / unit : INFINITY;
     if (errors <= side.errors) return false;
@@ -172,13 +217,17 @@ class Bar {
   }
 
   static constexpr double kLimitUnits = 64;
+  static constexpr double kAsGoodAsHalf = 1 + 0x1p-10;  // the truth has its own rounding
 
   const BarInput& input_;
   Format format_;
   double root_;
   double slack_ = 1;
   double jump_ = 0;
-  double floor_ = 0;
+  double scale_floor_ = 0;
+  double unit_floor_ = 0;
+  bool few_ = false;    // terms are added up for an element
+  bool exact_ = false;  // nothing had to be rounded
 };
 
 }  // namespace

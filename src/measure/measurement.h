@@ -11,7 +11,7 @@
 namespace assay {
 
 // The version of a measurement's meaning; stored beside it.
-inline constexpr int kMeasurementVersion = 1;
+inline constexpr int kMeasurementVersion = 2;
 
 // a agrees with the reference b when |a - b| ≤ atol + rtol · |b|.
 struct Tolerance {

@@ -101,6 +101,7 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
   input.truth = values.front();
   input.moved.assign(values.begin() + 1, values.end());
   input.jumps_excuse = truth.jumps_excuse;
+  input.exact_values = truth.exact_values;
   if (truth.gradients) input.slack = kGradientSlack;
   const BarMeasurement measured = measure_bar(input);
   const auto test_side = build_distance(builder, measured.test);

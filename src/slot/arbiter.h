@@ -19,6 +19,7 @@ struct Truth {
   bool gradients = false;  // which of their results
   // Whether a jump under moved inputs excuses an element (measure/bar.h).
   bool jumps_excuse = true;
+  bool exact_values = false;  // inputs are halves and small whole numbers
 };
 
 // One leaf of both sides by itself (measure/bar.h).

@@ -93,9 +93,21 @@ def test_terms_are_the_depth_of_a_product(apis):
 
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):
     assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", [100], 50, 100)[1] == 50
-    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (1.0, 1.0)
+    # Of one element each: the scale of the others says nothing of it.
+    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (0.0, 0.5)
     assert bar_of(apis["paddle.add"], "wide", [100], 50, 100)[1:] == (0.0, 0.0)
-    assert bar_of(apis["paddle.abs"], "wide", [100], 50, 100)[1:] == (0.0, 1.0)
+    assert bar_of(apis["paddle.nn.functional.gelu"], "wide", [100], 50, 100)[1:] == (0.0, 2.0)
+    # Without inputs nothing else says how large what was added up is.
+    assert bar_of(apis["paddle.linspace"], "usual", [], 1, 100)[1:] == (1.0, 0.0)
+    # What is broadcast is added up in its gradient; a sum keeps its scale.
+    assert bar_of(apis["paddle.add"], "usual", [24, 4, 24], 24, 4)[:2] == (6.0, 1.0)
+    assert bar_of(apis["paddle.sum"], "usual", [100], 50, 100)[1:] == (1.0, 0.0)
+
+
+def test_a_kronecker_product_adds_nothing_up(apis):
+    # [2, 3] x [4, 5]; in the gradient of x twenty terms.
+    assert terms_of(apis["paddle.kron"], [6, 20], 5, 120) == 1
+    assert terms_of(apis["paddle.kron"], [6, 20, 120], 5, 6) == 20
 
 
 def test_data_that_only_moves_keeps_its_bits(apis):

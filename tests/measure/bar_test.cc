@@ -13,6 +13,7 @@ namespace {
 using Column = std::vector<std::complex<double>>;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kRounded = 1 + 0x1p-23;  // next to 1: a reference that is not exact
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 BarMeasurement against(const Column& test, const Column& reference, const Column& truth,
@@ -35,7 +36,7 @@ TEST(Ulp, IsThatOfTheDtype) {
 TEST(Bar, CountsErrorsInUlpsOfTheTruth) {
   const BarMeasurement bar = against({1 + 0x1p-20}, {1}, {1});
   EXPECT_NEAR(bar.test.ulps, 8, 1e-9);
-  EXPECT_NEAR(bar.test.errors, 8, 1e-6);
+  EXPECT_NEAR(bar.test.errors, 8 / 0.75, 1e-6);
   EXPECT_EQ(bar.reference.errors, 0);
 }
 
@@ -46,9 +47,76 @@ TEST(Bar, WhatTheInputsLastPlaceMovesIsNoError) {
 }
 
 TEST(Bar, GrowsWithTheRootOfTheTermsThatAreAddedUp) {
-  const BarMeasurement one = against({1 + 0x1p-19}, {1}, {1});
-  const BarMeasurement many = against({1 + 0x1p-19}, {1}, {1}, {}, 10'000);
-  EXPECT_NEAR(one.test.errors / many.test.errors, 100, 1e-3);
+  const BarMeasurement hundred = against({1 + 0x1p-19}, {kRounded}, {1}, {}, 100);
+  const BarMeasurement many = against({1 + 0x1p-19}, {kRounded}, {1}, {}, 10'000);
+  EXPECT_NEAR(hundred.test.errors, 16 / 10.0, 1e-3);
+  EXPECT_NEAR(hundred.test.errors / many.test.errors, 10, 1e-3);
+}
+
+TEST(Bar, OfFewTermsIsThreeQuartersOfTheLargestThingThatRoundingDoes) {
+  BarInput input;
+  input.dtype = DType::float32;
+  const Column test = {1 + 0x1p-20, 4};  // eight ulps off
+  const Column reference = {kRounded, 4};
+  const Column truth = {1, 4};
+  const Column moved = {1 + 0x1p-22, 4};  // by two ulps
+  input.test = test;
+  input.reference = reference;
+  input.truth = truth;
+  EXPECT_NEAR(measure_bar(input).test.errors, 8 / 0.75, 1e-3);
+  input.moved = {moved};
+  EXPECT_NEAR(measure_bar(input).test.errors, 4 / 0.75, 1e-3);
+  input.moved.clear();
+  input.scale_floor = 1;  // four ulps of 1 are one of 4
+  EXPECT_NEAR(measure_bar(input).test.errors, 2 / 0.75, 1e-3);
+  input.scale_floor = 0;
+  input.unit_floor = 2;
+  EXPECT_NEAR(measure_bar(input).test.errors, 4 / 0.75, 1e-3);
+  // A sum that cancels is not seen where nothing says how large its terms are.
+  input.unit_floor = 0;
+  input.terms = 64;
+  EXPECT_NEAR(measure_bar(input).test.errors, 1, 1e-3);
+}
+
+TEST(Bar, WhereNothingIsRoundedNeitherTermsNorScaleExcuse) {
+  BarInput input;
+  input.dtype = DType::float32;
+  const Column test = {0.5 + 0x1p-21, 1024};  // eight ulps off
+  const Column truth = {0.5, 1024};
+  input.test = test;
+  input.reference = input.truth = truth;
+  input.terms = 10'000;
+  input.scale_floor = input.unit_floor = 1;
+  EXPECT_NEAR(measure_bar(input).test.errors, 8 / 0.75, 1e-3);
+  // Of float64 the truth is no better: it is known of numbers with half of the digits.
+  const Column fine = {0.5 + 0x1p-50, 1024};
+  input.dtype = DType::float64;
+  input.test = fine;
+  EXPECT_NEAR(measure_bar(input).test.errors, 8 / 0.75, 1e-3);
+  const Column long_one = {0.5, 1024.0 / 3};
+  const Column off_again = {0.5 + 0x1p-50, 1024.0 / 3};
+  input.test = off_again;
+  input.reference = input.truth = long_one;
+  EXPECT_LT(measure_bar(input).test.errors, 1);
+}
+
+TEST(Bar, OfExactValuesTheReferenceShowsThatThereAreFewRoundings) {
+  BarInput input;
+  input.dtype = DType::float32;
+  const Column test = {1 + 0x1p-20};
+  const Column truth = {1 + 0x1p-25};  // a quarter of an ulp above 1
+  const Column one = {1};
+  const Column next = {1 + 0x1p-23};  // three quarters of one
+  input.test = test;
+  input.reference = one;
+  input.truth = truth;
+  input.terms = 10'000;
+  input.scale_floor = 1;
+  EXPECT_LT(measure_bar(input).test.errors, 0.1);
+  input.exact_values = true;
+  EXPECT_NEAR(measure_bar(input).test.errors, 7.75 / 0.75, 1e-3);
+  input.reference = next;
+  EXPECT_LT(measure_bar(input).test.errors, 0.1);
 }
 
 TEST(Bar, NanAndInfinityMustBeWhereTheTruthHasThem) {
@@ -91,12 +159,12 @@ TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
     input.scale_floor = scale_floor;
     return units_apart(input);
   };
-  EXPECT_NEAR(apart({1 + 0x1p-21}, {1}), 4, 1e-6);
+  EXPECT_NEAR(apart({1 + 0x1p-21}, {1}), 4 / 0.75, 1e-6);
   EXPECT_EQ(apart({kNan, kInfinity, 3}, {kNan, kInfinity, 3}), 0);
   EXPECT_EQ(apart({kNan}, {3}), kInfinity);
   EXPECT_EQ(apart({-kInfinity}, {kInfinity}), kInfinity);
   // In units of the largest element: 1/1024 has an ulp of 2^-33.
-  EXPECT_NEAR(apart({1, 0x1p-10 + 0x1p-21}, {1, 0x1p-10}, 1), 4, 0.01);
+  EXPECT_NEAR(apart({1, 0x1p-10 + 0x1p-21}, {1, 0x1p-10}, 1), 4 / 0.75, 0.01);
 }
 
 TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {

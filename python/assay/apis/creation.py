@@ -26,7 +26,7 @@ def _default_dtype(value):
     return kinds.get(type(value), torch.float32)
 
 
-@api("paddle.full", shape=EXTENT, grad=False)
+@api("paddle.full", shape=EXTENT, grad=False, equal="bits")
 def full(
     shape,
     fill_value,
@@ -41,7 +41,7 @@ def full(
     return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
 
 
-@api("paddle.full_like", grad=False)
+@api("paddle.full_like", grad=False, equal="bits")
 def full_like(x, fill_value, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
     return _filled(x.shape, fill_value, as_dtype(dtype) or x.dtype)
 

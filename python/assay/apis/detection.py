@@ -181,6 +181,7 @@ def _of_all_levels(min_level, max_level, refer_level, refer_scale, this):
     fpn_rois=_of_all_levels,
     rois_num=lambda fpn_rois, this: lengths(fpn_rois.shape[0], this),
     grad=False,
+    equal="bits",
 )
 def distribute_fpn_proposals(
     fpn_rois, min_level, max_level, refer_level, refer_scale, pixel_offset=False, rois_num=None, name=None

@@ -51,7 +51,11 @@ def bmm(x, y, name=None, *, out=None):
 
 same("x, vec, name=None", "paddle.mv paddle.Tensor.mv", x=short_factors, vec=short_factors)
 same("x, y, name=None", "paddle.inner paddle.Tensor.inner", **SHORT)
-same("x, y, name=None", "paddle.kron paddle.Tensor.kron", x=FACTORS, y=FACTORS)
+
+
+@api("paddle.kron", "paddle.Tensor.kron", x=FACTORS, y=FACTORS, single=True)
+def kron(x, y, name=None):
+    return torch.kron(x, y)
 
 
 @api("paddle.dot", "paddle.Tensor.dot", **SHORT)

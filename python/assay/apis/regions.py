@@ -101,7 +101,7 @@ def _bins(start, extent, bins, size):
     return begin.long(), torch.ceil((each + 1) * step + start).clamp(0, size).long()
 
 
-@api("paddle.vision.ops.roi_pool", x=distinct(), **_REGIONS)
+@api("paddle.vision.ops.roi_pool", x=distinct(), equal="bits", **_REGIONS)
 def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
     """The largest value of each bin, 0 for one outside the image; bins overlap where they share a pixel."""
     (height, width), (rows, columns) = x.shape[2:], _pair(output_size)

@@ -61,7 +61,7 @@ _convolution(2, "NHWC")
 _convolution(3, "NDHWC")
 
 
-@api("paddle.sparse.nn.functional.max_pool3d", layouts=IMAGE)
+@api("paddle.sparse.nn.functional.max_pool3d", layouts=IMAGE, equal="bits")
 def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
     """The largest of what is held; a window that sees nothing stays empty."""
     held = x.held().unsqueeze(-1)
