@@ -130,7 +130,7 @@ class Call:
         self._enter("forward")
         results = self._forward(function, args, kwargs)
         if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
-            results = entry.shown(results)
+            results = entry.shown(results, self._given(args, kwargs))
         self._enter("copy")
         leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
         leaves += self._updated(args, kwargs)
@@ -171,9 +171,13 @@ class Call:
         """What the slot gets to see of the results, or of the gradients."""
         return leaves
 
+    def _given(self, args: list[Any], kwargs: Any) -> dict[str, Any]:
+        """What the call was given, by its parameters' names."""
+        return dict(zip(self.taken, args, strict=False)) | kwargs
+
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """What arguments hold afterwards that a call promises to change beside its result."""
-        given = dict(zip(self.taken, args, strict=False)) | kwargs
+        given = self._given(args, kwargs)
         updates = self.entry.updates if self.entry is not None else ()
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))

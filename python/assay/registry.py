@@ -63,7 +63,9 @@ class Api:
     layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
     kind: str = ""  # "layer" or "optimizer": first made, then called with `inputs`
     inputs: tuple[str, ...] = ()
-    shown: Callable[[Any], Any] | None = None  # what is compared of the tested framework's own result
+    shown: Callable[[Any, dict[str, Any]], Any] | None = (
+        None  # what is compared of the tested framework's own result
+    )
     family: str = ""  # the file of assay.apis that it stands in
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
@@ -117,7 +119,7 @@ class Registry(dict[str, Api]):
         skip: str = "",
         changes: str = "",
         layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
-        shown: Callable[[Any], Any] | None = None,
+        shown: Callable[[Any, dict[str, Any]], Any] | None = None,
         rules: Mapping[str, AnyRule] | None = None,
         undefined: Mapping[str, Any] | None = None,
         regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
@@ -136,7 +138,8 @@ class Registry(dict[str, Api]):
         layouts: the parameters that are sparse tensors, with one of assay.sparse.LAYOUTS, or a
         pair of one and the number of the case's tensor whose places it takes, or a function of the
         call's arguments that gives either, or None for a dense tensor.
-        shown: what is compared of a result that is an object of the tested framework's own.
+        shown: what is compared of the tested framework's own result, a function of it and of the arguments
+        by name: of an object of its own, or of one of many results that are all right.
         undefined: reasons, by value regime (assay.regimes), why nothing is judged there; a function of the
         call's arguments may say so for some calls only.
         updates: parameters that a call changes beside its result, as running statistics are; the reference

@@ -1,5 +1,6 @@
 """Matrices taken apart, inverted and solved."""
 
+from assay import residuals
 from assay.laws import anything
 from assay.reference import torch
 from assay.registry import api
@@ -7,9 +8,7 @@ from assay.rules import Literal, positive, positive_definite, symmetric
 
 # Up to so many elements are made one by one.
 MANY = 1 << 20
-
-# Beyond this extent singular vectors of neighbouring values can no longer be told apart in float32.
-SEPARATE = 64
+SMALL = 1 << 12
 
 
 def invertible(this):
@@ -19,22 +18,44 @@ def invertible(this):
     return positive_definite(-1 / this.shape[-1], 1 / this.shape[-1])
 
 
+def _lopsided(this, spread):
+    """Square matrices with eigenvalues near 1 that are not their own transposes; large ones are."""
+    usual = invertible(this)
+    if usual is None or this.size > SMALL or this.dtype.startswith("complex"):
+        return usual
+    extent = this.shape[-1]
+    return Literal(
+        [
+            1 + spread * (place % 5 / 8)
+            if i == j
+            else spread * ((i * 5 + j * 3 + place * 7) % 11 / 8 - 0.6) / extent
+            for place in range(this.size // extent**2)
+            for i in range(extent)
+            for j in range(extent)
+        ]
+    )
+
+
+def lopsided(this):
+    return _lopsided(this, 1)
+
+
 def mirrored(this, hermitian=True):
     square = this.ndim > 1 and this.shape[-1] == this.shape[-2]
     return symmetric() if hermitian and square else None
 
 
-@api("paddle.inverse", "paddle.Tensor.inverse", "paddle.linalg.inv", x=invertible)
+@api("paddle.inverse", "paddle.Tensor.inverse", "paddle.linalg.inv", x=lopsided)
 def inverse(x, name=None):
     return torch.linalg.inv(x)
 
 
-@api("paddle.linalg.det", x=invertible)
+@api("paddle.linalg.det", x=lopsided)
 def det(x, name=None):
     return torch.linalg.det(x)
 
 
-@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=invertible)
+@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=lopsided)
 def slogdet(x, name=None):
     """Sign and logarithm stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])
@@ -71,7 +92,7 @@ def cholesky_inverse(x, upper=False, name=None):
     return torch.cholesky_inverse(x, upper)
 
 
-@api("paddle.linalg.solve", "paddle.Tensor.solve", x=invertible)
+@api("paddle.linalg.solve", "paddle.Tensor.solve", x=lopsided)
 def solve(x, y, left=True, name=None, *, out=None):
     return torch.linalg.solve(x, y, left=left)
 
@@ -92,7 +113,9 @@ def pinv(x, rcond=1e-15, hermitian=False, name=None):
 
 def moderate(this):
     """Closer to 1, so that high powers neither vanish nor overflow."""
-    rule = invertible(this)
+    rule = _lopsided(this, 0.25)
+    if isinstance(rule, Literal):
+        return rule
     return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
 
 
@@ -101,7 +124,7 @@ def matrix_power(x, n, name=None):
     return torch.linalg.matrix_power(x, n)
 
 
-@api("paddle.linalg.cond", "paddle.Tensor.cond", x=invertible)
+@api("paddle.linalg.cond", "paddle.Tensor.cond", x=lopsided)
 def cond(x, p=None, name=None):
     """Not torch's, which cannot be differentiated for every p, but for what is empty."""
     if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
@@ -139,17 +162,23 @@ def qr(x, mode="reduced", name=None):
     return tuple(torch.linalg.qr(x, mode))
 
 
-@api("paddle.linalg.svd", equal=("sign", "value", "sign"), grad=False)
+def on_host(found):
+    """Residuals as tensors of the reference: the error bar is said of tensors only."""
+    if torch is None:
+        return found
+    return {
+        key: torch.from_numpy(part) if hasattr(part, "__array__") else part for key, part in found.items()
+    }
+
+
+def _svd(x, found):
+    u, values, vh = found
+    return {"values": values, "factors": on_host(residuals.of_svd(x, u, values, vh))}
+
+
+@api("paddle.linalg.svd", grad=False, shown=lambda found, given: _svd(given["x"], found))
 def svd(x, full_matrices=False, name=None, *, out=None):
-    """What completes a basis is free, and so are vectors of values that lie close together."""
-    u, s, vh = torch.linalg.svd(x, full_matrices=full_matrices)
-    return vectors(u, s), s, vectors(vh, s)
-
-
-def vectors(basis, values):
-    told_apart = values.shape[-1] <= SEPARATE and values.shape[-1] == min(basis.shape[-2:])
-    unique = told_apart and (basis.shape[-1] != basis.shape[-2] or values.shape[-1] == basis.shape[-1])
-    return basis if unique else anything(basis.shape, basis.dtype)
+    return _svd(x, torch.linalg.svd(x, full_matrices=full_matrices))
 
 
 @api("paddle.linalg.svdvals")
@@ -183,9 +212,23 @@ def pca_lowrank(x, q=None, center=True, niter=2, name=None):
     return low_rank(x - x.mean(-2, keepdim=True) if center else x, q)
 
 
-@api("paddle.linalg.eigh", x=mirrored, equal=("value", "sign"), grad=False)
+def _eigh(x, found, lower):
+    values, vectors = found
+    matrix = residuals.triangle(x, lower)
+    return {
+        "values": values,
+        "factors": on_host(residuals.of_eigen(matrix, values, vectors, residuals.orthonormal)),
+    }
+
+
+@api(
+    "paddle.linalg.eigh",
+    x=mirrored,
+    grad=False,
+    shown=lambda found, given: _eigh(given["x"], found, given.get("UPLO", "L") == "L"),
+)
 def eigh(x, UPLO="L", name=None):
-    return tuple(torch.linalg.eigh(x, UPLO))
+    return _eigh(x, torch.linalg.eigh(x, UPLO), UPLO == "L")
 
 
 @api("paddle.linalg.eigvalsh", "paddle.Tensor.eigvalsh", x=mirrored)
@@ -193,9 +236,21 @@ def eigvalsh(x, UPLO="L", name=None):
     return torch.linalg.eigvalsh(x, UPLO)
 
 
-@api("paddle.linalg.eig", "paddle.Tensor.eig", equal=("sorted", "shape"), grad=False)
+def _eig(x, found):
+    values, vectors = found
+    seen = residuals.of_eigen(residuals.array_of(x), values, vectors, residuals.unit_columns)
+    return {"values": values, "factors": on_host(seen)}
+
+
+@api(
+    "paddle.linalg.eig",
+    "paddle.Tensor.eig",
+    equal=("sorted", "value"),
+    grad=False,
+    shown=lambda found, given: _eig(given["x"], found),
+)
 def eig(x, name=None):
-    return tuple(torch.linalg.eig(x))
+    return _eig(x, torch.linalg.eig(x))
 
 
 @api("paddle.linalg.eigvals", "paddle.Tensor.eigvals", equal="sorted", grad=False)

@@ -42,7 +42,7 @@ def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, req
     return (start + step * torch.arange(count, dtype=torch.float64)).to(dtype)
 
 
-@api("paddle.autograd.jacobian", shown=lambda found: _evaluated(found))
+@api("paddle.autograd.jacobian", shown=lambda found, given: _evaluated(found))
 def jacobian(ys, xs, batch_axis=None):
     """Of tensors that come from no common graph, as those of a case: zeros."""
     if isinstance(xs, list | tuple):
@@ -52,7 +52,7 @@ def jacobian(ys, xs, batch_axis=None):
     return ys.new_zeros(ys.shape[0], *ys.shape[1:], *xs.shape[1:])
 
 
-@api("paddle.autograd.hessian", shown=lambda found: _evaluated(found))
+@api("paddle.autograd.hessian", shown=lambda found, given: _evaluated(found))
 def hessian(ys, xs, batch_axis=None):
     """Zeros, likewise; of several inputs a block for each two of them."""
     batch = () if batch_axis is None else ys.shape[:1]
