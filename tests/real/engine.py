@@ -1,5 +1,6 @@
 """Runs of `assay api` with the real frameworks."""
 
+import json
 import pathlib
 import subprocess
 
@@ -26,6 +27,12 @@ def run(folder, corpus, *flags):
         listed = subprocess.check_output([ASSAY, "report", logs, "--list", outcome], text=True)
         found |= dict.fromkeys(listed.splitlines(), outcome)
     return found
+
+
+def findings(folder):
+    """The findings of the run in folder/run, as `assay report --json` has them."""
+    report = subprocess.check_output([ASSAY, "report", folder / "run", "--json"], text=True)
+    return json.loads(report)["findings"]
 
 
 def failures(found):

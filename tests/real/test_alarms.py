@@ -1,9 +1,9 @@
 """Does it never cry wolf: what fails among the examples and the public sample is known, and whose it is."""
 
 import pytest
-from known_faults import KNOWN_FAULTS
+from known_faults import is_known
 
-from engine import ROOT, failures, run
+from engine import ROOT, failures, findings, run
 
 SAMPLE = ROOT.parent / "shared" / "corpora" / "sample_core.txt"
 
@@ -15,25 +15,38 @@ def check(folder, expected, *flags):
     assert run(folder, corpus, *flags) == expected
 
 
-def alarms(found):
-    """The failures that nobody has traced to a framework."""
-    return {key: count for key, count in failures(found).items() if key[0] not in KNOWN_FAULTS}
+def alarms(folder):
+    """The findings that nobody has traced to a framework; where, how and under which values counts."""
+    unknown = [finding for finding in findings(folder) if not is_known(finding)]
+    return [[finding[key] for key in ("case", "values", "where", "message")] for finding in unknown]
 
 
 def test_of_the_examples_what_fails_is_known(tmp_path):
     found = run(tmp_path, ROOT / "examples" / "api_configs.txt")
-    assert alarms(found) == {}
+    assert alarms(tmp_path) == []
     assert failures(found)["paddle.abs", "invalid"] == 1  # of float33
     assert [case for case, outcome in found.items() if outcome == "unsupported"] == [
         'paddle.finfo("float32")'
     ]
 
 
+def test_a_second_fault_of_a_listed_api_is_an_alarm():
+    known = {"api": "paddle.nn.functional.relu", "where": "result", "how": "not finite", "values": ["nan"]}
+    assert is_known(known)
+    assert not is_known({**known, "api": "paddle.nn.functional.relu6"})
+    assert not is_known({**known, "where": "gradient of x"})
+    assert not is_known({**known, "how": "value"})
+    assert not is_known({**known, "values": ["nan", "usual"]})
+    ended = {"api": "paddle.max", "where": "the paddle lane", "values": ["usual"]}
+    assert is_known({**ended, "how": "the paddle lane ran out of time"})
+    assert not is_known({**ended, "how": "the paddle lane died of SIGSEGV"})
+
+
 @pytest.mark.skipif(not SAMPLE.exists(), reason=f"there is no {SAMPLE.name} beside the checkout")
 @pytest.mark.parametrize("seed", ["0", "1"])
 def test_of_the_sample_what_fails_is_known(tmp_path, seed):
     found = run(tmp_path, SAMPLE, f"--random_seed={seed}")
-    assert alarms(found) == {}
+    assert alarms(tmp_path) == []
     definite = sum(outcome != "unsupported" for outcome in found.values())
     assert len(found) == 2000 and definite >= 0.96 * 2000
 

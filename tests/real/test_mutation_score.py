@@ -115,9 +115,9 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path, corpus, flag, words):
 LEAST = {
     "off_5_percent": 0.95,
     "off_0.1_percent": 0.9,  # where places are computed the bar is wide
-    # Only where nothing is rounded: eight ulps of a sum, or of an element below the largest, are within what
-    # rounding may do.
-    "off_8_ulp": 0.2,
+    # Of sums and of what lies below the scale of a result eight ulps are within what rounding may do, and of
+    # float64 nothing is known better.
+    "off_8_ulp": 0.65,
     "off_by_one": 0.95,
     "sign": 0.95,
     "nan_swallowed": 1.0,
