@@ -83,7 +83,7 @@ class Bar {
     scale_floor_ = at_scale * ulp_in(format_, scale);
     unit_floor_ = input.unit_floor * ulp_in(format_, 1);
     // Terms that cancel are seen in the scale of the result, where that says something.
-    few_ = input.terms <= 1 || (input.terms <= kFewTerms && at_scale > 0);
+    few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
     jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
   }
 

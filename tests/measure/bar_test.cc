@@ -76,6 +76,12 @@ TEST(Bar, OfFewTermsIsThreeQuartersOfTheLargestThingThatRoundingDoes) {
   input.unit_floor = 0;
   input.terms = 64;
   EXPECT_NEAR(measure_bar(input).test.errors, 1, 1e-3);
+  input.dtype = DType::float64;
+  const Column fine = {1 + 0x1p-49, 4.0 / 3};
+  const Column third = {1, 4.0 / 3};
+  input.test = fine;
+  input.reference = input.truth = third;
+  EXPECT_LT(measure_bar(input).test.errors, 1);
 }
 
 TEST(Bar, WhereNothingIsRoundedNeitherTermsNorScaleExcuse) {
