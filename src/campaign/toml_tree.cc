@@ -30,14 +30,14 @@ Result<Setting> setting_of(const toml::node& node, std::string_view where) {
     setting.kind = Kind::list;
     for (const toml::node& entry : *list) {
       ASSAY_TRY(Setting inner, setting_of(entry, where));
-      setting.entries.emplace_back("", std::move(inner));
+      setting.entries.push_back({"", std::move(inner)});
     }
   } else if (const auto* table = node.as_table()) {
     setting.kind = Kind::table;
     for (const auto& [key, entry] : *table) {
       ASSAY_TRY(Setting inner, setting_of(entry, where));
       inner.line = key.source().begin.line;
-      setting.entries.emplace_back(key.str(), std::move(inner));
+      setting.entries.push_back({std::string(key.str()), std::move(inner)});
     }
   } else {
     return usage_error(fmt::format("{}:{}: dates mean nothing here", where, setting.line));

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,11 +17,17 @@ struct Setting {
   Kind kind = Kind::nothing;
   std::int64_t line = 0;
   std::string text;  // of a scalar; a flag is "True" or "False", as engineV2 takes it
-  std::vector<std::pair<std::string, Setting>> entries;  // of a table; of a list, without names
+  struct Entry;
+  std::vector<Entry> entries;  // of a table; of a list, without names
 
   bool is_scalar() const {
     return kind == Kind::flag || kind == Kind::number || kind == Kind::text;
   }
+};
+
+struct Setting::Entry {
+  std::string name;
+  Setting value;
 };
 
 // `where` is the file's name in messages. What is no such file, or names a key twice, is an error

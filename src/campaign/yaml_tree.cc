@@ -56,7 +56,7 @@ Result<Setting> table_of(const YAML::Node& node, std::string_view where, int dep
     }
     ASSAY_TRY(Setting inner, setting_of(entry.second, where, depth + 1));
     inner.line = line;
-    table.entries.emplace_back(name, std::move(inner));
+    table.entries.push_back({name, std::move(inner)});
   }
   return table;
 }
@@ -71,7 +71,7 @@ Result<Setting> setting_of(const YAML::Node& node, std::string_view where, int d
     setting.kind = Kind::list;
     for (const YAML::Node& entry : node) {
       ASSAY_TRY(Setting inner, setting_of(entry, where, depth + 1));
-      setting.entries.emplace_back("", std::move(inner));
+      setting.entries.push_back({"", std::move(inner)});
     }
   } else if (node.IsScalar()) {
     const bool quoted = node.Tag() == "!";

@@ -57,7 +57,14 @@ class DatabaseSource final : public RunSource {
   Result<bool> poll() override {
     const std::int64_t now = monotonic_ns() / 1'000'000;
     ASSAY_TRY(unfinished_, store_->unfinished());
-    if (!counted_ms_ || now - *counted_ms_ > kCountEveryMs) {
+    if (!counted_ms_) {  // something to show at once; millions take seconds to be counted
+      ASSAY_TRY(planned_, store_->planned_about());
+      planned_ = std::max(planned_, unfinished_);
+      ASSAY_TRY(workers_, store_->holders());
+      counted_ms_ = now - kCountEveryMs;
+      return true;
+    }
+    if (now - *counted_ms_ >= kCountEveryMs) {
       ASSAY_TRY(const StoreCounts counts, store_->counts());
       planned_ = counts.planned;
       counted_ms_ = now;

@@ -52,7 +52,7 @@ void sort_by_id(std::vector<Entry>& entries) {
 }
 
 void each_read(pqxx::work& work, const std::string& query,
-              const std::function<void(const pqxx::row&)>& visit) {
+               const std::function<void(const pqxx::row&)>& visit) {
   pqxx::icursorstream rows(work, query, "assay_plan", kReadAtOnce);
   pqxx::result part;
   while (rows.get(part)) {
@@ -108,7 +108,9 @@ struct PostgresStore::Planning {
   std::optional<BundleCutter> cutter;  // of a plan that is too large to be sorted
 };
 
-void PostgresStore::PlanningDeleter::operator()(Planning* planning) const { delete planning; }
+void PostgresStore::PlanningDeleter::operator()(Planning* planning) const {
+  std::default_delete<Planning>()(planning);
+}
 
 Status PostgresStore::begin_planning() {
   return in_plan([](pqxx::work& work) { work.exec(kPlanAlone); });

@@ -125,14 +125,18 @@ Result<std::vector<PostgresStore::Holder>> PostgresStore::holders() {
   return found;
 }
 
-Result<std::uint64_t> PostgresStore::unfinished() {
+Result<std::uint64_t> PostgresStore::number_of(const char* query) {
   std::uint64_t found = 0;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
-    found = work.exec1(kUnfinishedCount)[0].as<std::uint64_t>();
+    found = work.exec1(query)[0].as<std::uint64_t>();
     return {};
   }));
   return found;
 }
+
+Result<std::uint64_t> PostgresStore::unfinished() { return number_of(kUnfinishedCount); }
+
+Result<std::uint64_t> PostgresStore::planned_about() { return number_of(kPlannedAbout); }
 
 Result<std::int64_t> PostgresStore::each_finished_after(
     std::int64_t after, int most, const std::function<void(const FinishedCase&)>& visit) {

@@ -182,6 +182,9 @@ FROM bundle WHERE NOT done AND claimer IS NOT NULL GROUP BY claimer ORDER BY cla
 inline constexpr const char* kUnfinishedCount =
     "SELECT coalesce(sum(left_over), 0)::bigint FROM bundle WHERE NOT done";
 
+inline constexpr const char* kPlannedAbout =
+    "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'planned'::regclass";
+
 // Sequences are given out in one order and committed in another: rows count once every transaction
 // that began before theirs ended is over. $3 is every how many records are read of cases that have
 // none of the outcomes $4.

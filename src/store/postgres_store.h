@@ -88,8 +88,10 @@ class PostgresStore final : public Store {
   // ---- for those who look on while others work ----
 
   Result<std::vector<Holder>> holders();
-  // Planned cases that have not ended; quick, however many there are.
+  // Planned cases that have not ended, and about how many are planned; quick, however many there
+  // are.
   Result<std::uint64_t> unfinished();
+  Result<std::uint64_t> planned_about();
   // Up to `most` cases that finished behind the place `after` (0: the beginning), in an order in
   // which none can be missed; gives the place of the last one. Texts are cut, and records are there
   // of failed cases and of every kSampled-th other.
@@ -136,6 +138,7 @@ class PostgresStore final : public Store {
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
+  Result<std::uint64_t> number_of(const char* query);
   Status begin_planning();
   Status prepare_planning();
   void keep_new();

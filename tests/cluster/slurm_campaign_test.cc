@@ -43,6 +43,7 @@ class Slurm {
   Slurm& operator=(const Slurm&) = delete;
 
   bool is_up() const { return up_; }
+  bool tell(std::vector<std::string> argv) const { return call(std::move(argv)).ok(); }
   fs::path configuration() const { return root_.path() / "slurm.conf"; }
   std::string queue() const {
     std::error_code ignored;
@@ -209,6 +210,48 @@ TEST_F(UnderSlurm, FourNodesComeToWhatOneMachineComesTo) {
   ASSERT_LE(cli_.call_api({"--api_config_file=" + file}).status.code, 1);
   EXPECT_EQ(outcomes_in(address), cli_.outcomes());
   EXPECT_EQ(outcomes_in(address).size(), corpus().size());
+}
+
+// One worker is cancelled in the middle, another put back into the queue by its administrator.
+TEST_F(UnderSlurm, TwentyThousandCasesOutliveScancelAndRequeue) {
+  const std::vector<std::pair<std::string, std::string>> kinds{
+      {"echo", "pass"}, {"wrong", "mismatch"}, {"raises", "test_error"}, {"crash", "crash"}};
+  std::vector<std::string> cases;
+  std::map<std::string, std::string> expected;
+  for (int i = 1; i <= 20'000; ++i) {
+    const auto& [api, outcome] = kinds[i % 200 == 0 ? 1 + (i / 200) % 3 : 0];
+    cases.push_back("paddle.fake." + api + "(Tensor([" + std::to_string(i) + "], \"float32\"))");
+    expected[cases.back()] = outcome;
+  }
+  const std::string address = server_->address("many");
+  const std::string store = "--store=" + address;
+  const CliResult planned = cli_.call({"plan", store, cli_.write_cases(cases), "--accuracy=True"});
+  ASSERT_EQ(planned.status.code, 0) << planned.output;
+  const CliResult submitted =
+      cli_.call({"submit", "slurm", "--workers=4", store, "--name=many", "--log_dir=night", "--",
+                 "--test_cpu=True", "--num_workers_per_gpu=1"});
+  ASSERT_EQ(submitted.status.code, 0) << submitted.output;
+  const std::size_t at = submitted.output.find("batch job ");
+  ASSERT_NE(at, std::string::npos) << submitted.output;
+  const std::string job = std::to_string(std::stoi(submitted.output.substr(at + 10)));
+  const auto finished = [&] {
+    return (*open_store(address, StoreMode::existing))->counts()->finished;
+  };
+  for (int tries = 0; tries < 1200 && finished() < 1'000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+  ASSERT_LT(finished(), cases.size()) << "nothing is left to be interrupted";
+  ASSERT_TRUE(slurm_->tell({"scancel", job + "_3"}));
+  ASSERT_TRUE(slurm_->tell({"scontrol", "requeue", job + "_2"}));
+  for (int tries = 0; tries < 1200 && finished() < cases.size(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+  // Slurm lets one that was put back wait for two minutes.
+  (void)slurm_->tell({"scontrol", "update", "JobId=" + job + "_2", "StartTime=now"});
+  ASSERT_TRUE(slurm_->is_done()) << slurm_->queue() << logs();
+  EXPECT_EQ(outcomes_in(address), expected);
+  const std::vector<std::string> states = slurm_->states();
+  EXPECT_EQ(std::count(states.begin(), states.end(), "CANCELLED"), 1) << logs();
 }
 
 TEST_F(UnderSlurm, WhatCannotBeSubmittedIsOneLine) {

@@ -1,11 +1,14 @@
 // One run on many machines: supervisors that share a store in a real PostgreSQL.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <pqxx/pqxx>
 #include <thread>
 
 #include "../store/postgres_server.h"
+#include "base/clock.h"
 #include "cli.h"
 #include "store/open_store.h"
 
@@ -110,6 +113,131 @@ TEST(Campaign, WhatOnePlansManyWorkOn) {
   const CliResult report = one.call({"report", address, "--json"});
   EXPECT_EQ(nlohmann::json::parse(report.output)["outcomes"]["pass"], 200);
   EXPECT_EQ(one.call(plan).output, "0 cases to run, 0 of them new; 201 finished already\n");
+}
+
+// The clock of a worker says when its cases ended, and nothing else: leases are the database's.
+TEST(Campaign, AWorkerWhoseClockIsAnHourAheadTakesNothingFromOthers) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  if (!find_program("faketime")) GTEST_SKIP() << "faketime is not installed (Debian: faketime)";
+  PostgresServer server;
+  const std::string address = server.address("clock");
+  const std::string store = "--store=" + address;
+  Cli right;
+  Cli ahead;
+  std::vector<std::string> cases;
+  for (int i = 1; i <= 120; ++i) {
+    cases.push_back("paddle.fake.slow(Tensor([" + std::to_string(i) + "], \"float32\"), 0.2)");
+  }
+  ASSERT_EQ(right.call({"plan", store, right.write_cases(cases)}).status.code, 0);
+  std::vector<std::string> words = worker(ahead, store);
+  words.insert(words.begin(), {"faketime", "-f", "+1h", ASSAY_PROGRAM});
+  Process off = ahead.start_program(words);
+  while (outcomes_in(address).empty() && ::kill(off.pid(), 0) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  const CliResult on = right.call(worker(right, store));
+  EXPECT_EQ(on.status.code, 0) << on.output;
+  EXPECT_EQ(off.wait()->code, 0);
+  EXPECT_EQ(outcomes_in(address).size(), cases.size());
+
+  constexpr std::int64_t kHalfAnHourMs = 1'800'000;
+  const std::int64_t now = wall_ms();
+  int by_ahead = 0;
+  const auto finished = open_store(address, StoreMode::existing);
+  ASSERT_TRUE((*finished)->each_finished([&](const FinishedCase& each) -> Status {
+    by_ahead += each.finished_ms > now + kHalfAnHourMs ? 1 : 0;
+    return {};
+  }));
+  EXPECT_GT(by_ahead, 0);  // so its clock was off
+  pqxx::connection session(address);
+  pqxx::work work(session);
+  EXPECT_EQ(work.exec1("SELECT max(epoch) FROM bundle")[0].as<int>(), 1);  // none was taken twice
+}
+
+// A machine in a network namespace of its own, joined to this one by a cable.
+class FarMachine {
+ public:
+  static bool possible() {
+    return ::geteuid() == 0 && find_program("ip") && run({"ip", "netns", "add", "assay-probe"}) &&
+           run({"ip", "netns", "del", "assay-probe"});
+  }
+  FarMachine() {
+    up_ = run({"ip", "netns", "add", kName}) &&
+          run({"ip", "link", "add", kCable, "type", "veth", "peer", "name", "eth0", "netns",
+               kName}) &&
+          run({"ip", "addr", "add", "10.78.0.1/24", "dev", kCable}) && set_cable("up") &&
+          run({"ip", "-n", kName, "addr", "add", "10.78.0.2/24", "dev", "eth0"}) &&
+          run({"ip", "-n", kName, "link", "set", "eth0", "up"}) &&
+          run({"ip", "-n", kName, "link", "set", "lo", "up"});
+  }
+  ~FarMachine() {
+    (void)run({"ip", "link", "del", kCable});
+    (void)run({"ip", "netns", "del", kName});
+  }
+  FarMachine(const FarMachine&) = delete;
+  FarMachine& operator=(const FarMachine&) = delete;
+
+  static constexpr const char* kHost = "10.78.0.1";  // as the far one knows this one
+  bool is_up() const { return up_; }
+  static bool set_cable(const char* state) { return run({"ip", "link", "set", kCable, state}); }
+  static std::vector<std::string> on_it(std::vector<std::string> words) {
+    words.insert(words.begin(), {"nsenter", std::string("--net=/var/run/netns/") + kName});
+    return words;
+  }
+
+ private:
+  static constexpr const char* kName = "assay-far";
+  static constexpr const char* kCable = "assay-cable";
+
+  static bool run(std::vector<std::string> argv) {
+    SpawnOptions options;
+    options.argv = std::move(argv);
+    const auto nothing = open_for_append("/dev/null");
+    options.fds = {{nothing->get(), 1}, {nothing->get(), 2}};
+    auto process = Process::spawn(options);
+    if (!process) return false;
+    const auto ended = process->wait();
+    return ended && ended->ok();
+  }
+  bool up_ = false;
+};
+
+// Others take over what it held, and what it says when it is back is not recorded.
+TEST(Campaign, ANodeThatIsCutOffAndComesBackRecordsNothingTwice) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  if (!FarMachine::possible()) GTEST_SKIP() << "network namespaces need root and ip (iproute2)";
+  const FarMachine far;
+  ASSERT_TRUE(far.is_up());
+  PostgresServer server(FarMachine::kHost);
+  const std::string address = server.address("cut");
+  Cli near_one;
+  Cli far_one;
+  std::vector<std::string> cases;
+  for (int i = 1; i <= 150; ++i) {
+    cases.push_back("paddle.fake.slow(Tensor([" + std::to_string(i) + "], \"float32\"), 0.1)");
+  }
+  ASSERT_EQ(near_one.call({"plan", "--store=" + address, near_one.write_cases(cases)}).status.code,
+            0);
+  std::vector<std::string> words = worker(far_one, "--store=" + server.far_address("cut"));
+  words.insert(words.begin(), ASSAY_PROGRAM);
+  Process cut_off = far_one.start_program(FarMachine::on_it(words));
+  for (int tries = 0; tries < 600 && outcomes_in(address).empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ASSERT_FALSE(outcomes_in(address).empty());
+  ASSERT_TRUE(FarMachine::set_cable("down"));
+  const CliResult rest = near_one.call(worker(near_one, "--store=" + address));
+  EXPECT_EQ(rest.status.code, 0) << rest.output;
+  EXPECT_EQ(outcomes_in(address).size(), cases.size());
+  const auto before = outcomes_in(address);
+  ASSERT_TRUE(FarMachine::set_cable("up"));
+  const auto ended = cut_off.wait();
+  EXPECT_EQ(ended->code, 0) << *read_file(far_one.folder() / "output.txt");
+  EXPECT_EQ(outcomes_in(address), before);
+  pqxx::connection session(address);
+  pqxx::work work(session);
+  EXPECT_GE(work.exec1("SELECT max(epoch) FROM bundle")[0].as<int>(),
+            2);  // something was taken over
 }
 
 TEST(Campaign, AWorkerThatIsToldToStopGivesBackWhatItHolds) {

@@ -3,10 +3,12 @@
 // A real PostgreSQL for one test program, in a folder of its own: no port, one socket in that
 // folder.
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +31,8 @@ class PostgresServer {
     return std::nullopt;
   }
 
-  PostgresServer() {
+  // With a host, an address of this machine, it listens there as well, for other machines.
+  explicit PostgresServer(std::string host = "") : host_(std::move(host)) {
     // The server refuses to run as root, so everything belongs to its own user then.
     if (::geteuid() == 0) {
       const passwd* user = ::getpwnam("postgres");
@@ -40,6 +43,10 @@ class PostgresServer {
     ::chmod(folder_.path().c_str(), 0755);
     must(call({(*programs() / "initdb").string(), "-D", data(), "-U", "assay", "-A", "trust", "-E",
                "UTF8", "--no-sync"}));
+    if (!host_.empty()) {
+      std::ofstream(data() + "/pg_hba.conf", std::ios::app)
+          << "host all all " << host_ << "/24 trust\n";
+    }
     start();
     must(call({(*programs() / "createdb").string(), "-h", folder_.path(), "-U", "assay", "runs"}));
   }
@@ -49,7 +56,9 @@ class PostgresServer {
 
   void start() {
     must(call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-l", folder_ / "log", "-o",
-               "-c listen_addresses='' -c fsync=off -k " + folder_.path().string(), "start"}));
+               fmt::format("-c listen_addresses='{}' -c port={} -c fsync=off -k {}", host_, kPort,
+                           folder_.path().string()),
+               "start"}));
   }
   void stop() {
     (void)call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-m", "immediate", "stop"});
@@ -61,6 +70,11 @@ class PostgresServer {
                 "CREATE SCHEMA IF NOT EXISTS " + schema, "runs"});
     return "postgresql://assay@/runs?host=" + folder_.path().string() +
            "&options=-csearch_path%3D" + schema;
+  }
+  // The same, as another machine knows it.
+  std::string far_address(const std::string& schema) const {
+    return fmt::format("postgresql://assay@{}:{}/runs?options=-csearch_path%3D{}", host_, kPort,
+                       schema);
   }
 
  private:
@@ -85,6 +99,8 @@ class PostgresServer {
     return process.wait();
   }
 
+  static constexpr int kPort = 5432;  // also of the socket's name
+  std::string host_;
   Folder folder_;
 };
 

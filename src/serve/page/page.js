@@ -1,7 +1,7 @@
 'use strict';
 // What `assay serve` knows of a run, asked for again and again; shown as it comes.
 
-const EVERY_MS = 2000;
+const EVERY_MS = 2000, FIRST_MS = 150;  // until there is something to show
 const SHOWN_STAGES = 40;
 const number = d3.format(',');
 const GOOD = ['pass', 'rejected'];
@@ -141,7 +141,7 @@ async function ask() {
     trouble.hidden = false;
     trouble.textContent = `assay serve does not answer: ${error.message}`;
   }
-  setTimeout(ask, EVERY_MS);
+  setTimeout(ask, last && last.planned !== undefined ? EVERY_MS : FIRST_MS);
 }
 
 document.getElementById('find').oninput = () => { if (last && last.findings) showFindings(last.findings); };
