@@ -33,6 +33,7 @@ class ALiveDatabase : public ::testing::Test {
     auto source = open_source(address_);
     ASSERT_TRUE(source.has_value()) << source.error().message;
     source_ = std::move(*source);
+    EXPECT_EQ(page()["planned"], 400);  // the first look says no more
   }
   std::unique_ptr<PostgresStore> opened() const {
     return std::move(*PostgresStore::open(address_, StoreMode::create));
