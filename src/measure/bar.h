@@ -10,7 +10,8 @@
 // analysis", SIAM J. Sci. Comput. 41(5), 2019). A result of few roundings has less: not the sum of
 // these but three quarters of the largest of them. Few are those of few terms, and of exact inputs
 // where the reference rounds every element right. And where nothing had to be rounded, as the
-// reference shows that has every element exactly, it is three quarters of the unit alone.
+// reference of exact inputs or of one term shows that has every element exactly, it is three
+// quarters of the unit alone.
 
 #include <complex>
 #include <cstdint>
