@@ -99,6 +99,7 @@ void LiveRun::add_stages(const FinishedCase& finished, OfApi& api) const {
 
 nlohmann::json LiveRun::apis_json() const {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
+  rows.reserve(apis_.size());
   for (const auto& [name, api] : apis_) {
     nlohmann::json stages = nlohmann::json::array();
     for (const double seconds : api.stages) {
@@ -119,6 +120,7 @@ nlohmann::json LiveRun::apis_json() const {
 
 nlohmann::json LiveRun::findings_json() const {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
+  rows.reserve(findings_.size());
   for (const auto& [key, seen] : findings_) {
     rows.emplace_back(seen.cases, nlohmann::json{{"digest", key.digest()},
                                                  {"api", key.api},
@@ -159,6 +161,7 @@ nlohmann::json LiveRun::history_json() const {
 
 nlohmann::json LiveRun::json() const {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> dtypes;
+  dtypes.reserve(dtypes_.size());
   for (const auto& [name, counts] : dtypes_) {
     dtypes.emplace_back(failures(counts), nlohmann::json{{"dtype", name.empty() ? "none" : name},
                                                          {"outcomes", counts_json(counts)},

@@ -43,7 +43,7 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-Reply refused(int status, std::string why) {
+Reply refused(int status, const std::string& why) {
   return {status, "text/plain; charset=utf-8", why + "\n"};
 }
 
