@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -215,6 +216,44 @@ bool same_place(const DeviceReport& a, const DeviceReport& b) {
 
 }  // namespace
 
+namespace {
+
+// Steps of the same number, the largest change first; empty where fewer than two are in both.
+std::string step_changes(const Analysis& before, const Analysis& after) {
+  struct Change {
+    std::int64_t step;
+    Nanos then;
+    Nanos now;
+  };
+  std::map<std::int64_t, Nanos> then;
+  for (std::size_t i = 0; i < before.steps.size(); ++i) {
+    then[before.steps[i].number] = before.windows[i].end - before.windows[i].begin;
+  }
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < after.steps.size(); ++i) {
+    const auto same = then.find(after.steps[i].number);
+    if (same == then.end()) continue;
+    changes.push_back({same->first, same->second, after.windows[i].end - after.windows[i].begin});
+  }
+  if (changes.size() < 2) return {};
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+    return std::abs(a.now - a.then) > std::abs(b.now - b.then);
+  });
+  constexpr std::size_t kMaxRows = 10;
+  std::string text = fmt::format("{:<22}{:>22}{:>18}\n", "step (ms)", "time", "change");
+  for (std::size_t i = 0; i < changes.size() && i < kMaxRows; ++i) {
+    const Change& change = changes[i];
+    text += fmt::format("{:<22}{:>22}{:>+18.3f}\n", change.step,
+                        fmt::format("{:.3f} -> {:.3f}", millis(change.then), millis(change.now)),
+                        millis(change.now - change.then));
+  }
+  if (changes.size() > kMaxRows)
+    text += fmt::format("({} more steps)\n", changes.size() - kMaxRows);
+  return text;
+}
+
+}  // namespace
+
 std::string comparison_table(const Analysis& before, const Analysis& after) {
   const double old_step = mean_step(before);
   const double new_step = mean_step(after);
@@ -245,6 +284,7 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
       text += fmt::format("{:<22} only before\n", old.label);
     }
   }
+  text += step_changes(before, after);
   return text;
 }
 

@@ -267,6 +267,7 @@ void append_unsorted(Trace& trace, Trace other) {
       one.*field = names(one.*field);
     }
   }
+  for (KernelCounters& counters : other.kernel_counters) counters.kernel = names(counters.kernel);
   for (Flow& flow : other.flows) {
     flow.track += first_track;
     flow.name = names(flow.name);
@@ -285,6 +286,7 @@ void append_unsorted(Trace& trace, Trace other) {
   extend(trace.collectives, std::move(other.collectives));
   extend(trace.flows, std::move(other.flows));
   extend(trace.memory, std::move(other.memory));
+  extend(trace.kernel_counters, std::move(other.kernel_counters));
   extend(trace.flight, std::move(other.flight));
   extend(trace.args, std::move(other.args));
   extend(trace.files, std::move(other.files));

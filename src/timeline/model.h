@@ -167,6 +167,14 @@ struct Detail {
   std::int64_t bytes = kNone;           // of a copy
 };
 
+// What was counted while a kernel ran: of one call.
+struct KernelCounters {
+  StringId kernel = 0;
+  double flop = kUnknown;
+  double bytes = kUnknown;  // of the GPU's memory, read and written
+  static constexpr double kUnknown = -1;
+};
+
 // One end of an arrow between slices.
 struct Flow {
   Nanos time = 0;
@@ -243,6 +251,7 @@ struct Trace {
   std::vector<CollectiveRange> collective_ranges;
   std::vector<Flow> flows;
   std::vector<MemoryPoint> memory;
+  std::vector<KernelCounters> kernel_counters;
   std::vector<FlightEntry> flight;
   std::vector<Counter> counters;
   std::vector<std::shared_ptr<ArgsStore>> args;  // the text of events' args, a file each

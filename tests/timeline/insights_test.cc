@@ -355,6 +355,62 @@ TEST_F(TheInsights, ARankThatIsMissingIsNamed) {
   EXPECT_THAT(text, HasSubstr("rank 1, 2 has no part in it"));
 }
 
+// Two calls of 10 us: 2 million operations and a megabyte in each are 0.2 TFLOP/s and 100 GB/s.
+TEST_F(TheInsights, KernelsThatSayWhatTheyDoHaveTheirPlaceUnderTheRoofline) {
+  const char* const counted = R"(,"kernel_flop":2000000,"kernel_num_gb":0.001)";
+  RankTrace rank(0, 1);
+  rank.kernel("counted", 1, 10, 20, 0, counted)
+      .kernel("counted", 2, 30, 40, 0, counted)
+      .kernel("silent", 3, 50, 70);
+  load({rank});
+  ASSERT_EQ(insights_.kernels.size(), 2U);
+  const KernelRow& row = insights_.kernels[insights_.kernels[0].name == "counted" ? 0 : 1];
+  EXPECT_DOUBLE_EQ(row.flop, 2e6);
+  EXPECT_DOUBLE_EQ(row.bytes, 1e6);
+  EXPECT_DOUBLE_EQ(row.rate(row.flop), 200);
+  EXPECT_DOUBLE_EQ(row.rate(row.bytes), 100);
+  const std::string table = insights_table(insights_);
+  const std::string line = table.substr(table.find("FLOP/call"));
+  EXPECT_THAT(line, testing::ContainsRegex("counted +2 +2e\\+06 +1e\\+06 +2 +0\\.2 +100\n"));
+  EXPECT_THAT(line, testing::Not(HasSubstr("silent")));
+}
+
+// A fused instruction multiplies and adds: 2 x 100 + 10. The ranges' own length is no kernel's
+// time.
+TEST_F(TheInsights, CountersOfCuptisProfilerHaveNoTime) {
+  RankTrace rank(0, 1);
+  rank.event(
+          R"("cat":"cuda_profiler_range","name":"gemm","ts":5,"dur":121431,"args":{"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum":100,"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum":10,"dram__bytes_read.sum":50,"dram__bytes_write.sum":20})")
+      .event(
+          R"("cat":"cuda_profiler_range","name":"copy","ts":6,"dur":121431,"args":{"dram__bytes_read.sum":5}})")
+      .event(
+          R"("cat":"cuda_profiler_range","name":"other","ts":7,"dur":121431,"args":{"sm__cycles_active.sum":5}})");
+  load({rank});
+  const std::string table = insights_table(insights_);
+  EXPECT_THAT(table, testing::ContainsRegex("gemm +1 +210 +70 +3 +\\? +\\?\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("copy +1 +\\? +5 +\\? +\\? +\\?\n"));
+  EXPECT_THAT(table, testing::Not(HasSubstr("other")));
+  EXPECT_THAT(table, testing::Not(HasSubstr("kernel or copy")));
+}
+
+// The largest change first: step 2 takes 20 us longer, step 1 5 us.
+TEST_F(TheInsights, StepsOfTwoTracesAreCompared) {
+  const auto run = [&](int first, int second) {
+    RankTrace rank(0, 1);
+    rank.range("ProfilerStep#1", 0, 100)
+        .kernel("work", 1, 10, 10 + first)
+        .range("ProfilerStep#3", 200, 300)
+        .kernel("work", 201, 210, 210 + second);
+    load({rank});
+    return analysis_;
+  };
+  const Analysis before = run(10, 30);
+  const std::string text = comparison_table(before, run(15, 50));
+  EXPECT_THAT(text.substr(text.find("step (ms)")),
+              testing::ContainsRegex("change\n3 +0\\.030 -> 0\\.050 +\\+0\\.020\n"
+                                     "1 +0\\.010 -> 0\\.015 +\\+0\\.005\n$"));
+}
+
 // A recording's steps belong to no process: a kernel's time is told step by step all the same.
 TEST(Kernels, AreToldByStepsThatNoProcessMarked) {
   Trace trace;

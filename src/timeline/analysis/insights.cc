@@ -128,12 +128,12 @@ std::string straggler_table(const CollectiveReport& report) {
 }
 
 std::string kernel_table(const std::vector<KernelRow>& kernels) {
-  if (kernels.empty()) return {};
+  if (kernels.empty() || kernels.front().total == 0) return {};
   Nanos all = 0;
   for (const KernelRow& row : kernels) all += row.total;
   std::string text = fmt::format("\n{:<62}{:>8}{:>11}{:>8}{:>10}{:>11}{:>11}\n", "kernel or copy",
                                  "count", "total ms", "%", "mean us", "step p50", "step p99");
-  for (std::size_t i = 0; i < kernels.size() && i < kMaxRows; ++i) {
+  for (std::size_t i = 0; i < kernels.size() && i < kMaxRows && kernels[i].total > 0; ++i) {
     const KernelRow& row = kernels[i];
     text += fmt::format(
         "{:<62}{:>8}{:>11.3f}{:>8.2f}{:>10.2f}{:>11.3f}{:>11.3f}\n", short_name(row.name),
@@ -141,6 +141,37 @@ std::string kernel_table(const std::vector<KernelRow>& kernels) {
         all > 0 ? 100.0 * static_cast<double>(row.total) / static_cast<double>(all) : 0.0,
         static_cast<double>(row.total) / 1e3 / static_cast<double>(row.count), millis(row.step_p50),
         millis(row.step_p99));
+  }
+  return text;
+}
+
+// What kernels do a call and a second, for the place of each under a roofline.
+std::string roofline_table(const std::vector<KernelRow>& kernels) {
+  std::vector<const KernelRow*> counted;
+  for (const KernelRow& row : kernels) {
+    if (row.counted()) counted.push_back(&row);
+  }
+  if (counted.empty()) return {};
+  std::stable_sort(counted.begin(), counted.end(), [](const KernelRow* a, const KernelRow* b) {
+    const auto weight = [](const KernelRow& row) {
+      return std::max(row.flop, 0.0) * static_cast<double>(row.count);
+    };
+    return a->total != b->total ? a->total > b->total : weight(*a) > weight(*b);
+  });
+  const auto or_unknown = [](double value, bool known) {
+    return known ? fmt::format("{:.3g}", value) : std::string("?");
+  };
+  std::string text = fmt::format("\n{:<62}{:>8}{:>12}{:>12}{:>11}{:>10}{:>10}\n", "kernel", "calls",
+                                 "FLOP/call", "bytes/call", "FLOP/byte", "TFLOP/s", "GB/s");
+  for (std::size_t i = 0; i < counted.size() && i < kMaxRows; ++i) {
+    const KernelRow& row = *counted[i];
+    const double flops = row.rate(row.flop);
+    const double speed = row.rate(row.bytes);
+    text +=
+        fmt::format("{:<62}{:>8}{:>12}{:>12}{:>11}{:>10}{:>10}\n", short_name(row.name), row.count,
+                    or_unknown(row.flop, row.flop >= 0), or_unknown(row.bytes, row.bytes >= 0),
+                    or_unknown(row.flop / row.bytes, row.flop >= 0 && row.bytes > 0),
+                    or_unknown(flops / 1e3, flops > 0), or_unknown(speed, speed > 0));
   }
   return text;
 }
@@ -281,6 +312,8 @@ ordered_json json_of(const Insights& insights) {
                                {"longest_ns", row.longest},
                                {"step_p50_ns", row.step_p50},
                                {"step_p99_ns", row.step_p99}});
+    if (row.flop >= 0) json["kernels"].back()["flop_per_call"] = row.flop;
+    if (row.bytes >= 0) json["kernels"].back()["bytes_per_call"] = row.bytes;
   }
   json["memory"] = ordered_json::array();
   for (const MemoryPeak& peak : insights.memory) {
@@ -331,7 +364,8 @@ Insights insights_of(const Trace& trace, const Analysis& analysis) {
 std::string insights_table(const Insights& insights) {
   return insights.hang + what_if_table(insights.what_if) + path_table(insights) +
          collective_table(insights.collectives) + straggler_table(insights.collectives) +
-         kernel_table(insights.kernels) + queue_table(insights) + memory_table(insights.memory);
+         kernel_table(insights.kernels) + roofline_table(insights.kernels) + queue_table(insights) +
+         memory_table(insights.memory);
 }
 
 std::string insights_members(const Insights& insights) {

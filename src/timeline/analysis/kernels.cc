@@ -16,6 +16,39 @@ struct Sum {
   std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's place
 };
 
+// The mean of what is known.
+class Mean {
+ public:
+  void add(double value) {
+    if (value < 0) return;
+    sum_ += value;
+    ++count_;
+  }
+  double value() const {
+    return count_ == 0 ? KernelCounters::kUnknown : sum_ / static_cast<double>(count_);
+  }
+
+ private:
+  double sum_ = 0;
+  std::uint64_t count_ = 0;
+};
+struct Counted {
+  Mean flop;
+  Mean bytes;
+  std::uint64_t calls = 0;
+};
+
+std::unordered_map<StringId, Counted> counters_by_kernel(const Trace& trace) {
+  std::unordered_map<StringId, Counted> counted;
+  for (const KernelCounters& one : trace.kernel_counters) {
+    Counted& of = counted[one.kernel];
+    of.flop.add(one.flop);
+    of.bytes.add(one.bytes);
+    ++of.calls;
+  }
+  return counted;
+}
+
 // Nearest rank: the smallest value that so many per cent are not above.
 Nanos percentile(const std::vector<Nanos>& sorted, std::size_t percent) {
   if (sorted.empty()) return 0;
@@ -46,6 +79,11 @@ class Begins {
 
 }  // namespace
 
+double KernelRow::rate(double amount) const {
+  if (amount < 0 || total <= 0 || count == 0) return 0;
+  return amount * static_cast<double>(count) / static_cast<double>(total);
+}
+
 std::vector<KernelRow> kernels_of(const Trace& trace) {
   const Begins begins(trace);
   std::unordered_map<StringId, Sum> sums;
@@ -64,7 +102,15 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
     }
     sum.by_step[{track.source, begins.place(track.source, launched)}] += took;
   }
+  const auto counted = counters_by_kernel(trace);
   std::vector<KernelRow> rows;
+  // A trace of counters has no times of kernels.
+  for (const auto& [name, of] : counted) {
+    if (sums.contains(name)) continue;
+    rows.push_back({.name = std::string(trace.strings.text(name)), .count = of.calls});
+    rows.back().flop = of.flop.value();
+    rows.back().bytes = of.bytes.value();
+  }
   for (const auto& [name, sum] : sums) {
     std::vector<Nanos> times;
     times.reserve(sum.by_step.size());
@@ -77,6 +123,10 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
                     .longest = sum.longest,
                     .step_p50 = percentile(times, 50),
                     .step_p99 = percentile(times, 99)});
+    if (const auto of = counted.find(name); of != counted.end()) {
+      rows.back().flop = of->second.flop.value();
+      rows.back().bytes = of->second.bytes.value();
+    }
   }
   std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
     return a.total != b.total ? a.total > b.total : a.name < b.name;

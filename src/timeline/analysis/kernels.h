@@ -19,6 +19,13 @@ struct KernelRow {
   // Of its time in each step of each rank that has it; the whole trace is one where it has none.
   Nanos step_p50 = 0;
   Nanos step_p99 = 0;
+  // Of a mean call, where counters were read; KernelCounters::kUnknown elsewhere.
+  double flop = KernelCounters::kUnknown;
+  double bytes = KernelCounters::kUnknown;
+
+  bool counted() const { return flop >= 0 || bytes >= 0; }
+  // Of a mean call, a nanosecond: 10^9 a second. 0 where it or the time is not known.
+  double rate(double amount) const;
 };
 
 // Most time first.

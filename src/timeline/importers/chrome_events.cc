@@ -17,7 +17,7 @@ struct ArgName {
   Arg arg;
 };
 // Two names of one thing are two writers' or two versions'.
-constexpr std::array<ArgName, 30> kArgNames{{
+constexpr std::array<ArgName, 32> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
     {"stream", Arg::stream},
@@ -41,6 +41,8 @@ constexpr std::array<ArgName, 30> kArgNames{{
     {"Seq", Arg::sequence},
     {"Input Dims", Arg::input_dims},
     {"Input type", Arg::input_types},
+    {"kernel_flop", Arg::flop},
+    {"kernel_num_gb", Arg::gigabytes},
     {"value", Arg::value},
     {"rank", Arg::rank},
     {"machine", Arg::machine},

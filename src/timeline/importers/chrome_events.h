@@ -37,6 +37,8 @@ enum class Arg : std::uint8_t {
   sequence,
   input_dims,  // of a host's operator
   input_types,
+  flop,  // of a kernel
+  gigabytes,
   value,  // of our own merge's tracks
   rank,
   machine,

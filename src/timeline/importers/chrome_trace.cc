@@ -8,6 +8,7 @@
 
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
+#include "timeline/importers/chrome_counters.h"
 #include "timeline/importers/chrome_source.h"
 #include "timeline/input/args_store.h"
 
@@ -138,6 +139,7 @@ class ChromeBuilder {
     const StringId category = trace().strings.intern_valid(event.category);
     const EventKind kind = kind_of(event, category);
     if (event.phase == 'X' && calls_collective(event.name)) collective_call(event);
+    if (kind == EventKind::kernel || counts_kernel(event)) counters(event);
     if (options_.analysis && (kind == EventKind::host || kind == EventKind::other)) {
       if (kind == EventKind::host) count_process(event);
       ++counts().ignored;
@@ -244,6 +246,13 @@ class ChromeBuilder {
     if (!collective) return kNoIndex;
     trace().collectives.push_back(*collective);
     return static_cast<std::uint32_t>(trace().collectives.size() - 1);
+  }
+
+  void counters(const ChromeEvent& event) {
+    if (trace().kernel_counters.size() >= kMaxImportedSlices) return;
+    if (const auto found = counters_in(event, trace().strings)) {
+      trace().kernel_counters.push_back(*found);
+    }
   }
 
   void collective_call(const ChromeEvent& event) {
