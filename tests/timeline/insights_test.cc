@@ -355,6 +355,21 @@ TEST_F(TheInsights, ARankThatIsMissingIsNamed) {
   EXPECT_THAT(text, HasSubstr("rank 1, 2 has no part in it"));
 }
 
+// What rank 0 sends rank 1 receives: one call under two names. Other names do not belong together.
+TEST_F(TheInsights, ASendMeetsItsReceive) {
+  RankTrace sender(0);
+  RankTrace receiver(1);
+  sender.collective("send", 150, 170, 10);
+  receiver.collective("recv", 100, 170, 10);
+  load({sender, receiver});
+  ASSERT_EQ(insights_.collectives.calls.size(), 1U);
+  EXPECT_THAT(insights_.collectives.notes, testing::IsEmpty());
+  sender.collective("allreduce", 200, 210, 10);
+  receiver.collective("broadcast", 200, 210, 10);
+  load({sender, receiver});
+  EXPECT_THAT(insights_.collectives.notes, ElementsAre(HasSubstr("1 calls of a group are not")));
+}
+
 // Two calls of 10 us: 2 million operations and a megabyte in each are 0.2 TFLOP/s and 100 GB/s.
 TEST_F(TheInsights, KernelsThatSayWhatTheyDoHaveTheirPlaceUnderTheRoofline) {
   const char* const counted = R"(,"kernel_flop":2000000,"kernel_num_gb":0.001)";

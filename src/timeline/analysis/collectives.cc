@@ -99,6 +99,9 @@ KernelName read_kernel_name(std::string_view kernel) {
   return result;
 }
 
+// What one rank sends the other receives.
+bool is_one_way(std::string_view name) { return name == "send" || name == "recv"; }
+
 // What makes kernels of several ranks parts of one call: the group, and the place in its order.
 struct Key {
   std::string group;
@@ -168,7 +171,9 @@ class Finder {
     CollectivePart part{
         .rank = track.rank, .slice = index, .begin = slice.begin, .end = slice.end, .waiting = 0};
     const auto [entry, is_new] = calls_.try_emplace(key, call);
-    if (!is_new && (entry->second.name != call.name || entry->second.bytes != call.bytes)) {
+    const bool pair = is_one_way(entry->second.name) && is_one_way(call.name);
+    if (!is_new &&
+        ((entry->second.name != call.name && !pair) || entry->second.bytes != call.bytes)) {
       ++mismatched_;
     }
     entry->second.parts.push_back(part);

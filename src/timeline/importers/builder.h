@@ -3,13 +3,17 @@
 // What all importers share: a table of tracks, the limits of a trace in memory, and what is done
 // with a trace when its file has been read.
 
+#include <cstddef>
 #include <map>
+#include <string_view>
 #include <utility>
 
-#include "timeline/importers/importer.h"
 #include "timeline/model.h"
 
 namespace assay::timeline {
+
+// What is beyond is counted as dropped: 1.1 GB of memory.
+inline constexpr std::size_t kMaxImportedSlices = 20'000'000;
 
 // What our own merge calls the metadata that describes a track (chrome_json.cc writes it).
 inline constexpr std::string_view kTrackMetadata = "assay_track";

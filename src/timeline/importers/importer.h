@@ -16,9 +16,6 @@
 
 namespace assay::timeline {
 
-// What is beyond is counted as dropped: 1.1 GB of memory.
-inline constexpr std::size_t kMaxImportedSlices = 20'000'000;
-
 // What a format is recognised by: a file's first bytes (unpacked), and for JSON what stands around
 // its events and in the first of them, wherever in the file that is.
 struct Sniff {

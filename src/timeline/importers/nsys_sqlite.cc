@@ -11,6 +11,7 @@
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_collectives.h"
 #include "timeline/importers/chrome_trace.h"
+#include "timeline/importers/importer.h"
 #include "timeline/importers/sqlite_tables.h"
 
 namespace assay::timeline {

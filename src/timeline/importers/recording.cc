@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "timeline/importers/builder.h"
+#include "timeline/importers/importer.h"
 #include "timeline/importers/job_logs.h"
 #include "timeline/importers/recording_format.h"
 #include "timeline/input/byte_source.h"
