@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
 #include "timeline/schedule.h"
@@ -36,12 +37,6 @@ struct TimeShare {
 
   Nanos exposed_communication() const { return communication - hidden_communication; }
   TimeShare& operator+=(const TimeShare& other);
-};
-
-struct WorkCounts {
-  std::uint64_t kernels = 0;  // those of communication among them
-  std::uint64_t communication_kernels = 0;
-  std::uint64_t copies = 0;  // and fills
 };
 
 struct DeviceReport {

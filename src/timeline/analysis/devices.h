@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
 #include "timeline/schedule.h"
