@@ -63,6 +63,8 @@ class Traits(NamedTuple):
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     # So many ulps of 1; of x · Φ(x) as well twice as many.
     near_one: float = 0.0
+    # Sums over windows, or of sums: shapes do not say how many terms there are, but that they are not few.
+    chained: bool = False
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -112,7 +114,7 @@ TRAITS: dict[str, Traits] = {
     "classification": Traits(near_one=1.0, without=_FINITE),
     "normalization": Traits(near_one=1.0, without=_FINITE),
     "products": Traits(products=True, without=_FINITE),
-    "convolution": Traits(without=_FINITE),
+    "convolution": Traits(chained=True, without=_FINITE),
     "pooling": Traits(without=_FINITE),
     "adaptive_pooling": Traits(without=_FINITE),
     "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
@@ -128,6 +130,10 @@ _UNSEEN = "nobody has yet said what is defined there for this family"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
 # Of these it is known that there are no exponentials in them.
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), OTHERS._replace(near_one=0.0))
+_CHAINS = ("attention", "fused", "fused_attention", "layers_recurrent", "layers_transformer", "layers_weighted")
+TRAITS |= dict.fromkeys(_CHAINS, OTHERS._replace(chained=True))
+# measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.
+FEW_TERMS = 64
 
 
 class Skip(NamedTuple):
@@ -322,4 +328,5 @@ def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
         return max(1.0, ratio)
     # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
     product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0
-    return max(1.0, ratio, product, float(longest))
+    fewest = FEW_TERMS + 1.0 if traits_of(entry).chained else 1.0
+    return max(fewest, ratio, product, float(longest))

@@ -14,12 +14,17 @@ RIGHT = (
     'paddle.nn.LSTM(4, 6, 2, "bidirect")(Tensor([3, 5, 4], "float32"))',
     'paddle.nn.TransformerEncoderLayer(8, 2, 16, 0.0)(Tensor([2, 5, 8], "float32"))',
     'paddle.nn.CrossEntropyLoss(reduction="sum")(Tensor([3, 4], "float32"), Tensor([3], "int64"))',
-    'paddle.optimizer.AdamW(0.1, weight_decay=0.5)(Tensor([8], "float32"), Tensor([8], "float32"))',
+    'paddle.optimizer.Momentum(0.1, 0.9, weight_decay=0.5)(Tensor([8], "float32"), Tensor([8], "float32"))',
+    'paddle.optimizer.AdamW(0.1, weight_decay=0.5)(Tensor([8], "float64"), Tensor([8], "float64"))',
     'paddle.sin(Tensor([4, 5], "float32", is_contiguous=False, strides=[1, 4]))',
     'paddle.add(Tensor([4, 5], "float32", is_contiguous=False, strides=[0, 1]), Tensor([4, 5], "float32"))',
     'paddle.exp(Tensor([4, 5], "float32", place=Place(cpu)))',
     "paddle.to_tensor(list[1.0, 2.0], place=Place(cpu))",
 )
+# Found: Adam's second step has five right digits, because powers of beta2 are kept in float32 (docs/findings.md).
+FOUND = {
+    'paddle.optimizer.AdamW(0.1, weight_decay=0.5)(Tensor([8], "float32"), Tensor([8], "float32"))': "mismatch",
+}
 # Refused before anything runs, or not known: a function is not made, a layer not only called.
 WRONG = {
     'paddle.sin(2)(Tensor([4], "float32"))': "invalid",
@@ -29,7 +34,7 @@ WRONG = {
 
 
 def test_the_newer_forms_agree(tmp_path):
-    expected = dict.fromkeys(RIGHT, "pass") | WRONG
+    expected = dict.fromkeys(RIGHT, "pass") | FOUND | WRONG
     corpus = tmp_path / "cases.txt"
     corpus.write_text("\n".join(expected) + "\n")
     assert run(tmp_path, corpus) == expected
