@@ -52,11 +52,15 @@ double ulp_in(const Format& format, double magnitude) {
 bool is_nan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
 bool is_finite(Number value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
-// What an element is: finite, NaN, or which infinity.
+// Infinities of one sign; a part that is finite in either says nothing.
+bool same_infinity(double a, double b) { return !std::isinf(a) || !std::isinf(b) || a == b; }
+
+// What an element is: finite, NaN, or which infinity. A complex number with one infinite part is an
+// infinity, whatever the other part is: that depends on whether exp or cos is rounded first.
 bool same_kind(Number a, Number b) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) == is_nan(b);
   if (is_finite(a) || is_finite(b)) return is_finite(a) == is_finite(b);
-  return a == b;
+  return same_infinity(a.real(), b.real()) && same_infinity(a.imag(), b.imag());
 }
 
 double larger_part(Number value) {

@@ -46,6 +46,17 @@ TEST(Bar, WhatTheInputsLastPlaceMovesIsNoError) {
   EXPECT_LT(bar.test.errors, 1);
 }
 
+TEST(Bar, AComplexInfinityIsOneWhateverItsFinitePartIs) {
+  // exp(710 + 1.57i): cos(1.57) is small enough for the real part, which PyTorch overflows.
+  const std::complex<double> overflowed(kInfinity, kInfinity);
+  const auto specials = [&](std::complex<double> value) {
+    return against({value}, {overflowed}, {overflowed}, {}, 1, DType::complex128).test.specials;
+  };
+  EXPECT_EQ(specials({1.779e305, kInfinity}), 0U);
+  EXPECT_EQ(specials({-kInfinity, kInfinity}), 1U);
+  EXPECT_EQ(specials({1.0, 1.0}), 1U);
+}
+
 TEST(Bar, GrowsWithTheRootOfTheTermsThatAreAddedUp) {
   const BarMeasurement hundred = against({1 + 0x1p-19}, {kRounded}, {1}, {}, 100);
   const BarMeasurement many = against({1 + 0x1p-19}, {kRounded}, {1}, {}, 10'000);

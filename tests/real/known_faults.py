@@ -115,10 +115,12 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.gammainc": (
         _SMALL,
         _SMALL_NAN,
+        Fault("NaN for 0 where the first argument is huge", GRADIENT, "not finite", LARGE),
     ),
     "paddle.gammaincc": (
         _SMALL,
         _SMALL_NAN,
+        Fault("NaN for 0 where the first argument is huge", GRADIENT, "not finite", LARGE),
     ),
     "paddle.hypot": (Fault("NaN where the squares overflow", RESULT, "not finite", LARGE),),
     "paddle.incubate.nn.functional.fused_dropout_add": (
@@ -274,7 +276,10 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "paddle.pow": (Fault("(-inf)^3 is inf in vectors of eight", RESULT, "not finite", INF),),
     "paddle.prod": (_AT_FACTOR_ZERO,),
-    "paddle.put_along_axis": (_WRONG_SHAPE,),
+    "paddle.put_along_axis": (
+        _WRONG_SHAPE,
+        Fault("mul: result divided by element, where that is 0", GRADIENT, "not finite", EXACT),
+    ),
     "paddle.renorm": (
         _NARROW,
         _NARROW_BACK,
