@@ -17,6 +17,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/atomic_file.h"
 #include "case/corpus.h"
 #include "cli.h"
 #include "lane/fork_server.h"

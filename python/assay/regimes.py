@@ -130,9 +130,10 @@ _UNSEEN = "nobody has yet said what is defined there for this family"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
 # Of these it is known that there are no exponentials in them.
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), OTHERS._replace(near_one=0.0))
-_CHAINS = ("attention", "fused", "fused_attention")
-_CHAINS += ("layers_recurrent", "layers_transformer", "layers_weighted")
-TRAITS |= dict.fromkeys(_CHAINS, OTHERS._replace(chained=True))
+TRAITS |= dict.fromkeys(
+    ("attention", "fused", "fused_attention", "layers_recurrent", "layers_transformer", "layers_weighted"),
+    OTHERS._replace(chained=True),
+)
 # measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.
 FEW_TERMS = 64
 

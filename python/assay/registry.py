@@ -63,9 +63,8 @@ class Api:
     layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
     kind: str = ""  # "layer" or "optimizer": first made, then called with `inputs`
     inputs: tuple[str, ...] = ()
-    shown: Callable[[Any, dict[str, Any]], Any] | None = (
-        None  # what is compared of the tested framework's own result
-    )
+    # What is compared of the tested framework's own result, made of it and of the arguments by name.
+    shown: Callable[[Any, dict[str, Any]], Any] | None = None
     family: str = ""  # the file of assay.apis that it stands in
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)

@@ -104,7 +104,6 @@ Status AtomicFile::commit() {
   return {};
 }
 
-// Stands with read_file in base/fd.h, for those who need no more than that.
 Status write_file(const std::filesystem::path& path, std::string_view text) {
   ASSAY_TRY(AtomicFile file, AtomicFile::create(path));
   ASSAY_CHECK(file.write(text));

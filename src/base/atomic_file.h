@@ -37,4 +37,7 @@ class AtomicFile {
   std::filesystem::path part_;  // empty: nothing to remove
 };
 
+// Replaces the file in one step.
+Status write_file(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace assay

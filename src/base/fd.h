@@ -49,8 +49,6 @@ Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size
 
 Result<Fd> open_for_append(const std::filesystem::path& path);
 Result<std::string> read_file(const std::filesystem::path& path);
-// Replaces the file in one step (AtomicFile).
-Status write_file(const std::filesystem::path& path, std::string_view text);
 
 // Writes or reads exactly `bytes` bytes. read_exactly gives false when the other side has closed
 // before the first byte; a close in the middle is an error.

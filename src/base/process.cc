@@ -147,8 +147,12 @@ void Process::signal_group(int number) const {
 
 Result<ExitStatus> Process::stop(std::chrono::milliseconds grace) {
   signal(SIGTERM);
-  pollfd wait_for{pidfd_.get(), POLLIN, 0};
-  if (::poll(&wait_for, 1, static_cast<int>(grace.count())) != 1) signal_group(SIGKILL);
+  return wait_at_most(grace);
+}
+
+Result<ExitStatus> Process::wait_at_most(std::chrono::milliseconds limit) {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  if (::poll(&ended, 1, static_cast<int>(limit.count())) != 1) signal_group(SIGKILL);
   return wait();
 }
 

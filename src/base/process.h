@@ -55,6 +55,9 @@ class Process {
   // Asks with SIGTERM, and ends the whole group with SIGKILL when that has not helped in time.
   Result<ExitStatus> stop(std::chrono::milliseconds grace);
 
+  // Waits, and after the limit ends the whole group with SIGKILL.
+  Result<ExitStatus> wait_at_most(std::chrono::milliseconds limit);
+
   // Reaps: wait blocks; try_wait says nothing while the child still runs.
   Result<ExitStatus> wait();
   Result<bool> try_wait(ExitStatus& status);

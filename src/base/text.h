@@ -17,6 +17,9 @@ std::vector<std::string> split_at(std::string_view text, char separator);
 // The text as one word of a shell's command line.
 std::string shell_word(std::string_view text);
 
+// The words as one line that a shell reads back unchanged.
+std::string shell_line(const std::vector<std::string>& words);
+
 // ASCII capitals made small.
 std::string lowered(std::string_view text);
 

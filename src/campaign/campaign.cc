@@ -18,7 +18,7 @@
 namespace assay {
 namespace {
 
-using Kind = Setting::Kind;
+using Kind = ConfigNode::Kind;
 
 // With $NAME and ${NAME} replaced; a variable that is not set stays as it is written.
 std::string expanded(std::string_view text) {
@@ -48,11 +48,11 @@ std::string expanded(std::string_view text) {
 // The settings of one table, each to be asked for by its name.
 class Section {
  public:
-  Section(std::string file, std::string name, const Setting* table)
+  Section(std::string file, std::string name, const ConfigNode* table)
       : file_(std::move(file)), name_(std::move(name)), table_(table) {}
 
   static Result<Section> open(const std::string& file, Section& root, const std::string& name) {
-    const Setting* found = root.find(name);
+    const ConfigNode* found = root.find(name);
     if (found != nullptr && found->kind == Kind::nothing) found = nullptr;
     if (found != nullptr && found->kind != Kind::table) {
       return usage_error(fmt::format("{}:{}: {} wants a table", file, found->line, name));
@@ -60,7 +60,7 @@ class Section {
     return Section(file, name, found);
   }
 
-  const Setting* find(const std::string& key) {
+  const ConfigNode* find(const std::string& key) {
     asked_.insert(key);
     if (table_ == nullptr) return nullptr;
     for (const auto& [name, setting] : table_->entries) {
@@ -71,21 +71,21 @@ class Section {
 
   // Without the key, or where nothing stands behind it, `value` stays as it is.
   Status read(const std::string& key, bool& value) {
-    const Setting* found = find(key);
+    const ConfigNode* found = find(key);
     if (found == nullptr || found->kind == Kind::nothing) return {};
     if (found->kind != Kind::flag) return wants(*found, key, "true or false");
     value = found->text == "True";
     return {};
   }
   Status read(const std::string& key, std::string& value) {
-    const Setting* found = find(key);
+    const ConfigNode* found = find(key);
     if (found == nullptr || found->kind == Kind::nothing) return {};
     if (found->kind != Kind::text) return wants(*found, key, "a text");
     value = expanded(found->text);
     return {};
   }
   Status read(const std::string& key, std::int64_t least, std::int64_t& value) {
-    const Setting* found = find(key);
+    const ConfigNode* found = find(key);
     if (found == nullptr || found->kind == Kind::nothing) return {};
     const char* const end = found->text.data() + found->text.size();
     std::int64_t number = 0;
@@ -98,7 +98,7 @@ class Section {
     return {};
   }
   Status read(const std::string& key, std::vector<std::string>& value) {
-    const Setting* found = find(key);
+    const ConfigNode* found = find(key);
     if (found == nullptr || found->kind == Kind::nothing) return {};
     std::vector<std::string> texts;
     for (const auto& [name, entry] : found->entries) {
@@ -112,7 +112,7 @@ class Section {
   }
 
   // Every entry, each a scalar or nothing at all.
-  Status each_scalar(const std::function<void(const std::string&, const Setting&)>& visit) {
+  Status each_scalar(const std::function<void(const std::string&, const ConfigNode&)>& visit) {
     if (table_ == nullptr) return {};
     for (const auto& [name, setting] : table_->entries) {
       asked_.insert(name);
@@ -142,14 +142,14 @@ class Section {
   std::string named(const std::string& key) const {
     return name_.empty() ? key : name_ + "." + key;
   }
-  tl::unexpected<Error> wants(const Setting& at, const std::string& key,
+  tl::unexpected<Error> wants(const ConfigNode& at, const std::string& key,
                               std::string_view what) const {
     return usage_error(fmt::format("{}:{}: {} wants {}", file_, at.line, named(key), what));
   }
 
   std::string file_;
   std::string name_;
-  const Setting* table_;  // nullptr: it is not there
+  const ConfigNode* table_;  // nullptr: it is not there
   std::set<std::string> asked_;
 };
 
@@ -251,11 +251,11 @@ Status read_tables(const std::string& file, Section& root, Campaign& campaign) {
   ASSAY_CHECK(output.read("log_dir", campaign.log_dir));
   ASSAY_CHECK(output.refuse_others());
   ASSAY_TRY(Section environment, Section::open(file, root, "env"));
-  ASSAY_CHECK(environment.each_scalar([&](const std::string& name, const Setting& value) {
+  ASSAY_CHECK(environment.each_scalar([&](const std::string& name, const ConfigNode& value) {
     campaign.environment.emplace_back(name, expanded(value.text));
   }));
   ASSAY_TRY(Section arguments, Section::open(file, root, "engine_args"));
-  ASSAY_CHECK(arguments.each_scalar([&](const std::string& name, const Setting& value) {
+  ASSAY_CHECK(arguments.each_scalar([&](const std::string& name, const ConfigNode& value) {
     campaign.engine_args.push_back(
         {name, expanded(value.text), fmt::format("{}:{}", file, value.line)});
   }));
@@ -272,7 +272,7 @@ Result<Campaign> read_campaign(const std::filesystem::path& file) {
   }
   auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
-  ASSAY_TRY(const Setting tree,
+  ASSAY_TRY(const ConfigNode tree,
             kind == ".toml" ? toml_tree(*text, where) : yaml_tree(*text, where));
   if (tree.kind != Kind::table) return usage_error(where + ": a campaign is a table");
   Section root(where, "", &tree);

@@ -12,7 +12,6 @@
 #include <string>
 #include <utility>
 
-#include "base/fd.h"
 #include "base/text.h"
 
 namespace assay {
@@ -71,9 +70,9 @@ std::optional<Identity> alive_in(const std::filesystem::path& path) {
 Result<PidFile> PidFile::take(const std::filesystem::path& path) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return errno_error("cannot write " + path.string());
-  PidFile taken({}, fd);  // closes it, and removes nothing
+  PidFile taken(Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)));
+  if (!taken.locked_) return errno_error("cannot write " + path.string());
+  const int fd = taken.locked_.get();
   const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
   if (const auto other = alive_in(path); other || !locked) {
     return usage_error(fmt::format("{}: the campaign runs already{}; `assay stop` ends it",
@@ -90,12 +89,11 @@ Result<PidFile> PidFile::take(const std::filesystem::path& path) {
 }
 
 PidFile::PidFile(PidFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), fd_(std::exchange(other.fd_, -1)) {}
+    : locked_(std::move(other.locked_)), path_(std::exchange(other.path_, {})) {}
 
 PidFile::~PidFile() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove(path_, ignored);
-  if (fd_ >= 0) ::close(fd_);
 }
 
 std::optional<RunningProcess> running_process(const std::filesystem::path& path) {

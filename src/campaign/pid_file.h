@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace assay {
@@ -25,9 +26,9 @@ class PidFile {
   ~PidFile();
 
  private:
-  PidFile(std::filesystem::path path, int fd) : path_(std::move(path)), fd_(fd) {}
-  std::filesystem::path path_;
-  int fd_ = -1;
+  explicit PidFile(Fd locked) : locked_(std::move(locked)) {}
+  Fd locked_;
+  std::filesystem::path path_;  // empty: nothing is removed
 };
 
 struct RunningProcess {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "campaign/pid_file.h"
@@ -28,12 +29,6 @@ constexpr int kInterruptedCode = 130;
 
 std::filesystem::path progress_file(const Campaign& campaign) {
   return std::filesystem::path(campaign.log_dir) / "campaign.json";
-}
-
-std::string shell_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
-  return line;
 }
 
 class Runner {

@@ -9,10 +9,10 @@
 namespace assay {
 namespace {
 
-using Kind = Setting::Kind;
+using Kind = ConfigNode::Kind;
 
-Result<Setting> setting_of(const toml::node& node, std::string_view where) {
-  Setting setting;
+Result<ConfigNode> setting_of(const toml::node& node, std::string_view where) {
+  ConfigNode setting;
   setting.line = node.source().begin.line;
   if (const auto* flag = node.as_boolean()) {
     setting.kind = Kind::flag;
@@ -29,13 +29,13 @@ Result<Setting> setting_of(const toml::node& node, std::string_view where) {
   } else if (const auto* list = node.as_array()) {
     setting.kind = Kind::list;
     for (const toml::node& entry : *list) {
-      ASSAY_TRY(Setting inner, setting_of(entry, where));
+      ASSAY_TRY(ConfigNode inner, setting_of(entry, where));
       setting.entries.push_back({"", std::move(inner)});
     }
   } else if (const auto* table = node.as_table()) {
     setting.kind = Kind::table;
     for (const auto& [key, entry] : *table) {
-      ASSAY_TRY(Setting inner, setting_of(entry, where));
+      ASSAY_TRY(ConfigNode inner, setting_of(entry, where));
       inner.line = key.source().begin.line;
       setting.entries.push_back({std::string(key.str()), std::move(inner)});
     }
@@ -47,7 +47,7 @@ Result<Setting> setting_of(const toml::node& node, std::string_view where) {
 
 }  // namespace
 
-Result<Setting> toml_tree(std::string_view text, std::string_view where) {
+Result<ConfigNode> toml_tree(std::string_view text, std::string_view where) {
   const toml::parse_result parsed = toml::parse(text, where);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

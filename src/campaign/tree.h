@@ -12,7 +12,7 @@
 
 namespace assay {
 
-struct Setting {
+struct ConfigNode {
   enum class Kind : std::uint8_t { nothing, flag, number, text, list, table };
   Kind kind = Kind::nothing;
   std::int64_t line = 0;
@@ -25,14 +25,14 @@ struct Setting {
   }
 };
 
-struct Setting::Entry {
+struct ConfigNode::Entry {
   std::string name;
-  Setting value;
+  ConfigNode value;
 };
 
 // `where` is the file's name in messages. What is no such file, or names a key twice, is an error
 // with its line. Plain scalars of YAML mean what they mean to PyYAML.
-Result<Setting> toml_tree(std::string_view text, std::string_view where);
-Result<Setting> yaml_tree(const std::string& text, std::string_view where);
+Result<ConfigNode> toml_tree(std::string_view text, std::string_view where);
+Result<ConfigNode> yaml_tree(const std::string& text, std::string_view where);
 
 }  // namespace assay

@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-using Kind = Setting::Kind;
+using Kind = ConfigNode::Kind;
 constexpr int kDeepest = 16;
 
 template <std::size_t Count>
@@ -26,7 +26,7 @@ bool is_number(std::string_view text) {
 }
 
 // A scalar without quotes, as YAML 1.1 and PyYAML read it.
-Setting plain(std::string text) {
+ConfigNode plain(std::string text) {
   constexpr std::array<std::string_view, 5> kNothing{"", "~", "null", "Null", "NULL"};
   constexpr std::array<std::string_view, 9> kTrue{"true", "True", "TRUE", "yes", "Yes",
                                                   "YES",  "on",   "On",   "ON"};
@@ -39,10 +39,10 @@ Setting plain(std::string text) {
   return {Kind::text, 0, std::move(text), {}};
 }
 
-Result<Setting> setting_of(const YAML::Node& node, std::string_view where, int depth);
+Result<ConfigNode> setting_of(const YAML::Node& node, std::string_view where, int depth);
 
-Result<Setting> table_of(const YAML::Node& node, std::string_view where, int depth) {
-  Setting table;
+Result<ConfigNode> table_of(const YAML::Node& node, std::string_view where, int depth) {
+  ConfigNode table;
   table.kind = Kind::table;
   std::set<std::string> names;
   for (const auto& entry : node) {
@@ -54,28 +54,28 @@ Result<Setting> table_of(const YAML::Node& node, std::string_view where, int dep
     if (!names.insert(name).second) {
       return usage_error(fmt::format("{}:{}: {} stands there twice", where, line, name));
     }
-    ASSAY_TRY(Setting inner, setting_of(entry.second, where, depth + 1));
+    ASSAY_TRY(ConfigNode inner, setting_of(entry.second, where, depth + 1));
     inner.line = line;
     table.entries.push_back({name, std::move(inner)});
   }
   return table;
 }
 
-Result<Setting> setting_of(const YAML::Node& node, std::string_view where, int depth) {
+Result<ConfigNode> setting_of(const YAML::Node& node, std::string_view where, int depth) {
   const int line = node.Mark().line + 1;
   if (depth > kDeepest) return usage_error(fmt::format("{}:{}: nested too deep", where, line));
-  Setting setting;
+  ConfigNode setting;
   if (node.IsMap()) {
     ASSAY_TRY(setting, table_of(node, where, depth));
   } else if (node.IsSequence()) {
     setting.kind = Kind::list;
     for (const YAML::Node& entry : node) {
-      ASSAY_TRY(Setting inner, setting_of(entry, where, depth + 1));
+      ASSAY_TRY(ConfigNode inner, setting_of(entry, where, depth + 1));
       setting.entries.push_back({"", std::move(inner)});
     }
   } else if (node.IsScalar()) {
     const bool quoted = node.Tag() == "!";
-    setting = quoted ? Setting{Kind::text, 0, node.Scalar(), {}} : plain(node.Scalar());
+    setting = quoted ? ConfigNode{Kind::text, 0, node.Scalar(), {}} : plain(node.Scalar());
   }
   setting.line = line;
   return setting;
@@ -83,7 +83,7 @@ Result<Setting> setting_of(const YAML::Node& node, std::string_view where, int d
 
 }  // namespace
 
-Result<Setting> yaml_tree(const std::string& text, std::string_view where) {
+Result<ConfigNode> yaml_tree(const std::string& text, std::string_view where) {
   try {
     return setting_of(YAML::Load(text), where, 0);
   } catch (const YAML::Exception& error) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/exit_code.h"
 

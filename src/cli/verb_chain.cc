@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"

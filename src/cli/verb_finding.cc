@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"

@@ -138,12 +138,8 @@ Status keep_known(Campaign& campaign) {
 }
 
 void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
-  std::string line;
-  for (const std::string& word :
-       round_words(campaign, options, campaign.input, campaign.input_value, campaign.log_dir)) {
-    line += (line.empty() ? "" : " ") + shell_word(word);
-  }
-  fmt::print("{}\n", line);
+  fmt::print("{}\n", shell_line(round_words(campaign, options, campaign.input, campaign.input_value,
+                                            campaign.log_dir)));
   for (const auto& [name, value] : campaign.environment) fmt::print("  {}={}\n", name, value);
   if (!campaign.retest.enabled) return;
   for (const std::string& file : campaign.retest.error_configs) {

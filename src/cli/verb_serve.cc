@@ -20,10 +20,8 @@ namespace {
 constexpr const char* kServeExamples = R"(Examples:
   assay serve postgresql://assay@db/runs
   assay serve assay-runs/night --port=8080
-It only reads. On another address than loopback whoever asks must know a token: the one in the
+It only reads. On another address than loopback those who ask must know a token: the one in the
 environment variable ASSAY_SERVE_TOKEN, or one that is made and printed.)";
-
-bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "::1"; }
 
 std::string new_token() {
   std::random_device random;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/exit_code.h"
 #include "cli/verb_timeline_record.h"

@@ -1,6 +1,7 @@
 #include "inject/recorder.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -412,7 +413,11 @@ std::string Recorder::reason_to_write() {
   const std::lock_guard lock(mutex_);
   std::string reason = std::exchange(reason_, {});
   if (options_.hang > 0) {
-    if (std::string stuck = hangs_.stuck(now()); !stuck.empty()) reason = std::move(stuck);
+    std::string stuck = hangs_.stuck(now());
+    if (stuck.empty() && step_ != timeline::kNone && !step_recorded_) {
+      stuck = hangs_.stuck_in_step(step_, now() - step_begin_);
+    }
+    if (!stuck.empty()) reason = std::move(stuck);
   }
   return reason;
 }
@@ -437,6 +442,10 @@ void Recorder::write_dump(const DumpFolders::Dump& dump) {
   if (!dump.reason.empty()) encoder_.add_note(dump.reason);
   // What is under way says something only when it stays so.
   if (hangs) {
+    if (step_ != timeline::kNone) {
+      encoder_.add_note(fmt::format("in step {} for {:.1f} s", step_.load(),
+                                    static_cast<double>(now() - step_begin_) / kNanosPerSecond));
+    }
     for (const LaunchedCollective& one : hangs_.collectives()) {
       encoder_.add_collective(one.sequence, one.launched, one.ended, one.name);
     }

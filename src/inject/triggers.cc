@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 
 namespace assay::inject {
@@ -75,6 +76,13 @@ std::string HangWatch::stuck(Nanos time) {
   if (!waiting || time - last_news_ < patience_ || told_ == last) return {};
   told_ = last;
   return fmt::format("hang: no kernel has ended for {:.0f} s", seconds(time - last_news_));
+}
+
+std::string HangWatch::stuck_in_step(std::int64_t number, Nanos lasted) {
+  if (lasted < patience_ || told_step_ == number) return {};
+  told_step_ = number;
+  return fmt::format("hang: step {}, whose work is not recorded, has not ended after {:.0f} s",
+                     number, seconds(lasted));
 }
 
 void HangWatch::forget() {

@@ -57,6 +57,8 @@ class HangWatch {
   bool overdue(Nanos time) const;
   // What hangs; empty: nothing. The same is told once.
   std::string stuck(Nanos time);
+  // The same of a step whose work is not recorded, by how long it has gone on.
+  std::string stuck_in_step(std::int64_t number, Nanos lasted);
   void forget();
   // The last collectives, the oldest first.
   const std::deque<LaunchedCollective>& collectives() const { return collectives_; }
@@ -69,6 +71,7 @@ class HangWatch {
   std::uint32_t last_ended_ = 0;
   Nanos last_news_ = 0;  // when something ended, or the first thing was waited for
   std::uint32_t told_ = 0;
+  std::optional<std::int64_t> told_step_;
   std::int64_t sequence_ = 0;
   std::deque<LaunchedCollective> collectives_;
 };

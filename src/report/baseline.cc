@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "case/canonical.h"

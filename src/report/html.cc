@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/markup.h"
 #include "case/canonical.h"

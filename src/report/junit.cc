@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/markup.h"
 #include "report/run_report.h"

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "case/parser.h"

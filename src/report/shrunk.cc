@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "report/run_report.h"

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "report/run_report.h"

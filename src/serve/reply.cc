@@ -12,10 +12,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTypes{
      {".css", "text/css; charset=utf-8"},
      {".js", "text/javascript; charset=utf-8"}}};
 
-bool is_loopback(std::string_view host) {
-  return host.starts_with("127.") || host == "localhost" || host == "[::1]" || host == "::1";
-}
-
 // Takes as long whatever it is compared with.
 bool same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -48,6 +44,10 @@ Reply refused(int status, const std::string& why) {
 }
 
 }  // namespace
+
+bool is_loopback(std::string_view host) {
+  return host.starts_with("127.") || host == "localhost" || host == "[::1]" || host == "::1";
+}
 
 Reply reply_to(const std::string& target, const std::string& host_header,
                const ServeOptions& options, const std::string& data) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -17,6 +18,9 @@ struct ServeOptions {
   std::uint16_t port = 0;          // 0: any free one
   std::string token;               // who asks must name it; empty: nobody has to
 };
+
+// Whether an address, or a name in a request, means this machine itself.
+bool is_loopback(std::string_view host);
 
 // Serves until `stop` is true (looked at four times a second) or SIGINT or SIGTERM comes. GET and
 // HEAD only. `listening` is told the port. On loopback only requests are answered that were meant

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 
 namespace assay {

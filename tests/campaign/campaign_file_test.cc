@@ -163,7 +163,7 @@ TEST_F(CampaignFile, WhatIsWrongIsNamedWithItsLine) {
 TEST_F(CampaignFile, PlainWordsOfYamlMeanWhatTheyMeanToPython) {
   const auto tree = yaml_tree("[yes, Off, 12, 1e-3, 1.5, +3, x1, '12', null, 4-7]", "f");
   ASSERT_TRUE(tree.has_value());
-  using Kind = Setting::Kind;
+  using Kind = ConfigNode::Kind;
   std::vector<Kind> kinds;
   for (const auto& [name, entry] : tree->entries) kinds.push_back(entry.kind);
   EXPECT_THAT(kinds, ElementsAre(Kind::flag, Kind::flag, Kind::number, Kind::number, Kind::number,

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "../engine/cli.h"
+#include "base/atomic_file.h"
 #include "campaign/pid_file.h"
 #include "store/open_store.h"
 

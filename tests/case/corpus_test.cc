@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/process.h"
 #include "case/canonical.h"
 

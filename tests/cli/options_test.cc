@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"

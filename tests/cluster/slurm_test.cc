@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "../store/folder.h"
+#include "base/atomic_file.h"
 #include "base/process.h"
 
 namespace assay {

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "base/atomic_file.h"
 #include "cli.h"
 #include "store/database.h"
 

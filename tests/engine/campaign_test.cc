@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../store/postgres_server.h"
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "cli.h"
 #include "store/open_store.h"

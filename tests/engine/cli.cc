@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/atomic_file.h"
 #include "store/open_store.h"
 
 namespace assay::testing {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/atomic_file.h"
 #include "cli.h"
 
 namespace assay::testing {

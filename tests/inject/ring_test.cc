@@ -77,6 +77,15 @@ TEST(Hang, IsACollectiveThatWaitsWhileOthersGoOn) {
   EXPECT_EQ(watch.collectives().size(), 2U);
 }
 
+TEST(Hang, IsAStepOfWhichNothingIsRecorded) {
+  HangWatch watch(30 * kSecond);
+  EXPECT_EQ(watch.stuck_in_step(7, 29 * kSecond), "");
+  EXPECT_THAT(watch.stuck_in_step(7, 30 * kSecond),
+              HasSubstr("step 7, whose work is not recorded"));
+  EXPECT_EQ(watch.stuck_in_step(7, 31 * kSecond), "");  // it was said
+  EXPECT_NE(watch.stuck_in_step(8, 30 * kSecond), "");
+}
+
 class Ringing : public testing::Test {
  protected:
   Ringing() {
@@ -211,6 +220,33 @@ TEST_F(Ringing, AHangNamesTheRankThatHasNotCome) {
   EXPECT_THAT(hangs[0].waiting, testing::ElementsAre(0));
   EXPECT_THAT(hangs[0].not_called, testing::ElementsAre(1));
   EXPECT_THAT(hangs[0].no_dump, testing::ElementsAre(2));
+}
+
+// Rank 0 hangs in a step that is not recorded; rank 1 has not come as far.
+TEST_F(Ringing, AHangInAStepThatIsNotRecordedIsNoticed) {
+  RecorderOptions watching = options(0);
+  watching.hang = kSecond;
+  watching.every = 2;
+  Recorder waits(watching);
+  watching.rank = 1;
+  watching.hang = 3600 * kSecond;
+  Recorder late(watching);
+  for (Recorder* recorder : {&waits, &late}) {
+    recorder->begin_step(0);
+    job(*recorder, 0);
+  }
+  waits.begin_step(1);
+  const auto paths = dumped("dump-1", 2);
+  ASSERT_EQ(paths.size(), 2U);
+  const auto why = read_file(folder_ / "dump-1/why.txt");
+  ASSERT_TRUE(why);
+  EXPECT_THAT(*why, HasSubstr("rank 0: hang: step 1, whose work is not recorded"));
+  const auto trace = timeline::load_traces(paths, {});
+  ASSERT_TRUE(trace) << trace.error().message;
+  for (std::size_t file = 0; file < trace->files.size(); ++file) {
+    const char* const where = trace->sources[file].rank == 0 ? "in step 1 for" : "in step 0 for";
+    EXPECT_THAT(trace->files[file].notes, testing::Contains(testing::StartsWith(where)));
+  }
 }
 
 TEST_F(Ringing, EveryNthStepIsRecorded) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "report/baseline.h"
 #include "report/junit.h"
 #include "report/load_past.h"

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../verdict/record.h"
+#include "base/atomic_file.h"
 #include "report/annotations.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "report/html.h"
 #include "report/junit.h"
 #include "report/run_report.h"

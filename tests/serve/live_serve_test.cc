@@ -91,7 +91,7 @@ TEST_F(ALiveDatabase, IsShownAsItGrows) {
   EXPECT_EQ(end["apis"].size(), 4U);
 }
 
-// Whoever began to write earlier and ends later is not missed.
+// A writer that began earlier and ends later is not missed.
 TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
   const auto slow = opened();
   const auto fast = opened();

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "folder.h"
 

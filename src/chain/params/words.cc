@@ -43,13 +43,4 @@ Result<std::vector<std::string>> split_words(std::string_view command) {
   return words;
 }
 
-std::string join_words(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += shell_word(word);
-  }
-  return line;
-}
-
 }  // namespace assay::chain::params

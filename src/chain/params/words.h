@@ -1,6 +1,6 @@
 #pragma once
 
-// Words of a command line, and back.
+// Words of a command line; shell_line (base/text.h) is the way back.
 
 #include <string>
 #include <string_view>
@@ -14,8 +14,5 @@ namespace assay::chain::params {
 // what a shell does: `;`, `$(…)`, backticks, globs, `~` and `#` are plain characters.
 // Fails on a quote that does not close.
 Result<std::vector<std::string>> split_words(std::string_view command);
-
-// The words as one line that split_words (and a shell) reads back unchanged.
-std::string join_words(const std::vector<std::string>& words);
 
 }  // namespace assay::chain::params

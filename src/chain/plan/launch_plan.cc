@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "chain/params/words.h"
+#include "base/text.h"
 #include "chain/plan/plan_builder.h"
 
 namespace assay::chain::plan {
@@ -43,7 +43,7 @@ Stage stage_of(const Plan& plan, const params::LaunchScript& script, StageKind k
 }
 
 void add(Plan& plan, Stage stage) {
-  if (stage.command.empty()) stage.command = params::join_words(stage.argv);
+  if (stage.command.empty()) stage.command = shell_line(stage.argv);
   plan.stages.push_back(std::move(stage));
 }
 

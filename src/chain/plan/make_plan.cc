@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "chain/params/nearest_key.h"
-#include "chain/params/words.h"
 #include "chain/plan/plan_builder.h"
 #include "chain/plan/recipe.h"
 
@@ -21,7 +20,7 @@ void add_prepare(PlanBuilder& builder) {
   stage.name = "prepare";
   stage.kind = StageKind::prepare;
   stage.argv = {"bash", options.prepare, options.params_path, builder.mode()};
-  stage.command = params::join_words(stage.argv);
+  stage.command = shell_line(stage.argv);
   stage.log = builder.folder() + "/prepare.log";
   stage.device = "cpu";
   builder.add(std::move(stage));

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "chain/params/words.h"
 
 namespace assay::chain::plan {
 
@@ -35,7 +34,7 @@ std::string describe_plan(const Plan& plan) {
       text += entry.substr(0, value) +
               (value < entry.size() ? shell_word(entry.substr(value)) : "") + " ";
     }
-    text += params::join_words(stage.argv) + "\n";
+    text += shell_line(stage.argv) + "\n";
   }
   return text;
 }

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/text.h"
-#include "chain/params/words.h"
 #include "chain/plan/launcher.h"
 #include "chain/plan/recipe_scope.h"
 #include "chain/plan/recipe_tree.h"
@@ -318,7 +317,7 @@ class Cook {
     stage.name = builder_.stage(infer).name + "_against_dynamic";
     stage.argv = {builder_.options().self,     "chain",    "compare", "--dynamic",
                   builder_.stage(dynamic).log, "--static", log};
-    stage.command = params::join_words(stage.argv);
+    stage.command = shell_line(stage.argv);
     stage.log = log.substr(0, log.rfind('.')) + "_against_dynamic.log";
     stage.device = "cpu";
     stage.needs = {dynamic, infer};

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"

@@ -1,9 +1,9 @@
 #include "chain/run/speed_environment.h"
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <unistd.h>
 
-#include <csignal>
+#include <chrono>
 #include <cstdlib>
 
 #include "base/fd.h"
@@ -26,10 +26,8 @@ std::string git_says(const std::string& checkout, std::vector<std::string> words
   auto process = Process::spawn(options);
   if (!process) return {};
   pipe->second.reset();
-  pollfd ended{process->pidfd(), POLLIN, 0};
-  constexpr int kLongest = 10'000;  // ms
-  if (::poll(&ended, 1, kLongest) != 1) process->signal_group(SIGKILL);
-  const auto status = process->wait();
+  constexpr std::chrono::seconds kLongest{10};
+  const auto status = process->wait_at_most(kLongest);
   if (!status || !status->ok()) return {};
   std::string said(256, '\0');  // a commit or a branch is shorter, and a pipe holds it
   const ssize_t got = ::read(pipe->first.get(), said.data(), said.size());

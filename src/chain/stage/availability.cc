@@ -44,10 +44,8 @@ bool Availability::says_yes(const std::string& python, const std::string& progra
   if (nowhere) options.fds = {{nowhere->get(), 1}, {nowhere->get(), 2}};
   auto process = Process::spawn(options);
   if (process) {
-    pollfd ended{process->pidfd(), POLLIN, 0};
-    constexpr int kLongest = 60'000;  // ms; what cannot be looked up is not there
-    if (::poll(&ended, 1, kLongest) != 1) process->signal_group(SIGKILL);
-    const auto status = process->wait();
+    constexpr std::chrono::seconds kLongest{60};  // what cannot be looked up is not there
+    const auto status = process->wait_at_most(kLongest);
     entry->second = status && status->ok();
   }
   return entry->second;

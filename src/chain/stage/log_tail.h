@@ -4,11 +4,9 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
-#include <string_view>
 
-#include "base/fd.h"
+#include "chain/stage/line_splitter.h"
 
 namespace assay::chain::stage {
 
@@ -19,13 +17,13 @@ class LogTail {
   explicit LogTail(std::string path);
 
   // Hands on the whole lines that came since the last call; whether any byte came.
-  bool read(const std::function<void(std::string_view)>& on_line);
+  bool read(const LineHandler& on_line);
 
  private:
   std::string path_;
   off_t at_ = 0;
   ino_t file_ = 0;
-  std::string line_;
+  LineSplitter lines_;
 };
 
 }  // namespace assay::chain::stage

@@ -17,7 +17,6 @@ namespace {
 constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
 constexpr Seconds kSampleEvery{0.5};
 constexpr std::chrono::seconds kLongestLook{2};  // who looks does so once a second at least
-constexpr std::size_t kMaxLine = 64 * 1024;      // a longer one is handed on in pieces
 constexpr int kReadsPerTick = 64;                // so that a flood does not starve the limits
 
 Clock::time_point after(Clock::time_point start, Seconds length) {
@@ -97,18 +96,6 @@ Clock::time_point StageRun::deadline() const {
   return std::min(next, next_sample_);
 }
 
-void StageRun::split_lines(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\n');
-    line_.append(bytes.substr(0, end));
-    if (end == std::string_view::npos && line_.size() < kMaxLine) return;
-    if (on_line_) on_line_(line_);
-    line_.clear();
-    if (end == std::string_view::npos) return;
-    bytes.remove_prefix(end + 1);
-  }
-}
-
 void StageRun::read_output() {
   std::array<char, 1 << 16> chunk;
   for (int reads = 0; output_ && reads < kReadsPerTick; ++reads) {
@@ -117,15 +104,14 @@ void StageRun::read_output() {
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
       output_.reset();
-      if (!line_.empty() && on_line_) on_line_(line_);
-      line_.clear();
+      lines_.end(on_line_);
       return;
     }
     last_byte_ = Clock::now();
     const std::string_view bytes(chunk.data(), static_cast<std::size_t>(got));
     const Status kept = log_.append(bytes);
     if (!kept) stop(StageState::disk_full, kept.error().message);
-    split_lines(bytes);
+    lines_.take(bytes, on_line_);
   }
 }
 

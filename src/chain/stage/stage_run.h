@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "chain/stage/bounded_log.h"
 #include "chain/stage/guard.h"
+#include "chain/stage/line_splitter.h"
 #include "chain/stage/log_tail.h"
 #include "chain/stage/usage.h"
 
@@ -95,7 +96,6 @@ class StageRun {
   StageRun() = default;
   void read_output();
   void read_followed();
-  void split_lines(std::string_view bytes);
   void watch_limits(Clock::time_point now);
   void sample(Clock::time_point now);
   Outcome finish();
@@ -106,7 +106,7 @@ class StageRun {
   BoundedLog log_;
   Limits limits_;
   LineHandler on_line_;
-  std::string line_;
+  LineSplitter lines_;
   std::optional<LogTail> followed_;
   Clock::time_point started_;
   Clock::time_point last_byte_;

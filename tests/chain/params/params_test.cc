@@ -367,7 +367,7 @@ TEST(Words, QuotesAreReadAndNothingElseIs) {
 
 TEST(Words, QuotedWordsComeBack) {
   const std::vector<std::string> words{"", "plain", "two words", "it's", "a\"b\\c", "$(x);|*"};
-  EXPECT_EQ(*params::split_words(params::join_words(words)), words);
+  EXPECT_EQ(*params::split_words(shell_line(words)), words);
 }
 
 TEST(GpuEntry, IsReadByGrammarAndNotByLength) {
