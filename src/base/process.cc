@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace assay {
@@ -189,10 +191,24 @@ std::string ExitStatus::describe() const {
   return "exit code " + std::to_string(code);
 }
 
+namespace {
+// glibc gives these names from 2.32 on; assay also runs on older ones.
+constexpr auto kSignals = std::to_array<std::pair<int, std::string_view>>({
+    {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+    {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},     {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+    {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},     {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+    {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"},     {SIGTERM, "SIGTERM"}, {SIGSTKFLT, "SIGSTKFLT"},
+    {SIGCHLD, "SIGCHLD"}, {SIGCONT, "SIGCONT"},     {SIGSTOP, "SIGSTOP"}, {SIGTSTP, "SIGTSTP"},
+    {SIGTTIN, "SIGTTIN"}, {SIGTTOU, "SIGTTOU"},     {SIGURG, "SIGURG"},   {SIGXCPU, "SIGXCPU"},
+    {SIGXFSZ, "SIGXFSZ"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"}, {SIGWINCH, "SIGWINCH"},
+    {SIGPOLL, "SIGPOLL"}, {SIGPWR, "SIGPWR"},       {SIGSYS, "SIGSYS"},
+});
+}  // namespace
+
 std::string signal_name(int number) {
-  const char* name = ::sigabbrev_np(number);
-  if (name == nullptr) return "signal " + std::to_string(number);
-  return std::string("SIG") + name;
+  const auto* const found = std::find_if(kSignals.begin(), kSignals.end(),
+                                         [&](const auto& named) { return named.first == number; });
+  return found == kSignals.end() ? "signal " + std::to_string(number) : std::string(found->second);
 }
 
 std::optional<std::string> find_program(const std::string& name) {

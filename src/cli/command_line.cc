@@ -8,6 +8,7 @@
 #include "cli/verb_api.h"
 #include "cli/verb_chain.h"
 #include "cli/verb_corpus.h"
+#include "cli/verb_description.h"
 #include "cli/verb_doctor.h"
 #include "cli/verb_finding.h"
 #include "cli/verb_merge.h"
@@ -34,7 +35,8 @@ int run_command_line(int argc, char** argv) {
       add_corpus_verb(app), add_doctor_verb(app), add_slot_verb(app),     add_repro_verb(app),
       add_plan_verb(app),   add_work_verb(app),   add_merge_verb(app),    add_submit_verb(app),
       add_mutate_verb(app), add_shrink_verb(app), add_finding_verb(app),  add_run_verb(app),
-      add_status_verb(app), add_stop_verb(app),   add_serve_verb(app),
+      add_status_verb(app), add_stop_verb(app),   add_serve_verb(app),    add_completion_verb(app),
+      add_manual_verb(app),
   };
   try {
     app.parse(argc, argv);

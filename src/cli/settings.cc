@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
@@ -18,6 +19,20 @@ std::string own_environment(const std::string& name) {
   const auto package = LanePackage::find();
   if (!package) return {};
   const auto python = package->python_path.parent_path() / ".venv" / name / "bin" / "python";
+  std::error_code error;
+  return std::filesystem::exists(python, error) ? python.string() : std::string();
+}
+
+// The Python of the environment that assay is installed in. Its command says which
+// (python/assay/__main__.py); a program that is called by its path lies in
+// PREFIX/lib/pythonX.Y/site-packages. Empty: not installed.
+std::string installing_python() {
+  if (const char* named = std::getenv("ASSAY_PYTHON"); named != nullptr) return named;
+  const auto package = LanePackage::find();
+  if (!package) return {};
+  const std::filesystem::path packages = package->python_path.parent_path().parent_path();
+  if (packages.filename() != "site-packages") return {};
+  const auto python = packages.parent_path().parent_path().parent_path() / "bin" / "python3";
   std::error_code error;
   return std::filesystem::exists(python, error) ? python.string() : std::string();
 }
@@ -55,6 +70,7 @@ FrameworkConfig Settings::framework(const std::string& name, const std::string& 
   config.name = name;
   if (!python.empty()) config.python = python;
   if (config.python.empty()) config.python = own_environment(name);
+  if (config.python.empty()) config.python = installing_python();
   if (config.python.empty()) config.python = "python3";
   return config;
 }

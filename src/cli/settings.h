@@ -28,7 +28,7 @@ struct Settings {
   std::map<std::string, LaneConfig> lanes;
 
   // First of: `python` from the command line, the settings file, the environment that `make setup`
-  // makes, python3.
+  // makes, the one that assay is installed in, python3.
   FrameworkConfig framework(const std::string& name, const std::string& python) const;
   // The lane of this name or, where the file has none, one of the framework of this name with
   // `python`.

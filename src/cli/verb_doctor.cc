@@ -43,9 +43,11 @@ bool examine(const FrameworkConfig& config, const LanePackage& package) {
     return true;
   }
   fmt::print(
-      "missing  {}\n         get it with `make setup`, or name an interpreter that has it: "
-      "--{}_python, or in assay.toml\n",
-      info.error().message, config.name);
+      "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
+      "name an "
+      "interpreter that has it: --{}_python, or in assay.toml\n",
+      info.error().message, config.python, config.name == "paddle" ? "paddlepaddle" : config.name,
+      config.name);
   return false;
 }
 

@@ -1,5 +1,6 @@
 #include "native/memory.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -25,6 +26,24 @@ bool should_give_back(std::int64_t resident_kb) {
   if (resident_kb > kKeepKb) return true;
   const auto memory = system_memory();
   return memory && memory->available < memory->total / 2;
+}
+
+// What malloc has given out, when it was `before` at the last count. mallinfo2() came with
+// glibc 2.33, and a wheel is built for older ones. The counters of mallinfo() have 32 bits: the
+// difference to the last count is right as long as it is below 2 GiB.
+std::uint64_t bytes_in_use(std::uint64_t before) {
+  struct Counters {
+    std::size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks,
+        keepcost;
+  };
+  static const auto counters = reinterpret_cast<Counters (*)()>(::dlsym(RTLD_DEFAULT, "mallinfo2"));
+  if (counters != nullptr) return counters().uordblks;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const auto low = static_cast<std::uint32_t>(::mallinfo().uordblks);
+#pragma GCC diagnostic pop
+  const auto change = static_cast<std::int32_t>(low - static_cast<std::uint32_t>(before));
+  return before + static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
 }
 
 }  // namespace
@@ -53,7 +72,8 @@ MemoryWatch::Growth MemoryWatch::after_case(std::uint64_t lent) {
   std::int64_t now = resident_kb();
   std::int64_t grown = now - resident_kb_;
   if (grown > kAskAboveKb) {
-    const std::uint64_t used = ::mallinfo2().uordblks;
+    used_bytes_ = bytes_in_use(used_bytes_);
+    const std::uint64_t used = used_bytes_;
     const std::uint64_t live = used - std::min(used, lent);
     const auto more = static_cast<std::int64_t>(live - std::min(live, live_bytes_));
     grown = std::min(grown, more / 1024);

@@ -27,7 +27,8 @@ class MemoryWatch {
  private:
   Fd statm_;
   std::int64_t resident_kb_ = 0;  // after the case before
-  std::uint64_t live_bytes_ = 0;  // of malloc, when it was last counted; 0 before
+  std::uint64_t used_bytes_ = 0;  // of malloc, when it was last counted; 0 before
+  std::uint64_t live_bytes_ = 0;  // of those, not lent
 };
 
 }  // namespace assay::native

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process.h"
 #include "case/dtype.h"
 #include "measure/measurement.h"
 #include "verdict/bar.h"
@@ -42,7 +43,7 @@ Verdict dead(const wire::LaneRecord& lane) {
     return of_lane(Outcome::oom, lane,
                    fmt::format("the kernel ran out of memory and killed the {} lane", who));
   }
-  std::string how = lane.exit_signal() != 0 ? "died of " + signal_text(lane.exit_signal())
+  std::string how = lane.exit_signal() != 0 ? "died of " + signal_name(lane.exit_signal())
                                             : std::string("ended by itself");
   if (const std::string reason = text(lane.error()); !reason.empty()) how = "was ended: " + reason;
   return of_lane(Outcome::crash, lane, fmt::format("the {} lane {}", who, how));

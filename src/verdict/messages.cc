@@ -46,12 +46,6 @@ std::string lane_message(const wire::LaneRecord& lane) {
   return phase.empty() || phase == "forward" ? error : fmt::format("in {}: {}", phase, error);
 }
 
-std::string signal_text(int number) {
-  const char* abbreviation = ::sigabbrev_np(number);
-  return abbreviation == nullptr ? fmt::format("signal {}", number)
-                                 : fmt::format("SIG{}", abbreviation);
-}
-
 std::string side_text(const wire::Side* side) {
   if (side == nullptr || side->missing()) return "nothing";
   if (side->kind() == wire::LeafKind::tensor || side->kind() == wire::LeafKind::law) {

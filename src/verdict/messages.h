@@ -13,7 +13,6 @@ std::string text(const flatbuffers::String* string);
 
 // What a lane raised, on one line, and where.
 std::string lane_message(const wire::LaneRecord& lane);
-std::string signal_text(int number);
 
 // "float32[2, 3]", "integer 5", "nothing".
 std::string side_text(const wire::Side* side);

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstring>
+#include <string>
+
 namespace assay {
 namespace {
 
@@ -23,6 +27,19 @@ TEST(Process, InheritsAllThatItIsGiven) {
   const auto status = process->wait();
   ASSERT_TRUE(status);
   EXPECT_EQ(status->describe(), "exit code 0");
+}
+
+// The names are those of this machine's C library, where it has them (from 2.32 on).
+TEST(Process, SignalsHaveTheirNames) {
+  EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
+  EXPECT_EQ(signal_name(12345), "signal 12345");
+#if __GLIBC_PREREQ(2, 32)
+  for (int number = 1; number < SIGRTMAX; ++number) {
+    const char* abbreviation = ::sigabbrev_np(number);
+    EXPECT_EQ(signal_name(number), abbreviation == nullptr ? "signal " + std::to_string(number)
+                                                           : std::string("SIG") + abbreviation);
+  }
+#endif
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+#include "cli/verb_description.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+
+#include "cli/description.h"
+#include "cli/exit_code.h"
+
+namespace assay {
+
+Verb add_completion_verb(CLI::App& parent) {
+  CLI::App* app =
+      parent.add_subcommand("completion", "Completion for bash: source <(assay completion)");
+  return {app, [&parent]() -> Result<int> {
+            fmt::print("{}", bash_completion(parent));
+            return kAllGood;
+          }};
+}
+
+Verb add_manual_verb(CLI::App& parent) {
+  CLI::App* app = parent.add_subcommand("manual", "This help as a page: assay manual | man -l -");
+  return {app, [&parent]() -> Result<int> {
+            fmt::print("{}", man_page(parent, ASSAY_VERSION));
+            return kAllGood;
+          }};
+}
+
+}  // namespace assay
