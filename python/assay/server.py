@@ -7,7 +7,8 @@ Descriptors given by the supervisor:
   4  a pipe for one line of JSON: what was imported, or why it could not be; then an empty line a
      second, as a sign of life
 
-A slot sends {"v": 1, "device": "cpu"} with three descriptors: the lane's socket, its arena, its log.
+A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, its arena,
+its log. A lane that is to be apart does not go through the run's own MPS (src/device/mps.h).
 The answer is {"v": 1, "pid": N} with a pidfd; later, when that lane has ended,
 {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot hangs up, its lanes are
 killed.
@@ -29,6 +30,7 @@ VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
+OWN_MPS = "ASSAY_OWN_MPS"  # set where the run has started an MPS for its lanes
 PULSE = 1.0  # seconds between signs of life
 CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
@@ -100,22 +102,22 @@ class Server:
         if not data:
             self._hang_up(connection)
             return
-        device = wanted_device(data)
-        if device is None or len(fds) != 3:
+        wanted = wanted_lane(data)
+        if wanted is None or len(fds) != 3:
             self._send(connection, {"v": VERSION, "error": "unknown request"})
         else:
-            self._fork_lane(connection, fds, device)
+            self._fork_lane(connection, fds, *wanted)
         for fd in fds:
             os.close(fd)
 
-    def _fork_lane(self, connection: Any, fds: list[int], device: str) -> None:
+    def _fork_lane(self, connection: Any, fds: list[int], device: str, apart: bool) -> None:
         try:
             pid = os.fork()
         except OSError as error:
             self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
             return
         if pid == 0:
-            self._become_lane(fds, device)
+            self._become_lane(fds, device, apart)
         self.lanes[pid] = connection
         pidfd = os.pidfd_open(pid)
         self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
@@ -155,7 +157,7 @@ class Server:
         except OSError:
             pass  # the slot is gone; its hang-up is handled where it is read
 
-    def _become_lane(self, fds: list[int], device: str) -> None:
+    def _become_lane(self, fds: list[int], device: str, apart: bool) -> None:
         """Never returns."""
         lane_socket, arena, log = fds
         status = 1
@@ -177,6 +179,8 @@ class Server:
             from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
 
+            if apart and os.environ.pop(OWN_MPS, ""):
+                os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
             self.framework.start(device)
             self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, device)
             Lane(self.framework, self.native).serve()
@@ -187,16 +191,16 @@ class Server:
             os._exit(status)
 
 
-def wanted_device(data: bytes) -> str | None:
-    """The device that a request names; None for what is no request of ours."""
+def wanted_lane(data: bytes) -> tuple[str, bool] | None:
+    """The device that a request names, and whether the lane is apart; None for what is no request of ours."""
     try:
         request = json.loads(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(request, dict) or request.get("v") != VERSION:
         return None
-    device = request.get("device")
-    return device if isinstance(device, str) else None
+    device, apart = request.get("device"), request.get("apart")
+    return (device, apart) if isinstance(device, str) and isinstance(apart, bool) else None
 
 
 def kill_group(pid: int) -> None:

@@ -164,7 +164,7 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
                      : cores;
   ASSAY_TRY(const bool on_gpus,
             choose_gpu_seats({options.num_gpus, options.gpu_ids, options.num_workers_per_gpu,
-                              options.required_memory, options.test_cpu},
+                              options.required_memory, options.test_cpu, options.mps},
                              config, notes));
   if (!on_gpus && !options.test_cpu) {
     notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
@@ -317,6 +317,8 @@ void add_place_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--num_gpus", options.num_gpus, "GPUs to use; -1: all, 0: none")
       ->capture_default_str();
   app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
+  add_bool(app, "--mps", options.mps,
+           "Lanes share a GPU by NVIDIA's MPS, which assay starts and ends for itself");
   app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
                  "Workers on each GPU, or on the CPU; -1: as many as pay off")
       ->capture_default_str();

@@ -34,6 +34,7 @@ struct ApiOptions {
   int num_gpus = -1;
   int num_workers_per_gpu = -1;
   std::string gpu_ids;
+  bool mps = true;
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
   std::string store;

@@ -108,6 +108,9 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));
   for (const ChosenGpu& gpu : gpus) config.gpus.push_back(gpu.ordinal);
   config.slots = workers * static_cast<std::uint32_t>(gpus.size());
+  // Who has an MPS of their own has told it to all processes.
+  config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
+               std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
   const double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
   config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));

@@ -18,6 +18,7 @@ struct GpuFlags {
   int num_workers_per_gpu = -1;
   double required_gib = 0;  // that each worker must have on its GPU
   bool test_cpu = false;
+  bool mps = true;
 };
 
 // Whether the run takes GPUs: asked for, or there and not declined. An error where those that were

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
+#include "device/mps.h"
 #include "engine/lane_plan.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
@@ -43,6 +45,7 @@ Status make_folder(const std::filesystem::path& folder) {
 
 // The lanes of each slot and the servers that fork them; a framework that two lanes share has one.
 struct Lanes {
+  std::optional<MpsService> mps;  // ends after the servers and their lanes
   std::vector<ForkServer> servers;
   std::vector<std::string> labels;  // of the servers
   std::vector<wire::LaneSpecT> specs;
@@ -61,11 +64,27 @@ Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
   return lanes.servers.size() - 1;
 }
 
+std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& observer) {
+  if (!config.mps) return std::nullopt;
+  auto service = MpsService::start();
+  if (service) return std::move(*service);
+  if (observer.note) {
+    observer.note(fmt::format("the processes on a GPU take turns, for there is no MPS: {}",
+                              service.error().message));
+  }
+  return std::nullopt;
+}
+
 // The servers import in the background.
-Result<Lanes> start_lanes(const RunConfig& config) {
+Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   Lanes lanes;
+  lanes.mps = start_mps(config, observer);
   for (PlannedLane& lane : plan_lanes(config)) {
+    if (lanes.mps) {
+      lane.framework.environment.push_back(lanes.mps->environment());
+      lane.framework.environment.emplace_back("ASSAY_OWN_MPS=1");  // python/assay/server.py
+    }
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
     const std::string& address = lanes.servers[server].address();
     lane.spec.address.assign(address.begin(), address.end());
@@ -179,7 +198,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   ASSAY_TRY(Policies policies, load_policies(config.settings));
   properties["version.policies"] = policies.version();
   ASSAY_CHECK(check_properties(config, properties, store));
-  ASSAY_TRY(Lanes lanes, start_lanes(config));
+  ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
   ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
 
   RunSummary summary;

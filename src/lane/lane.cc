@@ -109,7 +109,7 @@ Result<std::optional<LaneSource::Message>> LaneSource::receive(std::chrono::mill
   return std::optional<Message>(std::move(message));
 }
 
-Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena) {
+Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
   if (!arena) {
     ASSAY_TRY(wire::Arena made, wire::Arena::create());
     arena = std::make_shared<wire::Arena>(std::move(made));
@@ -118,7 +118,7 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena) {
   arena->header().address.store(0);
   const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (std::chrono::steady_clock::now() < give_up) {
-    ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena));
+    ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena, apart));
     if (lane) return std::move(*lane);
     // The server died under us; the supervisor is starting another on the same address.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -126,13 +126,15 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena) {
   return fail("no lane could be forked; the fork server keeps failing");
 }
 
-Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Arena>& arena) {
+Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Arena>& arena,
+                                                  bool apart) {
   if (!connection_) {
     ASSAY_TRY(connection_, connect_to(address_));
   }
   ASSAY_TRY(FdPair ends, make_socket_pair());
   ASSAY_TRY(const Fd log, open_for_append(log_));
-  const std::string request = nlohmann::json{{"v", kProtocol}, {"device", device_}}.dump();
+  const std::string request =
+      nlohmann::json{{"v", kProtocol}, {"device", device_}, {"apart", apart}}.dump();
   const std::array fds{ends.second.get(), arena->fd(), log.get()};
   if (!send_with_fds(connection_.get(), std::as_bytes(std::span(request)), fds)) {
     connection_.reset();
@@ -154,6 +156,7 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
     lane.pidfd_ = std::move(message->fds.front());
     lane.socket_ = std::move(ends.first);
     lane.arena_ = arena;
+    lane.apart_ = apart;
     lane.oom_kills_before_ = oom_kills();
     return std::optional<Lane>(std::move(lane));
   }

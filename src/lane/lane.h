@@ -32,6 +32,7 @@ class Lane {
   pid_t pid() const { return pid_; }
   const std::shared_ptr<wire::Arena>& arena() const { return arena_; }
   wire::FrameReader& reader() { return reader_; }
+  bool apart() const { return apart_; }
   std::uint64_t cases_run() const { return cases_run_; }
   void count_cases(std::uint64_t cases) { cases_run_ += cases; }
 
@@ -54,6 +55,7 @@ class Lane {
   pid_t pid_ = -1;
   std::shared_ptr<wire::Arena> arena_;  // shared with answers that still point into it
   wire::FrameReader reader_;
+  bool apart_ = false;
   std::uint64_t cases_run_ = 0;
   std::uint64_t oom_kills_before_ = 0;  // the kernel's count when the lane was forked
 };
@@ -65,8 +67,9 @@ class LaneSource {
       : address_(std::move(address)), device_(std::move(device)), log_(std::move(log)) {}
 
   // Forks a lane. `arena` is reused when given (the results in it are lost), else made anew.
-  // Waits for a server that is being replaced.
-  Result<Lane> spawn(std::shared_ptr<wire::Arena> arena);
+  // Waits for a server that is being replaced. A lane that is `apart` does not go through the run's
+  // MPS: no fault of another process on its GPU ends it, nor one of its own others.
+  Result<Lane> spawn(std::shared_ptr<wire::Arena> arena, bool apart = false);
 
   // How a lane ended; kills it if it has not ended within `limit`. nullopt: the server died with
   // it, so nobody knows.
@@ -78,7 +81,7 @@ class LaneSource {
  private:
   struct Message;
   Result<std::optional<Message>> receive(std::chrono::milliseconds limit);
-  Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena);
+  Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena, bool apart);
 
   std::string address_;
   std::string device_;

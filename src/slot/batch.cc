@@ -86,7 +86,7 @@ Status BatchRun::start(std::size_t seat) {
   if (state.sent.empty()) return {};
   LaneSeat& at = seats_[seat];
   if (!at.lane) {
-    auto spawned = at.source.spawn(at.arena);
+    auto spawned = at.source.spawn(at.arena, at.apart || state.careful);
     if (!spawned) return give_up(spawned.error().message);
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
@@ -163,7 +163,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   if (how != Loss::ended) at.lane->kill();
   ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
   look_at_lane(seat);
-  const std::optional<std::size_t> blamed = to_blame(seat, how, exit.has_value());
+  const std::optional<std::size_t> blamed = to_blame(seat, how, exit);
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return give_up(fmt::format("lanes of {} keep ending before they run a case: {} ({})",
                                at.spec.label, last_line(at.source.log()),
@@ -204,7 +204,9 @@ Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
 
 // Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
 // run again without blame, as everything does when the fork server took the lane with it.
-std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool seen_ending) const {
+// A fault of the GPU counts in a lane that is apart.
+std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
+                                              const std::optional<LaneExit>& exit) const {
   const SeatState& state = states_[seat];
   if (how == Loss::talks_nonsense) return state.sent[state.answered];
   if (how == Loss::timed_out) {
@@ -214,9 +216,10 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how, bool s
     if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
     return state.sent[at_hand];
   }
+  if (exit && exit->code == kDeviceFaultExit && !seats_[seat].lane->apart()) return std::nullopt;
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
-  if (!seen_ending || running >= state.sent.size() || running < state.answered) return std::nullopt;
+  if (!exit || running >= state.sent.size() || running < state.answered) return std::nullopt;
   return state.sent[running];
 }
 

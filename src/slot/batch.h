@@ -57,6 +57,7 @@ struct LaneSeat {
   std::optional<Lane> lane;
   std::shared_ptr<wire::Arena> arena;   // kept from lane to lane, for its warm pages
   std::unique_ptr<SharedCache> shared;  // of its lane on a GPU; none on the CPU
+  bool apart = false;                   // its lanes shall hear of nobody's fault but their own
 
   bool on_gpu() const { return shared != nullptr; }
 };
@@ -88,7 +89,8 @@ class BatchRun {
     std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
     bool lends = false;                  // large results stay with the lane
     // The lane waits for its GPU after each job. Otherwise it does so when many are done, and of
-    // those that it has not answered by then any may be the one that the GPU broke or hangs on.
+    // those that it has not answered by then any may be the one that the GPU broke or hangs on, and
+    // under MPS the fault may be another process's. So a careful lane is also apart.
     bool careful = false;
     bool busy() const { return answered < sent.size(); }
   };
@@ -98,7 +100,8 @@ class BatchRun {
   Status take(std::size_t seat, wire::Bytes bytes);
   enum class Loss { ended, timed_out, talks_nonsense };
   Status lost(std::size_t seat, Loss how);
-  std::optional<std::size_t> to_blame(std::size_t seat, Loss how, bool seen_ending) const;
+  std::optional<std::size_t> to_blame(std::size_t seat, Loss how,
+                                      const std::optional<LaneExit>& exit) const;
   Status finish_job(std::size_t job);
   Status run_again(std::size_t job);
   Status skip_other_values(std::size_t seat, std::size_t blamed);

@@ -65,8 +65,8 @@ Slot::Slot(SlotConfig config, Fd supervisor)
     if (!device_ && gpu_number(spec.device)) device_ = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
       auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
-      seats->push_back(
-          {spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared)});
+      seats->push_back({spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared),
+                        seats == &fresh_seats_});
     }
   }
 }
@@ -187,7 +187,7 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   }
   ASSAY_CHECK(run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
-    if (suspect) {
+    if (suspect || (seat.lane && seat.lane->apart())) {
       if (seat.shared) seat.shared->close_all();
       seat.lane.reset();
     }

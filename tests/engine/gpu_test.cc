@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/atomic_file.h"
 #include "cli.h"
 
 namespace assay::testing {
@@ -30,6 +31,14 @@ class Gpu : public ::testing::Test {
   }
   void TearDown() override {
     for (const char* name : names_) ::unsetenv(name);
+    ::setenv("PATH", path_.c_str(), 1);
+  }
+  // What stands in the place of NVIDIA's daemon of MPS.
+  void daemon(const std::string& script) {
+    const std::filesystem::path file = cli_.folder() / "nvidia-cuda-mps-control";
+    ASSERT_TRUE(write_file(file, "#!/bin/sh\n" + script));
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    ::setenv("PATH", (cli_.folder().string() + ":" + path_).c_str(), 1);
   }
   void set(const char* name, const char* value) {
     ::setenv(name, value, 1);
@@ -48,6 +57,7 @@ class Gpu : public ::testing::Test {
 
  private:
   std::vector<const char*> names_;
+  const std::string path_ = std::getenv("PATH");
 };
 
 TEST_F(Gpu, CasesGetTheVerdictsThatTheyGetOnACpu) {
@@ -133,6 +143,37 @@ TEST_F(Gpu, WorkersTakeTurnsOnTheGpus) {
       run({"--api_config_file=" + cases, "--num_workers_per_gpu=2", "--accuracy_dual_gpu=True"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_THAT(result.output, AllOf(HasSubstr("4 workers on GPU 0"), HasSubstr("GPU 1 (Fake GPU")));
+}
+
+// A daemon in name only: what matters is who is told of it, and that it ends with the run.
+TEST_F(Gpu, LanesShareItByMpsAndSuspectsDoNot) {
+  const std::string folder = cli_.folder().string();
+  daemon("test \"$1\" = -f || { cat >>" + folder + "/said; exit; }\necho $$ >>" + folder +
+         "/daemons\ntouch $CUDA_MPS_PIPE_DIRECTORY/control; exec sleep 1000\n");
+  const std::string cases = cli_.write_cases({fake("mps"), fake("echo")});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
+  EXPECT_THAT(cli_.outcomes(),
+              UnorderedElementsAre(Pair(fake("mps"), "pass"), Pair(fake("echo"), "pass")));
+  EXPECT_THAT(result.output, HasSubstr("first mismatch (result: text shared")) << result.output;
+  const auto said = read_file(cli_.folder() / "said");
+  EXPECT_TRUE(said && *said == "quit\n");
+  const auto daemons = read_file(cli_.folder() / "daemons");
+  ASSERT_TRUE(daemons);
+  EXPECT_FALSE(std::filesystem::exists("/proc/" + daemons->substr(0, daemons->find('\n'))));
+
+  Cli declined;
+  declined.call_api({"--api_config_file=" + cases, "--mps=False"});
+  EXPECT_EQ(*read_file(cli_.folder() / "daemons"), *daemons) << "nothing more was started";
+}
+
+TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
+  daemon("exit 1\n");
+  const CliResult result =
+      run({"--api_config_file=" + cli_.write_cases({fake("mps")}), "--num_workers_per_gpu=2"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("there is no MPS: nvidia-cuda-mps-control: exit code 1"),
+                    Not(HasSubstr("shared"))));
 }
 
 TEST_F(Gpu, MemoryLimitsTheWorkers) {

@@ -50,7 +50,16 @@ def connected(address):
 
 
 @pytest.mark.parametrize(
-    "request_text", [b"no JSON", b"[1]", b'{"v": 1}', b'{"v": 1, "device": 7}', b"[" * 4000, b"\xff\xfe"]
+    "request_text",
+    [
+        b"no JSON",
+        b"[1]",
+        b'{"v": 1}',
+        b'{"v": 1, "device": 7, "apart": false}',
+        b'{"v": 1, "device": "cpu"}',
+        b"[" * 4000,
+        b"\xff\xfe",
+    ],
 )
 def test_what_is_no_request_is_answered_and_harms_nobody(address, request_text):
     connection = connected(address)

@@ -120,7 +120,11 @@ def cross_entropy(
     if label_smoothing > 0:
         extent = input.shape[-1]
         if flat:
-            label = functional.one_hot(label.squeeze(axis).long(), extent)
+            label = label.squeeze(axis).long()
+            # A CPU refuses them by itself; a GPU would never work again.
+            if bool(((label < 0) | (label >= extent)).any()):
+                raise ValueError("labels that are no class")
+            label = functional.one_hot(label, extent)
         label = (1 - label_smoothing) * label.to(widened(input).dtype) + label_smoothing / extent
         soft_label, flat = True, False
     dtype, input = input.dtype, widened(input)

@@ -67,7 +67,8 @@ def quantiles(x, q, axis, keepdim, interpolation, without_nan):
     ordered = torch.sort(rows, dim=-1).values  # NaN comes last
     count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
     q = torch.as_tensor(q, dtype=x.dtype, device=x.device).detach().reshape(-1)
-    position = q.reshape(-1, *[1] * rows.ndim) * (count - 1)
+    # Of a row that is NaN throughout nothing is counted: its first value is as good as any.
+    position = q.reshape(-1, *[1] * rows.ndim) * (count - 1).clamp(min=0)
     if interpolation == "nearest":
         position, interpolation = position.round(), "lower"
     ordered = ordered.expand(len(q), *rows.shape)

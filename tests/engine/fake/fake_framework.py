@@ -133,6 +133,9 @@ class Fake:
     def do_where(self, x):
         return self.device
 
+    def do_mps(self, x):
+        return "shared" if "CUDA_MPS_PIPE_DIRECTORY" in os.environ else "apart"
+
     def do_exit(self, x):
         os._exit(3)
 
@@ -281,6 +284,11 @@ def many_numbers(x):
 @api("paddle.fake.where")
 def where(x):
     return "cpu"
+
+
+@api("paddle.fake.mps")
+def mps(x):
+    return "apart"
 
 
 @api("paddle.fake.many_parts")

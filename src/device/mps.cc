@@ -1,0 +1,96 @@
+#include "device/mps.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/fd.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDaemon = "nvidia-cuda-mps-control";
+constexpr const char* kPipeVariable = "CUDA_MPS_PIPE_DIRECTORY";
+constexpr std::chrono::seconds kStartLimit{10};
+constexpr std::chrono::seconds kQuitLimit{5};
+constexpr std::chrono::milliseconds kLookEvery{20};
+
+std::vector<std::string> own_folder(const fs::path& folder) {
+  return {fmt::format("{}={}", kPipeVariable, folder.string()),
+          fmt::format("CUDA_MPS_LOG_DIRECTORY={}", folder.string())};
+}
+
+// What a started daemon says when it is asked to end itself and its servers.
+Status ask_to_quit(const fs::path& folder) {
+  ASSAY_TRY(FdPair words, make_pipe());
+  constexpr std::string_view kQuit = "quit\n";
+  ASSAY_CHECK(write_all(words.second.get(), std::as_bytes(std::span(kQuit))));
+  words.second.reset();
+  SpawnOptions options;
+  options.argv = {kDaemon};
+  options.environment = own_folder(folder);
+  ASSAY_TRY(const Fd log, open_for_append(folder / "quit.log"));
+  options.fds = {{words.first.get(), 0}, {log.get(), 1}, {log.get(), 2}};
+  ASSAY_TRY(Process process, Process::spawn(options));
+  ASSAY_TRY([[maybe_unused]] const ExitStatus status, process.wait_at_most(kQuitLimit));
+  return {};
+}
+
+}  // namespace
+
+Result<MpsService> MpsService::start() {
+  MpsService service;
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "assay-mps-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name);
+  service.folder_ = name;
+  SpawnOptions options;
+  // Its GPUs are all that there are; which of them a process sees is the process's own affair.
+  options.argv = {"env", "-u", "CUDA_VISIBLE_DEVICES", kDaemon, "-f"};
+  options.environment = own_folder(service.folder_);
+  ASSAY_TRY(const Fd log, open_for_append(service.folder_ / "daemon.log"));
+  options.fds = {{log.get(), 1}, {log.get(), 2}};
+  ASSAY_TRY(service.daemon_, Process::spawn(options));
+  const auto give_up = std::chrono::steady_clock::now() + kStartLimit;
+  while (!fs::exists(service.folder_ / "control", error)) {
+    ExitStatus status;
+    ASSAY_TRY(const bool ended, service.daemon_.try_wait(status));
+    if (ended) return fail(fmt::format("{}: {}", kDaemon, status.describe()));
+    if (std::chrono::steady_clock::now() > give_up) {
+      return fail(fmt::format("{} does not begin to listen", kDaemon));
+    }
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  return service;
+}
+
+MpsService::MpsService(MpsService&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})), daemon_(std::move(other.daemon_)) {}
+
+MpsService& MpsService::operator=(MpsService&& other) noexcept {
+  std::swap(folder_, other.folder_);
+  std::swap(daemon_, other.daemon_);
+  return *this;
+}
+
+MpsService::~MpsService() {
+  if (folder_.empty()) return;
+  if (daemon_.running()) {
+    (void)ask_to_quit(folder_);
+    (void)daemon_.stop(kQuitLimit);
+  }
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+std::string MpsService::environment() const {
+  return fmt::format("{}={}", kPipeVariable, folder_.string());
+}
+
+}  // namespace assay
