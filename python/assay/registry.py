@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assay import reference
+from assay.accommodations import Accommodation
 from assay.layers import LAYER, Made
 from assay.rules import AnyRule
 from assay.sparse import is_layout
@@ -70,6 +71,7 @@ class Api:
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
     updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
     single: bool = False  # nothing is added up for an element, though the family's other results are sums
+    accommodates: tuple[Accommodation, ...] = ()
 
 
 class Registry(dict[str, Api]):
@@ -102,7 +104,12 @@ class Registry(dict[str, Api]):
             entry, other = self[name], self[like]
             known = {*entry.parameters, *entry.inputs}
             theirs = {key: rule for key, rule in other.rules.items() if key in known}
-            self[name] = replace(entry, rules={**theirs, **entry.rules}, equal=entry.equal or other.equal)
+            self[name] = replace(
+                entry,
+                rules={**theirs, **entry.rules},
+                equal=entry.equal or other.equal,
+                accommodates=entry.accommodates or other.accommodates,
+            )
         self._likenesses.clear()
         for name, reason in self._reasons:
             if self[name].grad is not False:
@@ -124,6 +131,7 @@ class Registry(dict[str, Api]):
         regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
         updates: tuple[str, ...] = (),
         single: bool = False,
+        accommodates: Accommodation | tuple[Accommodation, ...] = (),
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers the decorated function as the reference of `names`.
@@ -144,11 +152,14 @@ class Registry(dict[str, Api]):
         updates: parameters that a call changes beside its result, as running statistics are; the reference
         changes them too, and what they hold afterwards is compared.
         single: nothing is added up for an element, though the results of the family's other APIs are sums.
+        accommodates: where the reference follows Paddle against PyTorch or mathematics, or inputs dodge a
+        fault.
         regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
         Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
         bears the name of an option.
         """
         equal = (equal,) if isinstance(equal, str) else equal
+        accommodates = (accommodates,) if isinstance(accommodates, Accommodation) else accommodates
         family = _caller()
         unknown = set(equal) - set(EQUALITIES)
         if unknown:
@@ -171,6 +182,7 @@ class Registry(dict[str, Api]):
                     name, function, parameters, all_rules, grad, equal,
                     changes=changed, skip=skip, layouts=layouts or {}, shown=shown, family=family,
                     undefined=undefined or {}, regimes=regimes or {}, updates=updates, single=single,
+                    accommodates=accommodates,
                 )  # fmt: skip
             return function
 

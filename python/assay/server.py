@@ -225,9 +225,10 @@ def main() -> int:
         assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
         # Only now: the tables look whether the reference framework is there.
+        from assay.accommodations import told
         from assay.registry import load_all
 
-        apis = len(load_all())
+        tables = load_all()
         facts = describe(framework)
     except BaseException as error:
         answer(error=f"{type(error).__name__}: {error}")
@@ -235,7 +236,8 @@ def main() -> int:
     gc.freeze()  # keeps the pages of what is imported shared between all lanes
     gc.enable()  # only now, or all that is imported would be looked through: 0.2 s and more
     python = ".".join(map(str, sys.version_info[:3]))
-    answer(framework=name, version=framework.version, python=python, apis=apis, **facts)
+    known = {"apis": len(tables), "accommodates": told(tables)}
+    answer(framework=name, version=framework.version, python=python, **known, **facts)
     Server(framework, assay_native).serve()
     return 0
 

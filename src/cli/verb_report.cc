@@ -96,7 +96,9 @@ Status print_report(const ReportOptions& options, const RunReport& report,
     if (compared != nullptr) fmt::print("\n{}", comparison_table(*compared));
     const bool only_files =
         !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
-    if (!only_files) fmt::print("\n{}\n{}", outcome_table(report), api_table(report));
+    if (!only_files)
+      fmt::print("\n{}\n{}{}", outcome_table(report), api_table(report),
+                 accommodation_table(report));
   }
   return {};
 }

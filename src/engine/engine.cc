@@ -12,6 +12,7 @@
 #include "engine/recorder.h"
 #include "engine/run_properties.h"
 #include "engine/session.h"
+#include "store/accommodations.h"
 #include "store/open_store.h"
 
 namespace assay {
@@ -150,6 +151,15 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
   return {};
 }
 
+// Of the tables that the run's references are in; where both lanes are frameworks nothing is.
+Status keep_accommodations(const Lanes& lanes, const std::vector<ServerInfo>& infos, Store& store) {
+  for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
+    if (!lanes.specs[i].reference_functions) continue;
+    return store.set_property(kAccommodations, infos[lanes.server_of[i]].accommodates);
+  }
+  return {};
+}
+
 // Now it is known that the run can start: the plan, and what a retest makes undone, become durable
 // together with what the run was begun with; by the first of many.
 Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
@@ -207,6 +217,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
     properties[lanes.labels[i]] = summary.frameworks[i].version;
   }
   ASSAY_CHECK(check_properties(config, properties, store));
+  ASSAY_CHECK(keep_accommodations(lanes, summary.frameworks, store));
   ASSAY_CHECK(begin_run(config, properties, store));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {

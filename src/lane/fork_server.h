@@ -40,6 +40,7 @@ struct ServerInfo {
   std::string version;
   std::string python;
   std::int64_t apis = 0;             // APIs in the tables
+  std::string accommodates;          // what these accommodate: JSON, {API: [in words, …]}
   std::vector<std::string> devices;  // kinds that this build has, "cpu" among them
   std::vector<std::string> executions;
   // What people should know of an execution in this build, by its name.

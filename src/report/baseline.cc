@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "case/canonical.h"
+#include "store/accommodations.h"
 
 namespace assay {
 namespace {
@@ -137,6 +138,7 @@ Status write_baseline(RunReader& run, const std::filesystem::path& file) {
   ASSAY_TRY(const auto properties, run.properties());
   for (const auto& [key, value] : properties) {
     // Interpreters, time limits and the like belong to a machine.
+    if (key == kAccommodations) continue;
     if (!key.starts_with(kRerunFlag)) text += fmt::format("setting {} {}\n", key, value);
   }
   text += '\n';

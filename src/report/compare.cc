@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "case/canonical.h"
+#include "store/accommodations.h"
 
 namespace assay {
 namespace {
@@ -59,7 +60,8 @@ Result<std::vector<SettingChange>> changed_settings(
   std::map<std::string, std::string> all = now;
   all.insert(before.begin(), before.end());
   for (const auto& [key, ignored] : all) {
-    if (key.starts_with(kRerunFlag) || value(now, key) == value(before, key)) continue;
+    if (key.starts_with(kRerunFlag) || key == kAccommodations) continue;
+    if (value(now, key) == value(before, key)) continue;
     if (key == "version.canonical") {
       return usage_error(fmt::format(
           "{} names its cases in another way (version.canonical {}, this run {}): write "

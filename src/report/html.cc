@@ -1,6 +1,7 @@
 #include "report/html.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
@@ -79,6 +80,15 @@ std::string api_rows(const RunReport& report) {
   return rows;
 }
 
+std::string accommodation_rows(const RunReport& report) {
+  std::string rows;
+  for (const auto& [api, words] : report.accommodations) {
+    rows += fmt::format("<tr><td><code>{}</code><td>{}\n", escape_markup(api),
+                        escape_markup(fmt::format("{}", fmt::join(words, "; "))));
+  }
+  return rows;
+}
+
 std::string case_article(const FinishedCase& finished,
                          const std::map<std::string, std::string>& properties) {
   const Verdict& verdict = finished.verdict;
@@ -148,6 +158,13 @@ Status write_html_report(RunReader& run, const std::filesystem::path& file) {
     ASSAY_TRY(const std::string rows, tolerance_rows(run));
     page += fmt::format(
         "<h2>Which tolerance would pass</h2><div class=scroll><table>{}</table></div>\n", rows);
+  }
+  if (report.accommodated > 0) {
+    page += fmt::format(
+        "<h2>Accommodated</h2><p>{} cases are of APIs whose reference follows Paddle somewhere, or "
+        "whose inputs dodge a fault: there a pass says nothing.</p>"
+        "<div class=scroll><table id=accommodated>{}</table></div>\n",
+        report.accommodated, accommodation_rows(report));
   }
   page += fmt::format("<h2>By API</h2><div class=scroll><table>{}</table></div>\n{}</html>\n",
                       api_rows(report), kScript);

@@ -9,6 +9,7 @@
 
 #include "base/process.h"
 #include "base/text.h"
+#include "store/accommodations.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 #include "wire/settings.h"
@@ -92,6 +93,23 @@ nlohmann::json outcomes_json(const OutcomeCounts& counts) {
   return object;
 }
 
+// Takes the accommodations of the APIs that this run has cases of out of its properties.
+void take_accommodations(RunReport& report) {
+  const auto kept = report.properties.extract(std::string(kAccommodations));
+  if (!kept) return;
+  const auto all = nlohmann::json::parse(kept.mapped(), nullptr, /*allow_exceptions=*/false);
+  if (!all.is_object()) return;
+  for (const auto& [api, of_api] : report.by_api) {
+    const auto found = all.find(api);
+    if (found == all.end() || !found->is_array()) continue;
+    std::vector<std::string>& words = report.accommodations[api];
+    for (const auto& each : *found) {
+      if (each.is_string()) words.push_back(each.get<std::string>());
+    }
+    report.accommodated += total(of_api.outcomes);
+  }
+}
+
 }  // namespace
 
 Result<RunReport> load_report(RunReader& run) {
@@ -122,6 +140,7 @@ Result<RunReport> load_report(RunReader& run) {
   }));
   ASSAY_TRY(const StoreCounts counts, run.counts());
   report.unfinished = counts.planned - counts.finished;
+  take_accommodations(report);
   return report;
 }
 
@@ -170,11 +189,22 @@ std::string outcome_table(const RunReport& report) {
   line(report.contaminated, "of them contaminated: failed only after other cases in the same lane");
   line(report.weak,
        "of those that pass are weak: of some result only shape and dtype were compared");
+  line(report.accommodated,
+       "of them accommodated: of APIs whose reference follows Paddle somewhere, or whose inputs "
+       "dodge a fault (`assay report` says where)");
   line(report.partly_judged,
        "of them not judged under some kind of values (--json says which and why)");
   line(report.leaked, "of them left much memory behind");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
   return table;
+}
+
+std::string accommodation_table(const RunReport& report) {
+  std::string table;
+  for (const auto& [api, words] : report.accommodations) {
+    for (const std::string& each : words) table += fmt::format("  {:<54} {}\n", api, each);
+  }
+  return table.empty() ? table : "accommodated\n" + table;
 }
 
 std::string api_table(const RunReport& report) {
@@ -208,7 +238,9 @@ nlohmann::json json_report(const RunReport& report) {
        {{"flaky", report.flaky},
         {"contaminated", report.contaminated},
         {"leaked", report.leaked},
-        {"weak", report.weak}}},
+        {"weak", report.weak},
+        {"accommodated", report.accommodated}}},
+      {"accommodations", report.accommodations},
       {"not_judged", report.not_judged},
       {"partly_judged", report.partly_judged},
       {"properties", report.properties},

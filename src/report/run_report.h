@@ -33,6 +33,9 @@ struct RunReport {
   std::uint64_t contaminated = 0;
   std::uint64_t leaked = 0;
   std::uint64_t weak = 0;  // passed, and of some result only shape and dtype were compared
+  // Cases of APIs for which the tables accommodate something, and what, by those APIs.
+  std::uint64_t accommodated = 0;
+  std::map<std::string, std::vector<std::string>, std::less<>> accommodations;
   // Cases that were not run under a kind of values, by that kind and the reason.
   std::map<std::string, std::map<std::string, std::uint64_t>> not_judged;
   std::uint64_t partly_judged = 0;  // cases among those
@@ -53,6 +56,8 @@ std::string rerun_command(std::string_view case_text,
 
 // Table of outcomes, each with its count and meaning; for a terminal.
 std::string outcome_table(const RunReport& report);
+// What the tables accommodate of this run's APIs, a line for each; nothing where it is nothing.
+std::string accommodation_table(const RunReport& report);
 // Table by API and outcome: the failing ones first.
 std::string api_table(const RunReport& report);
 // {"cases": N, "outcomes": {"pass": …}, …}, with a version.

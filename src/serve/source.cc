@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "serve/live_run.h"
+#include "store/accommodations.h"
 #include "store/open_store.h"
 #include "store/postgres_store.h"
 
@@ -23,6 +24,13 @@ constexpr std::int64_t kCountEveryMs = 60'000;
 constexpr std::size_t kShownWorkers = 2'000;
 
 using Properties = std::map<std::string, std::string>;
+
+// What a page shows of them.
+Result<Properties> facts_of(Store& store) {
+  ASSAY_TRY(Properties properties, store.properties());
+  properties.erase(std::string(kAccommodations));
+  return properties;
+}
 
 Result<LiveRun> live_run_of(Properties properties) {
   ASSAY_TRY(Judging judging, judging_by({}, properties));
@@ -131,7 +139,7 @@ class FolderSource final : public RunSource {
     if (error) return fail(fmt::format("there is no run in {}", folder_.string()));
     if (read_ && changed == changed_) return false;
     ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder_, StoreMode::existing));
-    ASSAY_TRY(properties_, store->properties());
+    ASSAY_TRY(properties_, facts_of(*store));
     ASSAY_TRY(LiveRun run, live_run_of(properties_));
     ASSAY_TRY(counts_, store->counts());
     ASSAY_CHECK(store->each_finished([&](const FinishedCase& each) -> Status {
@@ -171,7 +179,7 @@ Result<std::unique_ptr<RunSource>> open_source(const std::string& where) {
   options.read_only = true;
   options.patience = std::chrono::seconds(5);
   ASSAY_TRY(auto store, PostgresStore::open(where, StoreMode::existing, options));
-  ASSAY_TRY(Properties properties, store->properties());
+  ASSAY_TRY(Properties properties, facts_of(*store));
   ASSAY_TRY(LiveRun run, live_run_of(properties));
   return std::make_unique<DatabaseSource>(std::move(store), std::move(properties), std::move(run));
 }

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "report/baseline.h"
 #include "report/html.h"
 #include "report/junit.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
+#include "store/accommodations.h"
 #include "stored_run.h"
 
 namespace assay {
@@ -52,6 +54,34 @@ TEST(Report, JsonCountsEveryOutcome) {
   std::uint64_t sum = 0;
   for (const auto& count : json["outcomes"]) sum += count.get<std::uint64_t>();
   EXPECT_EQ(sum, json["cases"]);
+}
+
+// What the tables do for Paddle's sake is counted, as far as the run has such cases.
+TEST(Report, WhatIsAccommodatedIsCounted) {
+  StoredRun run;
+  run.add("paddle.max(1)", {});
+  run.add("paddle.max(2)", {Outcome::mismatch, kShape, 0, "", ""});
+  run.add("paddle.abs(1)", {});
+  StoredRun::must(run.store().set_property(
+      kAccommodations,
+      R"({"paddle.max": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"));
+  const RunReport report = StoredRun::must(load_report(run.store()));
+  EXPECT_EQ(report.accommodated, 2U);
+  const auto json = json_report(report);
+  EXPECT_EQ(json["flags"]["accommodated"], 2);
+  EXPECT_EQ(json["accommodations"].size(), 1U);
+  EXPECT_EQ(json["accommodations"]["paddle.max"][1], "dodges: b");
+  EXPECT_FALSE(json["properties"].contains("accommodations"));
+  EXPECT_THAT(outcome_table(report), HasSubstr("2  of them accommodated"));
+  EXPECT_THAT(accommodation_table(report), HasSubstr("follows: <a>"));
+  const auto page = run.folder() / "report.html";
+  StoredRun::must(write_html_report(run.store(), page));
+  const std::string text = StoredRun::must(read_file(page));
+  EXPECT_THAT(text, HasSubstr("follows: &lt;a&gt;; dodges: b"));
+  EXPECT_THAT(text, Not(HasSubstr("paddle.min")));
+  const auto baseline = run.folder() / "baseline.txt";
+  StoredRun::must(write_baseline(run.store(), baseline));
+  EXPECT_THAT(StoredRun::must(read_file(baseline)), Not(HasSubstr("accommodations")));
 }
 
 // A pass that has not looked at everything is told apart from one that has.

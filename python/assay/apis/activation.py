@@ -1,6 +1,7 @@
 """Activations of paddle.nn.functional."""
 
 from assay import laws
+from assay.accommodations import dodges, follows
 from assay.arguments import as_dtype, as_int
 from assay.reference import torch
 from assay.registry import api
@@ -81,9 +82,11 @@ def gelu(x, approximate=False, name=None):
     return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
 
 
-@api(*spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE))
+@api(
+    *spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
+    accommodates=follows("the gradient at 0 is 1, where PyTorch takes the slope"),
+)
 def leaky_relu(x, negative_slope=0.01, name=None):
-    """The gradient at 0 is 1, where torch takes the slope."""
     return torch.where(x >= 0, x, negative_slope * x)
 
 
@@ -146,8 +149,13 @@ def softshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.softshrink(x, threshold)
 
 
-# Not on the threshold itself, which Paddle lets pass.
-@api("paddle.nn.functional.hardshrink", x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE)
+@api(
+    "paddle.nn.functional.hardshrink",
+    x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE,
+    accommodates=dodges(
+        "inputs are never the threshold itself, which passes", "functional.hardshrink`: |x| == threshold"
+    ),
+)
 def hardshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.hardshrink(x, threshold)
 

@@ -2,6 +2,7 @@
 
 from functools import reduce
 
+from assay.accommodations import dodges, follows
 from assay.reference import torch
 from assay.regimes import POSITIVE
 from assay.registry import api
@@ -211,7 +212,13 @@ def add_n(inputs, name=None):
     return total.to(inputs[0].dtype)
 
 
-@api(*spread("scale", *PUBLIC, *METHOD_IN_PLACE), scale=uniform(0.5, 2))
+@api(
+    *spread("scale", *PUBLIC, *METHOD_IN_PLACE),
+    scale=uniform(0.5, 2),
+    accommodates=follows(
+        "of whole numbers factor and bias are cut to whole numbers first", "`paddle.scale` of whole numbers"
+    ),
+)
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """A whole dtype takes scale and bias as whole numbers, as its kernel's attributes are."""
     if isinstance(scale, torch.Tensor):
@@ -282,11 +289,17 @@ def ldexp(x, y, name=None):
     return torch.mul(x.to(dtype), torch.exp2(y.to(dtype)))
 
 
-# Of the smallest number Paddle's gcd never returns (docs/findings.md).
 ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
 
 
-@api(*spread("gcd", *PUBLIC, *IN_PLACE), regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}})
+@api(
+    *spread("gcd", *PUBLIC, *IN_PLACE),
+    regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
+    accommodates=dodges(
+        "large inputs are positive: of the smallest number it never returns",
+        "paddle.gcd(to_tensor([-2147483648])",
+    ),
+)
 def gcd(x, y, name=None):
     return torch.gcd(x, y)
 
@@ -296,11 +309,24 @@ def lcm(x, y, name=None):
     return torch.lcm(x, y)
 
 
-@api(*spread("gammainc", *PUBLIC, *IN_PLACE), x=positive(0.5, 3), y=positive(0.5, 3))
+NO_GRADIENT_BY_X = follows("no gradient by the first argument; PyTorch has none either")
+
+
+@api(
+    *spread("gammainc", *PUBLIC, *IN_PLACE),
+    x=positive(0.5, 3),
+    y=positive(0.5, 3),
+    accommodates=NO_GRADIENT_BY_X,
+)
 def gammainc(x, y, name=None):
     return torch.special.gammainc(x.detach(), y)
 
 
-@api(*spread("gammaincc", *PUBLIC, *IN_PLACE), x=positive(0.5, 3), y=positive(0.5, 3))
+@api(
+    *spread("gammaincc", *PUBLIC, *IN_PLACE),
+    x=positive(0.5, 3),
+    y=positive(0.5, 3),
+    accommodates=NO_GRADIENT_BY_X,
+)
 def gammaincc(x, y, name=None):
     return torch.special.gammaincc(x.detach(), y)

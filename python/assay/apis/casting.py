@@ -1,5 +1,6 @@
 """Copies of a tensor: of another dtype, with other values, apart from the graph, as complex or real."""
 
+from assay.accommodations import follows
 from assay.apis.arithmetic import together
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype
@@ -30,11 +31,12 @@ def astype(self, dtype):
     return self.to(as_dtype(dtype))
 
 
-@api("paddle.assign")
+@api(
+    "paddle.assign",
+    accommodates=follows("a number becomes float64, of one axis", "`paddle.assign` of a number"),
+)
 def assign(x, output=None):
-    """Numbers become a tensor of at least one axis, in Python's precision.
-
-    The result is `output` itself, if given: a gradient counts for it as well as for x."""
+    """The result is `output` itself, if given: a gradient counts for it as well as for x."""
     if isinstance(x, torch.Tensor):
         counts = output is not None and output.requires_grad
         return x + (output - output.detach()) if counts else x.clone()

@@ -2,7 +2,8 @@
 
 import math
 
-from assay.apis.loss import functional, reduced
+from assay.accommodations import follows
+from assay.apis.loss import NOT_BY_LABEL, functional, reduced
 from assay.arguments import as_dtype, as_int, widened
 from assay.reference import torch
 from assay.registry import api
@@ -72,10 +73,14 @@ def entropy(log_p, label, soft_label, ignore_index, axis):
     return torch.where(ignored, 0, -picked)
 
 
+NOT_BY_SOFTMAX = follows("the softmax that is handed back has no gradient")
+
+
 @api(
     "paddle.nn.functional.softmax_with_cross_entropy",
     label=lambda this, logits, axis=-1: integers(0, logits.shape[axis]) if "int" in this.dtype else shares,
     regimes=ignoring("logits"),
+    accommodates=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
 )
 def softmax_with_cross_entropy(
     logits,
@@ -99,6 +104,7 @@ def softmax_with_cross_entropy(
     label=labels,
     weight=positive(),
     regimes=ignoring("input"),
+    accommodates=NOT_BY_LABEL,
 )
 def cross_entropy(
     input,
@@ -153,9 +159,9 @@ def cross_entropy(
             "label": lambda this, input, ignore_index=-100: some_ignored(input.shape[1], ignore_index, this)
         }
     },
+    accommodates=follows("no gradient by the weights of the classes"),
 )
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
-    """Paddle differentiates it by the input only."""
     weight = None if weight is None else weight.detach()
     return functional.nll_loss(input, label.long(), weight, ignore_index=ignore_index, reduction=reduction)
 
@@ -187,6 +193,7 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     "paddle.nn.functional.margin_cross_entropy",
     logits=uniform(-0.9, 0.9),
     label=integers(0, lambda logits: logits.shape[-1]),
+    accommodates=NOT_BY_SOFTMAX,
 )
 def margin_cross_entropy(
     logits,
@@ -209,7 +216,12 @@ def margin_cross_entropy(
     return (loss, log_p.exp().detach().to(logits.dtype)) if return_softmax else loss
 
 
-@api("paddle.nn.functional.label_smooth", label=uniform(0, 1), prior_dist=uniform(0, 1))
+@api(
+    "paddle.nn.functional.label_smooth",
+    label=uniform(0, 1),
+    prior_dist=uniform(0, 1),
+    accommodates=follows("no gradient by prior_dist"),
+)
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if not 0 <= epsilon <= 1:
         raise ValueError("epsilon must be between 0 and 1")

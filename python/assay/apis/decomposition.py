@@ -1,6 +1,7 @@
 """Matrices taken apart, inverted and solved."""
 
 from assay import residuals
+from assay.accommodations import follows
 from assay.laws import anything
 from assay.reference import torch
 from assay.registry import api
@@ -277,9 +278,15 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
 
 
-@api("paddle.linalg.lstsq", "paddle.Tensor.lstsq", x=invertible, grad=False)
+@api(
+    "paddle.linalg.lstsq",
+    "paddle.Tensor.lstsq",
+    x=invertible,
+    grad=False,
+    accommodates=follows("on a CPU the rank is int32, PyTorch's int64"),
+)
 def lstsq(x, y, rcond=None, driver=None, name=None):
-    """The rank is int32; torch takes the residuals of nothing for zero."""
+    """Torch takes the residuals of nothing for zero."""
     solution, residuals, rank, values = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
     if residuals.numel():
         residuals = torch.sum((x @ solution - y).abs() ** 2, -2)

@@ -4,6 +4,7 @@ from array import array
 from math import isqrt
 from operator import add
 
+from assay.accommodations import follows
 from assay.apis.regions import lengths, whole_boxes
 from assay.reference import torch
 from assay.registry import api
@@ -116,6 +117,9 @@ def _image(anchors, this):
     anchors=_groups,
     variances=positive(0.005, 0.02),
     grad=False,
+    accommodates=follows(
+        "boxes below a pixel go, however small min_size is", "`min_size` of `generate_proposals`"
+    ),
 )
 def generate_proposals(
     scores,
@@ -132,7 +136,7 @@ def generate_proposals(
     return_rois_num=False,
     name=None,
 ):
-    """Best scores first; boxes smaller than a pixel go, and one box of zeros stands for none at all."""
+    """Best scores first; one box of zeros stands for none at all."""
     if not return_rois_num or len({each.dtype for each in (scores, bbox_deltas, anchors, variances)}) > 1:
         raise ValueError("return_rois_num should be True, and the dtypes the same")
     offset = 1.0 if pixel_offset else 0.0
@@ -222,6 +226,7 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=distinct(0.001, 0.999),
     grad=False,
+    accommodates=follows("gives (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
 )
 def matrix_nms(
     bboxes,

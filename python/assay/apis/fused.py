@@ -1,6 +1,7 @@
 """Fused layers of paddle.incubate: products with bias and activation, norms, feed-forward blocks."""
 
 from assay import laws
+from assay.accommodations import follows
 from assay.apis.activation import peaked, swiglu
 from assay.apis.dropout import dropout
 from assay.arguments import widened
@@ -16,6 +17,7 @@ _ACTIVATIONS = {
     "swiglu": lambda x: swiglu(x),
     "geglu": lambda x: torch.nn.functional.gelu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1],
 }
+NOT_BY_MASK = follows("no gradient by the mask")
 _COMPUTE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
@@ -94,7 +96,10 @@ def fused_bias_act(
     return quantized(result) if quant_scale > 0 else result.to(dtype)
 
 
-@api("paddle.incubate.nn.functional.fused_rms_norm")
+@api(
+    "paddle.incubate.nn.functional.fused_rms_norm",
+    accommodates=follows("a bias without a residual is ignored", "fused_rms_norm without residual ignores"),
+)
 def fused_rms_norm(
     x,
     norm_weight,
@@ -119,7 +124,14 @@ def fused_rms_norm(
     return result, absent() if residual is None else total.to(x.dtype)
 
 
-@api("paddle.incubate.nn.functional.fused_layer_norm", grad=False)
+@api(
+    "paddle.incubate.nn.functional.fused_layer_norm",
+    grad=False,
+    accommodates=follows(
+        "gives four results, of which mean and variance are compared by their shape",
+        "fused_layer_norm returns four tensors",
+    ),
+)
 def fused_layer_norm(
     x,
     norm_weight,
@@ -223,7 +235,7 @@ def fused_feedforward(
     return outer.to(x.dtype)
 
 
-@api("paddle.incubate.nn.functional.fused_multi_head_attention")
+@api("paddle.incubate.nn.functional.fused_multi_head_attention", accommodates=NOT_BY_MASK)
 def fused_multi_head_attention(
     x,
     qkv_weight,
@@ -249,7 +261,7 @@ def fused_multi_head_attention(
     transpose_qkv_wb=False,
     name=None,
 ):
-    """The mask has no gradient; a cache is prepended to keys and values and handed back, longer."""
+    """A cache is prepended to keys and values and handed back, longer."""
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
         raise ValueError(f"qkv_weight is {tuple(qkv_weight.shape)}")
     if _draws(training, dropout_rate, attn_dropout_rate):
@@ -275,9 +287,8 @@ def fused_multi_head_attention(
     return outer if cache_kv is None else (outer, torch.stack((key, value)).to(x.dtype))
 
 
-@api("paddle.incubate.softmax_mask_fuse", x=peaked)
+@api("paddle.incubate.softmax_mask_fuse", x=peaked, accommodates=NOT_BY_MASK)
 def softmax_mask_fuse(x, mask, name=None):
-    """The mask has no gradient."""
     return torch.softmax(_sum(x, mask.detach()), -1).to(x.dtype)
 
 

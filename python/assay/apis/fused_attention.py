@@ -1,6 +1,7 @@
 """Fused attention of paddle.incubate, and attention under sparse masks."""
 
 from assay import laws
+from assay.accommodations import dodges, follows
 from assay.apis.fused import absent, quantized
 from assay.arguments import widened
 from assay.reference import torch
@@ -41,6 +42,7 @@ def _turned(x, sin, cos, in_pairs):
     sin=uniform(-1, 1),
     cos=uniform(-1, 1),
     position_ids=integers(0, lambda sin: sin.shape[1] if sin.ndim == 4 else sin.shape[0]),
+    accommodates=follows("no gradient by the tables of sines and cosines"),
 )
 def fused_rotary_position_embedding(
     q,
@@ -53,7 +55,7 @@ def fused_rotary_position_embedding(
     time_major=False,
     rotary_emb_base=10000.0,
 ):
-    """What Paddle calls the neox style turns neighbours. The tables have no gradient."""
+    """What Paddle calls the neox style turns neighbours."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
     if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
         raise ValueError("q, k and v of other batches or lengths")
@@ -193,8 +195,11 @@ def sparse_attention(
     return _attended(query, key, value, query.shape[3] ** -0.5, ~seen)
 
 
+UNTURNED = dodges("rotations are by no angle: which numbers a kernel turns together is not documented")
+
+
 def _no_turn(this):
-    """Cosines 1 and sines 0, so that nothing hangs on which numbers a kernel turns together."""
+    """Cosines 1 and sines 0."""
     half = this.size // 2
     return Literal([1] * half + [0] * half) if this.size <= 400_000 else constant(0)
 
@@ -232,6 +237,7 @@ def _steps(cache_kv, src_mask):
     sequence_lengths=constant(lambda cache_kv, src_mask=None: _steps(cache_kv, src_mask) - 1),
     rotary_tensor=_no_turn,
     grad=False,
+    accommodates=UNTURNED,
     **_WHOLE,
 )
 def masked_multihead_attention(
@@ -302,6 +308,7 @@ def _borders(qkv, this):
     max_dec_len_this_time=constant(_decoded),
     rope_emb=_no_turn,
     grad=False,
+    accommodates=UNTURNED,
     **_WHOLE,
 )
 def block_multihead_attention(

@@ -2,7 +2,8 @@
 
 from math import prod
 
-from assay.apis.indexing import mask_for, mask_with, no_place_twice
+from assay.accommodations import follows
+from assay.apis.indexing import NO_PLACE_TWICE, mask_for, mask_with, no_place_twice
 from assay.arguments import as_int
 from assay.reference import common_shape, torch
 from assay.registry import api
@@ -207,6 +208,7 @@ def _put_at(x, indices, value, accumulate=False, *, this):
     "paddle.Tensor.index_put",
     "paddle.Tensor.index_put_",
     indices=_put_at,
+    accommodates=NO_PLACE_TWICE,
 )
 def index_put(x, indices, value, accumulate=False, name=None):
     return x.index_put(tuple(indices), value, accumulate)
@@ -229,9 +231,9 @@ def index_add(x, index, axis, value, alpha=1, name=None, *, out=None):
     "paddle.Tensor.index_fill",
     "paddle.Tensor.index_fill_",
     index=integers(0, lambda x, axis: x.shape[axis]),
+    accommodates=follows("where x is empty nothing is filled, whatever the index says"),
 )
 def index_fill(x, index, axis, value, name=None):
-    """Where nothing is, nothing is filled, whatever the index says."""
     if x.numel() == 0:
         return x.clone()
     return torch.index_fill(x, axis, index.long(), value)

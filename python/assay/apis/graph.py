@@ -1,6 +1,7 @@
 """Messages along the edges of a graph, and sums over segments."""
 
 from assay import laws
+from assay.accommodations import dodges
 from assay.arguments import as_int, widened
 from assay.reference import torch
 from assay.registry import api
@@ -30,6 +31,9 @@ def _apart(this):
 
 
 _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}
+ONE_EDGE = dodges(
+    "no edge comes twice: a maximum would give its gradient twice", "geometric.send_u_recv max/min"
+)
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _MESSAGES = {
     "add": lambda x, y: x + y,
@@ -62,17 +66,17 @@ def _alike(x, y):
     return (each.reshape(each.shape[0], *[1] * (rank - each.ndim), *each.shape[1:]) for each in (x, y))
 
 
-@api("paddle.geometric.send_u_recv", x=_apart, **_EDGES)
+@api("paddle.geometric.send_u_recv", x=_apart, accommodates=ONE_EDGE, **_EDGES)
 def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=None):
     return _gathered(x[src_index.long()], dst_index, _rows(out_size, x), reduce_op)
 
 
-@api("paddle.incubate.graph_send_recv", x=_apart, **_EDGES)
+@api("paddle.incubate.graph_send_recv", x=_apart, accommodates=ONE_EDGE, **_EDGES)
 def graph_send_recv(x, src_index, dst_index, pool_type="sum", out_size=None, name=None):
     return send_u_recv(x, src_index, dst_index, pool_type, out_size)
 
 
-@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), **_EDGES)
+@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), accommodates=ONE_EDGE, **_EDGES)
 def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", out_size=None, name=None):
     x, y = _alike(x, y)
     messages = _MESSAGES[message_op](x[src_index.long()], y)

@@ -2,6 +2,7 @@
 
 import math
 
+from assay.accommodations import dodges
 from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -73,6 +74,15 @@ def _put(x, index, value, this):
     return no_place_twice(this, before, int(rule.high))
 
 
+NO_PLACE_TWICE = dodges(
+    "no place is written twice: the gradient would go to the wrong value", "`y[i] = v` with an index twice"
+)
+SOME_PLACE = dodges(
+    "a mask that is False everywhere is refused; half of a small one is True",
+    "a mask that is False everywhere",
+)
+
+
 def no_place_twice(this, before, extent):
     """For one of several tensors that make places together, after those that index axes of these extents:
     the first runs fastest, the next one counts its rounds."""
@@ -108,7 +118,7 @@ def getitem(x, index):
     return x[tuple(_as_index(item) for item in items)]
 
 
-@api("paddle.Tensor.__setitem__", index=_put)
+@api("paddle.Tensor.__setitem__", index=_put, accommodates=(NO_PLACE_TWICE, SOME_PLACE))
 def setitem(x, index, value):
     """The places that the subscript picks from x are found by the same subscript on their numbers."""
     places = getitem(torch.arange(x.numel()).reshape(x.shape), index)

@@ -7,6 +7,7 @@ from assay.reference import torch
 from assay.registry import layer
 
 _LAYOUTS = ("NCL", "NCHW", "NCDHW")
+_LIKE = "paddle.nn.functional.interpolate"
 
 
 def _sides(padding, rank):
@@ -62,11 +63,11 @@ def softmax2d(name=None):
     return Made(lambda _, x: torch.softmax(x, -3))
 
 
-@layer("paddle.nn.UpsamplingBilinear2D", "paddle.nn.UpsamplingBilinear2d", inputs="x")
+@layer("paddle.nn.UpsamplingBilinear2D", "paddle.nn.UpsamplingBilinear2d", inputs="x", like=_LIKE)
 def bilinear(size=None, scale_factor=None, data_format="NCHW", name=None):
     return Made(lambda _, x: interpolate(x, size, scale_factor, "bilinear", True, 0, data_format))
 
 
-@layer("paddle.nn.UpsamplingNearest2D", "paddle.nn.UpsamplingNearest2d", inputs="x")
+@layer("paddle.nn.UpsamplingNearest2D", "paddle.nn.UpsamplingNearest2d", inputs="x", like=_LIKE)
 def nearest(size=None, scale_factor=None, data_format="NCHW", name=None):
     return Made(lambda _, x: interpolate(x, size, scale_factor, "nearest", False, 0, data_format))

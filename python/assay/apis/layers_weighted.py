@@ -330,6 +330,7 @@ def spectral_norm(weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"
 @layer(
     "paddle.nn.HSigmoidLoss",
     inputs="input label path_table path_code",
+    like="paddle.nn.functional.hsigmoid_loss",
     label=integers(0, lambda num_classes: num_classes),
     path_table=integers(0, lambda num_classes: num_classes),
     path_code=integers(0, 2),

@@ -2,6 +2,7 @@
 
 import math
 
+from assay.accommodations import dodges, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
@@ -10,9 +11,12 @@ from assay.shorthand import FACTORS
 PROBABILITY = uniform(0.05, 0.95)
 SHARE = uniform(0, 1)
 WEIGHT = positive(0.5, 1.5)
-SIGN = integers(-1, 2)  # -1 and 1 are labels; Paddle defines 0 as no loss
+SIGN = integers(-1, 2)  # -1 and 1 are labels; see NO_LOSS
 
 functional = torch and torch.nn.functional
+
+NOT_BY_LABEL = follows("no gradient by the label")
+NO_LOSS = follows("a label of 0, which is not documented, is no loss")
 
 
 def reduced(loss, reduction):
@@ -47,16 +51,20 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     return reduced(loss if is_huber else loss / delta, reduction)
 
 
-@api("paddle.nn.functional.binary_cross_entropy", input=PROBABILITY, label=SHARE, weight=WEIGHT)
+@api(
+    "paddle.nn.functional.binary_cross_entropy",
+    input=PROBABILITY,
+    label=SHARE,
+    weight=WEIGHT,
+    accommodates=NOT_BY_LABEL,
+)
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
-    """Paddle differentiates it by the input and the weight only."""
     loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _logits(this):
-    """Whole numbers in small tensors and no 0 in large ones, where one of millions would be found by luck:
-    at a logit of exactly 0 Paddle's gradient is 1 too small."""
+    """Whole numbers in small tensors and no 0 in large ones, where one of millions would be found by luck."""
     return integers(-4, 5) if this.size <= 1000 else uniform(-2 + 2**-25, 2)
 
 
@@ -66,9 +74,15 @@ def _logits(this):
     label=SHARE,
     weight=WEIGHT,
     pos_weight=WEIGHT,
+    accommodates=(
+        follows("no gradient by label and pos_weight"),
+        dodges(
+            "large tensors have no logit of 0, where the gradient is 1 too small",
+            "the gradient at a logit of exactly 0",
+        ),
+    ),
 )
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
-    """Paddle differentiates it by the logit and the weight only."""
     pos_weight = None if pos_weight is None else pos_weight.detach()
     loss = functional.binary_cross_entropy_with_logits(
         logit, label.detach(), pos_weight=pos_weight, reduction="none"
@@ -76,9 +90,14 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-@api("paddle.nn.functional.sigmoid_focal_loss", logit=FACTORS, label=SHARE, normalizer=positive(1, 2))
+@api(
+    "paddle.nn.functional.sigmoid_focal_loss",
+    logit=FACTORS,
+    label=SHARE,
+    normalizer=positive(1, 2),
+    accommodates=follows("the gradient by the label leaves out that of the cross entropy"),
+)
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
-    """Paddle does not differentiate the cross entropy in it by the label."""
     loss = functional.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")
     p = torch.sigmoid(logit)
     missed = 1 - (p * label + (1 - p) * (1 - label))
@@ -86,9 +105,8 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     return reduced(loss if normalizer is None else loss / normalizer, reduction)
 
 
-@api("paddle.nn.functional.log_loss", input=PROBABILITY, label=SHARE)
+@api("paddle.nn.functional.log_loss", input=PROBABILITY, label=SHARE, accommodates=NOT_BY_LABEL)
 def log_loss(input, label, epsilon=0.0001, name=None):
-    """Paddle differentiates it by the input only."""
     label = label.detach()
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
 
@@ -97,9 +115,9 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     "paddle.nn.functional.kl_div",
     input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
+    accommodates=NOT_BY_LABEL,
 )
 def kl_div(input, label, reduction="mean", log_target=False, name=None):
-    """Paddle differentiates it by the input only."""
     label = label.detach()
     loss = functional.kl_div(input, label, reduction="none", log_target=log_target)
     if reduction == "batchmean":
@@ -138,7 +156,7 @@ def soft_margin_loss(input, label, reduction="mean", name=None):
     return reduced(functional.softplus(-label.to(input.dtype) * input), reduction)
 
 
-@api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN)
+@api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN, accommodates=NO_LOSS)
 def hinge_embedding_loss(input, label, margin=1.0, reduction="mean", name=None):
     loss = torch.where(label == 1, input, 0) + torch.where(label == -1, torch.relu(margin - input), 0)
     return reduced(loss, reduction)
@@ -149,9 +167,16 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     return reduced(torch.relu((other - input) * label + margin), reduction)
 
 
-@api("paddle.nn.functional.cosine_embedding_loss", label=SIGN)
+@api(
+    "paddle.nn.functional.cosine_embedding_loss",
+    label=SIGN,
+    accommodates=(
+        NO_LOSS,
+        follows("1e-11 is added to each square, PyTorch's 1e-12"),
+        follows("the margin is taken from the cosine", "margin of `cosine_embedding_loss`"),
+    ),
+)
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):
-    """With Paddle's epsilon, which its documentation does not name, added to each square."""
     squares = (torch.square(input1).sum(-1) + 1e-11) * (torch.square(input2).sum(-1) + 1e-11)
     cosine = (input1 * input2).sum(-1) / torch.sqrt(squares)
     loss = torch.where(label == 1, 1 - cosine, 0) + torch.where(label == -1, torch.relu(cosine - margin), 0)

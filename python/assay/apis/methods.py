@@ -3,6 +3,7 @@
 from math import prod
 
 from assay import laws
+from assay.accommodations import dodges
 from assay.apis.casting import castable
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
@@ -120,7 +121,14 @@ def set_value(self, value):
     return value.clone()
 
 
-@api("paddle.Tensor.resize_", grad=False)
+@api(
+    "paddle.Tensor.resize_",
+    grad=False,
+    accommodates=dodges(
+        "of elements that were not there only the shape is looked at: the memory does not grow",
+        "x.resize_([5, 5])",
+    ),
+)
 def resize_(x, shape, fill_zero=False, name=None):
     """More elements than there were are 0 or whatever lies there; Paddle's makes a tensor of its own."""
     more = prod(shape) - x.numel()

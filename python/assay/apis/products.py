@@ -1,5 +1,6 @@
 """Products of vectors, matrices and tensors."""
 
+from assay.accommodations import follows
 from assay.arguments import as_ints, in_float32
 from assay.reference import torch
 from assay.registry import api, same
@@ -27,9 +28,12 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
     return torch.matmul(*matched(turned(x, transpose_x), turned(y, transpose_y)))
 
 
-@api("paddle.Tensor.__matmul__", **SHORT)
+@api(
+    "paddle.Tensor.__matmul__",
+    accommodates=follows("the left side decides the dtype, unless one side is complex"),
+    **SHORT,
+)
 def matmul_operator(x, y):
-    """The left side decides the dtype, unless one side is complex."""
     x, y = matched(x, y)
     return torch.matmul(x, y.to(x.dtype))
 

@@ -1,6 +1,7 @@
 """Weights as whole numbers of 8 or 4 bits."""
 
 from assay import laws
+from assay.accommodations import dodges, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive
@@ -14,7 +15,12 @@ def _check_architecture(arch):
         raise ValueError(f"no architecture {arch}")
 
 
-@api("paddle.nn.quant.weight_quantize", equal=("sorted", "value"), grad=False)
+@api(
+    "paddle.nn.quant.weight_quantize",
+    equal=("sorted", "value"),
+    grad=False,
+    accommodates=follows("the scale has the dtype of x", "weight_quantize: scale has the dtype of x"),
+)
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     """In which order weights lie is a matter of the device's kernels: of bytes only which they are is
     compared, of halves of bytes only how many. Bytes for kernels are unsigned, above -128."""
@@ -40,12 +46,15 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     "paddle.nn.quant.weight_only_linear",
     weight=constant(-103),
     weight_scale=positive(0.001, 0.01),
+    accommodates=(
+        dodges("all weights are one number: their order is a matter of the device's kernels"),
+        follows("no gradient but by x"),
+    ),
 )
 def weight_only_linear(
     x, weight, bias=None, weight_scale=None, weight_dtype="int8", arch=None, group_size=-1
 ):
-    """All weights are one number, since their order is a matter of the device's kernels: the byte 153,
-    that is 153 - 128 or twice 9 - 8. Only x has a gradient."""
+    """All weights are the byte 153, that is 153 - 128 or twice 9 - 8."""
     _check_architecture(arch)
     value, columns = (25, len(weight)) if weight_dtype == "int8" else (1, 2 * len(weight))
     if x.shape[-1] != weight.shape[1] or weight_scale.shape[-1] != columns:

@@ -2,6 +2,7 @@
 
 import math
 
+from assay.accommodations import follows
 from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
@@ -11,6 +12,8 @@ from assay.spec import INTEGER
 
 # Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
 AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
+
+EVENLY = follows("the gradient is shared evenly among equal elements", "gradient of `paddle.max` and `min`")
 
 # Some zeros, to be counted.
 SPARSE = integers(-1, 2)
@@ -74,13 +77,15 @@ def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
 
-@api("paddle.max", "paddle.Tensor.max", "paddle.amax", "paddle.Tensor.amax", axis=AXES)
+@api("paddle.max", "paddle.Tensor.max", axis=AXES, accommodates=EVENLY)
+@api("paddle.amax", "paddle.Tensor.amax", axis=AXES)
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
-    """The gradient is shared evenly among equal elements, in Paddle's `max` too."""
+    """The gradient is shared evenly among equal elements."""
     return torch.amax(x, axes_of(x, axis), keepdim)
 
 
-@api("paddle.min", "paddle.Tensor.min", "paddle.amin", "paddle.Tensor.amin", axis=AXES)
+@api("paddle.min", "paddle.Tensor.min", axis=AXES, accommodates=EVENLY)
+@api("paddle.amin", "paddle.Tensor.amin", axis=AXES)
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)
 

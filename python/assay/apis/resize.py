@@ -1,5 +1,6 @@
 """Resizing and sampling of maps."""
 
+from assay.accommodations import follows
 from assay.apis.adaptive_pooling import adaptive_avg, output_sizes
 from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each
@@ -39,9 +40,7 @@ TAPS = {"nearest": nearest, "linear": linear, "bilinear": linear, "trilinear": l
 
 
 def resized(x, axis, size, ratio, mode, align_corners, align_mode):
-    """x with `size` values along the axis, each a weighted sum of a few old ones.
-
-    The places are worked out in float32, as in Paddle: their floor decides."""
+    """x with `size` values along the axis, each a weighted sum of a few old ones."""
     old = x.shape[axis]
     places = torch.arange(size, dtype=torch.float32, device=x.device)
     if align_corners:
@@ -68,6 +67,7 @@ def scales(scale_factor, count):
     "paddle.nn.functional.upsample",
     size=integers(3, 9),
     scale_factor=uniform(1.1, 2.4),
+    accommodates=follows("places are worked out in float32, also of float64: their floor decides"),
 )
 def interpolate(
     x,

@@ -2,6 +2,7 @@
 
 import math
 
+from assay.accommodations import follows
 from assay.apis.loss import functional, reduced
 from assay.reference import torch
 from assay.registry import api
@@ -87,6 +88,7 @@ def rnnt_loss(
     label=integers(0, lambda num_classes: num_classes),
     path_table=integers(0, lambda weight: weight.shape[0]),
     path_code=integers(0, 2),
+    accommodates=follows("scores are cut at -40 and 40"),
 )
 def hsigmoid_loss(
     input,

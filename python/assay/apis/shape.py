@@ -2,6 +2,7 @@
 
 from math import prod
 
+from assay.accommodations import follows
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import common_shape, torch
 from assay.registry import api, same
@@ -100,9 +101,14 @@ def matrix_transpose(x, name=None):
     return x.mT
 
 
-@api("paddle.transpose", "paddle.Tensor.transpose", "paddle.transpose_", "paddle.Tensor.transpose_")
+@api(
+    "paddle.transpose",
+    "paddle.Tensor.transpose",
+    "paddle.transpose_",
+    "paddle.Tensor.transpose_",
+    accommodates=follows("axes that perm does not come to stay where they are"),
+)
 def transpose(x, perm, name=None):
-    """Axes that `perm` does not come to stay where they are."""
     return torch.permute(x, (*perm, *range(len(perm), x.ndim)))
 
 

@@ -2,6 +2,7 @@
 
 from math import prod
 
+from assay.accommodations import follows
 from assay.apis.decomposition import low_rank
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import torch
@@ -193,9 +194,14 @@ _both("subtract", lambda x, y: x - y)
 _both("multiply", lambda x, y: x * y)
 
 
-@api("paddle.sparse.divide", layouts={"x": "coo", "y": ("coo", 0)}, y=positive(0.5, 1.5))
+@api(
+    "paddle.sparse.divide",
+    layouts={"x": "coo", "y": ("coo", 0)},
+    y=positive(0.5, 1.5),
+    accommodates=follows("what neither holds is 0 / 0 and held as NaN"),
+)
 def divide(x, y, name=None):
-    """What neither holds is 0 / 0 and held as NaN: as of dense tensors; whole numbers become fractions."""
+    """Whole numbers become fractions."""
     if not isinstance(y, Sparse):
         return x.over(lambda values: values / y)
     return taken_from(x.dense() / y.dense(), torch.ones(x.shape, dtype=torch.bool))

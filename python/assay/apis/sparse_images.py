@@ -1,5 +1,6 @@
 """Sparse images and volumes: places that hold a whole row of channels each, channels last."""
 
+from assay.accommodations import follows
 from assay.apis.convolution import convolved
 from assay.apis.pooling import max_pool3d
 from assay.reference import torch
@@ -34,6 +35,9 @@ def _convolution(rank, layout):
         f"paddle.sparse.nn.functional.subm_conv{rank}d",
         f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
         layouts=IMAGE,
+        accommodates=follows(
+            "stride and padding change nothing", "Stride of `sparse.nn.functional.subm_conv2d`"
+        ),
     )
     def submanifold(
         x,
@@ -47,7 +51,7 @@ def _convolution(rank, layout):
         key=None,
         name=None,
     ):
-        """The same places as before, each with the window round it, whatever stride and padding say."""
+        """The same places as before, each with the window round it."""
         around = [d * (k - 1) // 2 for k, d in zip(weight.shape[:rank], _each(dilation, rank), strict=True)]
         y, _ = _windows(x, weight, 1, around, dilation)
         return _with(Sparse(x.indices, y[tuple(x.indices)], tuple(y.shape)), bias)

@@ -1,5 +1,6 @@
 """Medians, quantiles, histograms and covariances."""
 
+from assay.accommodations import follows
 from assay.apis.reduction import rows_of
 from assay.apis.sorting import ALL
 from assay.arguments import as_int, in_float32
@@ -47,7 +48,15 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     return values if axis is None else (values, places)
 
 
-@api("paddle.nanmedian", "paddle.Tensor.nanmedian", x=ALL, undefined=PLACES)
+@api(
+    "paddle.nanmedian",
+    "paddle.Tensor.nanmedian",
+    x=ALL,
+    undefined=PLACES,
+    accommodates=follows(
+        "of whole numbers the average is cut to a whole number", "`paddle.nanmedian` of whole numbers"
+    ),
+)
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
     values, places = middle(x, axis, keepdim, mode, True)
     return (values.to(x.dtype), places) if mode == "min" and isinstance(axis, int) else values.to(x.dtype)
