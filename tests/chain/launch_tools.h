@@ -43,6 +43,7 @@ function _set_params(){
     arr=(${device})
     run_log_path=${TRAIN_LOG_DIR:-$(pwd)}
     train_log_file=${run_log_path}/${model_repo}_${model_name}_${device_num}_log
+    profiling_log_file=${PROFILING_LOG_DIR:-$(pwd)}/${model_repo}_${model_name}_${device_num}_profiling
     mkdir -p $(dirname ${train_log_file})
 }
 )" + training.monitor +

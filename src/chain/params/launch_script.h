@@ -20,12 +20,19 @@ struct LaunchCommand {
   std::vector<std::string> argv;
 };
 
+// A further training of the same script, such as one with PROFILING=true: no record is made of it.
+struct LaunchRepeat {
+  LaunchCommand command;
+  std::vector<std::string> environment;
+};
+
 struct LaunchScript {
   std::string path;
   std::string directory;                 // where it goes first, from its own; empty: it stays
   std::vector<LaunchCommand> prepares;   // in its order
   LaunchCommand train;                   // bash …/run_benchmark.sh ARGUMENT…
   std::vector<std::string> environment;  // "NAME=value" that its commands see
+  std::vector<LaunchRepeat> repeats;     // what is trained after it
   std::string run_path;                  // of run_benchmark.sh, from where the launch is started
 
   // What run_benchmark.sh makes of it in `_set_params`.
@@ -47,6 +54,7 @@ struct LaunchScript {
   int silence_seconds = 0;  // run_benchmark.sh ends a log that is silent so long; 0: it does not
   int limit_seconds = 0;    // its own `timeout`; 0: none
   std::string log_name;     // of the training's log, in TRAIN_LOG_DIR
+  std::string profiling_log_name;  // with PROFILING=true, in PROFILING_LOG_DIR; may be empty
 };
 
 // Something wrong with one of the two files.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -47,13 +48,19 @@ void add(Plan& plan, Stage stage) {
   plan.stages.push_back(std::move(stage));
 }
 
-Stage training(Plan& plan, const params::LaunchScript& script, const PlanOptions& options) {
-  Stage stage = stage_of(plan, script, StageKind::train, "train");
-  stage.argv = script.train.argv;
+// A training: the first has the log that the record is made of.
+Stage training(Plan& plan, const params::LaunchScript& script, const PlanOptions& options,
+               std::string name, const params::LaunchRepeat& what) {
+  Stage stage = stage_of(plan, script, StageKind::train, std::move(name));
+  stage.environment = what.environment;
+  stage.argv = what.command.argv;
+  const bool profiles = std::find(what.environment.begin(), what.environment.end(),
+                                  "PROFILING=true") != what.environment.end() &&
+                        !script.profiling_log_name.empty();
   const std::string logs = benchmark_folder("TRAIN_LOG_DIR", plan, "train_log");
   stage.environment.push_back("TRAIN_LOG_DIR=" + logs);
-  stage.environment.push_back("PROFILING_LOG_DIR=" +
-                              benchmark_folder("PROFILING_LOG_DIR", plan, "profiling_log"));
+  const std::string profiles_to = benchmark_folder("PROFILING_LOG_DIR", plan, "profiling_log");
+  stage.environment.push_back("PROFILING_LOG_DIR=" + profiles_to);
   stage.environment.push_back("LOG_PATH_INDEX_DIR=" +
                               benchmark_folder("LOG_PATH_INDEX_DIR", plan, "index"));
   const char* root = std::getenv("BENCHMARK_ROOT");
@@ -62,7 +69,8 @@ Stage training(Plan& plan, const params::LaunchScript& script, const PlanOptions
     stage.environment.push_back("BENCHMARK_ROOT=" + own);
     plan.files.emplace_back(own + "/scripts/run_model.sh", kRunModel);
   }
-  stage.follows = logs + "/" + script.log_name;
+  stage.follows =
+      profiles ? profiles_to + "/" + script.profiling_log_name : logs + "/" + script.log_name;
   stage.keyword = script.keyword;
   stage.idle_limit = script.silence_seconds;
   if (options.device != "cpu") {
@@ -122,6 +130,11 @@ Result<Plan> make_launch_plan(const params::LaunchScript& script, const std::str
   if (mode != kMode) {
     return usage_error(fmt::format("a launching script runs mode {}, not `{}`", kMode, mode));
   }
+  if (!options.third.empty()) {
+    return usage_error(fmt::format(
+        "a launching script says itself what it trains: expected nothing behind {}, found `{}`",
+        kMode, options.third));
+  }
   if (!options.device.empty() && options.device != "cpu" && options.device != "gpu") {
     return usage_error(
         fmt::format("a launching script is not planned for --device {}, only for "
@@ -142,11 +155,19 @@ Result<Plan> make_launch_plan(const params::LaunchScript& script, const std::str
     stage.argv = prepare.argv;
     add(plan, std::move(stage));
   }
-  Stage train = training(plan, script, options);
-  if (!plan.stages.empty()) train.needs = {plan.stages.size() - 1};
+  const std::vector<std::size_t> prepared =
+      plan.stages.empty() ? std::vector<std::size_t>() : std::vector{plan.stages.size() - 1};
+  Stage train = training(plan, script, options, "train", {script.train, script.environment});
+  train.needs = prepared;
   const Stage trained = train;
   add(plan, std::move(train));
   add(plan, record(plan, script, trained, options));
+  for (std::size_t i = 0; i < script.repeats.size(); ++i) {
+    Stage again =
+        training(plan, script, options, fmt::format("train_{}", i + 2), script.repeats[i]);
+    again.needs = prepared;
+    add(plan, std::move(again));
+  }
   return filtered(std::move(plan), options.filters);
 }
 

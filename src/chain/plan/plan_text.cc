@@ -8,16 +8,24 @@
 #include "base/text.h"
 
 namespace assay::chain::plan {
+namespace {
+
+// Stages are counted from 1 wherever somebody reads it.
+std::vector<std::size_t> numbers_of(const std::vector<std::size_t>& needs) {
+  std::vector<std::size_t> numbers;
+  numbers.reserve(needs.size());
+  for (const std::size_t need : needs) numbers.push_back(need + 1);
+  return numbers;
+}
+
+}  // namespace
 
 std::string describe_plan(const Plan& plan) {
   std::string text = fmt::format("# {} {}: {} stages, results in {}\n", plan.model, plan.mode,
                                  plan.stages.size(), plan.results_log);
   for (const Stage& stage : plan.stages) {
     text += fmt::format("# {}. {}", stage.index + 1, stage.name);
-    if (!stage.needs.empty()) {
-      std::vector<std::size_t> needs;
-      needs.reserve(stage.needs.size());
-      for (const std::size_t need : stage.needs) needs.push_back(need + 1);
+    if (const std::vector<std::size_t> needs = numbers_of(stage.needs); !needs.empty()) {
       text += fmt::format("  (needs {})", fmt::join(needs, ", "));
     }
     if (!stage.hosts.empty()) text += fmt::format("  (on {})", fmt::join(stage.hosts, ", "));
@@ -49,7 +57,7 @@ std::string plan_json_lines(const Plan& plan) {
                               {"argv", stage.argv},
                               {"env", stage.environment},
                               {"log", stage.log},
-                              {"needs", stage.needs},
+                              {"needs", numbers_of(stage.needs)},
                               {"hosts", stage.hosts},
                               {"directory", stage.directory},
                               {"needs_program", stage.needs_program},

@@ -5,6 +5,7 @@
 
 #include "base/process.h"
 #include "chain/params/launch_script.h"
+#include "chain/params/shell_branches.h"
 #include "chain/params/shell_reader.h"
 #include "launch_tools.h"
 
@@ -89,6 +90,71 @@ TEST(ShellReader, SaysWhatDoesNotClose) {
   EXPECT_THAT(read.error().message, HasSubstr("line 2: `'` does not close"));
 }
 
+// What a function's statements leave in x, read by ours; "?" where it is not known.
+std::string x_after(const std::string& function) {
+  std::map<std::string, std::string, std::less<>> set{{"A", "one"}, {"N", "4"}};
+  const ShellVariables variables = [&set](std::string_view name) -> std::optional<std::string> {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto statements = read_shell(function);
+  EXPECT_TRUE(statements) << function;
+  ShellBranches branches(variables);
+  for (ShellStatement statement : statements.value_or(std::vector<ShellStatement>())) {
+    const ShellBranches::Runs runs = branches.take(statement);
+    if (statement.empty() || runs == ShellBranches::Runs::no) continue;
+    const auto given = read_assignment(statement.front().text);
+    if (!given) continue;
+    const auto value = expand_value(given->value, variables);
+    set[given->name] = runs == ShellBranches::Runs::unknown || !value ? "?" : *value;
+  }
+  return set["x"];
+}
+
+std::string x_in_bash(const std::string& function) {
+  Scratch scratch;
+  put(scratch.path() / "ask.sh", "A=one\nN=4\n" + function + "\nprintf '%s' \"$x\" > said\n");
+  SpawnOptions options;
+  options.argv = {"bash", "ask.sh"};
+  options.directory = scratch.path().string();
+  auto bash = Process::spawn(options);
+  EXPECT_TRUE(bash && bash->wait());
+  return slurp(scratch.path() / "said");
+}
+
+TEST(ShellBranches, RunWhatBashRuns) {
+  const char* const kFunctions[] = {
+      "x=1\nif [[ $A == \"one\" ]]; then\n  x=2\nfi",
+      "x=1\nif [[ $A == \"two\" ]]; then\n  x=2\nfi",
+      "if [ $A = \"two\" ]; then x=2; else x=3; fi",
+      "if [ $A = two ]\nthen\n  x=2\nelif [ ${A} != two ]; then\n  x=3\nelse\n  x=4\nfi",
+      "if [ $A = one ]; then x=2; elif [ $A = one ]; then x=3; else x=4; fi",
+      "if [[ $B == \"1\" || $B == \"True\" ]]; then\n if [ $A == one ]; then x=2; else x=3; fi\n"
+      "else\n x=4\nfi",
+      "if [[ $A == one && $N == 5 || $N == 4 ]]; then x=2; fi",
+      "if [[ $A == one && $N == 5 ]]; then x=2; else x=3; fi",
+      "if [ -z \"$B\" ]; then x=2; fi",
+      "if [ -n \"$B\" ]; then x=2; fi",
+      "if [[ $N -ge 4 ]]; then x=2; fi\nif [ $N -lt 4 ]; then x=3; fi",
+      "if [ $A = two ]; then if [ $A = one ]; then x=1; fi; x=2; fi\ny=3",
+  };
+  for (const char* function : kFunctions) {
+    EXPECT_EQ(x_after(function), x_in_bash(function)) << function;
+  }
+}
+
+TEST(ShellBranches, WhatOnlyAShellKnowsIsNotGuessed) {
+  for (const char* function :
+       {"x=1\nif [ -f file ]; then x=2; fi", "x=1\nif grep -q a file; then x=2; fi",
+        "x=1\ncase $A in\n  one) y=2 ;;\n  *) echo\n    x=2 ;;\nesac",
+        "x=1\nfor i in 1 2; do x=$i; done", "x=1\nif [[ $A == o* ]]; then x=2; fi",
+        "if [ -f file ]; then y=1; elif [ $A = one ]; then x=3; fi",
+        "if [ -f file ]; then y=1; else x=3; fi"}) {
+    EXPECT_EQ(x_after(function), "?") << function;
+  }
+  EXPECT_EQ(x_after("if [ -f file ]; then y=1; fi\nx=5"), "5");
+}
+
 // ---- launching scripts ----
 
 ReadLaunch read_in(const ToySuite& suite, const std::string& text,
@@ -152,6 +218,48 @@ monitor_log_file() {
   ASSERT_TRUE(read.good()) << describe(read.problems);
   EXPECT_EQ(read.script.silence_seconds, 180);
   EXPECT_EQ(read.script.limit_seconds, 2400);
+}
+
+TEST(Launch, ReadsTheConditionsOfTheRun) {
+  ToyTraining training;
+  training.skip_steps =
+      "0\n    if [[ $device_num == \"N1C1\" ]]; then\n        skip_steps=10\n    fi";
+  const ReadLaunch one = read_in(ToySuite(training), kToyLaunch);
+  ASSERT_TRUE(one.good()) << describe(one.problems);
+  EXPECT_EQ(one.script.skip_steps, 10);
+  const ReadLaunch other =
+      read_in(ToySuite(training), with_line("device_num=N1C1", "device_num=N1C8"), "N1C8");
+  ASSERT_TRUE(other.good()) << describe(other.problems);
+  EXPECT_EQ(other.script.skip_steps, 0);
+
+  training.skip_steps = "0\n    if [ -d here ]; then\n        skip_steps=10\n    fi";
+  EXPECT_THAT(describe(read_in(ToySuite(training), kToyLaunch).problems),
+              HasSubstr("`skip_steps`: it is set under a condition that only a shell can read"));
+}
+
+TEST(Launch, TakesThePrecisionsOfTheSuites) {
+  for (const char* precision : {"fp32", "bf16", "fp16O2", "amp_fp16", "pure_fp16", "o2"}) {
+    const ReadLaunch read =
+        read_in(ToySuite(), with_line("fp_item=fp16", std::string("fp_item=") + precision));
+    EXPECT_TRUE(read.good()) << precision << describe(read.problems);
+    EXPECT_EQ(read.script.fp_item, precision);
+  }
+}
+
+constexpr const char* kRunLine =
+    "bash ./test_tipc/toy/benchmark_common/run_benchmark.sh ${model_item} ${fp_item} ${run_mode} "
+    "${device_num} ${bs_item} 2>&1;\n";
+
+TEST(Launch, ReadsASecondTraining) {
+  const ReadLaunch read = read_in(
+      ToySuite(), std::string(kToyLaunch) + "\nsleep 10\nexport PROFILING=true\n" + kRunLine);
+  ASSERT_TRUE(read.good()) << describe(read.problems);
+  EXPECT_THAT(read.script.environment, IsEmpty());
+  ASSERT_EQ(read.script.repeats.size(), 1);
+  EXPECT_EQ(read.script.repeats[0].command.argv, read.script.train.argv);
+  EXPECT_THAT(read.script.repeats[0].environment, ElementsAre("PROFILING=true"));
+  EXPECT_THAT(describe(read_in(ToySuite(), std::string(kToyLaunch) + "rm -rf x\n").problems),
+              HasSubstr(":13:1: expected nothing behind the training but another one, found `rm`"));
 }
 
 struct Fault {

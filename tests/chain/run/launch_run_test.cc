@@ -83,6 +83,30 @@ TEST(LaunchRun, APlanShowsWhatIsRead) {
   EXPECT_THAT(check.out, HasSubstr("on 1 machine with 1 card\n"));
 }
 
+TEST(LaunchRun, ASecondTrainingIsRunToo) {
+  ToyTraining training;
+  training.train =
+      "log=${log_file}; [ ${profiling} = true ] && log=${profiling_log_file}; "
+      "for i in 5 100 102; do echo \"loss: 0.5 ips: $i\"; done > $log";
+  const ToySuite suite(training);
+  const std::string text = std::string(kToyLaunch) + "sleep 600\nexport PROFILING=true\n" +
+                           "bash ./test_tipc/toy/benchmark_common/run_benchmark.sh toy fp16 DP "
+                           "N1C1 8\n";
+  const std::string path = suite.launch(text);
+  const CliResult plan =
+      run_cli(suite.path(), {"run", path, "benchmark_train", "--dry-run", "--json"});
+  ASSERT_EQ(plan.code, 0) << plan.out;
+  EXPECT_THAT(plan.out, HasSubstr("\"index\":4"));
+  EXPECT_THAT(plan.out, HasSubstr("\"needs\":[2]"));  // the record, of the training
+  const CliResult result = run_cli(
+      suite.path(), {"run", path, "benchmark_train", "--device", "cpu"}, {"BENCHMARK_ROOT="});
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::filesystem::path folder = suite.path() / kFolder;
+  EXPECT_THAT(slurp(folder / "profiling_log/ToyRepo_toy_bs8_fp16_DP_N1C1_profiling"),
+              HasSubstr("ips: 102"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "index/ToyRepo_toy_bs8_fp16_DP_N1C1_speed"));
+}
+
 // A suite whose recipe asks for a record of the speed.
 constexpr const char* kSpeedDialect = R"(dialect Speedy
 repository https://example.org/speedy
