@@ -162,7 +162,7 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
                   "dynamic_bs8_fp32_DP_N1C1");
   add_dialect_options(*app, arguments.dialect);
   app->add_option("--device", arguments.plan.device,
-                  "train and infer on this instead of the file's GPUs: cpu, xpu, npu, …");
+                  "train and infer on this: gpu (as the file says), cpu, xpu, npu");
   app->add_flag("--fix", arguments.plan.fix,
                 "do what the file says where the suite's own bash does not");
   app->add_flag(
@@ -179,13 +179,17 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       ->check(CLI::IsMember(alarm_words()));
   app->add_flag("--resume", arguments.run.resume,
                 "keep what passed before and lies there unchanged");
-  app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow");
+  app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow")
+      ->check(CLI::PositiveNumber);
   app->add_option("--stage-limit", arguments.stage_limit,
-                  "seconds a stage may take (default: 900; none for whole training; 0: none)");
+                  "seconds a stage may take (default: 900; none for whole training; 0: none)")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--idle-limit", arguments.idle_limit,
-                  "seconds without output (default 300; 0: none)");
+                  "seconds without output (default 300; 0: none)")
+      ->check(CLI::NonNegativeNumber);
   app->add_option("--budget", arguments.budget,
-                  "seconds for the whole model, told per stage (default 900)");
+                  "seconds for the whole model, told per stage (default 900)")
+      ->check(CLI::PositiveNumber);
   app->add_option("--page", arguments.run.page_path,
                   "keep the page of the run here, with its curves, while it goes on");
   app->add_option("--store", arguments.run.store_path,

@@ -371,6 +371,12 @@ std::vector<const Suite*> suites_near(const std::string& path, const Dialects& d
 }  // namespace
 
 ParsedParams parse_params(std::string_view text, const Origin& origin) {
+  // The longest known has 63 lines; aligning takes lines times places.
+  constexpr std::ptrdiff_t kLongest = 10'000;
+  if (const auto lines = std::count(text.begin(), text.end(), '\n'); lines > kLongest) {
+    return refused(1,
+                   fmt::format("{} lines: this is no params file, which has some dozens", lines));
+  }
   const ParamsText by_colon = read_params_text(text, Separator::colon);
   const ParamsText by_blank = read_params_text(text, Separator::blank);
   if (by_colon.sections.empty() && by_colon.problems.empty()) {

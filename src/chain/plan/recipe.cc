@@ -172,6 +172,9 @@ class Cook {
         warned_.push_back(said);
         builder_.warn(std::move(said));
       }
+    } else if (word == "refuse") {
+      told_ = true;  // the user's question is at fault, and no line of the dialect
+      return usage_error(std::move(said));
     } else if (word == "nothing") {
       builder_.may_be_empty(std::move(said));
     } else if (word == "folder") {

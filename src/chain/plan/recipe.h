@@ -18,6 +18,7 @@
 //   rewrite A => B         in the commands of all stages that follow
 //   take PREFIX            the roles that begin so, under their names without it
 //   warn TEXT / nothing TEXT   to be told; why the plan may be empty
+//   refuse TEXT            why there is no plan
 //   folder TEXT            where results and logs go; `results NAME` names the log of status lines
 //   run KIND NAME          a stage, with lines below it:
 //     command TEXT         its words

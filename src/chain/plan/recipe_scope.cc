@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
@@ -105,7 +106,9 @@ RecipeScope::RecipeScope(PlanBuilder& builder) : builder_(builder) {
   set("THIRD", options.third);
   set("VISIBLE", options.third.empty() ? "0" : options.third);
   set("given_device", options.third.empty() ? "cpu" : "gpu " + options.third);
-  set("DEVICE", options.device);
+  set("DEVICE", options.device == "gpu" ? "" : options.device);  // the files are written for GPUs
+  utsname machine{};
+  set("MACHINE", ::uname(&machine) == 0 ? machine.machine : "");
   set("DYNAMIC", options.dynamic);
   set("FIX", options.fix ? "yes" : "no");
   set("FALLBACK", options.fallback_checkpoint ? "yes" : "no");

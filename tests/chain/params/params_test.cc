@@ -76,6 +76,12 @@ std::string only_problem(const std::string& text) {
   return params::describe("f", parsed.problems);
 }
 
+TEST(Params, WhatIsFarTooLongIsNoParamsFile) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "a:b\n";
+  EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: 200000 lines: this is no params file"));
+}
+
 TEST(Params, GoodFileIsReadByRole) {
   const params::ParsedParams parsed = params::parse_params(joined(good_lines()));
   ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);

@@ -139,29 +139,131 @@ TEST(SuiteQuirks, FixDoesWhatTheFileSays) {
 }
 
 // As the suite's own *_xpu.sh and *_npu.sh edit this file before they run it.
-TEST(SuiteDevices, AreWhatTheSuitesOwnScriptsMakeOfTheFile) {
-  const std::string text = slurp(fs::path(ASSAY_SOURCE_DIR) / "tests/chain/plan/clas_epochs.txt");
+plan::Stage trained_on(const std::string& device, const std::string& text,
+                       plan::PlanOptions options = {}) {
   const auto parsed = params::parse_params(text, {"", "PaddleClas"});
-  ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
-  const auto trained_on = [&](const std::string& device) {
-    plan::PlanOptions options;
-    options.device = device;
-    const auto plan = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
-    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
-    return plan->stages.front();
-  };
-  EXPECT_THAT(trained_on("npu").argv, testing::Contains("Global.device=npu"));
-  EXPECT_THAT(trained_on("npu").argv, testing::Contains("Global.epochs=1"));
-  EXPECT_EQ(trained_on("npu").needs_device, "npu");
-  EXPECT_THAT(trained_on("cpu").argv, testing::Contains("Global.device=cpu"));
-  EXPECT_EQ(trained_on("cpu").needs_device, "");
-  EXPECT_THAT(trained_on("cpu").environment, testing::ElementsAre("CUDA_VISIBLE_DEVICES="));
+  EXPECT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
+  options.device = device;
+  const auto plan = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
+  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+  return plan ? plan->stages.front() : plan::Stage();
+}
 
+std::string clas_file(const std::string& was = "", const std::string& is = "") {
+  std::string text = slurp(fs::path(ASSAY_SOURCE_DIR) / "tests/chain/plan/clas_epochs.txt");
+  const std::size_t at = text.find(was);
+  EXPECT_NE(at, std::string::npos) << was;
+  return text.replace(at, was.size(), is);
+}
+
+TEST(SuiteDevices, AreWhatTheSuitesOwnScriptsMakeOfTheFile) {
+  const std::string text = clas_file();
+  EXPECT_THAT(trained_on("npu", text).argv, testing::Contains("Global.device=npu"));
+  EXPECT_THAT(trained_on("npu", text).argv, testing::Contains("Global.epochs=1"));
+  EXPECT_EQ(trained_on("npu", text).needs_device, "npu");
+  EXPECT_THAT(trained_on("cpu", text).argv, testing::Contains("Global.device=cpu"));
+  EXPECT_EQ(trained_on("cpu", text).needs_device, "");
+  EXPECT_THAT(trained_on("cpu", text).environment, testing::ElementsAre("CUDA_VISIBLE_DEVICES="));
+}
+
+TEST(SuiteDevices, TheGpuIsWhatTheFileIsWrittenFor) {
+  EXPECT_EQ(trained_on("gpu", clas_file()).argv, trained_on("", clas_file()).argv);
+  EXPECT_EQ(trained_on("gpu", clas_file()).needs_device, "gpu");
+}
+
+// The scripts take python3.9 for both devices, unless the user says what to take.
+TEST(SuiteDevices, TheInterpreterIsTheScripts) {
+  const std::string text = clas_file("python:python3\n", "python:python3.7\n");
+  EXPECT_EQ(trained_on("xpu", text).argv.front(), "python3.9");
+  EXPECT_EQ(trained_on("cpu", text).argv.front(), "python3.7");
+  plan::PlanOptions mine;
+  mine.python = "./mine";
+  EXPECT_EQ(trained_on("xpu", text, mine).argv.front(), "./mine");
+}
+
+// For three kinds of models they train on two cards alone.
+TEST(SuiteDevices, SomeModelsTrainOnTwoCardsAlone) {
+  const std::string text = clas_file("gpu_list:0\n", "gpu_list:0|0,1\n");
   plan::PlanOptions options;
-  options.device = "tpu";
-  const auto refused = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr("only for cpu, xpu, npu"));
+  options.params_path = "test_tipc/configs/Twins/f.txt";
+  EXPECT_THAT(trained_on("npu", text, options).argv, testing::Contains("--devices=0,1"));
+  options.params_path = "test_tipc/configs/Tiny/f.txt";
+  EXPECT_THAT(trained_on("npu", text, options).argv,
+              testing::Not(testing::Contains("--devices=0,1")));
+}
+
+constexpr const char* kOnnxFile =
+    R"(===========================paddle2onnx_params===========================
+model_name:Tiny
+python:python3
+2onnx:paddle2onnx
+--model_dir:./tiny_infer/
+--model_filename:inference.pdmodel
+--params_filename:inference.pdiparams
+--save_file:./tiny_infer/inference.onnx
+--opset_version:10
+--enable_onnx_checker:True
+inference_model_url:null
+inference:null
+Global.use_onnx:True
+Global.inference_model_dir:./tiny_infer/
+Global.use_gpu:False
+-c:configs/tiny.yaml
+)";
+
+TEST(SuiteDevices, WhereNoScriptIsThePlanIsRefused) {
+  const auto told = [](const std::string& text, const std::string& mode) {
+    const auto parsed = params::parse_params(text, {"", "PaddleClas"});
+    EXPECT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
+    plan::PlanOptions options;
+    options.device = mode == "paddle2onnx_infer" ? "xpu" : "tpu";
+    const auto plan = plan::make_plan(parsed.params, mode, options);
+    EXPECT_FALSE(plan);
+    return plan ? std::string() : plan.error().message;
+  };
+  EXPECT_EQ(told(clas_file(), "lite_train_lite_infer"),
+            "--device tpu: a train_infer file of PaddleClas runs on gpu, cpu, xpu, npu");
+  EXPECT_EQ(told(kOnnxFile, "paddle2onnx_infer"),
+            "--device xpu: PaddleClas has no script that puts a paddle2onnx file on another "
+            "device; it runs on what the file names");
+}
+
+// What stands behind the mode, and whether there is a plan of it.
+bool is_planned(const std::string& mode, const std::string& third) {
+  const std::string benchmark =
+      "===========================train_benchmark_params===========================\n"
+      "batch_size:8\nfp_items:fp32\nepoch:1\nmodel_type:norm_train\nnum_workers:4\n"
+      "--profiler_options:batch_range=[10,20]\nflags:null\n";
+  const auto parsed = params::parse_params(clas_file() + benchmark, {"", "PaddleClas"});
+  EXPECT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
+  plan::PlanOptions options;
+  options.third = third;
+  const auto plan = plan::make_plan(parsed.params, mode, options);
+  if (!plan) {
+    EXPECT_THAT(plan.error().message,
+                testing::HasSubstr("the argument behind " + mode + ": expected"));
+  }
+  return plan.has_value();
+}
+
+TEST(ThirdArgument, SaysWhatABenchmarkTrains) {
+  for (const char* third : {"", "dynamicTostatic", "dynamic_bs8_fp32_DP_N1C1",
+                            "dynamicTostatic_bs4_null_DP_N2C16", "dynamic_bs8_fp16_MP2-PP2_N1C8"}) {
+    EXPECT_TRUE(is_planned("benchmark_train", third)) << third;
+  }
+  for (const char* third :
+       {"foo", "0", "dynamic_bs8", "dynamc_bs8_fp32_DP_N1C1", "dynamic_bs0_fp32_DP_N1C1",
+        "dynamic_bsx_fp32_DP_N1C1", "dynamic_bs8_fp99_DP_N1C1", "dynamic_bs8_fp32_DP_N0C0",
+        "dynamic_bs8_fp32_DP_N2C3", "dynamic_bs8_fp32_DP_N1C99999", "dynamic_bs8_fp32_DP_N1C1x"}) {
+    EXPECT_FALSE(is_planned("benchmark_train", third)) << third;
+  }
+}
+
+TEST(ThirdArgument, NamesTheGpusOfAllElse) {
+  EXPECT_TRUE(is_planned("whole_infer", "0"));
+  EXPECT_TRUE(is_planned("whole_infer", "0,1"));
+  EXPECT_FALSE(is_planned("whole_infer", "foo"));
+  EXPECT_FALSE(is_planned("lite_train_lite_infer", "dynamic_bs8_fp32_DP_N1C1"));
 }
 
 }  // namespace
