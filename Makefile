@@ -7,7 +7,7 @@ CMAKE := /usr/bin/cmake
 # you work on one file: make build UNITY=OFF.
 UNITY ?= ON
 
-.PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz clean
+.PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz wheel clean
 
 help: ## this text
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -57,6 +57,10 @@ sanitize: setup ## every C++ unit test under address, undefined and thread sanit
 fuzz: setup ## every fuzzer for SECONDS (60) each
 	@tools/setup dev
 	@tools/fuzz $(or $(SECONDS),60)
+
+wheel: build ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/wheel.md)
+	@tools/setup wheel
+	@tools/wheel/build
 
 clean: ## remove what was built
 	@rm -rf build
