@@ -127,6 +127,11 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
       if (!optional) next = std::max(next, index + 1);
     }
     if (message.empty()) continue;
+    // Lines that have no place at all speak against a layout as much as surplus ones.
+    constexpr std::size_t kLineOfNowhere = 5;
+    if (!section.name.empty()) {
+      fit.cost += static_cast<int>(kLineOfNowhere * section.lines.size());
+    }
     const int line = place_of(section);
     fit.problems.push_back({line, 1, std::move(message), false});
     fit.cost += kSectionCost;

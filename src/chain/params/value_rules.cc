@@ -289,6 +289,11 @@ class ValueCheck {
 std::vector<Problem> check_value(const Place& place, const Line& line, const KnownNames& names) {
   // `null:null` fills the place and says nothing.
   if (line.key == "null" && is_absent(line.value)) return {};
+  // The sign that is left is the address's own: `weightshttps://…`.
+  if (line.value.starts_with("//") && (line.key.ends_with("http") || line.key.ends_with("https"))) {
+    return {{line.line, line.key_column,
+             fmt::format("expected a `:` between key and address, found `{}:`", line.key)}};
+  }
   return ValueCheck(place, line, names).run();
 }
 

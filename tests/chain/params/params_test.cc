@@ -76,6 +76,16 @@ std::string only_problem(const std::string& text) {
   return params::describe("f", parsed.problems);
 }
 
+TEST(Params, AnAddressMakesNoKey) {
+  std::size_t number = 0;
+  for (const std::string& line : good_lines()) {
+    ++number;
+    if (line == "--image:./a.jpg") break;
+  }
+  EXPECT_THAT(only_problem(with_line(number, "--imagehttps://example.org/a.jpg")),
+              HasSubstr(":1: expected a `:` between key and address, found `--imagehttps:`"));
+}
+
 TEST(Params, WhatIsFarTooLongIsNoParamsFile) {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "a:b\n";
