@@ -13,7 +13,7 @@ from assay.handover import HandOver
 from assay.laws import Law
 from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
-from assay.regimes import FORWARD_ONLY, bar_of, equalities_of, fill_of, skip_of, specs_in
+from assay.regimes import FORWARD_ONLY, Inputs, bar_of, equalities_of, fill_of, skip_of, specs_in
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.rules import Literal, ask
@@ -140,15 +140,13 @@ class Call:
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = equalities_of(entry)
-        specs = list(specs_in(self.named.values()))
-        sizes = [spec.size for spec in specs]
-        longest = max((extent for spec in specs for extent in spec.shape), default=1)
+        inputs = Inputs.of(self.named)
         self.outputs = [
             self.hand_over.leaf(
                 path,
                 value,
                 equal[min(position, len(equal) - 1)] if equal else "value",
-                lambda count: bar_of(entry, self.job.values, sizes, longest, count),
+                lambda count: bar_of(entry, self.job.values, inputs, count),
             )
             for position, (path, value) in enumerate(self._handed_over(leaves, gradients=False))
         ]
@@ -159,11 +157,11 @@ class Call:
         if self.dump is not None:
             self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
-        sizes += [count_of(leaf.shape) for leaf in self.outputs]
+        inputs.sizes.extend(count_of(leaf.shape) for leaf in self.outputs)
         values = self.job.values
 
         def bar(count: int) -> tuple[float, float, float]:
-            return bar_of(entry, values, sizes, longest, count, UPSTREAM)
+            return bar_of(entry, values, inputs, count, UPSTREAM)
 
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
 

@@ -65,6 +65,16 @@ class Traits(NamedTuple):
     near_one: float = 0.0
     # Sums over windows, or of sums: shapes do not say how many terms there are, but that they are not few.
     chained: bool = False
+    # Where shapes do not say how many terms an element of a result (not of a gradient) is the sum of: that
+    # number, or a function of the call's arguments that gives it, or None where shapes do.
+    terms: float | Callable[..., float | None] | None = None
+    # A result adds up rows of one input, which only it takes: as many terms as the input has elements for it.
+    rows: bool = False
+    # What a result adds up are the inputs themselves, or products: of exact values that needs no rounding.
+    exact_sums: bool = False
+    # A function of one real number that is good to a few ulps wherever that is (docs/verdicts.md): neither
+    # what the last digit of its input would change nor what is left of 1 excuses a result. Gradients it does.
+    direct: bool = False
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
@@ -100,7 +110,7 @@ TRAITS: dict[str, Traits] = {
     "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
     "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
     "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
-    "reduction": Traits(),
+    "reduction": Traits(rows=True),
     "statistics": Traits(without={"exact": _TIES}),
     "cumulative": Traits(),
     "norms": Traits(),
@@ -115,13 +125,13 @@ TRAITS: dict[str, Traits] = {
     "normalization": Traits(near_one=1.0, without=_FINITE),
     "products": Traits(products=True, without=_FINITE),
     "convolution": Traits(chained=True, without=_FINITE),
-    "pooling": Traits(without=_FINITE),
-    "adaptive_pooling": Traits(without=_FINITE),
+    "pooling": Traits(exact_sums=True, without=_FINITE),
+    "adaptive_pooling": Traits(exact_sums=True, without=_FINITE),
     "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
     "detection": Traits(coordinates=True, without=_PLACES),
     "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
     "random": Traits(without=_LAWS),
-    "dropout": Traits(without=_LAWS),
+    "dropout": Traits(sums=False, without=_LAWS),
     "regions": Traits(coordinates=True, without=_PLACES),
     "anchors": Traits(coordinates=True, without=_PLACES),
 }
@@ -129,13 +139,17 @@ TRAITS: dict[str, Traits] = {
 _UNSEEN = "nobody has yet said what is defined there for this family"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
 # Of these it is known that there are no exponentials in them.
-TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), OTHERS._replace(near_one=0.0))
+_BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name != "exact"}
+TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), Traits(without=_BUT_EXACT))
+TRAITS |= dict.fromkeys(("sequence_loss",), Traits(near_one=1.0, without=_BUT_EXACT))
 TRAITS |= dict.fromkeys(
     ("attention", "fused", "fused_attention", "layers_recurrent", "layers_transformer", "layers_weighted"),
     OTHERS._replace(chained=True),
 )
 # measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.
 FEW_TERMS = 64
+# measure/bar.cc: fewer terms than one are those of a `direct` function.
+DIRECT = 0.0
 
 
 class Skip(NamedTuple):
@@ -182,7 +196,8 @@ def specs_in(values: Any) -> Any:
 
 
 def traits_of(entry: Any) -> Traits:
-    return TRAITS.get(entry.family, OTHERS)
+    traits = TRAITS.get(entry.family, OTHERS)
+    return traits._replace(**entry.traits) if entry.traits else traits
 
 
 def fill_of(
@@ -295,40 +310,70 @@ def equalities_of(entry: Any) -> tuple[str, ...]:
     return ("bits",) if traits_of(entry).moves else ()
 
 
+class Inputs(NamedTuple):
+    """What a call's error bars hang on."""
+
+    sizes: list[int]  # elements of its tensors; for gradients those of its results as well
+    longest: int = 1  # axis of one of them
+    named: Mapping[str, Any] = {}  # its arguments
+    half: bool = False  # one of them is of half precision
+    complex: bool = False  # … is of complex numbers
+
+    @classmethod
+    def of(cls, named: Mapping[str, Any]) -> "Inputs":
+        specs = list(specs_in(named.values()))
+        longest = max((extent for spec in specs for extent in spec.shape), default=1)
+        half = any(spec.dtype in ("float16", "bfloat16") for spec in specs)
+        return cls(
+            [spec.size for spec in specs], longest, named, half, any(s.dtype in COMPLEX for s in specs)
+        )
+
+
 def bar_of(
-    entry: Any, regime: str, sizes: list[int], longest: int, count: int, factor: float = 1.0
+    entry: Any, regime: str, inputs: Inputs, count: int, upstream: float = 0.0
 ) -> tuple[float, float, float]:
-    """What the error bar of a result of `count` elements is made of: the terms that are added up for one of
-    them, and its floors in ulps of the result's largest value and of 1, of which it is `factor` times
-    something."""
-    terms = terms_of(entry, sizes, longest, count)
+    """What the error bar of a result of `count` elements, or of a gradient under an upstream gradient that
+    reaches so far, is made of: the terms that are added up for one of them, and its floors in ulps of the
+    result's largest value and of 1."""
+    terms = terms_of(entry, inputs, count)
+    if entry is not None and not upstream:
+        terms = terms_said(entry, inputs, terms)
     if entry is None:
         return terms, 1.0, 0.0
     traits = traits_of(entry)
+    if traits.direct and not upstream and not inputs.complex and terms <= 1:
+        return DIRECT, 0.0, 0.0
     scale = 0.0
-    alone = terms <= 1 and not adds_up(entry) and bool(sizes)  # each element hangs on those in its place
+    alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # each element hangs on those in its place
+    if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
+        terms = 1.0
     if traits.coordinates:
-        scale = float(longest)
+        scale = float(inputs.longest)
     elif regime != "wide" and not alone:
         scale = 1.0
-    return terms, scale, factor * traits.near_one
+    return terms, scale, (upstream or 1.0) * traits.near_one
 
 
-def adds_up(entry: Any) -> bool:
-    """Whether an element of a result is a sum."""
-    return traits_of(entry).sums and not entry.single
+def terms_said(entry: Any, inputs: Inputs, otherwise: float) -> float:
+    """What the table says of the terms of a result."""
+    said = traits_of(entry).terms
+    said = ask(said, dict(inputs.named), None) if callable(said) else said
+    return otherwise if said is None else float(said)
 
 
-def terms_of(entry: Any, sizes: list[int], longest: int, count: int) -> float:
-    """How many terms are added up for one of `count` elements of a result, made from tensors of these sizes
-    whose longest axis is `longest`: the error bar grows with its square root."""
-    if not count or not sizes:
+def terms_of(entry: Any, inputs: Inputs, count: int) -> float:
+    """How many terms are added up for one of `count` elements of a result: the error bar grows with its
+    square root."""
+    if not count or not inputs.sizes:
         return 1.0
-    sizes = sorted(sizes)
+    sizes = sorted(inputs.sizes)
     ratio = sizes[-1] / count
-    if entry is None or not adds_up(entry):
+    traits = OTHERS if entry is None else traits_of(entry)
+    if entry is None or not traits.sums:
         return max(1.0, ratio)
+    if traits.rows:
+        return max(1.0, sizes[-1] / min([count, *(size for size in sizes if size)]))
     # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
     product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0
-    fewest = FEW_TERMS + 1.0 if traits_of(entry).chained else 1.0
-    return max(fewest, ratio, product, float(longest))
+    fewest = FEW_TERMS + 1.0 if traits.chained else 1.0
+    return max(fewest, ratio, product, float(inputs.longest))

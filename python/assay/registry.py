@@ -70,7 +70,9 @@ class Api:
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
     updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
-    single: bool = False  # nothing is added up for an element, though the family's other results are sums
+    traits: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # where they differ from its family's (regimes.Traits)
     accommodates: tuple[Accommodation, ...] = ()
 
 
@@ -130,7 +132,7 @@ class Registry(dict[str, Api]):
         undefined: Mapping[str, Any] | None = None,
         regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
         updates: tuple[str, ...] = (),
-        single: bool = False,
+        traits: Mapping[str, Any] | None = None,
         accommodates: Accommodation | tuple[Accommodation, ...] = (),
         **more_rules: AnyRule,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -151,7 +153,7 @@ class Registry(dict[str, Api]):
         call's arguments may say so for some calls only.
         updates: parameters that a call changes beside its result, as running statistics are; the reference
         changes them too, and what they hold afterwards is compared.
-        single: nothing is added up for an element, though the results of the family's other APIs are sums.
+        traits: fields of regimes.Traits in which the API differs from its family.
         accommodates: where the reference follows Paddle against PyTorch or mathematics, or inputs dodge a
         fault.
         regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
@@ -181,8 +183,8 @@ class Registry(dict[str, Api]):
                 self[name] = Api(
                     name, function, parameters, all_rules, grad, equal,
                     changes=changed, skip=skip, layouts=layouts or {}, shown=shown, family=family,
-                    undefined=undefined or {}, regimes=regimes or {}, updates=updates, single=single,
-                    accommodates=accommodates,
+                    undefined=undefined or {}, regimes=regimes or {}, updates=updates,
+                    accommodates=accommodates, traits=traits or {},
                 )  # fmt: skip
             return function
 
@@ -228,6 +230,7 @@ class Registry(dict[str, Api]):
         grad: bool = True,
         home: str = "torch",
         undefined: Mapping[str, Any] | None = None,
+        traits: Mapping[str, Any] | None = None,
         **rules: AnyRule,
     ) -> None:
         """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
@@ -256,6 +259,7 @@ class Registry(dict[str, Api]):
                 changes=changed,
                 family=family,
                 undefined=undefined or {},
+                traits=traits or {},
             )
 
 

@@ -87,6 +87,8 @@ class Bar {
     scale_floor_ = at_scale * ulp_in(format_, scale);
     unit_floor_ = input.unit_floor * ulp_in(format_, 1);
     // Terms that cancel are seen in the scale of the result, where that says something.
+    is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
+    direct_ = input.terms < 1;
     few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
     jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
   }
@@ -184,8 +186,10 @@ class Bar {
     const double largest = larger_part(truth);
     const double slack = kLimitUnits * unit;
     if (is_nan(truth)) return false;
-    // Terms of a sum that overflow on both sides of zero.
-    if (is_nan(value) && (input_.terms <= 1 || std::isinf(largest))) return false;
+    // Terms of a sum that overflow on both sides of zero; of complex numbers a product is such a
+    // sum.
+    const bool adds_up = input_.terms > 1 || is_complex_;
+    if (is_nan(value) && (!adds_up || std::isinf(largest))) return false;
     if (!is_finite(value) && !is_finite(truth)) return false;  // two different infinities
     if (!std::isfinite(largest)) return larger_part(value) + slack >= format_.largest;
     return largest * slack_ + slack >= format_.largest;
@@ -207,7 +211,7 @@ class Bar {
     }
     const double error = std::abs(value - truth);
     if (error == 0) return false;
-    const double unit = rounding(ulp, moved(i)) + below();
+    const double unit = rounding(ulp, direct_ ? 0 : moved(i)) + below();
     if (std::isinf(unit)) return false;
     const double errors = unit > 0 ? error / unit : INFINITY;
     if (errors <= side.errors) return false;
@@ -231,8 +235,10 @@ class Bar {
   double jump_ = 0;
   double scale_floor_ = 0;
   double unit_floor_ = 0;
-  bool few_ = false;    // terms are added up for an element
-  bool exact_ = false;  // nothing had to be rounded
+  bool is_complex_ = false;
+  bool few_ = false;     // terms are added up for an element
+  bool direct_ = false;  // what an input's last digit would change is no excuse
+  bool exact_ = false;   // nothing had to be rounded
 };
 
 }  // namespace

@@ -42,6 +42,8 @@ struct BarInput {
   Values truth;
   std::vector<Values> moved;  // the truth under inputs that were moved
   double terms = 1;           // that a reduction adds up for one element
+                              // (less than 1: a library function of that one element, good to
+                              // a few ulps wherever it is: its conditioning excuses nothing)
   // What is always left to a result: so many ulps of its largest value, and of 1.
   double scale_floor = 0;
   double unit_floor = 0;

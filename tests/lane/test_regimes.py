@@ -2,7 +2,7 @@
 
 import pytest
 from assay import regimes
-from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, bar_of, fill_of, skip_of, terms_of
+from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, Inputs, bar_of, fill_of, skip_of, terms_of
 from assay.rules import CONSTANT, HALVES, INTEGERS, MAGNITUDES, WITH_INFINITY, WITH_NAN, Fill
 from assay.spec import TensorSpec
 
@@ -85,16 +85,16 @@ def test_regimes_are_those_of_the_command_line(source):
 
 def test_terms_are_the_depth_of_a_product(apis):
     # [8, 100] x [100, 16]
-    assert terms_of(apis["paddle.matmul"], [800, 1600], 1, 128) == pytest.approx(100)
-    assert terms_of(apis["paddle.add"], [24, 24], 24, 24) == 1
+    assert terms_of(apis["paddle.matmul"], Inputs([800, 1600], 1), 128) == pytest.approx(100)
+    assert terms_of(apis["paddle.add"], Inputs([24, 24], 24), 24) == 1
     # The gradient of what was broadcast from 4 elements to 24.
-    assert terms_of(apis["paddle.add"], [24, 4, 24], 24, 4) == 6
+    assert terms_of(apis["paddle.add"], Inputs([24, 4, 24], 24), 4) == 6
 
 
 def test_a_sum_over_windows_is_never_of_few_terms(apis):
     # The gradient of a weight [6, 4, 3, 3] over images [3, 4, 8, 8] adds up 3 · 8 · 8 = 192 terms.
     for name in ("paddle.nn.functional.conv2d", "paddle.nn.Conv2D"):
-        assert terms_of(apis[name], [6, 216, 768], 8, 216) > regimes.FEW_TERMS
+        assert terms_of(apis[name], Inputs([6, 216, 768], 8), 216) > regimes.FEW_TERMS
 
 
 def test_few_terms_are_as_few_as_the_bar_has_them(source):
@@ -102,22 +102,61 @@ def test_few_terms_are_as_few_as_the_bar_has_them(source):
 
 
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):
-    assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", [100], 50, 100)[1] == 50
+    assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", Inputs([100], 50), 100)[1] == 50
     # Of one element each: the scale of the others says nothing of it.
-    assert bar_of(apis["paddle.abs"], "usual", [100], 50, 100)[1:] == (0.0, 0.5)
-    assert bar_of(apis["paddle.add"], "wide", [100], 50, 100)[1:] == (0.0, 0.0)
-    assert bar_of(apis["paddle.nn.functional.gelu"], "wide", [100], 50, 100)[1:] == (0.0, 2.0)
+    assert bar_of(apis["paddle.abs"], "usual", Inputs([100], 50), 100)[1:] == (0.0, 0.5)
+    assert bar_of(apis["paddle.add"], "wide", Inputs([100], 50), 100)[1:] == (0.0, 0.0)
+    assert bar_of(apis["paddle.nn.functional.gelu"], "wide", Inputs([100], 50), 100)[1:] == (0.0, 2.0)
     # Without inputs nothing else says how large what was added up is.
-    assert bar_of(apis["paddle.linspace"], "usual", [], 1, 100)[1:] == (1.0, 0.0)
+    assert bar_of(apis["paddle.linspace"], "usual", Inputs([], 1), 100)[1:] == (1.0, 0.0)
     # What is broadcast is added up in its gradient; a sum keeps its scale.
-    assert bar_of(apis["paddle.add"], "usual", [24, 4, 24], 24, 4)[:2] == (6.0, 1.0)
-    assert bar_of(apis["paddle.sum"], "usual", [100], 50, 100)[1:] == (1.0, 0.0)
+    assert bar_of(apis["paddle.add"], "usual", Inputs([24, 4, 24], 24), 4)[:2] == (6.0, 1.0)
+    assert bar_of(apis["paddle.sum"], "usual", Inputs([100], 50), 100)[1:] == (1.0, 0.0)
 
 
 def test_a_kronecker_product_adds_nothing_up(apis):
     # [2, 3] x [4, 5]; in the gradient of x twenty terms.
-    assert terms_of(apis["paddle.kron"], [6, 20], 5, 120) == 1
-    assert terms_of(apis["paddle.kron"], [6, 20, 120], 5, 6) == 20
+    assert terms_of(apis["paddle.kron"], Inputs([6, 20], 5), 120) == 1
+    assert terms_of(apis["paddle.kron"], Inputs([6, 20, 120], 5), 6) == 20
+
+
+def test_rows_have_as_many_terms_as_elements(apis):
+    # [7, 6885, 2] over its last axis; the gradient hangs on the same sums.
+    assert terms_of(apis["paddle.norm"], Inputs([96390], 6885), 48195) == 2
+    assert terms_of(apis["paddle.norm"], Inputs([96390, 48195], 6885), 96390) == 2
+    assert terms_of(apis["paddle.mean"], Inputs([0], 1), 1) == 1
+
+
+def test_a_loss_by_element_adds_nothing_up(apis):
+    assert bar_of(apis["paddle.nn.functional.log_loss"], "usual", Inputs([400, 400], 400), 400) == (1, 0, 0)
+    assert terms_of(apis["paddle.nn.functional.mse_loss"], Inputs([400, 400], 400), 1) == 400
+
+
+def test_exact_sums_are_of_few_terms_where_nothing_is_rounded(apis):
+    mean = apis["paddle.mean"]
+    assert bar_of(mean, "exact", Inputs([712], 89), 1) == (1, 1, 0)
+    assert bar_of(mean, "usual", Inputs([712], 89), 1)[0] == 712
+    assert bar_of(mean, "exact", Inputs([712], 89, half=True), 1)[0] == 712
+    assert (
+        bar_of(mean, "exact", Inputs([712, 1], 89), 712, 4.0)[0] == 712
+    )  # its upstream gradient is not exact
+
+
+def test_a_direct_function_has_no_floor_where_it_is_real(apis):
+    assert bar_of(apis["paddle.sin"], "usual", Inputs([100], 100), 100) == (0, 0, 0)
+    assert bar_of(apis["paddle.sin"], "usual", Inputs([100], 100, complex=True), 100) == (1, 0, 0.5)
+    assert bar_of(apis["paddle.nn.functional.sigmoid"], "usual", Inputs([9, 9], 9), 9, 4.0) == (1, 0, 8)
+
+
+def test_terms_of_a_result_may_be_said(apis):
+    assert bar_of(apis["paddle.sparse.sqrt"], "usual", Inputs([4096], 32), 2048)[0] == 1
+    named = {"input": spec(3, 4, 3, 5)}
+    loss = apis["paddle.nn.functional.rnnt_loss"]
+    assert bar_of(loss, "usual", Inputs([180, 6], 5, named), 1)[0] == 10
+    assert bar_of(loss, "usual", Inputs([180, 6, 1], 5, named), 180, 4.0)[0] > 10  # of a gradient
+    named = {"x": spec(10, 20), "reduce_op": "max"}
+    assert bar_of(apis["paddle.geometric.send_u_recv"], "usual", Inputs([200], 20, named), 200)[0] == 1
+    assert bar_of(apis["paddle.geometric.send_u_recv"], "usual", Inputs([200], 20), 200)[0] == 20
 
 
 def test_data_that_only_moves_keeps_its_bits(apis):

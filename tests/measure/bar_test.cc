@@ -46,6 +46,24 @@ TEST(Bar, WhatTheInputsLastPlaceMovesIsNoError) {
   EXPECT_LT(bar.test.errors, 1);
 }
 
+TEST(Bar, AProductOfComplexNumbersThatOverflowMayBeNan) {
+  const auto specials = [&](DType dtype, double truth) {
+    return against({{kNan, kNan}}, {{kInfinity, 0}}, {{truth, truth}}, {}, 1, dtype).test.specials;
+  };
+  EXPECT_EQ(specials(DType::complex64, 1e39), 0U);
+  EXPECT_EQ(specials(DType::complex64, 1e30), 1U);
+  EXPECT_EQ(against({kNan}, {kInfinity}, {1e39}).test.specials, 1U);  // a real one is infinite
+}
+
+TEST(Bar, ALibraryFunctionKnowsItsInput) {
+  // cos(1.4519): half a unit of the input is 8 ulps of the result, which a direct function does not
+  // lose.
+  const Column moved{0.11877 + 0x1p-24};
+  const Column test{0.11877 + 8 * 0x1p-27};
+  EXPECT_LT(against(test, {0.11877 * kRounded}, {0.11877}, {moved}, 1).test.errors, 8);
+  EXPECT_GT(against(test, {0.11877 * kRounded}, {0.11877}, {moved}, 0).test.errors, 8);
+}
+
 TEST(Bar, AComplexInfinityIsOneWhateverItsFinitePartIs) {
   // exp(710 + 1.57i): cos(1.57) is small enough for the real part, which PyTorch overflows.
   const std::complex<double> overflowed(kInfinity, kInfinity);

@@ -98,6 +98,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NARROW,
         _NARROW_BACK,
     ),
+    "paddle.asinh": (Fault("NaN where the square overflows", GRADIENT, "not finite", LARGE),),
     "paddle.cast": (
         _CAST,
         Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),
@@ -108,6 +109,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.dist": (
         _EPSILON,
         _NARROW,
+        _NAN,
     ),
     "paddle.empty": (
         Fault("of an extent of two numbers the first is taken", LANE, "cannot be converted to Scalar"),
@@ -137,14 +139,20 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.lerp": (_NO_GRADIENT,),
     "paddle.linalg.eigvalsh": (_BATCH,),
     "paddle.linalg.matrix_norm": (_EPSILON,),
-    "paddle.linalg.norm": (_NAN,),
+    "paddle.linalg.norm": (
+        _NAN,
+        _EPSILON,
+    ),
     "paddle.linalg.pinv": (_BATCH,),
     "paddle.linalg.qr": (
         Fault("the backward of nothing", LANE, "in backward"),
         Fault("the backward of nothing", LANE, "died of SIGSEGV"),
     ),
     "paddle.linalg.svdvals": (Fault("the backward of a batch of one", LANE, "in backward"),),
-    "paddle.linalg.vector_norm": (_EPSILON,),
+    "paddle.linalg.vector_norm": (
+        _EPSILON,
+        _NAN,
+    ),
     "paddle.logaddexp": (_INFINITY,),
     "paddle.logcumsumexp": (_NAN,),
     "paddle.logsumexp": (_INFINITY,),
@@ -156,8 +164,12 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _CLAMPED,
         _CLAMPED_BACK,
     ),
+    "paddle.nn.functional.avg_pool1d": (_EMPTY,),
     "paddle.nn.functional.avg_pool2d": (_EMPTY,),
-    "paddle.nn.functional.avg_pool3d": (_EMPTY,),
+    "paddle.nn.functional.avg_pool3d": (
+        _EMPTY,
+        _NARROW_BACK,
+    ),
     "paddle.nn.functional.batch_norm": (
         _NARROW,
         _NARROW_BACK,
@@ -221,7 +233,17 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _CLAMPED,
         _CLAMPED_BACK,
     ),
-    "paddle.nn.functional.lp_pool1d": (_EMPTY,),
+    "paddle.nn.functional.lp_pool1d": (
+        _EMPTY,
+        _NARROW,
+        _NARROW_BACK,
+    ),
+    "paddle.nn.functional.lp_pool2d": (
+        _EMPTY,
+        _NARROW,
+        _NARROW_BACK,
+    ),
+    "paddle.nn.functional.max_pool2d": (_EMPTY,),
     "paddle.nn.functional.max_pool3d": (_EMPTY,),
     "paddle.nn.functional.maxout": (
         Fault("the least float32 where -inf or a float64 is the largest", RESULT, "value", LARGE | INF),
@@ -268,6 +290,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.nn.utils.parameters_to_vector": (_NO_GRADIENT,),
     "paddle.pdist": (
         _NAN,
+        _EPSILON,
         Fault("PyTorch dies of SIGFPE of nothing", LANE, "died of SIGFPE"),
     ),
     "paddle.polygamma": (
@@ -275,7 +298,10 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _DIGITS,
     ),
     "paddle.pow": (Fault("(-inf)^3 is inf in vectors of eight", RESULT, "not finite", INF),),
-    "paddle.prod": (_AT_FACTOR_ZERO,),
+    "paddle.prod": (
+        _AT_FACTOR_ZERO,
+        Fault("of complex numbers without the conjugate", GRADIENT, "value", USUAL | LARGE | EXACT),
+    ),
     "paddle.put_along_axis": (
         _WRONG_SHAPE,
         Fault("mul: result divided by element, where that is 0", GRADIENT, "not finite", EXACT),

@@ -13,12 +13,13 @@ FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
 # Beyond most knees. Where an input lies is compared with a knee as it is, so it cannot flip.
 WIDE = uniform(-4, 4)
 LAST = integers(-1, 0)  # an axis that comes as a tensor
+PLAIN = {"near_one": 0.0}  # small results have digits of their own
 
 
-def functional(stems, *forms, torch_name=None, x=WIDE):
+def functional(stems, *forms, torch_name=None, x=WIDE, traits=None):
     """Activations that torch.nn.functional has too and that take a tensor alone."""
     for stem in stems.split():
-        api(*spread(stem, *forms), x=x)(torch_activation(torch_name or stem))
+        api(*spread(stem, *forms), x=x, traits=traits)(torch_activation(torch_name or stem))
 
 
 def torch_activation(stem):
@@ -29,12 +30,13 @@ def torch_activation(stem):
 
 
 functional("relu tanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE)
-functional("sigmoid mish softsign tanhshrink", FUNCTIONAL)
+functional("mish softsign tanhshrink", FUNCTIONAL)
+functional("sigmoid", FUNCTIONAL, traits={"direct": True})
 functional("relu6", FUNCTIONAL, x=uniform(-8, 8))
 functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid")
 functional("swish", FUNCTIONAL, torch_name="silu")
 # Whole numbers, since the knees are where x ± 3, once rounded, is 0 or 6.
-functional("hardswish", FUNCTIONAL, x=integers(-5, 6))
+functional("hardswish", FUNCTIONAL, x=integers(-5, 6), traits=PLAIN)
 
 
 @api("paddle.nn.functional.silu", x=WIDE)
@@ -131,7 +133,7 @@ def hardtanh(x, min=-1.0, max=1.0, name=None):
 
 
 # Whole numbers: the knees are where slope · x + offset, once rounded, is 0 or 1.
-@api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6))
+@api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6), traits=PLAIN)
 def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
     return between(slope * x + offset, 0, 1)
 

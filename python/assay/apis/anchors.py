@@ -62,6 +62,7 @@ def prior_box(
     prior_box_var=positive(0.1, 0.5),
     target_box=lambda code_type="encode": boxes(0, 100) if code_type.startswith("encode") else None,
     grad=False,
+    traits={"sums": False, "coordinates": False, "near_one": 0.0},
 )
 def box_coder(
     prior_box,

@@ -34,6 +34,22 @@ _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambd
 ONE_EDGE = dodges(
     "no edge comes twice: a maximum would give its gradient twice", "geometric.send_u_recv max/min"
 )
+_TIED = "which of equal messages gets the gradient of the largest is not promised"
+
+
+def _picks(reduce_op="sum", pool_type="sum"):
+    """Whether a message is taken, so that nothing is added up, instead of a sum of all."""
+    return reduce_op in ("max", "min") or pool_type in ("max", "min")
+
+
+_LARGEST = {
+    "traits": {
+        "terms": lambda reduce_op="sum", pool_type="sum": 1.0 if _picks(reduce_op, pool_type) else None
+    },
+    "undefined": {
+        "exact": lambda reduce_op="sum", pool_type="sum": _TIED if _picks(reduce_op, pool_type) else ""
+    },
+}
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin"}
 _MESSAGES = {
     "add": lambda x, y: x + y,
@@ -66,17 +82,17 @@ def _alike(x, y):
     return (each.reshape(each.shape[0], *[1] * (rank - each.ndim), *each.shape[1:]) for each in (x, y))
 
 
-@api("paddle.geometric.send_u_recv", x=_apart, accommodates=ONE_EDGE, **_EDGES)
+@api("paddle.geometric.send_u_recv", x=_apart, accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
 def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=None):
     return _gathered(x[src_index.long()], dst_index, _rows(out_size, x), reduce_op)
 
 
-@api("paddle.incubate.graph_send_recv", x=_apart, accommodates=ONE_EDGE, **_EDGES)
+@api("paddle.incubate.graph_send_recv", x=_apart, accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
 def graph_send_recv(x, src_index, dst_index, pool_type="sum", out_size=None, name=None):
     return send_u_recv(x, src_index, dst_index, pool_type, out_size)
 
 
-@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), accommodates=ONE_EDGE, **_EDGES)
+@api("paddle.geometric.send_ue_recv", y=positive(0.5, 1.5), accommodates=ONE_EDGE, **_LARGEST, **_EDGES)
 def send_ue_recv(x, y, src_index, dst_index, message_op="add", reduce_op="sum", out_size=None, name=None):
     x, y = _alike(x, y)
     messages = _MESSAGES[message_op](x[src_index.long()], y)
@@ -100,6 +116,8 @@ def _segments(stem):
         f"paddle.incubate.segment_{stem}",
         data=_apart,
         segment_ids=increasing(0, lambda data: max(1, data.shape[0] // 2)),
+        traits={"terms": 1.0} if _picks(stem) else {},
+        undefined={"exact": _TIED} if _picks(stem) else {},
     )
     def pool(data, segment_ids, name=None):
         return _gathered(data, segment_ids, int(segment_ids[-1]) + 1, stem)

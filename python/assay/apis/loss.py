@@ -15,6 +15,9 @@ SIGN = integers(-1, 2)  # -1 and 1 are labels; see NO_LOSS
 
 functional = torch and torch.nn.functional
 
+# Nothing but the reduction adds up, and no result is what an exponential left of 1.
+BY_ELEMENT = {"sums": False, "near_one": 0.0}
+
 NOT_BY_LABEL = follows("no gradient by the label")
 NO_LOSS = follows("a label of 0, which is not documented, is no loss")
 
@@ -29,22 +32,22 @@ def reduced(loss, reduction):
     raise ValueError(f"no such reduction: {reduction}")
 
 
-@api("paddle.nn.functional.square_error_cost", input=FACTORS, label=FACTORS)
+@api("paddle.nn.functional.square_error_cost", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
 def square_error_cost(input, label):
     return torch.square(input - label)
 
 
-@api("paddle.nn.functional.mse_loss", input=FACTORS, label=FACTORS)
+@api("paddle.nn.functional.mse_loss", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
 def mse_loss(input, label, reduction="mean", name=None):
     return reduced(torch.square(input - label), reduction)
 
 
-@api("paddle.nn.functional.l1_loss", input=FACTORS, label=FACTORS)
+@api("paddle.nn.functional.l1_loss", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
 def l1_loss(input, label, reduction="mean", name=None):
     return reduced(torch.abs(input - label), reduction)
 
 
-@api("paddle.nn.functional.smooth_l1_loss", input=FACTORS, label=FACTORS)
+@api("paddle.nn.functional.smooth_l1_loss", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
     error = torch.abs(input - label)
     loss = torch.where(error <= delta, 0.5 * error * error, delta * (error - 0.5 * delta))
@@ -57,6 +60,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     label=SHARE,
     weight=WEIGHT,
     accommodates=NOT_BY_LABEL,
+    traits=BY_ELEMENT,
 )
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
     loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")
@@ -96,6 +100,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     label=SHARE,
     normalizer=positive(1, 2),
     accommodates=follows("the gradient by the label leaves out that of the cross entropy"),
+    traits={"sums": False},
 )
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
     loss = functional.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")
@@ -105,7 +110,13 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     return reduced(loss if normalizer is None else loss / normalizer, reduction)
 
 
-@api("paddle.nn.functional.log_loss", input=PROBABILITY, label=SHARE, accommodates=NOT_BY_LABEL)
+@api(
+    "paddle.nn.functional.log_loss",
+    input=PROBABILITY,
+    label=SHARE,
+    accommodates=NOT_BY_LABEL,
+    traits=BY_ELEMENT,
+)
 def log_loss(input, label, epsilon=0.0001, name=None):
     label = label.detach()
     return -label * torch.log(input + epsilon) - (1 - label) * torch.log(1 - input + epsilon)
@@ -116,6 +127,7 @@ def log_loss(input, label, epsilon=0.0001, name=None):
     input=uniform(-3, 0),
     label=lambda log_target=False: uniform(-2, 0) if log_target else SHARE,
     accommodates=NOT_BY_LABEL,
+    traits=BY_ELEMENT,
 )
 def kl_div(input, label, reduction="mean", log_target=False, name=None):
     label = label.detach()
@@ -125,7 +137,13 @@ def kl_div(input, label, reduction="mean", log_target=False, name=None):
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.gaussian_nll_loss", input=FACTORS, label=FACTORS, variance=positive())
+@api(
+    "paddle.nn.functional.gaussian_nll_loss",
+    input=FACTORS,
+    label=FACTORS,
+    variance=positive(),
+    traits=BY_ELEMENT,
+)
 def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reduction="mean", name=None):
     if variance.shape != input.shape and variance.shape == input.shape[:-1]:
         variance = variance.unsqueeze(-1)
@@ -140,6 +158,7 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
     "paddle.nn.functional.poisson_nll_loss",
     input=lambda log_input=True: None if log_input else positive(),
     label=uniform(0.1, 3),
+    traits=BY_ELEMENT,
 )
 def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, reduction="mean", name=None):
     loss = torch.exp(input) - label * input
@@ -151,9 +170,9 @@ def poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-8, red
     return reduced(loss, reduction)
 
 
-@api("paddle.nn.functional.soft_margin_loss", input=FACTORS, label=SIGN)
+@api("paddle.nn.functional.soft_margin_loss", input=FACTORS, label=SIGN, traits={"sums": False})
 def soft_margin_loss(input, label, reduction="mean", name=None):
-    return reduced(functional.softplus(-label.to(input.dtype) * input), reduction)
+    return reduced(-functional.logsigmoid(label.to(input.dtype) * input), reduction)  # softplus has a knee
 
 
 @api("paddle.nn.functional.hinge_embedding_loss", input=FACTORS, label=SIGN, accommodates=NO_LOSS)

@@ -121,7 +121,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
     return in_float32(lambda x: x / norm(x, p, axis, keepdim=True).clamp(min=epsilon), x)
 
 
-@api("paddle.nn.functional.pairwise_distance")
+@api("paddle.nn.functional.pairwise_distance", traits={"rows": True, "near_one": 0.0})
 def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     return norm(x - y + epsilon, p, -1, keepdim)
 

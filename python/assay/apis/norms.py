@@ -5,20 +5,22 @@ from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
 
+ROWS = {"rows": True}
 
-@api("paddle.linalg.vector_norm")
+
+@api("paddle.linalg.vector_norm", traits=ROWS)
 def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """Of nothing it is 0 for every positive p; torch refuses infinity there."""
     p = 2.0 if x.numel() == 0 and p > 0 else p
     return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
 
 
-@api("paddle.linalg.matrix_norm")
+@api("paddle.linalg.matrix_norm", traits=ROWS)
 def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
     return in_float32(lambda x: torch.linalg.matrix_norm(x, p, tuple(axis), keepdim), x)
 
 
-@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm")
+@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm", traits=ROWS)
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """Of a matrix where two axes are named (or p is nuclear), else of a vector: without an axis, of all."""
     axes = as_axes(axis)
@@ -32,7 +34,7 @@ def renorm(x, p, axis, max_norm):
     return torch.renorm(x, p, axis, max_norm)
 
 
-@api("paddle.dist", "paddle.Tensor.dist")
+@api("paddle.dist", "paddle.Tensor.dist", traits=ROWS)
 def dist(x, y, p=2, name=None):
     return vector_norm(x - y, p)
 

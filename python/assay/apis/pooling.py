@@ -166,14 +166,18 @@ def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
     return windows.result(windows.sums(widened(windows.x) ** norm_type, windows.whole) ** (1 / norm_type))
 
 
-@api("paddle.nn.functional.lp_pool1d", x=positive())
+# Of the root of a sum of powers a rounding counts as often as the power says.
+POWERS = {"chained": True}
+
+
+@api("paddle.nn.functional.lp_pool1d", x=positive(), traits=POWERS)
 def lp_pool1d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
 ):
     return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
-@api("paddle.nn.functional.lp_pool2d", x=positive())
+@api("paddle.nn.functional.lp_pool2d", x=positive(), traits=POWERS)
 def lp_pool2d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
 ):

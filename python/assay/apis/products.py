@@ -57,7 +57,7 @@ same("x, vec, name=None", "paddle.mv paddle.Tensor.mv", x=short_factors, vec=sho
 same("x, y, name=None", "paddle.inner paddle.Tensor.inner", **SHORT)
 
 
-@api("paddle.kron", "paddle.Tensor.kron", x=FACTORS, y=FACTORS, single=True)
+@api("paddle.kron", "paddle.Tensor.kron", x=FACTORS, y=FACTORS, traits={"sums": False})
 def kron(x, y, name=None):
     return torch.kron(x, y)
 

@@ -62,7 +62,7 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
 
 
-@api("paddle.mean", "paddle.Tensor.mean", x=UNCENTRED, axis=AXES)
+@api("paddle.mean", "paddle.Tensor.mean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """The mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype) or x.dtype
@@ -72,7 +72,7 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
 
 
-@api("paddle.nanmean", "paddle.Tensor.nanmean", x=UNCENTRED, axis=AXES)
+@api("paddle.nanmean", "paddle.Tensor.nanmean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 

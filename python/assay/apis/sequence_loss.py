@@ -21,6 +21,7 @@ def _steps(log_probs):
     label_lengths=integers(
         1, lambda log_probs, labels: 1 + max(1, min(labels.shape[1], (_steps(log_probs) + 1) // 2))
     ),
+    traits={"chained": True},
 )
 def ctc_loss(
     log_probs,
@@ -52,6 +53,8 @@ def ctc_loss(
     label=integers(1, lambda input: input.shape[3]),
     input_lengths=constant(lambda input: input.shape[1]),
     label_lengths=constant(lambda input: input.shape[2] - 1),
+    # A step for each place of the lattice's path; then the losses of the batch.
+    traits={"chained": True, "terms": lambda input: sum(input.shape[:3])},
 )
 def rnnt_loss(
     input,
@@ -112,7 +115,7 @@ def hsigmoid_loss(
     scores = (weight[nodes] * input.unsqueeze(1)).sum(-1)
     if bias is not None:
         scores = scores + bias.reshape(-1)[nodes]
-    losses = functional.softplus(scores.clamp(-40, 40)) - path_code * scores
+    losses = -functional.logsigmoid(-scores.clamp(-40, 40)) - path_code * scores
     return torch.where(used, losses, 0).sum(1, keepdim=True)
 
 

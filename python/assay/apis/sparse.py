@@ -13,11 +13,22 @@ from assay.sparse import Sparse, taken_from
 from assay.spec import TensorSpec
 
 COO = {"x": "coo"}
+# A value for each value that is held, fewer than the elements that the case says.
+BY_VALUE = {"sums": False, "terms": 1.0, "near_one": 0.5}
+OF_VALUE = dict.fromkeys(("sin", "sinh", "asinh", "atan"), BY_VALUE | {"direct": True})
+# Their gradients are what a square leaves of 1.
+OF_VALUE |= dict.fromkeys(("tan", "tanh", "expm1"), BY_VALUE | {"near_one": 1.0})
 _OVER_POSITIVE = {"sqrt": reals(positive())}
 
 
+def _infinite(x):
+    """A product of what overflows in one part and not in the other."""
+    is_complex = x.dtype.startswith("complex")
+    return "what a complex number with an infinite part becomes is not promised" if is_complex else ""
+
+
 def _by_value(name, function, **rules):
-    @api(f"paddle.sparse.{name}", layouts=COO, **rules)
+    @api(f"paddle.sparse.{name}", layouts=COO, traits=OF_VALUE.get(name, BY_VALUE), **rules)
     def unary(x, name=None):
         return x.over(function)
 
@@ -29,33 +40,34 @@ for (
         _name,
         lambda values, name=_name: getattr(torch, name)(values),
         **({"x": _OVER_POSITIVE[_name]} if _name in _OVER_POSITIVE else {}),
+        undefined={"wide": _infinite} if _name == "expm1" else {},
     )
 _by_value("isnan", lambda values: torch.isnan(values), grad=False)  # true or false has none
 
 
-@api("paddle.sparse.pow", layouts=COO, x=positive(0.5, 1.5))
+@api("paddle.sparse.pow", layouts=COO, traits=BY_VALUE, x=positive(0.5, 1.5))
 def power(x, factor, name=None):
     return x.over(lambda values: values**factor)
 
 
-@api("paddle.sparse.cast", layouts=COO)
+@api("paddle.sparse.cast", layouts=COO, traits=BY_VALUE)
 def cast(x, index_dtype=None, value_dtype=None, name=None):
     indices = x.indices if index_dtype is None else x.indices.to(as_dtype(index_dtype))
     values = x.values if value_dtype is None else x.values.to(as_dtype(value_dtype))
     return x._replace(indices=indices, values=values)
 
 
-@api("paddle.sparse.nn.functional.relu", layouts=COO)
+@api("paddle.sparse.nn.functional.relu", layouts=COO, traits=BY_VALUE)
 def relu(x, name=None):
     return x.over(torch.relu)
 
 
-@api("paddle.sparse.nn.functional.relu6", layouts=COO)
+@api("paddle.sparse.nn.functional.relu6", layouts=COO, traits=BY_VALUE)
 def relu6(x, name=None):
     return x.over(torch.nn.functional.relu6)
 
 
-@api("paddle.sparse.nn.functional.leaky_relu", layouts=COO)
+@api("paddle.sparse.nn.functional.leaky_relu", layouts=COO, traits=BY_VALUE)
 def leaky_relu(x, negative_slope=0.01, name=None):
     return x.over(lambda values: torch.nn.functional.leaky_relu(values, negative_slope))
 

@@ -65,7 +65,12 @@ _convolution(2, "NHWC")
 _convolution(3, "NDHWC")
 
 
-@api("paddle.sparse.nn.functional.max_pool3d", layouts=IMAGE, equal="bits")
+@api(
+    "paddle.sparse.nn.functional.max_pool3d",
+    layouts=IMAGE,
+    equal="bits",
+    undefined={"exact": "which of equal elements gets the gradient is not promised"},
+)
 def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
     """The largest of what is held; a window that sees nothing stays empty."""
     held = x.held().unsqueeze(-1)

@@ -167,6 +167,7 @@ FROM_A_MEAN = {"infinity": "what lies between an infinity and a mean depends on 
     fweights=integers(1, 10),
     aweights=integers(1, 10),
     undefined=FROM_A_MEAN,
+    traits={"without": {}},
 )
 def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     def covariance(rows):

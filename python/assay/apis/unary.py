@@ -14,9 +14,12 @@ ABOVE_ONE = uniform(1.1, 5)
 STEPS = uniform(-5, 5)
 
 
-def unary(stems, *forms, x=None):
+DIRECT = {"direct": True}
+
+
+def unary(stems, *forms, x=None, traits=None):
     """Functions that bear torch's name and take a tensor alone."""
-    same("x, name=None", " ".join(spread(stems, *forms)), x=x)
+    same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits)
 
 
 unary("abs neg conj angle sgn signbit", *PUBLIC)
@@ -25,10 +28,11 @@ unary("negative positive", "paddle.{}")
 unary("abs neg", *IN_PLACE)
 unary("rad2deg sinc", *PUBLIC, x=AROUND_ZERO)
 unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
-unary("sin cos atan sinh cosh tanh asinh i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO)
+unary("sin cos atan sinh cosh asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
+unary("tanh i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO)
 unary("sinc", *IN_PLACE, x=AROUND_ZERO)
-unary("exp expm1 erf sigmoid", *PUBLIC, x=AROUND_ZERO)
-unary("exp sigmoid", *METHOD_IN_PLACE, x=AROUND_ZERO)
+unary("expm1 erf", *PUBLIC, x=AROUND_ZERO)
+unary("exp sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 unary("expm1 erf", "paddle.{}_", x=AROUND_ZERO)
 unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
 unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
