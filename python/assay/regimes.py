@@ -63,6 +63,7 @@ class Traits(NamedTuple):
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     # So many ulps of 1; of x · Φ(x) as well twice as many.
     near_one: float = 0.0
+    near_one_back: float | None = None  # of gradients, where it is another number
     # Sums over windows, or of sums: shapes do not say how many terms there are, but that they are not few.
     chained: bool = False
     # Where shapes do not say how many terms an element of a result (not of a gradient) is the sum of: that
@@ -351,7 +352,10 @@ def bar_of(
         scale = float(inputs.longest)
     elif regime != "wide" and not alone:
         scale = 1.0
-    return terms, scale, (upstream or 1.0) * traits.near_one
+    near_one = traits.near_one
+    if upstream and traits.near_one_back is not None:
+        near_one = traits.near_one_back
+    return terms, scale, (upstream or 1.0) * near_one
 
 
 def terms_said(entry: Any, inputs: Inputs, otherwise: float) -> float:

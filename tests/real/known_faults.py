@@ -66,6 +66,7 @@ _STRIDED = Fault("a list beyond axis 0 of a strided tensor", LANE, "ValueError",
 KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.Tensor.__getitem__": (_STRIDED,),
     "paddle.Tensor.__mul__": (Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),),
+    "paddle.Tensor.__truediv__": (Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),),
     "paddle.Tensor.astype": (
         _CAST,
         Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),
@@ -136,6 +137,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _OVERFLOWS,
         _OVERFLOWS_BACK,
     ),
+    "paddle.kthvalue": (Fault("the gradient of a number is 1", GRADIENT, "value"),),
     "paddle.lerp": (_NO_GRADIENT,),
     "paddle.linalg.eigvalsh": (_BATCH,),
     "paddle.linalg.matrix_norm": (_EPSILON,),
@@ -324,7 +326,10 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NARROW_BACK,
     ),
     "paddle.tan": (_TANGENT,),
-    "paddle.vision.ops.generate_proposals": (Fault("the extents of nothing", RESULT, "shape, dtype"),),
+    "paddle.vision.ops.generate_proposals": (
+        Fault("the extents of nothing", RESULT, "shape, dtype"),
+        Fault("sizes of another batch are read past their end", LANE, "died of SIGSEGV"),
+    ),
     "paddle.vision.ops.psroi_pool": (
         _NARROW,
         _NARROW_BACK,

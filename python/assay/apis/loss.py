@@ -60,7 +60,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     label=SHARE,
     weight=WEIGHT,
     accommodates=NOT_BY_LABEL,
-    traits=BY_ELEMENT,
+    traits={"sums": False},
 )
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
     loss = functional.binary_cross_entropy(input, label.detach(), reduction="none")
@@ -115,7 +115,7 @@ def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, red
     input=PROBABILITY,
     label=SHARE,
     accommodates=NOT_BY_LABEL,
-    traits=BY_ELEMENT,
+    traits={"sums": False},
 )
 def log_loss(input, label, epsilon=0.0001, name=None):
     label = label.detach()

@@ -104,7 +104,8 @@ class PaddleFramework:
                     axes = list(range(tensor.ndim))[::-1]
                     dense = paddle.transpose(tensor, axes).contiguous()
                     return paddle.transpose(dense, axes)
-                if kind == 1 and tensor.ndim > 0:  # behind something else
+                whole = tensor.ndim == MOST_AXES  # no room for an axis more
+                if (kind == 1 or whole) and tensor.ndim > 0:  # behind something else
                     return paddle.concat([tensor[:1], tensor])[1:]
                 # Every second element.
                 return paddle.stack([tensor, paddle.zeros_like(tensor)], -1)[..., 0]
