@@ -181,6 +181,27 @@ TEST(SuiteDevices, TheInterpreterIsTheScripts) {
   EXPECT_EQ(trained_on("xpu", text, mine).argv.front(), "./mine");
 }
 
+// Every suite's *_npu.sh takes python3.9 in all stages of every training file.
+TEST(SuiteDevices, NoStageKeepsTheOldInterpreter) {
+  ASSAY_NEED_SUITES(material);
+  int planned = 0;
+  for (const SuiteRun& run : material.runs()) {
+    if (!run.tag.empty() || run.folder != ".") continue;
+    const auto parsed = params::parse_params(material.text(run), {run.path(), run.suite});
+    if (!parsed.good() || parsed.params.layout().devices.find("npu") == std::string::npos) continue;
+    plan::PlanOptions options;
+    options.device = "npu";
+    options.params_path = run.path();
+    const auto plan = plan::make_plan(parsed.params, "lite_train_lite_infer", options);
+    ASSERT_TRUE(plan) << run.file << ": " << (plan ? "" : plan.error().message);
+    for (const plan::Stage& stage : plan->stages) {
+      EXPECT_NE(stage.argv.front(), "python3.7") << run.suite << "/" << run.file;
+    }
+    ++planned;
+  }
+  EXPECT_GT(planned, 300);
+}
+
 // For three kinds of models they train on two cards alone.
 TEST(SuiteDevices, SomeModelsTrainOnTwoCardsAlone) {
   const std::string text = clas_file("gpu_list:0\n", "gpu_list:0|0,1\n");

@@ -1,4 +1,5 @@
-// Real suites, really run, from checkouts that the user names; on data made here.
+// Real suites, really run: the lines of docs/chain.md, as they stand there, from a clone to a
+// compared result.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 namespace assay::chain {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::Each;
 using ::testing::SizeIs;
 
@@ -19,37 +21,48 @@ std::string named(const char* variable) {
   return value == nullptr ? "" : value;
 }
 
-// A copy of a checkout, so that nothing is written into the user's; and the interpreter for it.
-struct RealSuite {
-  Scratch scratch;
-  std::filesystem::path path;
-  std::string python = named("ASSAY_SUITE_PYTHON");
+// The lines that docs/chain.md gives for a suite: the block that clones it.
+std::string documented_lines(const std::string& suite) {
+  const std::string docs = slurp(fs::path(ASSAY_SOURCE_DIR) / "docs/chain.md");
+  const std::size_t clone = docs.find("git clone https://github.com/PaddlePaddle/" + suite + " ");
+  if (clone == std::string::npos) return "";
+  const std::size_t start = docs.rfind("```\n", clone) + 4;
+  return docs.substr(start, docs.find("```", clone) - start);
+}
 
-  RealSuite(const std::string& checkout, const std::string& name) : path(scratch.path() / name) {
-    using std::filesystem::copy_options;
-    std::filesystem::copy(
-        checkout, path,
-        copy_options::recursive | copy_options::copy_symlinks | copy_options::skip_existing);
+// A new user's home: assay is built there, and nothing else is known.
+class NewUser {
+ public:
+  NewUser(const std::string& checkout, const std::string& suite) {
+    const fs::path bin = home() / "assay/build/release/bin";
+    fs::create_directories(bin);
+    fs::create_symlink(CHAIN_CLI, bin / "assay");
+    fs::create_symlink(fs::path(ASSAY_SOURCE_DIR) / "examples", home() / "assay/examples");
+    // The clone comes from the checkout that is here, and the environment is the one that is here:
+    // pip finds in it what it is asked for.
+    const fs::path python = named("ASSAY_SUITE_PYTHON");
+    put(home() / "shims/python3",
+        "#!/bin/sh\nexec ln -s " + python.parent_path().parent_path().string() + " \"$3\"\n");
+    fs::permissions(home() / "shims/python3", fs::perms::owner_all);
+    environment_ = {"HOME=" + home().string(),
+                    "PATH=" + (home() / "shims").string() + ":" + named("PATH"),
+                    "PIP_NO_INDEX=1",
+                    "PIP_DISABLE_PIP_VERSION_CHECK=1",
+                    "GIT_CONFIG_COUNT=2",
+                    "GIT_CONFIG_KEY_0=url." + checkout + ".insteadOf",
+                    "GIT_CONFIG_VALUE_0=https://github.com/PaddlePaddle/" + suite,
+                    "GIT_CONFIG_KEY_1=safe.directory",
+                    "GIT_CONFIG_VALUE_1=*"};
   }
 
-  // Runs a program of Python's in the copy, to make data.
-  void make_data(const std::string& program) const {
-    EXPECT_EQ(run_command(path, {python, "-c", program}).code, 0);
+  CliResult types(const std::string& lines) const {
+    put(home() / "lines.sh", lines);
+    return run_command(home(), {"bash", "-e", "lines.sh"}, environment_);
   }
 
-  // With the old form of exported models: the new one's predictor ends in an error for scripts that
-  // ask for memory optimisation, as the suites' do (docs/chain.md).
-  CliResult run(const std::string& file, const std::vector<std::string>& more) const {
-    std::vector<std::string> words{"run",      file,  "lite_train_lite_infer", "--device", "cpu",
-                                   "--python", python};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_cli(
-        path, words,
-        {"PYTHONPATH=" + scratch.path().string() + ":" + path.string(), "FLAGS_enable_pir_api=0"});
-  }
-
+  // How the stages of a run ended, by the store that it wrote.
   std::vector<std::string> states(const std::string& store_path) const {
-    auto store = results::ChainStore::open(path / store_path, OpenMode::existing);
+    auto store = results::ChainStore::open(home() / store_path, OpenMode::existing);
     EXPECT_TRUE(store);
     std::vector<std::string> states;
     if (!store) return states;
@@ -59,80 +72,42 @@ struct RealSuite {
     for (const results::StoredStage& stage : *stages) states.push_back(stage.state);
     return states;
   }
+
+ private:
+  fs::path home() const { return scratch_.path(); }
+
+  Scratch scratch_;
+  std::vector<std::string> environment_;
 };
 
-constexpr const char* kClasData = R"(
-import os, cv2, numpy as np
-random = np.random.default_rng(0)
-root = "dataset/ILSVRC2012"
-for part, count in (("train", 16), ("val", 4)):
-    os.makedirs(f"{root}/{part}", exist_ok=True)
-    with open(f"{root}/{part}_list.txt", "w") as names:
-        for i in range(1, count + 1):
-            name = f"{part}/ILSVRC2012_{part}_{i:08}.JPEG"
-            cv2.imwrite(f"{root}/{name}", random.integers(0, 255, (256, 256, 3), dtype=np.uint8))
-            names.write(f"{name} {i % 2}\n")
-)";
-
-TEST(RealSuite, PaddleClasTrainsEvaluatesExportsAndInfers) {
-  const std::string checkout = named("ASSAY_PADDLECLAS");
-  if (checkout.empty() || named("ASSAY_SUITE_PYTHON").empty()) {
-    GTEST_SKIP() << "needs a checkout of PaddleClas (ASSAY_PADDLECLAS) and an interpreter with "
-                    "Paddle 3.3.1 and what the suite imports (ASSAY_SUITE_PYTHON)";
+#define ASSAY_NEED_SUITE(checkout, variable, suite)                                         \
+  const std::string checkout = named(variable);                                             \
+  if (checkout.empty() || named("ASSAY_SUITE_PYTHON").empty()) {                            \
+    GTEST_SKIP() << "needs a git checkout of " suite " (" variable                          \
+                    ") and a virtual "                                                      \
+                    "environment's interpreter with Paddle 3.3.1 and what docs/chain.md's " \
+                    "lines install (ASSAY_SUITE_PYTHON)";                                   \
   }
-  // The suite's inference imports its own checkout as `paddleclas`.
-  const RealSuite suite(checkout, "paddleclas");
-  suite.make_data(kClasData);
-  const CliResult result = suite.run(
-      "test_tipc/configs/MobileNetV1/MobileNetV1_x0_25_train_infer_python.txt", {"--fix"});
+
+TEST(RealSuite, PaddleClasTrainsEvaluatesExportsInfersAndCompares) {
+  ASSAY_NEED_SUITE(checkout, "ASSAY_PADDLECLAS", "PaddleClas");
+  const NewUser user(checkout, "PaddleClas");
+  const CliResult result = user.types(documented_lines("PaddleClas"));
   EXPECT_EQ(result.code, 0) << result.out;
-  const auto states =
-      suite.states("test_tipc/output/MobileNetV1_x0_25/lite_train_lite_infer/chain.db");
-  EXPECT_THAT(states, SizeIs(4)) << "train, eval, export, infer";
-  EXPECT_THAT(states, Each("passed"));
+  for (const char* store : {"paddleclas/first.db", "paddleclas/second.db"}) {
+    const auto states = user.states(store);
+    EXPECT_THAT(states, SizeIs(4)) << "train, eval, export, infer";
+    EXPECT_THAT(states, Each("passed"));
+  }
 }
 
-constexpr const char* kSegData = R"(
-import os, cv2, numpy as np
-random = np.random.default_rng(0)
-root = "test_tipc/data/mini_supervisely"
-os.makedirs(root, exist_ok=True)
-for part, count in (("train", 8), ("val", 2), ("test", 2)):
-    with open(f"{root}/{part}.txt", "w") as names:
-        for i in range(count):
-            cv2.imwrite(f"{root}/{part}{i}.jpg", random.integers(0, 255, (224, 398, 3), dtype=np.uint8))
-            cv2.imwrite(f"{root}/{part}{i}.png", random.integers(0, 2, (224, 398), dtype=np.uint8))
-            names.write(f"{part}{i}.jpg {part}{i}.png\n")
-)";
-
 TEST(RealSuite, PaddleSegTrainsExportsAndInfers) {
-  const std::string checkout = named("ASSAY_PADDLESEG");
-  if (checkout.empty() || named("ASSAY_SUITE_PYTHON").empty()) {
-    GTEST_SKIP() << "needs a checkout of PaddleSeg (ASSAY_PADDLESEG) and an interpreter with "
-                    "Paddle 3.3.1 and what the suite imports (ASSAY_SUITE_PYTHON)";
-  }
-  const RealSuite suite(checkout, "PaddleSeg");
-  suite.make_data(kSegData);
-  // Paddle 3.3.1 cannot export argmax in the old form; with the suite's own flags it is taken after
-  // the inference. The training is kept small.
-  const std::filesystem::path folder = suite.path / "test_tipc/configs/pphumanseg_lite";
-  std::string text = slurp(folder / "train_infer_python.txt");
-  for (const auto& [was, is] :
-       {std::pair<std::string, std::string>("norm_export:tools/export.py",
-                                            "norm_export:tools/export.py --output_op softmax"),
-        {"inference:deploy/python/infer.py", "inference:deploy/python/infer.py --with_argmax"},
-        {"--num_workers 8", "--num_workers 0"},
-        {"lite_train_lite_infer=20", "lite_train_lite_infer=4"}}) {
-    const std::size_t at = text.find(was);
-    ASSERT_NE(at, std::string::npos) << was;
-    text.replace(at, was.size(), is);
-  }
-  put(folder / "train_infer_softmax.txt", text);
-  const CliResult result = suite.run("test_tipc/configs/pphumanseg_lite/train_infer_softmax.txt",
-                                     {"--fallback-checkpoint"});
+  ASSAY_NEED_SUITE(checkout, "ASSAY_PADDLESEG", "PaddleSeg");
+  const NewUser user(checkout, "PaddleSeg");
+  const CliResult result = user.types(documented_lines("PaddleSeg"));
   EXPECT_EQ(result.code, 0) << result.out;
   const auto states =
-      suite.states("test_tipc/output/pphumanseg_lite/lite_train_lite_infer/chain.db");
+      user.states("PaddleSeg/test_tipc/output/pphumanseg_lite/lite_train_lite_infer/chain.db");
   EXPECT_THAT(states, SizeIs(3)) << "train, export, infer: its file evaluates nothing";
   EXPECT_THAT(states, Each("passed"));
 }
