@@ -190,6 +190,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
   if (retries_.again(answer, verdict)) {
     ++answered.attempt;
     answered.fresh = true;
+    answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
     return queue_.put_back(answered);
   }
   const bool failed = info(verdict.outcome).failed;

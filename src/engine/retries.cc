@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace assay {
 namespace {
 
@@ -23,6 +25,8 @@ bool Retries::again(const Answer& answer, Verdict& verdict) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) {
     if (!info(answer.verdict.outcome).failed) return false;
+    // Slow in every lane, it would be so again.
+    if (answer.verdict.outcome == Outcome::timeout && !answer.beside_overdue_us) return false;
     firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
     return true;
   }
@@ -30,6 +34,13 @@ bool Retries::again(const Answer& answer, Verdict& verdict) {
   tell_of_first(first->second.verdict, first->second.fresh, verdict);
   firsts_.erase(first);
   return false;
+}
+
+std::uint64_t Retries::limit_ms(const Answer& answer, std::uint64_t limit) {
+  if (answer.verdict.outcome != Outcome::timeout) return limit;
+  constexpr std::uint64_t kAtLeastMs = 10'000;
+  const std::uint64_t hundred_times_ms = answer.beside_overdue_us.value_or(0) / 10;
+  return std::min(limit, std::max(kAtLeastMs, hundred_times_ms));
 }
 
 }  // namespace assay

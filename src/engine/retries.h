@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "schedule/queue.h"
@@ -17,8 +18,10 @@ struct Answer {
   std::uint64_t id = 0;
   std::uint32_t attempt = 1;
   Verdict verdict;
-  bool fresh = false;                    // it ran in lanes that had run nothing before
-  bool killed_from_outside = false;      // which says nothing of the case
+  bool fresh = false;                // it ran in lanes that had run nothing before
+  bool killed_from_outside = false;  // which says nothing of the case
+  // Where a lane ran out of time: how long another took that did not.
+  std::optional<std::uint64_t> beside_overdue_us;
   std::span<const std::uint8_t> record;  // wire::Record
 };
 
@@ -27,6 +30,9 @@ class Retries {
   // Whether the case has to run again. If not, the verdict is the one that stands: it says so where
   // the first attempt came to something else.
   bool again(const Answer& answer, Verdict& verdict);
+  // The time limit of that further run, of a case with this one so far: what hangs where another
+  // lane needed a moment does not take the whole limit to hang again.
+  static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);
   // The case ends without an answer.
   void forget(std::uint64_t id) { firsts_.erase(id); }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,25 @@ const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
   return nullptr;
 }
 
+bool overdue(const wire::LaneRecord* lane) { return lane->status() == wire::Status::timed_out; }
+
+std::uint64_t took_us(const wire::LaneRecord& lane) {
+  if (lane.nanoseconds() == nullptr) return 0;
+  return std::accumulate(lane.nanoseconds()->begin(), lane.nanoseconds()->end(), std::uint64_t{0}) /
+         1000;
+}
+
+// What tells a lane that hangs from a case that is slow.
+std::string others_of_overdue(const wire::Trial& trial) {
+  std::string others;
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->status() != wire::Status::ok) continue;
+    others += fmt::format("; the {} lane took {:.3g} s", text(lane->name()),
+                          static_cast<double>(took_us(*lane)) / 1e6);
+  }
+  return others;
+}
+
 // The outcome that lane states alone decide. What the test lane did comes first: a reference that
 // has no kernel hides no crash and no error of it.
 bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
@@ -97,6 +117,7 @@ bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const wire::LaneRecord* lane = test != nullptr ? test : reference;
   if (lane == nullptr) return false;
   verdict = *of_status(*lane);
+  if (verdict.outcome == Outcome::timeout) verdict.message += others_of_overdue(trial);
   return true;
 }
 
@@ -445,6 +466,20 @@ bool killed_from_outside(const wire::Record& record) {
                        if (is_skipped(*trial)) return false;
                        return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
                      });
+}
+
+std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record) {
+  if (!is_whole(record)) return std::nullopt;
+  std::optional<std::uint64_t> longest;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (is_skipped(*trial)) continue;
+    if (std::none_of(trial->lanes()->begin(), trial->lanes()->end(), overdue)) continue;
+    for (const wire::LaneRecord* lane : *trial->lanes()) {
+      if (lane->status() != wire::Status::ok) continue;
+      longest = std::max(longest.value_or(0), took_us(*lane));
+    }
+  }
+  return longest;
 }
 
 std::string describe_mismatch(std::uint8_t kinds) {

@@ -76,6 +76,30 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run.count<FinishRun>(), 1U);
 }
 
+// It is slow in all of them, and would be again.
+TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
+  OneSlot run({}, 1);
+  run.answer(1, 1, Outcome::timeout);
+  EXPECT_EQ(run.count<RecordVerdict>(), 1U);
+}
+
+// The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
+// gets a hundred.
+TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
+  Answer answer;
+  answer.verdict.outcome = Outcome::timeout;
+  answer.beside_overdue_us = 2'000;
+  EXPECT_EQ(Retries::limit_ms(answer, 90'000), 10'000U);
+  EXPECT_EQ(Retries::limit_ms(answer, 1'000), 1'000U);
+  answer.beside_overdue_us = 1'000'000;
+  EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
+  Retries retries;
+  Verdict verdict = answer.verdict;
+  EXPECT_TRUE(retries.again(answer, verdict));
+  answer.verdict.outcome = Outcome::mismatch;
+  EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
+}
+
 TEST(Core, AFailureStopsTheRunWhereThatIsWanted) {
   CoreConfig config;
   config.exit_on_error = true;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "cli.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {
@@ -78,6 +79,27 @@ TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
   EXPECT_THAT(cli.outcomes(),
               UnorderedElementsAre(Pair(fake("echo", 1), "pass"), Pair(fake("hang", 2), "timeout"),
                                    Pair(fake("echo", 3), "pass")));
+}
+
+// Both lanes sleep: that is slow, and no second try would tell more. A hang is told by what the
+// other lane took.
+TEST(Engine, SlowIsToldFromStuck) {
+  Cli cli;
+  const std::string slow = "paddle.fake.slow(" + tensor(1) + ", 60)";
+  const std::string cases = cli.write_cases({slow, fake("hang", 2)});
+  cli.call_api({"--api_config_file=" + cases, "--timeout=1", "--num_workers_per_gpu=2"});
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(slow, "timeout"), Pair(fake("hang", 2), "timeout")));
+  const auto store = open_store(cli.run(), StoreMode::existing);
+  ASSERT_TRUE(store);
+  const Status read = (*store)->each_finished([&](const FinishedCase& finished) -> Status {
+    const bool stuck = finished.text == fake("hang", 2);
+    EXPECT_EQ(finished.attempts, stuck ? 2U : 1U) << finished.text;
+    const bool told = finished.verdict.message.find("; the torch lane took") != std::string::npos;
+    EXPECT_EQ(told, stuck) << finished.verdict.message;
+    return {};
+  });
+  EXPECT_TRUE(read);
 }
 
 // It writes into its arena that it begins in a hundred years, or that its lane is idle.
