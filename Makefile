@@ -58,9 +58,9 @@ fuzz: setup ## every fuzzer for SECONDS (60) each
 	@tools/setup dev
 	@tools/fuzz $(or $(SECONDS),60)
 
-wheel: build ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/wheel.md)
+wheel: configure ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/wheel.md)
 	@tools/setup wheel
-	@tools/wheel/build
+	@JOBS=$(JOBS) tools/wheel/build
 
 clean: ## remove what was built
 	@rm -rf build

@@ -88,6 +88,24 @@ def test_it_has_every_file_of_the_package(files):
     assert [name for name in listed if not (files / "assay" / name).is_file()] == []
 
 
+@pytest.mark.parametrize("minor", range(10, 15))
+def test_each_python_takes_it(wheel, tmp_path, minor):
+    python = f"python3.{minor}"
+    there = shutil.which(python) and subprocess.run([python, "-c", ""], capture_output=True)
+    if not there or there.returncode != 0:
+        pytest.skip(f"{python} is not installed")
+    folder = tmp_path / "packages"
+    install = [python, "-m", "pip", "install", "-q", "--no-index", "--target", folder, wheel]
+    subprocess.run(install, check=True, timeout=300)
+    paths = os.pathsep.join(map(str, (folder, folder / "assay" / "lib")))
+    program = "import assay, assay_native, assay.__main__; assay.__main__.main()"
+    done = subprocess.run(
+        [python, "-c", program, "--version"],
+        env=dict(os.environ, PYTHONPATH=paths), cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert re.fullmatch(r"assay [\d.]+\n", done.stdout), done.stderr
+
+
 @pytest.fixture(scope="module")
 def environment(wheel, tmp_path_factory):
     """A fresh environment with nothing but the wheel and what .venv/paddle has."""
