@@ -72,6 +72,15 @@ TEST(Engine, AllGoodIsExitCodeZero) {
   EXPECT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 0);
 }
 
+TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo"), fake("where")});
+  EXPECT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 0);
+  const nlohmann::json report = cli.report();
+  EXPECT_EQ(report["flags"]["accommodated"], 1);
+  EXPECT_EQ(report["accommodations"]["paddle.fake.where"][0], "follows: it says where it is");
+}
+
 TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo", 1), fake("hang", 2), fake("echo", 3)});

@@ -10,6 +10,7 @@ import socket
 import time
 from array import array
 
+from assay.accommodations import follows
 from assay.frameworks import Dense
 from assay.registry import api
 from assay.rules import Literal
@@ -281,7 +282,7 @@ def many_numbers(x):
     return [list(range(1000 * i, 1000 * i + 1000)) for i in range(600)]
 
 
-@api("paddle.fake.where")
+@api("paddle.fake.where", accommodates=follows("it says where it is"))
 def where(x):
     return "cpu"
 
