@@ -71,7 +71,8 @@ class Traits(NamedTuple):
     terms: float | Callable[..., float | None] | None = None
     # A result adds up rows of one input, which only it takes: as many terms as the input has elements for it.
     rows: bool = False
-    # What a result adds up are the inputs themselves, or products: of exact values that needs no rounding.
+    # What a result adds up are the inputs themselves: of exact values that needs no rounding, and what
+    # follows is one step.
     exact_sums: bool = False
     # A function of one real number that is good to a few ulps wherever that is (docs/verdicts.md): neither
     # what the last digit of its input would change nor what is left of 1 excuses a result. Gradients it does.
@@ -149,7 +150,7 @@ TRAITS |= dict.fromkeys(
 )
 # measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.
 FEW_TERMS = 64
-# measure/bar.cc: fewer terms than one are those of a `direct` function.
+# measure/bar.cc: of fewer terms than one is what its inputs' last digits do not excuse.
 DIRECT = 0.0
 
 
@@ -347,7 +348,7 @@ def bar_of(
     scale = 0.0
     alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # each element hangs on those in its place
     if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
-        terms = 1.0
+        terms = DIRECT
     if traits.coordinates:
         scale = float(inputs.longest)
     elif regime != "wide" and not alone:

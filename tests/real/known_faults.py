@@ -94,6 +94,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.Tensor.set_": (
         Fault("PyTorch refuses what lies beyond the memory; Paddle reads it", LANE, "setStorage"),
     ),
+    "paddle.Tensor.mean": (Fault("the mean of whole numbers in float32", RESULT, "value", LARGE),),
     "paddle.abs": (Fault("not a fault: the examples have a line with float33", LANE, ""),),
     "paddle.addmm": (
         _NARROW,
@@ -160,14 +161,23 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.logsumexp": (_INFINITY,),
     "paddle.matmul": (Fault("whole numbers are multiplied in float32", RESULT, "value", LARGE),),
     "paddle.max": (_QUADRATIC,),
+    "paddle.mean": (Fault("the mean of whole numbers in float32", RESULT, "value", LARGE),),
     "paddle.min": (_QUADRATIC,),
     "paddle.multiplex": (_WRONG_SHAPE,),
+    "paddle.nn.functional.adaptive_avg_pool2d": (_NARROW_BACK,),
+    "paddle.nn.functional.adaptive_avg_pool3d": (_NARROW_BACK,),
     "paddle.nn.functional.adaptive_log_softmax_with_loss": (
         _CLAMPED,
         _CLAMPED_BACK,
     ),
-    "paddle.nn.functional.avg_pool1d": (_EMPTY,),
-    "paddle.nn.functional.avg_pool2d": (_EMPTY,),
+    "paddle.nn.functional.avg_pool1d": (
+        _EMPTY,
+        _NARROW_BACK,
+    ),
+    "paddle.nn.functional.avg_pool2d": (
+        _EMPTY,
+        _NARROW_BACK,
+    ),
     "paddle.nn.functional.avg_pool3d": (
         _EMPTY,
         _NARROW_BACK,

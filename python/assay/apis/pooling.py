@@ -167,17 +167,22 @@ def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
 
 
 # Of the root of a sum of powers a rounding counts as often as the power says.
-POWERS = {"chained": True}
+POWERS = {"chained": True, "exact_sums": False}
 
 
-@api("paddle.nn.functional.lp_pool1d", x=positive(), traits=POWERS)
+def _promised(norm_type):
+    """Of the power of -inf only the shape is."""
+    return norm_type != -math.inf
+
+
+@api("paddle.nn.functional.lp_pool1d", x=positive(), grad=_promised, traits=POWERS)
 def lp_pool1d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
 ):
     return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
 
 
-@api("paddle.nn.functional.lp_pool2d", x=positive(), traits=POWERS)
+@api("paddle.nn.functional.lp_pool2d", x=positive(), grad=_promised, traits=POWERS)
 def lp_pool2d(
     x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
 ):
