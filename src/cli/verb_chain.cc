@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -153,6 +154,17 @@ std::string stop_on_help() {
   return text;
 }
 
+// CLI11's own checks would name the largest number that there is.
+CLI::Validator at_least(double least) {
+  return CLI::Validator(
+      [least](std::string& text) {
+        const bool too_small = std::strtod(text.c_str(), nullptr) < least;
+        return too_small ? fmt::format("expected {:g} or more, found {}", least, text)
+                         : std::string();
+      },
+      "");
+}
+
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   CLI::App* app = chain.add_subcommand("run", "run a params file in the model's folder");
   app->add_option("FILE", arguments.file, "params file, or a launching script (.sh)")->required();
@@ -169,8 +181,8 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
       "--fallback-checkpoint", arguments.plan.fallback_checkpoint,
       "take the checkpoint that is written last (iter_N) instead of the one the file names");
   app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
-  app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
-  app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line");
+  CLI::Option* dry = app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
+  app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line")->needs(dry);
   app->add_option("-k,--filter", arguments.plan.filters,
                   "only stages whose name holds this, and what they need")
       ->allow_extra_args(false);
@@ -180,16 +192,16 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_flag("--resume", arguments.run.resume,
                 "keep what passed before and lies there unchanged");
   app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   app->add_option("--stage-limit", arguments.stage_limit,
                   "seconds a stage may take (default: 900; none for whole training; 0: none)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app->add_option("--idle-limit", arguments.idle_limit,
                   "seconds without output (default 300; 0: none)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   app->add_option("--budget", arguments.budget,
                   "seconds for the whole model, told per stage (default 900)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   app->add_option("--page", arguments.run.page_path,
                   "keep the page of the run here, with its curves, while it goes on");
   app->add_option("--store", arguments.run.store_path,

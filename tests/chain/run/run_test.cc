@@ -488,5 +488,18 @@ TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
   EXPECT_EQ(log->bytes(), 23U);
 }
 
+TEST(ChainOptions, WhatMeansNothingIsRefused) {
+  const Project project;
+  const auto told = [&](std::vector<std::string> more) {
+    const CliResult result = project.run(std::move(more));
+    EXPECT_NE(result.code, 0) << result.out;
+    return result.out;
+  };
+  EXPECT_THAT(told({"-j", "0"}), HasSubstr("--jobs: expected 1 or more, found 0"));
+  EXPECT_THAT(told({"--stage-limit", "-5"}), HasSubstr("expected 0 or more, found -5"));
+  EXPECT_THAT(told({"--json"}), HasSubstr("--json requires --dry-run"));
+  EXPECT_FALSE(std::filesystem::exists(project.results()));
+}
+
 }  // namespace
 }  // namespace assay::chain
