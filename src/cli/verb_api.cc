@@ -14,11 +14,11 @@
 #include "cli/gate.h"
 #include "cli/shrinking.h"
 #include "engine/engine.h"
-#include "report/html.h"
 #include "report/repro.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
 #include "report/tolerances.h"
+#include "serve/report_page.h"
 #include "store/open_store.h"
 
 namespace assay {
@@ -49,7 +49,7 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   }
   if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(*store, folder));
   ASSAY_CHECK(export_text_logs(*store, folder));
-  ASSAY_CHECK(write_html_report(*store, folder / "report.html"));
+  ASSAY_CHECK(write_report_page(*store, folder.string(), folder / "report.html"));
   ClosedRun closed;
   ASSAY_TRY(closed.report, load_report(*store));
   ASSAY_TRY(closed.comparison, gate.compare(*store));

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cli/exit_code.h"
-#include "report/html.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
+#include "serve/report_page.h"
 #include "store/merge.h"
 #include "store/open_store.h"
 
@@ -48,7 +48,7 @@ Result<int> run_merge(const MergeOptions& options) {
   print(merged);
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.out, StoreMode::existing));
   ASSAY_CHECK(export_text_logs(*store, options.out));
-  ASSAY_CHECK(write_html_report(*store, options.out / "report.html"));
+  ASSAY_CHECK(write_report_page(*store, options.out.string(), options.out / "report.html"));
   ASSAY_TRY(const RunReport report, load_report(*store));
   fmt::print("\n{}results: {}\n", outcome_table(report), options.out.string());
   return merged.conflicts.empty() ? kAllGood : kSomeFailed;

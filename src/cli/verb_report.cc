@@ -19,11 +19,11 @@
 #include "report/annotations.h"
 #include "report/baseline.h"
 #include "report/findings.h"
-#include "report/html.h"
 #include "report/junit.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
+#include "serve/report_page.h"
 #include "store/open_store.h"
 
 namespace assay {
@@ -72,7 +72,7 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   if (!options.junit.empty()) {
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
   }
-  if (!options.html.empty()) ASSAY_CHECK(write_html_report(run, options.html));
+  if (!options.html.empty()) ASSAY_CHECK(write_report_page(run, options.folder, options.html));
   if (!options.baseline.empty()) ASSAY_CHECK(write_baseline(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
   return {};

@@ -61,60 +61,6 @@ std::uint64_t elements_of(std::string_view text) {
   return parse_case(text, parsed) ? parsed.total_elements() : 0;
 }
 
-class Collector {
- public:
-  explicit Collector(const RunComparison* comparison) {
-    if (comparison == nullptr) return;
-    for (const ChangedCase& changed : comparison->changes) {
-      if (changed.change == Change::new_failure) new_.insert(changed.id);
-      if (changed.change == Change::lost) lost_.insert(changed.id);
-    }
-  }
-
-  bool has_lost(std::uint64_t id) const { return lost_.contains(id); }
-
-  void add(const FinishedCase& finished, const Verdict& verdict) {
-    const bool lost = has_lost(finished.id);
-    FindingKey key = key_of(finished.text, verdict);
-    if (lost) key.how = "no longer tested";
-    Finding& finding = findings_[key];
-    ++finding.cases;
-    finding.new_cases += lost || new_.contains(finished.id) ? 1 : 0;
-    if (!verdict.fault.values.empty()) finding.values.insert(verdict.fault.values);
-    if (!verdict.fault.dtype.empty()) finding.dtypes.insert(verdict.fault.dtype);
-    // What is new shows the finding before what was known, and the smallest before others.
-    Rank rank{!lost && !new_.contains(finished.id), elements_of(finished.text),
-              std::string(finished.text)};
-    Rank& best = ranks_[key];
-    if (finding.cases > 1 && best <= rank) return;
-    best = std::move(rank);
-    finding.id = finished.id;
-    finding.text = finished.text;
-    finding.verdict = verdict;
-  }
-
-  std::vector<Finding> take() {
-    std::vector<Finding> sorted;
-    for (auto& [key, finding] : findings_) {
-      finding.key = key;
-      sorted.push_back(std::move(finding));
-    }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Finding& a, const Finding& b) {
-      return std::tuple(!about_test_lane(a.key.outcome), b.cases) <
-             std::tuple(!about_test_lane(b.key.outcome), a.cases);
-    });
-    return sorted;
-  }
-
- private:
-  using Rank = std::tuple<bool, std::uint64_t, std::string>;
-
-  std::map<FindingKey, Finding> findings_;
-  std::map<FindingKey, Rank> ranks_;  // of the case that shows each
-  std::set<std::uint64_t> new_;
-  std::set<std::uint64_t> lost_;
-};
-
 }  // namespace
 
 std::string FindingKey::digest() const {
@@ -137,16 +83,60 @@ FindingKey key_of(std::string_view case_text, const Verdict& verdict) {
   return key;
 }
 
+FindingsCollector::FindingsCollector(const RunComparison* comparison) {
+  if (comparison == nullptr) return;
+  for (const ChangedCase& changed : comparison->changes) {
+    if (changed.change == Change::new_failure) new_.insert(changed.id);
+    if (changed.change == Change::lost) lost_.insert(changed.id);
+  }
+}
+
+void FindingsCollector::add(const FinishedCase& finished, const Verdict& verdict) {
+  const bool lost = has_lost(finished.id);
+  FindingKey key = key_of(finished.text, verdict);
+  if (lost) key.how = "no longer tested";
+  Finding& finding = findings_[key];
+  const bool first = finding.cases++ == 0;
+  finding.new_cases += lost || new_.contains(finished.id) ? 1 : 0;
+  if (!verdict.fault.values.empty()) finding.values.insert(verdict.fault.values);
+  if (!verdict.fault.dtype.empty()) finding.dtypes.insert(verdict.fault.dtype);
+  const std::int64_t at_ms = finished.finished_ms;
+  finding.first_ms = first ? at_ms : std::min(finding.first_ms, at_ms);
+  finding.last_ms = std::max(finding.last_ms, at_ms);
+  Rank rank{!lost && !new_.contains(finished.id), elements_of(finished.text),
+            std::string(finished.text)};
+  Rank& best = ranks_[key];
+  if (!first && best <= rank) return;
+  best = std::move(rank);
+  finding.id = finished.id;
+  finding.text = finished.text;
+  finding.verdict = verdict;
+}
+
+std::vector<Finding> FindingsCollector::findings() const {
+  std::vector<Finding> sorted;
+  sorted.reserve(findings_.size());
+  for (const auto& [key, finding] : findings_) {
+    sorted.push_back(finding);
+    sorted.back().key = key;
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Finding& a, const Finding& b) {
+    return std::tuple(!about_test_lane(a.key.outcome), b.cases) <
+           std::tuple(!about_test_lane(b.key.outcome), a.cases);
+  });
+  return sorted;
+}
+
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison) {
   ASSAY_TRY(auto properties, run.properties());
   ASSAY_TRY(const Judging judging, judging_by({}, properties));
-  Collector collector(comparison);
+  FindingsCollector collector(comparison);
   ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     if (!info(finished.verdict.outcome).failed && !collector.has_lost(finished.id)) return {};
     collector.add(finished, judging.with_fault(finished));
     return {};
   }));
-  return collector.take();
+  return collector.findings();
 }
 
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -39,12 +40,37 @@ struct Finding {
   std::set<std::string> dtypes;  // of results or gradients
   std::uint64_t id = 0;          // of the case that shows it: the one with the fewest elements
   std::string text;
-  Verdict verdict;     // of that case
-  std::string shrunk;  // the smaller case that `assay shrink` has made of it; mostly empty
+  Verdict verdict;            // of that case
+  std::string shrunk;         // the smaller case that `assay shrink` has made of it; mostly empty
+  std::int64_t first_ms = 0;  // when the first and the last of them finished, since 1970
+  std::int64_t last_ms = 0;
 };
 
 // What a failure has in common with others. `verdict` is judge()'s, with its fault.
 FindingKey key_of(std::string_view case_text, const Verdict& verdict);
+
+// Sorts failures into findings, one after another.
+class FindingsCollector {
+ public:
+  explicit FindingsCollector(const RunComparison* comparison = nullptr);
+
+  // Whether the comparison says of this case that it is no longer tested.
+  bool has_lost(std::uint64_t id) const { return lost_.contains(id); }
+  // A case that failed or was lost. `verdict` is judge()'s, with its fault.
+  void add(const FinishedCase& finished, const Verdict& verdict);
+  // In the order of findings_of().
+  std::vector<Finding> findings() const;
+
+ private:
+  // Of the case that shows a finding: what is new before what was known, the smallest before
+  // others.
+  using Rank = std::tuple<bool, std::uint64_t, std::string>;
+
+  std::map<FindingKey, Finding> findings_;
+  std::map<FindingKey, Rank> ranks_;
+  std::set<std::uint64_t> new_;
+  std::set<std::uint64_t> lost_;
+};
 
 // Those of the framework under test first, then by number of cases. Lines that are no cases are not
 // among them.

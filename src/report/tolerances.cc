@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/atomic_file.h"
-#include "base/markup.h"
 #include "case/dtype.h"
 #include "report/run_report.h"
 #include "wire/frame.h"
@@ -191,23 +191,20 @@ Status write_stability(RunReader& run, const std::filesystem::path& folder) {
   return out ? out->commit() : Status{};
 }
 
-Result<std::string> tolerance_rows(RunReader& run) {
+Result<nlohmann::json> tolerances_json(RunReader& run) {
   ToleranceStats stats;
   ASSAY_CHECK(each_measured(run, [&](const MeasuredTensor& tensor) -> Status {
     if (across(tensor)) add(stats, tensor);
     return {};
   }));
-  std::string rows = "<tr><th>API<th>dtype<th>direction<th>tensors";
-  for (const double rtol : kRtolGrid) rows += fmt::format("<th>atol at rtol {}", rtol);
-  rows += "\n";
+  nlohmann::json rows = nlohmann::json::array();
   for (const auto& [key, stat] : stats) {
     const auto& [api, dtype, mode] = key;
-    rows += fmt::format("<tr><td><code>{}</code><td>{}<td>{}<td class=n>{}", escape_markup(api),
-                        dtype, mode, stat.count);
-    for (const double atol : stat.atol_needed) rows += fmt::format("<td class=n>{:.2g}", atol);
-    rows += "\n";
+    nlohmann::json needed = nlohmann::json::array();
+    for (const double atol : stat.atol_needed) needed.push_back(fmt::format("{:.2g}", atol));
+    rows.push_back({api, dtype, mode, stat.count, needed});
   }
-  return rows;
+  return nlohmann::json{{"rtols", kRtolGrid}, {"rows", rows}};
 }
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 
@@ -42,7 +43,7 @@ Result<ToleranceStats> write_tolerances(RunReader& run, const std::filesystem::p
 // run of another mode has no such pairs, and gets no file.
 Status write_stability(RunReader& run, const std::filesystem::path& folder);
 
-// Rows of a table for people: API, dtype, direction, tensors, and what would pass.
-Result<std::string> tolerance_rows(RunReader& run);
+// For a page: {"rtols": […], "rows": [[API, dtype, direction, tensors, ["atol" of each rtol]], …]}.
+Result<nlohmann::json> tolerances_json(RunReader& run);
 
 }  // namespace assay

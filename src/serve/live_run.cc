@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "case/canonical.h"
-#include "wire/frame.h"
-#include "wire/messages_generated.h"
+#include "store/accommodations.h"
 
 namespace assay {
 namespace {
@@ -35,11 +34,13 @@ nlohmann::json counts_json(const OutcomeCounts& counts) {
 std::string shortened(std::string_view text) { return std::string(text.substr(0, kShownText)); }
 
 // Rows with most failures first, and no more than a page can show.
-template <typename Row>
-void keep_worst(std::vector<std::pair<std::uint64_t, Row>>& rows) {
+nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (rows.size() > LiveRun::kShown) rows.resize(LiveRun::kShown);
+  nlohmann::json list = nlohmann::json::array();
+  for (auto& [rank, row] : rows) list.push_back(std::move(row));
+  return list;
 }
 
 }  // namespace
@@ -53,6 +54,12 @@ std::string_view first_dtype(std::string_view case_text) {
                                          : case_text.substr(open + 1, close - open - 1);
 }
 
+Result<LiveRun> LiveRun::make(Properties properties) {
+  Properties judged = properties;  // in which it says by what it judges
+  ASSAY_TRY(Judging judging, judging_by({}, judged));
+  return LiveRun(std::move(judging), std::move(properties));
+}
+
 void LiveRun::add(const FinishedCase& finished) {
   const auto outcome = static_cast<std::size_t>(finished.verdict.outcome);
   const bool failed = info(finished.verdict.outcome).failed;
@@ -61,82 +68,101 @@ void LiveRun::add(const FinishedCase& finished) {
   OfApi& api = apis_[std::string(api_of(finished.text))];
   ++api.outcomes[outcome];
   api.seconds += static_cast<double>(finished.took_us) / 1e6;
-  add_stages(finished, api);
+  if (const StageTimes times = stage_times(finished); times.cases > 0) {
+    api.stages.add(times);
+    sizes_[size_of_case(finished.text)].add(times);
+  }
   ++dtypes_[std::string(first_dtype(finished.text))][outcome];
+  last_ms_ = std::max(last_ms_, finished.finished_ms);
   Minute& minute = minutes_[finished.finished_ms / kMinuteMs];
   ++minute.cases;
+  if (failed || (finished.verdict.flags != 0 && listed_passed_++ < kListedPassed)) {
+    list_.add(finished);
+  }
   if (!failed) return;
   ++minute.failed;
-  Seen& seen = findings_[key_of(finished.text, judging_.with_fault(finished))];
-  if (seen.cases++ == 0) {
-    seen.id = finished.id;
-    seen.text = shortened(finished.text);
-    seen.message = shortened(finished.verdict.message);
-    seen.first_ms = finished.finished_ms;
-  }
-  seen.first_ms = std::min(seen.first_ms, finished.finished_ms);
-  seen.last_ms = std::max(seen.last_ms, finished.finished_ms);
+  findings_.add(finished, judging_.with_fault(finished));
 }
 
-void LiveRun::add_stages(const FinishedCase& finished, OfApi& api) const {
-  if (finished.record.empty()) return;
-  const auto record = wire::open<wire::Record>(finished.record);
-  if (!record || (*record)->trials() == nullptr) return;
-  ++api.timed;
-  for (const wire::Trial* trial : *(*record)->trials()) {
-    if (trial->lanes() == nullptr) continue;
-    for (const wire::LaneRecord* lane : *trial->lanes()) {
-      if (lane->nanoseconds() == nullptr) continue;
-      const std::size_t count = std::min<std::size_t>(kStages.size(), lane->nanoseconds()->size());
-      for (std::size_t i = 0; i < count; ++i) {
-        api.stages[i] +=
-            static_cast<double>(lane->nanoseconds()->Get(static_cast<flatbuffers::uoffset_t>(i))) /
-            1e9;
-      }
+void LiveRun::add(const InvalidLine& line) {
+  ++outcomes_[static_cast<std::size_t>(Outcome::invalid)];
+  list_.add(line);
+}
+
+// What the tables accommodate of this run's APIs: {"cases": N, "rows": [[API, "in words; …"], …]}.
+nlohmann::json LiveRun::accommodated_json() const {
+  std::uint64_t cases = 0;
+  nlohmann::json rows = nlohmann::json::array();
+  const auto kept = properties_.find(std::string(kAccommodations));
+  const auto all = kept == properties_.end()
+                       ? nlohmann::json()
+                       : nlohmann::json::parse(kept->second, nullptr, /*allow_exceptions=*/false);
+  for (const auto& [api, of_api] : apis_) {
+    const auto found = all.is_object() ? all.find(api) : all.end();
+    if (found == all.end() || !found->is_array()) continue;
+    for (const std::uint64_t count : of_api.outcomes) cases += count;
+    std::string words;
+    for (const auto& each : *found) {
+      if (each.is_string()) words += (words.empty() ? "" : "; ") + each.get<std::string>();
     }
+    rows.push_back({api, words});
   }
+  return {{"cases", cases}, {"rows", rows}};
 }
 
 nlohmann::json LiveRun::apis_json() const {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
   rows.reserve(apis_.size());
   for (const auto& [name, api] : apis_) {
-    nlohmann::json stages = nlohmann::json::array();
-    for (const double seconds : api.stages) {
-      stages.push_back(api.timed > 0 ? 1000 * seconds / static_cast<double>(api.timed) : 0.0);
-    }
     rows.emplace_back(failures(api.outcomes),
                       nlohmann::json{{"api", name},
                                      {"outcomes", counts_json(api.outcomes)},
                                      {"failed", failures(api.outcomes)},
                                      {"seconds", api.seconds},
-                                     {"stage_ms", stages}});
+                                     {"timed", api.stages.cases},
+                                     {"stage_ms", api.stages.json()}});
   }
-  keep_worst(rows);
+  return worst(std::move(rows));
+}
+
+nlohmann::json LiveRun::dtypes_json() const {
+  std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
+  rows.reserve(dtypes_.size());
+  for (const auto& [name, counts] : dtypes_) {
+    rows.emplace_back(failures(counts), nlohmann::json{{"dtype", name.empty() ? "none" : name},
+                                                       {"outcomes", counts_json(counts)},
+                                                       {"failed", failures(counts)}});
+  }
+  return worst(std::move(rows));
+}
+
+nlohmann::json LiveRun::sizes_json() const {
   nlohmann::json list = nlohmann::json::array();
-  for (auto& [rank, row] : rows) list.push_back(std::move(row));
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    if (sizes_[i].cases == 0) continue;
+    list.push_back(
+        {{"size", kSizes[i]}, {"timed", sizes_[i].cases}, {"stage_ms", sizes_[i].json()}});
+  }
   return list;
 }
 
-nlohmann::json LiveRun::findings_json() const {
-  std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
-  rows.reserve(findings_.size());
-  for (const auto& [key, seen] : findings_) {
-    rows.emplace_back(seen.cases, nlohmann::json{{"digest", key.digest()},
-                                                 {"api", key.api},
-                                                 {"outcome", std::string(name(key.outcome))},
-                                                 {"where", key.where},
-                                                 {"how", key.how},
-                                                 {"cases", seen.cases},
-                                                 {"id", format_case_id(seen.id)},
-                                                 {"text", seen.text},
-                                                 {"message", seen.message},
-                                                 {"first_ms", seen.first_ms},
-                                                 {"last_ms", seen.last_ms}});
-  }
-  keep_worst(rows);
+nlohmann::json LiveRun::found_json() const {
   nlohmann::json list = nlohmann::json::array();
-  for (auto& [rank, row] : rows) list.push_back(std::move(row));
+  for (const Finding& each : findings_.findings()) {
+    if (list.size() == kShown) break;
+    list.push_back({{"digest", each.key.digest()},
+                    {"api", each.key.api},
+                    {"outcome", std::string(name(each.key.outcome))},
+                    {"where", each.key.where},
+                    {"how", each.key.how},
+                    {"circumstances", circumstances(each)},
+                    {"cases", each.cases},
+                    {"id", format_case_id(each.id)},
+                    {"text", shortened(each.text)},
+                    {"message", shortened(each.verdict.message)},
+                    {"first_ms", each.first_ms},
+                    {"last_ms", each.last_ms}});
+  }
   return list;
 }
 
@@ -160,24 +186,55 @@ nlohmann::json LiveRun::history_json() const {
 }
 
 nlohmann::json LiveRun::json() const {
-  std::vector<std::pair<std::uint64_t, nlohmann::json>> dtypes;
-  dtypes.reserve(dtypes_.size());
-  for (const auto& [name, counts] : dtypes_) {
-    dtypes.emplace_back(failures(counts), nlohmann::json{{"dtype", name.empty() ? "none" : name},
-                                                         {"outcomes", counts_json(counts)},
-                                                         {"failed", failures(counts)}});
+  nlohmann::json meanings = nlohmann::json::array();
+  for (const OutcomeInfo& each : kOutcomes) {
+    meanings.push_back({std::string(each.name), each.failed, std::string(each.meaning)});
   }
-  keep_worst(dtypes);
-  nlohmann::json by_dtype = nlohmann::json::array();
-  for (auto& [rank, row] : dtypes) by_dtype.push_back(std::move(row));
+  Properties facts = properties_;
+  facts.erase(std::string(kAccommodations));
   return {{"read", cases_},
+          {"properties", facts},
+          {"accommodated", accommodated_json()},
           {"failed", failures(outcomes_)},
           {"outcomes", counts_json(outcomes_)},
+          {"meanings", meanings},
           {"apis", apis_json()},
-          {"dtypes", by_dtype},
-          {"findings", findings_json()},
+          {"dtypes", dtypes_json()},
+          {"findings", found_json()},
           {"history", history_json()},
-          {"stages", kStages}};
+          {"stages", kStages},
+          {"sizes", sizes_json()},
+          {"listed", list_.cases()},
+          {"of_part", CaseList::kOfPart},
+          {"left_out", list_.left_out()},
+          // With the text of a case instead of the sign.
+          {"rerun", rerun_command("@", properties_)}};
+}
+
+RunTotals LiveRun::totals(std::string name) const {
+  RunTotals totals;
+  totals.name = std::move(name);
+  totals.properties = properties_;
+  totals.last_ms = last_ms_;
+  for (const OutcomeInfo& each : kOutcomes) {
+    const std::uint64_t count = outcomes_[static_cast<std::size_t>(each.outcome)];
+    if (count > 0) totals.outcomes.emplace(each.name, count);
+  }
+  return totals;
+}
+
+Result<LiveRun> live_run_of(RunReader& run) {
+  ASSAY_TRY(LiveRun::Properties properties, run.properties());
+  ASSAY_TRY(LiveRun grown, LiveRun::make(std::move(properties)));
+  ASSAY_CHECK(run.each_finished([&](const FinishedCase& each) -> Status {
+    grown.add(each);
+    return {};
+  }));
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
+    grown.add(line);
+    return {};
+  }));
+  return grown;
 }
 
 }  // namespace assay

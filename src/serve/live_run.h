@@ -13,6 +13,9 @@
 #include "report/findings.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"
+#include "serve/case_list.h"
+#include "serve/stage_times.h"
+#include "store/run_totals.h"
 #include "store/store.h"
 
 namespace assay {
@@ -22,51 +25,63 @@ std::string_view first_dtype(std::string_view case_text);
 
 class LiveRun {
  public:
-  explicit LiveRun(Judging judging) : judging_(std::move(judging)) {}
+  using Properties = std::map<std::string, std::string>;
+  static Result<LiveRun> make(Properties properties);
 
   // Records are wanted of failed cases, and of some of the others for the time of the stages.
   void add(const FinishedCase& finished);
-  std::uint64_t cases() const { return cases_; }
+  void add(const InvalidLine& line);
+  std::uint64_t cases() const { return cases_; }  // without lines that are no cases
+  const Properties& properties() const { return properties_; }
 
-  // {"outcomes": {…}, "apis": […], "dtypes": […], "findings": […], "history": […], "stages": […]}.
-  // At most kShown rows in each list: those with most failures.
+  // All but the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […], "findings": […],
+  // "history": […], "stages": […], "sizes": […] and how a case is run again}. At most kShown rows
+  // in each list: those with most failures.
   nlohmann::json json() const;
+  RunTotals totals(std::string name) const;
+  // Cases that failed or have a flag (flaky, weak …).
+  CaseList& list() { return list_; }
 
   static constexpr std::size_t kShown = 2'000;
+  // Of the cases that passed with a flag so many are listed: failed ones shall have room.
+  static constexpr std::uint64_t kListedPassed = 20'000;
 
  private:
-  static constexpr std::array<const char*, 4> kStages{"build", "forward", "copy", "backward"};
+  explicit LiveRun(Judging judging, Properties properties)
+      : judging_(std::move(judging)), properties_(std::move(properties)) {}
+
   struct OfApi {
     OutcomeCounts outcomes{};
-    double seconds = 0;                           // in slots
-    std::array<double, kStages.size()> stages{};  // of the cases whose records were read
-    std::uint64_t timed = 0;                      // cases among those
-  };
-  struct Seen {
-    std::uint64_t cases = 0;
-    std::uint64_t id = 0;  // of the first one
-    std::string text;
-    std::string message;
-    std::int64_t first_ms = 0;
-    std::int64_t last_ms = 0;
+    double seconds = 0;  // in slots
+    StageTimes stages;
   };
   struct Minute {
     std::uint64_t cases = 0;
     std::uint64_t failed = 0;
   };
 
-  void add_stages(const FinishedCase& finished, OfApi& api) const;
+  nlohmann::json accommodated_json() const;
   nlohmann::json apis_json() const;
-  nlohmann::json findings_json() const;
+  nlohmann::json dtypes_json() const;
+  nlohmann::json sizes_json() const;
+  nlohmann::json found_json() const;
   nlohmann::json history_json() const;
 
   Judging judging_;
+  Properties properties_;
   std::uint64_t cases_ = 0;
   OutcomeCounts outcomes_{};
   std::map<std::string, OfApi, std::less<>> apis_;
   std::map<std::string, OutcomeCounts, std::less<>> dtypes_;
-  std::map<FindingKey, Seen> findings_;
+  std::array<StageTimes, kSizes.size()> sizes_{};
+  FindingsCollector findings_;
+  std::int64_t last_ms_ = 0;                // when the last case finished
   std::map<std::int64_t, Minute> minutes_;  // since 1970, by the workers' clocks
+  CaseList list_;
+  std::uint64_t listed_passed_ = 0;
 };
+
+// The same of a run that nobody works on.
+Result<LiveRun> live_run_of(RunReader& run);
 
 }  // namespace assay

@@ -1,4 +1,6 @@
 #include <array>
+#include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "serve/page_files.h"
@@ -39,6 +41,17 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+// The number of "/cases/12".
+std::optional<std::size_t> part_in(std::string_view path) {
+  constexpr std::string_view kCases = "/cases/";
+  if (!path.starts_with(kCases)) return std::nullopt;
+  path.remove_prefix(kCases.size());
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), number);
+  if (error != std::errc() || end != path.data() + path.size()) return std::nullopt;
+  return number;
+}
+
 Reply refused(int status, const std::string& why) {
   return {status, "text/plain; charset=utf-8", why + "\n"};
 }
@@ -50,7 +63,7 @@ bool is_loopback(std::string_view host) {
 }
 
 Reply reply_to(const std::string& target, const std::string& host_header,
-               const ServeOptions& options, const std::string& data) {
+               const ServeOptions& options, const Shown& shown) {
   const std::size_t question = target.find('?');
   const std::string_view path = std::string_view(target).substr(0, question);
   const std::string_view asked = question == std::string::npos
@@ -59,12 +72,15 @@ Reply reply_to(const std::string& target, const std::string& host_header,
   if (is_loopback(options.host) && !is_loopback(without_port(host_header))) {
     return refused(403, "this page is for this machine");
   }
-  const bool is_data = path == "/data.json";
+  const std::optional<std::size_t> part = part_in(path);
+  const bool is_data = path == "/data.json" || part;
   const bool is_page = path == "/" || path == "/index.html";
   if (!options.token.empty() && (is_data || is_page) && !same(token_in(asked), options.token)) {
     return refused(403, "the address needs its token, as `assay serve` has printed it");
   }
-  if (is_data) return {200, "application/json", data};
+  if (part && *part >= shown.parts.size()) return refused(404, "there is no such part");
+  if (part) return {200, "application/gzip", *shown.parts[*part]};
+  if (is_data) return {200, "application/json", shown.data};
   const std::string_view name = is_page ? "index.html" : path.substr(path.starts_with('/') ? 1 : 0);
   for (const PageFile& file : page_files()) {
     if (file.name != name) continue;

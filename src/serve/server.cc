@@ -29,18 +29,18 @@ using namespace std::chrono_literals;
 // answers.
 class Board {
  public:
-  void put(std::string data) {
+  void put(Shown shown) {
     const std::scoped_lock lock(mutex_);
-    data_ = std::make_shared<const std::string>(std::move(data));
+    shown_ = std::make_shared<const Shown>(std::move(shown));
   }
-  std::shared_ptr<const std::string> data() const {
+  std::shared_ptr<const Shown> shown() const {
     const std::scoped_lock lock(mutex_);
-    return data_;
+    return shown_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const std::string> data_ = std::make_shared<const std::string>("{}");
+  std::shared_ptr<const Shown> shown_ = std::make_shared<const Shown>(Shown{"{}", {}});
 };
 
 // Reads the run until it is told to stop.
@@ -55,7 +55,9 @@ void watch_run(const std::stop_token& stop, RunSource& source, Board& board) {
       nlohmann::json page = source.json();
       if (!more) page["trouble"] = more.error().message;
       if (more) page["reading"] = *more;
-      board.put(json_text(page));
+      auto parts = source.parts();
+      if (!parts) page["trouble"] = parts.error().message;
+      board.put({json_text(page), parts ? std::move(*parts) : std::vector<CaseList::Part>()});
       shown = now;
     }
     if (more && *more) continue;
@@ -87,7 +89,7 @@ class Client : public std::enable_shared_from_this<Client> {
     Reply reply{405, "text/plain; charset=utf-8", "GET and HEAD only\n"};
     if (head || request_.method() == http::verb::get) {
       reply = reply_to(std::string(request_.target()), std::string(request_[http::field::host]),
-                       options_, *board_.data());
+                       options_, *board_.shown());
     }
     response_ = {};
     response_.version(request_.version());

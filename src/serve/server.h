@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "serve/case_list.h"
 
 namespace assay {
 
@@ -28,13 +29,18 @@ bool is_loopback(std::string_view host);
 Status serve_run(const ServeOptions& options, const std::function<void(std::uint16_t)>& listening,
                  const std::atomic<bool>& stop);
 
-// What a browser is told for `target`, a path with its question; the page's part in JSON is `data`.
+// What a browser is told for `target`, a path with its question.
 struct Reply {
   int status = 200;
   std::string type;
   std::string body;
 };
+// What there is to tell: the page's data in JSON, and the parts of its list of cases.
+struct Shown {
+  std::string data;
+  std::vector<CaseList::Part> parts;
+};
 Reply reply_to(const std::string& target, const std::string& host_header,
-               const ServeOptions& options, const std::string& data);
+               const ServeOptions& options, const Shown& shown);
 
 }  // namespace assay

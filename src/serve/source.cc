@@ -10,32 +10,20 @@
 
 #include "base/clock.h"
 #include "serve/live_run.h"
-#include "store/accommodations.h"
+#include "serve/past_runs.h"
+#include "store/beside_writer.h"
 #include "store/open_store.h"
 #include "store/postgres_store.h"
 
 namespace assay {
 namespace {
 
-constexpr int kPageVersion = 1;
 constexpr int kRowsOfPoll = 20'000;
-constexpr std::int64_t kRateMs = 60'000;  // over which the rate is taken
+constexpr std::size_t kCasesOfLook = 20'000;  // in a folder, whose writer goes on meanwhile
+constexpr std::int64_t kRateMs = 60'000;      // over which the rate is taken
 constexpr std::int64_t kCountEveryMs = 60'000;
+constexpr std::int64_t kOthersEveryMs = 600'000;  // the other runs are counted
 constexpr std::size_t kShownWorkers = 2'000;
-
-using Properties = std::map<std::string, std::string>;
-
-// What a page shows of them.
-Result<Properties> facts_of(Store& store) {
-  ASSAY_TRY(Properties properties, store.properties());
-  properties.erase(std::string(kAccommodations));
-  return properties;
-}
-
-Result<LiveRun> live_run_of(Properties properties) {
-  ASSAY_TRY(Judging judging, judging_by({}, properties));
-  return LiveRun(std::move(judging));
-}
 
 // Cases a second by this machine's own clock: those of workers may be wrong.
 class Rate {
@@ -45,6 +33,15 @@ class Rate {
     seen_.emplace_back(now, finished);
     while (seen_.size() > 2 && now - seen_.front().first > kRateMs) seen_.pop_front();
   }
+  // What is known of the speed, and of the end if so many cases are left.
+  void put_into(nlohmann::json& page, std::uint64_t unfinished) const {
+    const auto rate = per_second();
+    if (!rate) return;
+    page["rate"] = *rate;
+    if (*rate > 0) page["eta_s"] = static_cast<double>(unfinished) / *rate;
+  }
+
+ private:
   std::optional<double> per_second() const {
     if (seen_.size() < 2 || seen_.back().first - seen_.front().first < 1000) return std::nullopt;
     const auto ms = static_cast<double>(seen_.back().first - seen_.front().first);
@@ -53,14 +50,13 @@ class Rate {
     return std::max(0.0, 1000 * cases / ms);
   }
 
- private:
   std::deque<std::pair<std::int64_t, std::uint64_t>> seen_;
 };
 
 class DatabaseSource final : public RunSource {
  public:
-  DatabaseSource(std::unique_ptr<PostgresStore> store, Properties properties, LiveRun run)
-      : store_(std::move(store)), properties_(std::move(properties)), run_(std::move(run)) {}
+  DatabaseSource(std::unique_ptr<PostgresStore> store, LiveRun run)
+      : store_(std::move(store)), run_(std::move(run)) {}
 
   Result<bool> poll() override {
     const std::int64_t now = monotonic_ns() / 1'000'000;
@@ -69,6 +65,10 @@ class DatabaseSource final : public RunSource {
       ASSAY_TRY(planned_, store_->planned_about());
       planned_ = std::max(planned_, unfinished_);
       ASSAY_TRY(workers_, store_->holders());
+      ASSAY_CHECK(store_->each_invalid([this](const InvalidLine& line) -> Status {
+        run_.add(line);
+        return {};
+      }));
       counted_ms_ = now - kCountEveryMs;
       return true;
     }
@@ -86,9 +86,15 @@ class DatabaseSource final : public RunSource {
     const bool more = run_.cases() - before == kRowsOfPoll;
     // A retest has taken results back: what was counted is counted anew.
     if (!more && run_.cases() > planned_ - unfinished_) {
-      ASSAY_TRY(run_, live_run_of(properties_));
+      ASSAY_TRY(run_, LiveRun::make(run_.properties()));
+      ++begun_;
       last_ = 0;
       counted_ms_.reset();
+    }
+    if (!more && (!others_ms_ || now - *others_ms_ >= kOthersEveryMs)) {
+      ASSAY_TRY(name_, store_->run_name());
+      ASSAY_TRY(others_, store_->other_runs());
+      others_ms_ = now;
     }
     return more;
   }
@@ -96,13 +102,11 @@ class DatabaseSource final : public RunSource {
   nlohmann::json json() const override {
     nlohmann::json page = run_.json();
     page["version"] = kPageVersion;
-    page["properties"] = properties_;
+    page["begun"] = begun_;
     page["planned"] = planned_;
     page["unfinished"] = unfinished_;
-    if (const auto rate = rate_.per_second()) {
-      page["rate"] = *rate;
-      if (*rate > 0) page["eta_s"] = static_cast<double>(unfinished_) / *rate;
-    }
+    rate_.put_into(page, unfinished_);
+    if (others_ms_) page["runs"] = runs_json(others_, run_.totals(name_));
     nlohmann::json& workers = page["workers"] = nlohmann::json::array();
     for (const PostgresStore::Holder& each : workers_) {
       if (workers.size() == kShownWorkers) break;
@@ -115,9 +119,11 @@ class DatabaseSource final : public RunSource {
     return page;
   }
 
+  Result<std::vector<CaseList::Part>> parts() override { return run_.list().parts(); }
+
  private:
   std::unique_ptr<PostgresStore> store_;
-  Properties properties_;
+  std::uint64_t begun_ = 0;  // how often it was counted anew
   LiveRun run_;
   std::uint64_t planned_ = 0;
   std::uint64_t unfinished_ = 0;
@@ -125,47 +131,80 @@ class DatabaseSource final : public RunSource {
   std::int64_t last_ = 0;
   std::vector<PostgresStore::Holder> workers_;
   Rate rate_;
+  std::string name_;
+  std::vector<RunTotals> others_;
+  std::optional<std::int64_t> others_ms_;  // when they were counted
 };
 
-// The file of a run belongs to the process that works on it, so it is read when that is done, and
-// again whenever it has changed.
+// The file of a run is written by one process, and read beside it.
 class FolderSource final : public RunSource {
  public:
-  explicit FolderSource(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit FolderSource(std::filesystem::path folder)
+      : folder_(std::move(folder)), watch_(folder_, PostgresStore::kSampled) {}
 
   Result<bool> poll() override {
-    std::error_code error;
-    const auto changed = std::filesystem::last_write_time(folder_ / "run.db", error);
-    if (error) return fail(fmt::format("there is no run in {}", folder_.string()));
-    if (read_ && changed == changed_) return false;
-    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder_, StoreMode::existing));
-    ASSAY_TRY(properties_, facts_of(*store));
-    ASSAY_TRY(LiveRun run, live_run_of(properties_));
-    ASSAY_TRY(counts_, store->counts());
-    ASSAY_CHECK(store->each_finished([&](const FinishedCase& each) -> Status {
-      run.add(each);
-      return {};
-    }));
-    read_ = std::move(run);
-    changed_ = changed;
-    return false;
+    ASSAY_TRY(const RunNews news, watch_.news(kCasesOfLook));
+    const bool another = run_ && (news.begun_again || news.counts.planned != counts_.planned ||
+                                  news.properties != run_->properties());
+    if (another) {  // counted from its first case on
+      watch_.begin_again();
+      run_.reset();
+      return true;
+    }
+    if (!run_) {
+      auto begun = begun_run(news.properties);
+      if (!begun) {
+        watch_.begin_again();
+        return tl::unexpected(begun.error());
+      }
+      run_ = std::move(*begun);
+      ++begun_;
+    }
+    counts_ = news.counts;
+    for (const KeptCase& each : news.cases) run_->add(each.finished);
+    rate_.note(counts_.finished);
+    const bool more = news.cases.size() == kCasesOfLook;
+    const std::int64_t now = monotonic_ns() / 1'000'000;
+    if (!more && (!others_ms_ || now - *others_ms_ >= kOthersEveryMs)) {
+      others_ = runs_beside(folder_);
+      others_ms_ = now;
+    }
+    return more;
   }
 
   nlohmann::json json() const override {
-    nlohmann::json page = read_ ? read_->json() : nlohmann::json::object();
+    nlohmann::json page = run_ ? run_->json() : nlohmann::json::object();
     page["version"] = kPageVersion;
-    page["properties"] = properties_;
+    if (!run_) return page;
+    page["begun"] = begun_;
     page["planned"] = counts_.planned;
     page["unfinished"] = counts_.planned - counts_.finished;
+    rate_.put_into(page, counts_.planned - counts_.finished);
+    if (others_ms_) page["runs"] = runs_json(others_, run_->totals(run_name(folder_)));
     return page;
   }
 
+  Result<std::vector<CaseList::Part>> parts() override {
+    if (!run_) return std::vector<CaseList::Part>();
+    return run_->list().parts();
+  }
+
  private:
+  Result<LiveRun> begun_run(const LiveRun::Properties& properties) const {
+    ASSAY_TRY(LiveRun run, LiveRun::make(properties));
+    ASSAY_TRY(const std::vector<InvalidLine> lines, watch_.invalid());
+    for (const InvalidLine& line : lines) run.add(line);
+    return run;
+  }
+
   std::filesystem::path folder_;
-  std::filesystem::file_time_type changed_;
-  Properties properties_;
+  FolderWatch watch_;
+  std::uint64_t begun_ = 0;  // how often it was counted from its first case on
   StoreCounts counts_;
-  std::optional<LiveRun> read_;
+  std::optional<LiveRun> run_;
+  Rate rate_;
+  std::vector<RunTotals> others_;
+  std::optional<std::int64_t> others_ms_;  // when they were counted
 };
 
 }  // namespace
@@ -179,9 +218,9 @@ Result<std::unique_ptr<RunSource>> open_source(const std::string& where) {
   options.read_only = true;
   options.patience = std::chrono::seconds(5);
   ASSAY_TRY(auto store, PostgresStore::open(where, StoreMode::existing, options));
-  ASSAY_TRY(Properties properties, facts_of(*store));
-  ASSAY_TRY(LiveRun run, live_run_of(properties));
-  return std::make_unique<DatabaseSource>(std::move(store), std::move(properties), std::move(run));
+  ASSAY_TRY(LiveRun::Properties properties, store->properties());
+  ASSAY_TRY(LiveRun run, LiveRun::make(std::move(properties)));
+  return std::make_unique<DatabaseSource>(std::move(store), std::move(run));
 }
 
 }  // namespace assay

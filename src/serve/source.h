@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "serve/case_list.h"
 
 namespace assay {
 
@@ -23,10 +24,14 @@ class RunSource {
   virtual Result<bool> poll() = 0;
   // What is known by now, "version" and "planned" and "unfinished" and LiveRun's among it.
   virtual nlohmann::json json() const = 0;
+  // Of the list of cases to look at.
+  virtual Result<std::vector<CaseList::Part>> parts() = 0;
 };
 
+inline constexpr int kPageVersion = 2;
+
 // `where` is an address (postgresql://…) or a folder. Nothing is ever written there. A database
-// must be there and hold a run; a folder's run is read while nobody works on it.
+// must be there and hold a run; a folder's run is read also while another process works on it.
 Result<std::unique_ptr<RunSource>> open_source(const std::string& where);
 
 }  // namespace assay

@@ -21,14 +21,18 @@ tl::unexpected<Error> sqlite_error(sqlite3* handle, std::string_view doing) {
 }
 
 // The file's name as it stands in SQLite's file: addresses, where ?, # and % mean something.
-std::string uri_of(const std::filesystem::path& path) {
+std::string uri_of(const std::filesystem::path& path, std::string_view how) {
   std::string uri = "file:";
   for (const char c : std::filesystem::absolute(path).string()) {
     uri += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned>(c))
                                             : std::string(1, c);
   }
-  return uri + "?immutable=1";
+  return uri + "?" + std::string(how);
 }
+
+constexpr std::string_view kUnchanging = "immutable=1";
+// The system's files without their locks.
+constexpr std::string_view kUnlocked = "vfs=unix-none";
 
 }  // namespace
 
@@ -106,18 +110,36 @@ Result<Database> Database::open(const std::filesystem::path& path, OpenMode mode
   return database;
 }
 
-Result<Database> Database::open_foreign(const std::filesystem::path& path) {
+Result<Database> Database::open_read(const std::filesystem::path& path, std::string_view how) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(uri_of(path).c_str(), &handle,
+  const int code = sqlite3_open_v2(uri_of(path, how).c_str(), &handle,
                                    SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
   Database database;
-  database.handle_.reset(handle);
+  database.handle_.reset(handle);  // also when opening failed
   if (code != SQLITE_OK) return sqlite_error(handle, "cannot open " + path.string());
+  return database;
+}
+
+Result<Database> Database::open_foreign(const std::filesystem::path& path) {
+  ASSAY_TRY(Database database, open_read(path, kUnchanging));
+  sqlite3* handle = database.handle_.get();
   constexpr int kMaxText = 1 << 20;
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxText);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  return database;
+}
+
+Result<Database> Database::open_unchanging(const std::filesystem::path& path) {
+  return open_read(path, kUnchanging);
+}
+
+Result<Database> Database::open_unlocked(const std::filesystem::path& path) {
+  ASSAY_TRY(Database database, open_read(path, kUnlocked));
+  // The log is its writer's: it is not copied when this reader leaves, and its index is in memory.
+  sqlite3_db_config(database.handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  ASSAY_CHECK(database.execute("PRAGMA locking_mode = EXCLUSIVE;"));
   return database;
 }
 

@@ -64,6 +64,11 @@ class Database {
   // it (triggers, functions of its schema, texts of gigabytes) can harm. A view could still run for
   // ever: read true tables only.
   static Result<Database> open_foreign(const std::filesystem::path& path);
+  // One that is only read, and that nobody writes to meanwhile.
+  static Result<Database> open_unchanging(const std::filesystem::path& path);
+  // One that another process has open and locked, with its log: only read, without a lock. What is
+  // read is true only if that process has not copied its log meanwhile (store/beside_writer.h).
+  static Result<Database> open_unlocked(const std::filesystem::path& path);
 
   Result<Statement> prepare(std::string_view sql);
   // Statements without parameters and results, separated by ';'.
@@ -76,6 +81,7 @@ class Database {
   Status set_schema_version(std::int64_t version);
 
  private:
+  static Result<Database> open_read(const std::filesystem::path& path, std::string_view how);
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };

@@ -1,6 +1,9 @@
 // What reports read of a run in PostgreSQL.
 
+#include <fmt/format.h>
 #include <libpq-fe.h>
+
+#include <algorithm>
 
 #include "store/postgres_connection.h"
 #include "store/postgres_sql.h"
@@ -11,6 +14,8 @@ namespace {
 using namespace postgres;
 
 constexpr int kRowsAtOnce = 1000;
+// Of another run so many results are counted, and what they are is taken for all.
+constexpr double kCountedResults = 200'000;
 
 // Shows each row of the query to `visit`, until one is an error; so many at once come over.
 Status each_row(pqxx::work& work, const char* query,
@@ -41,6 +46,24 @@ auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
   finished.took_us = unsigned_bits(at(9).template as<std::int64_t>());
   finished.record = {record.data(), record.size()};
   return visit(finished);
+}
+
+// A run in a schema with about so many results.
+RunTotals totals_of(pqxx::work& work, const std::string& schema, double results) {
+  RunTotals totals;
+  totals.name = schema;
+  totals.sampled = results > kCountedResults;
+  const double share = totals.sampled ? kCountedResults / results : 1;
+  const std::string quoted = work.quote_name(schema);
+  for (const auto& row : work.exec(fmt::format(kPropertiesOf, quoted))) {
+    totals.properties.emplace(row[0].as<std::string>(), row[1].as<std::string>());
+  }
+  for (const auto& row : work.exec(fmt::format(kTotals, quoted, 100 * share))) {
+    totals.outcomes[row[0].as<std::string>()] =
+        static_cast<std::uint64_t>(row[1].as<double>() / share);
+    totals.last_ms = std::max(totals.last_ms, row[2].as<std::int64_t>());
+  }
+  return totals;
 }
 
 }  // namespace
@@ -153,6 +176,27 @@ Result<std::int64_t> PostgresStore::each_finished_after(
     return {};
   }));
   return last;
+}
+
+Result<std::vector<RunTotals>> PostgresStore::other_runs() {
+  std::vector<RunTotals> found;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    found.clear();
+    for (const auto& row : work.exec(kOtherRuns)) {
+      found.push_back(totals_of(work, row[0].as<std::string>(), row[1].as<double>()));
+    }
+    return {};
+  }));
+  return found;
+}
+
+Result<std::string> PostgresStore::run_name() {
+  std::string name;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    name = work.exec1(kCurrentRun)[0].as<std::string>();
+    return {};
+  }));
+  return name;
 }
 
 bool PostgresStore::has_password(std::string_view address) {

@@ -185,11 +185,29 @@ inline constexpr const char* kUnfinishedCount =
 inline constexpr const char* kPlannedAbout =
     "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'planned'::regclass";
 
+// The other runs of this database that we may read, and about how many cases have finished in each.
+inline constexpr const char* kOtherRuns = R"sql(
+SELECT nspname, greatest(reltuples, 0)::float8
+FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'finished'
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'took_us'
+WHERE to_regclass(format('%I.assay_schema', nspname)) IS NOT NULL AND nspname <> current_schema()
+  AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+  AND has_table_privilege(format('%I.property', nspname), 'SELECT')
+)sql";
+inline constexpr const char* kCurrentRun = "SELECT current_schema()";
+// {0} is a schema, {1} percent of the table.
+inline constexpr const char* kTotals =
+    "SELECT outcome, count(*), max(at_ms) FROM {0}.finished TABLESAMPLE SYSTEM ({1}) GROUP BY 1";
+inline constexpr const char* kPropertiesOf = "SELECT key, value FROM {}.property";
+
 // Sequences are given out in one order and committed in another: rows count once every transaction
 // that began before theirs ended is over. $3 is every how many records are read of cases that have
 // none of the outcomes $4.
 inline constexpr const char* kFinishedAfter = R"sql(
-SELECT sequence, f.id, left(p.text, 2000), outcome, mismatch, flags, lane, message, attempts, at_ms,
+SELECT sequence, f.id,
+       CASE WHEN outcome = ANY ($4::text[]) OR flags <> 0 OR f.id % $3 = 0 THEN p.text
+            ELSE left(p.text, 2000) END,
+       outcome, mismatch, flags, lane, message, attempts, at_ms,
        took_us, CASE WHEN outcome = ANY ($4::text[]) OR f.id % $3 = 0 THEN record END
 FROM finished f JOIN planned p USING (id)
 WHERE sequence > $1 AND age(f.xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/run_totals.h"
 #include "store/store.h"
 
 namespace pqxx {
@@ -29,7 +30,7 @@ class PostgresStore final : public Store {
     std::chrono::milliseconds lease_time{30'000};
     std::chrono::microseconds bundle{2'000'000};  // expected work that is handed out at once
     int least_bundles = 256;  // of a plan; a small one is cut finer, so that many can work on it
-    // How long a database may be away before that is an error.
+    // How long a database may be away, or its disk full, before that is an error.
     std::chrono::milliseconds patience{120'000};
     bool read_only = false;  // the database itself refuses to write anything
   };
@@ -93,11 +94,16 @@ class PostgresStore final : public Store {
   Result<std::uint64_t> unfinished();
   Result<std::uint64_t> planned_about();
   // Up to `most` cases that finished behind the place `after` (0: the beginning), in an order in
-  // which none can be missed; gives the place of the last one. Texts are cut, and records are there
-  // of failed cases and of every kSampled-th other.
+  // which none can be missed; gives the place of the last one. Records are there of failed cases
+  // and of every kSampled-th other; texts of those that have neither a record nor a flag are cut.
   Result<std::int64_t> each_finished_after(std::int64_t after, int most,
                                            const std::function<void(const FinishedCase&)>& visit);
   static constexpr int kSampled = 16;
+
+  // The runs in the other schemas of the database; of one with many results a sample is counted.
+  Result<std::vector<RunTotals>> other_runs();
+  // The schema of this run.
+  Result<std::string> run_name();
 
   // Results that commit() dropped, because their lease was no longer valid.
   std::uint64_t fenced() const { return fenced_; }

@@ -9,9 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kSchemaVersion = 3;
-// "assa" in ASCII: tells a run of assay from any other SQLite file.
-constexpr std::int64_t kApplicationId = 0x61737361;
+constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
+constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
 // The file has one claimer: what has finished is the only thing that ends a lease.
 constexpr std::uint64_t kOnlyEpoch = 1;
 

@@ -14,6 +14,9 @@ namespace assay {
 class SqliteStore final : public Store {
  public:
   static constexpr std::string_view kFileName = "run.db";
+  static constexpr std::int64_t kSchemaVersion = 3;
+  // "assa" in ASCII: tells a run of assay from any other SQLite file.
+  static constexpr std::int64_t kApplicationId = 0x61737361;
 
   // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
   // a newer assay, is refused untouched.

@@ -6,7 +6,6 @@
 
 #include "base/atomic_file.h"
 #include "report/baseline.h"
-#include "report/html.h"
 #include "report/junit.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
@@ -74,11 +73,6 @@ TEST(Report, WhatIsAccommodatedIsCounted) {
   EXPECT_FALSE(json["properties"].contains("accommodations"));
   EXPECT_THAT(outcome_table(report), HasSubstr("2  of them accommodated"));
   EXPECT_THAT(accommodation_table(report), HasSubstr("follows: <a>"));
-  const auto page = run.folder() / "report.html";
-  StoredRun::must(write_html_report(run.store(), page));
-  const std::string text = StoredRun::must(read_file(page));
-  EXPECT_THAT(text, HasSubstr("follows: &lt;a&gt;; dodges: b"));
-  EXPECT_THAT(text, Not(HasSubstr("paddle.min")));
   const auto baseline = run.folder() / "baseline.txt";
   StoredRun::must(write_baseline(run.store(), baseline));
   EXPECT_THAT(StoredRun::must(read_file(baseline)), Not(HasSubstr("accommodations")));
@@ -145,18 +139,6 @@ print(json.dumps({**suite.attrib, "cases": [
   EXPECT_EQ(suite["cases"][3][2][1], "skip: needs \"<more>\"");
   EXPECT_EQ(suite["cases"][4][1], "a&b.txt:7");
   EXPECT_EQ(suite["cases"][4][2][2], "paddle.(?<?");
-}
-
-TEST(Report, HtmlShowsWhatFailedEscapedWithItsId) {
-  const auto run = sample();
-  const auto file = run->folder() / "report.html";
-  ASSERT_TRUE(write_html_report(run->store(), file));
-  const std::string page = StoredRun::must(read_file(file));
-  EXPECT_THAT(page, Not(HasSubstr("<a href='x'>")));
-  EXPECT_THAT(page, HasSubstr("&lt;a href='x'&gt;&amp;amp;"));
-  EXPECT_THAT(page, HasSubstr("id " + format_case_id(case_id(kNasty))));
-  EXPECT_THAT(page, HasSubstr(format_case_id(case_id("paddle.abs(2)"))));       // flaky
-  EXPECT_THAT(page, Not(HasSubstr(format_case_id(case_id("paddle.abs(1)")))));  // just passed
 }
 
 TEST(Report, TextLogsHaveEngineV2sNames) {

@@ -127,6 +127,40 @@ TEST_F(ALiveDatabase, IsCountedAnewAfterARetest) {
   EXPECT_EQ(after["unfinished"], 400);
 }
 
+// The other schemas of the database, each perhaps of another build.
+TEST_F(ALiveDatabase, StandsBesideTheOtherRunsOfItsDatabase) {
+  const auto other =
+      std::move(*PostgresStore::open(server_->address("earlier"), StoreMode::create));
+  ASSERT_TRUE(other->add_case({1, "paddle.abs(1)", 1, 1, 1000}));
+  ASSERT_TRUE(other->set_property("mode", "accuracy"));
+  ASSERT_TRUE(other->set_property("test.lane", "paddle"));
+  ASSERT_TRUE(other->set_property("test.device", "gpu"));
+  ASSERT_TRUE(other->set_property("paddle", "3.3.1"));
+  ASSERT_TRUE(other->set_property("version.assay", "0.0.9"));
+  finish(*other, claim(*other, 1), Outcome::crash);
+  const auto unlike =
+      std::move(*PostgresStore::open(server_->address("unlike"), StoreMode::create));
+  ASSERT_TRUE(unlike->set_property("mode", "paddle_only"));
+  ASSERT_TRUE(unlike->commit());
+  const auto worker = opened();
+  const auto leases = claim(*worker, 3);
+  for (const Lease& lease : leases) {
+    FinishedCase made;
+    made.finished_ms = 1'000;
+    ASSERT_TRUE(*worker->finish(lease, made));
+  }
+  ASSERT_TRUE(worker->commit());
+  (void)page();
+  const nlohmann::json runs = page()["runs"];
+  ASSERT_EQ(runs.size(), 2U);  // of this mode
+  EXPECT_EQ(runs[0]["name"], "earlier");
+  EXPECT_EQ(runs[0]["build"], "paddle 3.3.1 on gpu, assay 0.0.9");
+  EXPECT_EQ(runs[0]["outcomes"], (nlohmann::json{{"crash", 1}}));
+  EXPECT_EQ(runs[0]["sampled"], false);
+  EXPECT_EQ(runs[1]["name"], "live");
+  EXPECT_EQ(runs[1]["outcomes"], (nlohmann::json{{"pass", leases.size()}}));
+}
+
 TEST_F(ALiveDatabase, IsOnlyRead) {
   PostgresStore::Options options;
   options.read_only = true;

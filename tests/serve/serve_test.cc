@@ -3,11 +3,17 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "../report/stored_run.h"
+#include "page_data.h"
+#include "serve/case_list.h"
 #include "serve/live_run.h"
+#include "serve/packing.h"
+#include "serve/report_page.h"
 #include "serve/server.h"
 #include "serve/source.h"
+#include "store/accommodations.h"
 
 namespace assay {
 namespace {
@@ -16,10 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::StoredRun;
 
-Judging judging() {
-  std::map<std::string, std::string> properties;
-  return *judging_by({}, properties);
-}
+LiveRun empty_run() { return *LiveRun::make({}); }
 
 FinishedCase finished(std::uint64_t id, std::string_view text, Outcome outcome,
                       std::int64_t at_ms = 0) {
@@ -38,7 +41,7 @@ constexpr std::string_view kAdd = "paddle.add(Tensor([2], \"float32\"), 1)";
 constexpr std::string_view kAbs = "paddle.abs(Tensor([2], \"int8\"))";
 
 TEST(ALiveRun, CountsByApiAndDtype) {
-  LiveRun run(judging());
+  LiveRun run = empty_run();
   run.add(finished(1, kAdd, Outcome::pass));
   run.add(finished(2, kAdd, Outcome::pass));
   run.add(finished(3, kAbs, Outcome::crash));
@@ -56,7 +59,7 @@ TEST(ALiveRun, CountsByApiAndDtype) {
 }
 
 TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
-  LiveRun run(judging());
+  LiveRun run = empty_run();
   run.add(finished(1, kAbs, Outcome::crash, 2'000));
   run.add(finished(2, kAbs, Outcome::crash, 1'000));
   run.add(finished(3, kAdd, Outcome::crash, 9'000));
@@ -69,8 +72,25 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
   EXPECT_EQ(findings[0]["text"], kAbs);
 }
 
+// What the tables do for Paddle's sake, as far as the run has such cases.
+TEST(ALiveRun, SaysWhatIsAccommodated) {
+  LiveRun run = *LiveRun::make(
+      {{std::string(kAccommodations),
+        R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
+       {"seed", "5"}});
+  run.add(finished(1, kAbs, Outcome::pass));
+  run.add(finished(2, kAbs, Outcome::crash));
+  run.add(finished(3, kAdd, Outcome::pass));
+  const nlohmann::json page = run.json();
+  EXPECT_EQ(page["accommodated"]["cases"], 2);
+  EXPECT_EQ(page["accommodated"]["rows"],
+            nlohmann::json::parse(R"([["paddle.abs", "follows: <a>; dodges: b"]])"));
+  EXPECT_EQ(page["properties"], (nlohmann::json{{"seed", "5"}}));
+  EXPECT_EQ(empty_run().json()["accommodated"]["rows"].size(), 0U);
+}
+
 TEST(ALiveRun, HistoryIsByMinuteAndOfBoundedLength) {
-  LiveRun run(judging());
+  LiveRun run = empty_run();
   run.add(finished(1, kAbs, Outcome::pass, 60'000));
   run.add(finished(2, kAbs, Outcome::crash, 119'999));
   run.add(finished(3, kAbs, Outcome::pass, 120'000));
@@ -88,7 +108,7 @@ TEST(ALiveRun, HistoryIsByMinuteAndOfBoundedLength) {
 }
 
 TEST(ALiveRun, AnythingIsATextForAPage) {
-  LiveRun run(judging());
+  LiveRun run = empty_run();
   run.add(finished(1, "</script>\xff(\"", Outcome::crash));
   EXPECT_TRUE(nlohmann::json::accept(json_text(run.json())));
   EXPECT_EQ(first_dtype("f(Tensor([1], \"float16\"), Tensor([1], \"int8\"))"), "float16");
@@ -97,24 +117,31 @@ TEST(ALiveRun, AnythingIsATextForAPage) {
 }
 
 TEST(APage, IsForThisMachineOrForWhoKnowsItsToken) {
+  const Shown shown{"{}", {std::make_shared<const std::string>("part")}};
   const ServeOptions local;
-  EXPECT_EQ(reply_to("/data.json", "127.0.0.1:8000", local, "{}").body, "{}");
-  EXPECT_EQ(reply_to("/data.json", "localhost:8000", local, "{}").status, 200);
-  EXPECT_EQ(reply_to("/data.json", "evil.example:8000", local, "{}").status, 403);
+  EXPECT_EQ(reply_to("/data.json", "127.0.0.1:8000", local, shown).body, "{}");
+  EXPECT_EQ(reply_to("/data.json", "localhost:8000", local, shown).status, 200);
+  EXPECT_EQ(reply_to("/data.json", "evil.example:8000", local, shown).status, 403);
+  EXPECT_EQ(reply_to("/cases/0", "localhost:8000", local, shown).body, "part");
+  for (const char* nothing : {"/cases/1", "/cases/", "/cases/-1", "/cases/0x", "/cases/ 0"}) {
+    EXPECT_EQ(reply_to(nothing, "localhost:8000", local, shown).status, 404) << nothing;
+  }
   ServeOptions open;
   open.host = "0.0.0.0";
   open.token = "secret";
-  EXPECT_EQ(reply_to("/data.json", "node7", open, "{}").status, 403);
-  EXPECT_EQ(reply_to("/?token=secreT", "node7", open, "{}").status, 403);
-  EXPECT_EQ(reply_to("/index.html", "node7", open, "{}").status, 403);
-  EXPECT_EQ(reply_to("/data.json?a=b&token=secret", "node7", open, "{}").status, 200);
-  EXPECT_EQ(reply_to("/?token=secret", "node7", open, "{}").status, 200);
+  EXPECT_EQ(reply_to("/data.json", "node7", open, shown).status, 403);
+  EXPECT_EQ(reply_to("/?token=secreT", "node7", open, shown).status, 403);
+  EXPECT_EQ(reply_to("/index.html", "node7", open, shown).status, 403);
+  EXPECT_EQ(reply_to("/cases/0", "node7", open, shown).status, 403);
+  EXPECT_EQ(reply_to("/data.json?a=b&token=secret", "node7", open, shown).status, 200);
+  EXPECT_EQ(reply_to("/?token=secret", "node7", open, shown).status, 200);
 }
 
 TEST(APage, BringsAllThatItNeeds) {
   const ServeOptions local;
+  const Shown shown;
   const auto body = [&](const std::string& target) {
-    const Reply reply = reply_to(target, "localhost", local, "{}");
+    const Reply reply = reply_to(target, "localhost", local, shown);
     EXPECT_EQ(reply.status, 200) << target;
     return reply.body;
   };
@@ -125,32 +152,127 @@ TEST(APage, BringsAllThatItNeeds) {
     EXPECT_THAT(body(file), Not(HasSubstr("http")));
   }
   for (const char* nothing : {"/../etc/passwd", "/page.jsx", "//", "", "/index.html.bak"}) {
-    EXPECT_EQ(reply_to(nothing, "localhost", local, "{}").status, 404) << nothing;
+    EXPECT_EQ(reply_to(nothing, "localhost", local, shown).status, 404) << nothing;
   }
 }
 
-TEST(AFolder, IsReadWhenNobodyWorksOnIt) {
-  const testing::Folder folder;
-  const auto add = [&](const std::string& text) {
-    auto store = open_store(folder.path(), StoreMode::create);
-    ASSERT_TRUE((*store)->add_case({case_id(text), text}));
-    ASSERT_TRUE((*store)->finish({case_id(text), 1}, finished(case_id(text), text, Outcome::pass)));
-    ASSERT_TRUE((*store)->commit());
-    const auto source = open_source(folder.path().string());
-    ASSERT_TRUE(source.has_value());
-    const auto busy = (*source)->poll();
-    ASSERT_FALSE(busy.has_value());
-    EXPECT_THAT(busy.error().message, HasSubstr("in use"));
+// Data inside a page: the reader is Python's gzip and base64.
+TEST(AReportPage, HasItsDataInside) {
+  StoredRun run;
+  run.add("paddle.abs(1)", {});
+  run.add("paddle.abs(2)", {Outcome::pass, 0, kFlaky, "", ""});
+  const std::string nasty = R"(paddle.f("</script><b>\x01", Tensor([2], "int8")))";
+  run.add(nasty, {Outcome::mismatch, kShape | kValue, 0, "", "3 < 4 & \"so\" ]]> \x02"});
+  run.plan("paddle.later(1)");
+  StoredRun::must(run.store().add_invalid({"a.txt:7", "paddle.(\xff<\xc3", "expected a name"}));
+  StoredRun::must(run.store().set_property("seed", "5"));
+  const auto file = run.folder() / "report.html";
+  ASSERT_TRUE(write_report_page(run.store(), "", file));
+  const std::string text = StoredRun::must(read_file(file));
+  EXPECT_THAT(text, Not(HasSubstr("<b>")));
+  EXPECT_THAT(text, Not(HasSubstr("src=\"")));  // nothing beside it is needed
+  EXPECT_THAT(text, Not(HasSubstr("href=\"")));
+  const nlohmann::json page = testing::page_data(file);
+  const nlohmann::json& data = page["data"];
+  EXPECT_EQ(data["outcomes"], (nlohmann::json{{"pass", 2}, {"mismatch", 1}, {"invalid", 1}}));
+  EXPECT_EQ(data["planned"], 4);
+  EXPECT_EQ(data["unfinished"], 1);
+  EXPECT_EQ(data["properties"]["seed"], "5");
+  EXPECT_EQ(data["findings"][0]["text"], nasty);
+  EXPECT_THAT(data["rerun"].get<std::string>(), HasSubstr("api --api_config=@ "));
+  EXPECT_FALSE(data.contains("tolerances"));
+  ASSERT_EQ(page["cases"].size(), 1U);
+  const nlohmann::json& cases = page["cases"][0];
+  EXPECT_EQ(data["listed"], 3);
+  EXPECT_EQ(cases["text"],
+            (nlohmann::json{"paddle.abs(2)", nasty, "paddle.(\xef\xbf\xbd<\xef\xbf\xbd"}));
+  EXPECT_EQ(cases["outcome"], (nlohmann::json{"pass", "mismatch", "invalid"}));
+  EXPECT_EQ(cases["flags"][0], "flaky");
+  EXPECT_EQ(cases["kinds"][1], "shape, value");
+  EXPECT_EQ(cases["id"][1], format_case_id(case_id(nasty)));
+  EXPECT_EQ(cases["lane"][2], "a.txt:7");
+}
+
+TEST(AReportPage, Base64IsThatOfItsStandard) {  // RFC 4648, section 10
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe"), "//4=");
+}
+
+TEST(AListOfCases, ComesInPartsOfOneLength) {
+  CaseList list;
+  constexpr std::size_t kCases = 2 * CaseList::kOfPart + 1;
+  for (std::size_t i = 0; i < kCases; ++i) list.add(finished(i, kAbs, Outcome::crash));
+  EXPECT_EQ(list.cases(), kCases);
+  EXPECT_EQ(list.parts()->size(), 3U);
+  EXPECT_EQ(list.left_out(), 0U);
+}
+
+// However much there is, a page stays one that a browser opens.
+TEST(AListOfCases, IsBounded) {
+  CaseList list;
+  std::mt19937_64 random;
+  std::uint64_t added = 0;
+  for (; list.left_out() == 0 && added < 200'000; ++added) {
+    std::string text;
+    while (text.size() < 2'000) text += static_cast<char>('!' + random() % 90);
+    list.add(finished(added, text, Outcome::crash));
+  }
+  EXPECT_EQ(list.left_out(), 1U);
+  std::size_t bytes = 0;
+  const std::vector<CaseList::Part> parts = StoredRun::must(list.parts());
+  for (const CaseList::Part& part : parts) bytes += part->size();
+  EXPECT_LT(bytes, CaseList::kMostBytes + CaseList::kMostBytes / 4);
+}
+
+// In a lane's record: making inputs, the call, the results' way out, differentiation.
+TEST(StagesOfACase, AreThoseOfItsLanes) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto lane = [&](wire::Role role, std::vector<std::uint64_t> nanoseconds) {
+    const auto name = builder.CreateString("a lane");
+    const auto times = builder.CreateVector(nanoseconds);
+    wire::LaneRecordBuilder made(builder);
+    made.add_name(name);
+    made.add_role(role);
+    made.add_nanoseconds(times);
+    return made.Finish();
   };
-  EXPECT_FALSE(open_source(folder.path().string()).has_value());
-  add(std::string(kAdd));
-  const auto source = open_source(folder.path().string());
-  ASSERT_TRUE((*source)->poll().has_value());
-  EXPECT_EQ((*source)->json()["read"], 1);
-  add(std::string(kAbs));
-  ASSERT_TRUE((*source)->poll().has_value());
-  EXPECT_EQ((*source)->json()["read"], 2);
-  EXPECT_EQ((*source)->json()["planned"], 2);
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  const std::vector<flatbuffers::Offset<wire::LaneRecord>> both{
+      lane(wire::Role::test, {1 * kSecond, 2 * kSecond, 3 * kSecond, 4 * kSecond}),
+      lane(wire::Role::reference, {10 * kSecond, 20 * kSecond, 30 * kSecond, 40 * kSecond})};
+  const auto lanes = builder.CreateVector(both);
+  const auto trials = builder.CreateVector(
+      std::vector<flatbuffers::Offset<wire::Trial>>{wire::CreateTrial(builder, 0, lanes)});
+  wire::RecordBuilder record(builder);
+  record.add_version(wire::kVersion);
+  record.add_trials(trials);
+  builder.Finish(record.Finish());
+  FinishedCase timed = finished(1, kAdd, Outcome::pass);
+  timed.record = wire::bytes_of(builder);
+  const StageTimes times = stage_times(timed);
+  EXPECT_EQ(times.cases, 1U);
+  // fill, test forward, test backward, reference, copy, wait
+  EXPECT_THAT(times.seconds, ::testing::ElementsAre(11, 2, 4, 60, 33, 90));
+  LiveRun run = empty_run();
+  run.add(timed);
+  const nlohmann::json page = run.json();
+  EXPECT_EQ(page["apis"][0]["stage_ms"][1], 2000.0);
+  EXPECT_EQ(page["sizes"][0]["size"], "up to 100 elements");
+  EXPECT_EQ(page["stages"].size(), page["sizes"][0]["stage_ms"].size());
+}
+
+TEST(StagesOfACase, AreSortedByItsElements) {
+  EXPECT_EQ(size_of_case("paddle.seed(1)"), 0U);
+  EXPECT_EQ(size_of_case("paddle.f(Tensor([100], \"int8\"))"), 1U);
+  EXPECT_EQ(size_of_case("paddle.f(Tensor([101], \"int8\"))"), 2U);
+  EXPECT_EQ(size_of_case("paddle.f(Tensor([1000, 1000], \"int8\"))"), 3U);
+  EXPECT_EQ(size_of_case("paddle.f(Tensor([1000, 1000], \"int8\"), Tensor([1], \"int8\"))"), 4U);
+  EXPECT_EQ(size_of_case("paddle.f(Tensor([1000, 1000, 1000, 1000], \"int8\"))"), 5U);
+  EXPECT_EQ(size_of_case("no case at all"), 0U);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
-"""The page of `assay serve`, in a real Chromium. ASSAY_SCREENSHOT=FILE keeps a picture of it."""
+"""The page of `assay serve` and of report.html, in a real Chromium. ASSAY_SCREENSHOT=FILE keeps a picture."""
 
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -28,12 +30,15 @@ class Run:
         fake = ROOT / "tests" / "engine" / "fake"
         (folder / "assay.toml").write_text(SETTINGS.format(python=sys.executable, fake=fake))
 
-    def go(self, apis, size):
-        cases = [f'paddle.fake.{api}(Tensor([{size + i}], "float32"))' for i, api in enumerate(apis)]
+    def words(self, cases, run):
         (self.folder / "cases.txt").write_text("\n".join(cases) + "\n")
-        words = ["--api_config_file=cases.txt", "--log_dir=run", "--num_gpus=0", "--num_workers_per_gpu=2"]
+        words = ["--api_config_file=cases.txt", f"--log_dir={run}", "--num_gpus=0", "--num_workers_per_gpu=2"]
+        return [ASSAY, "api", *words]
+
+    def go(self, apis, size, run="run"):
+        cases = [f'paddle.fake.{api}(Tensor([{size + i}], "float32"))' for i, api in enumerate(apis)]
         done = subprocess.run(
-            [ASSAY, "api", *words], cwd=self.folder, capture_output=True, text=True, timeout=120
+            self.words(cases, run), cwd=self.folder, capture_output=True, text=True, timeout=120
         )
         assert done.returncode in (0, 1), done.stdout + done.stderr
 
@@ -78,7 +83,9 @@ def page():
         opened.on("pageerror", lambda error: opened.problems.append(str(error)))
         opened.on(
             "request",
-            lambda asked: "//127.0.0.1:" in asked.url or opened.problems.append(asked.url),
+            lambda asked: (
+                asked.url.startswith(("http://127.0.0.1:", "file:///")) or opened.problems.append(asked.url)
+            ),
         )
         yield opened
         browser.close()
@@ -90,15 +97,28 @@ def rows(page, table):
     return page.eval_on_selector(table, script)
 
 
+def counts(page):
+    return {outcome: count for outcome, count, _ in rows(page, "#outcomes")}
+
+
 def wait_for(page, text):
     page.get_by_text(text).first.wait_for(timeout=60_000)
+
+
+def wait_until(look):
+    """What `look` gives, once that is something."""
+    deadline = time.monotonic() + 60
+    while not (seen := look()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert seen
+    return seen
 
 
 def test_a_run_is_shown_and_grows(run, serve, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     page.goto(serve())
     wait_for(page, "5 of 5 cases (100.0%)")
-    assert dict(rows(page, "#outcomes")) == {"pass": "2", "mismatch": "2", "crash": "1"}
+    assert counts(page) == {"pass": "2", "mismatch": "2", "crash": "1"}
     findings = rows(page, "#findings")
     assert [[f[0], f[1], f[2]] for f in findings] == [
         ["2", "mismatch", "paddle.fake.wrong"],
@@ -134,11 +154,20 @@ def test_texts_are_texts(run, serve, page):
     wait_for(page, "1 of 1 cases")
     evil = '<img src=x onerror="document.title=1">'
     page.evaluate(
-        """evil => show({...last, findings: [{api: evil, outcome: evil, where: evil, how: evil, text: evil,
-           message: evil, cases: 1, last_ms: 0}]})""",
+        """evil => {
+           const place = {api: evil, outcome: evil, where: evil, how: evil};
+           const run = {name: evil, build: evil, outcomes: {pass: 1}};
+           const finding = {...place, text: evil, message: evil, cases: 1, last_ms: 0};
+           show({...last, findings: [finding], runs: [run, run]});
+           const columns = ['id', 'outcome', 'kinds', 'lane', 'flags', 'text', 'message'];
+           parts = [Object.fromEntries(columns.map(c => [c, [evil]]))];
+           showCases();
+        }""",
         evil,
     )
     assert rows(page, "#findings")[0][2] == evil
+    assert evil in rows(page, "#cases")[0][1]
+    assert rows(page, "#runs")[0][0] == evil
     assert page.locator("img").count() == 0
 
 
@@ -150,3 +179,79 @@ def test_elsewhere_it_asks_for_a_token(run, serve, page):
     wait_for(page, "1 of 1 cases")
     refused = page.goto(address.replace("a-secret", "a-guess"))
     assert refused.status == 403
+
+
+def test_the_report_is_the_same_page(run, serve, page):
+    """What report.html shows from inside is what `assay serve` shows of the same run."""
+    run.go(["echo", "wrong"], size=70, run="earlier")
+    run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
+    tables = ["#outcomes", "#findings", "#cases", "#apis", "#dtypes", "#runs"]
+    pictures = ["#history", "#runs-chart"]
+
+    def shown():
+        wait_for(page, "5 of 5 cases (100.0%)")
+        wait_for(page, "3 found · 3 of 3 read")
+        page.locator("#runs td", has_text="earlier").first.wait_for(timeout=60_000)
+        # Of cases that passed, `assay serve` reads the stages of some only.
+        assert page.locator("#stages rect").count() >= 6
+        assert page.locator("#sizes rect").count() >= 6
+        return [rows(page, t) for t in tables], [page.locator(f"{p} *").count() for p in pictures]
+
+    page.goto(serve())
+    live = shown()
+    page.goto((run.folder / "run" / "report.html").as_uri())
+    assert shown() == live
+    names = [name for name, *_ in rows(page, "#runs")]
+    assert names == ["earlier", "run"]
+    assert page.problems == []
+
+
+def test_a_case_of_the_report_can_be_run_again(run, page):
+    run.go(["echo", "wrong", "crash"], size=3)
+    page.goto((run.folder / "run" / "report.html").as_uri())
+    wait_for(page, "2 found · 2 of 2 read")
+    page.select_option("#pick", "mismatch")
+    wait_for(page, "1 found")
+    text, message, number, command = rows(page, "#cases")[0][1].split("\n")
+    assert text == 'paddle.fake.wrong(Tensor([4], "float32"))'
+    assert message
+    again = subprocess.run(command, shell=True, cwd=run.folder, capture_output=True, text=True, timeout=120)
+    assert again.returncode == 1
+    assert "1  mismatch" in again.stdout + again.stderr
+    page.select_option("#pick", "")
+    page.fill("#find-case", number.removeprefix("id "))
+    wait_for(page, "1 found")
+    page.fill("#find-case", "nothing has this")
+    wait_for(page, "0 found")
+    assert page.problems == []
+
+
+def test_a_run_that_goes_on_is_shown(run, serve, page):
+    """`assay api` has the folder's file open and locked meanwhile."""
+    cases = [f'paddle.fake.slow(Tensor([{i}], "float32"), 0.2)' for i in range(1, 1000)]
+    cases += [f'paddle.fake.wrong(Tensor([{i}], "float32"))' for i in range(1, 4)]
+    going = subprocess.Popen(
+        run.words(cases, "run"), cwd=run.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not (run.folder / "run" / "run.db").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        page.goto(serve())
+        done = "() => last && last.listed !== undefined && last.planned - last.unfinished"
+        before = wait_until(lambda: page.evaluate(done))
+        wait_until(lambda: page.evaluate(done) > before + 20)
+        assert page.evaluate(done) < len(cases)
+        assert going.poll() is None
+        assert page.locator("#trouble").is_hidden()
+    finally:
+        going.terminate()
+        going.wait(timeout=60)
+    # All that it had recorded is there, and nothing else was written.
+    done = subprocess.run(
+        [ASSAY, "report", run.folder / "run", "--json"], capture_output=True, text=True, timeout=60
+    )
+    report = json.loads(done.stdout)
+    assert before + 20 < report["cases"] < len(cases)
+    assert report["unfinished"] == len(cases) - report["cases"]
+    assert page.problems == []

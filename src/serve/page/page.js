@@ -1,11 +1,13 @@
 'use strict';
-// What `assay serve` knows of a run, asked for again and again; shown as it comes.
+// What is known of a run: asked for again and again where `assay serve` shows it as it comes, or inside this file.
 
 const EVERY_MS = 2000, FIRST_MS = 150;  // until there is something to show
-const SHOWN_STAGES = 40;
+const SHOWN_STAGES = 40, SHOWN_CASES = 200, TYPING_MS = 150;
 const number = d3.format(',');
 const GOOD = ['pass', 'rejected'];
+const at = id => document.getElementById(id);
 let last = null;
+let parts = [], begun = null, shownCases = SHOWN_CASES;  // of the list of cases
 
 function duration(seconds) {
   const days = Math.floor(seconds / 86400), hours = Math.floor(seconds / 3600) % 24;
@@ -32,7 +34,7 @@ function rate(outcomes) {
     all += count;
     if (GOOD.includes(outcome)) good += count;
   }
-  return { all, text: all ? `${(Math.floor(1000 * good / all) / 10).toFixed(1)}%` : '' };
+  return { all, good, text: all ? `${(Math.floor(1000 * good / all) / 10).toFixed(1)}%` : '' };
 }
 
 function others(outcomes) {
@@ -42,17 +44,17 @@ function others(outcomes) {
 function showProgress(run) {
   const done = run.planned - run.unfinished;
   const share = run.planned ? done / run.planned : 0;
-  document.getElementById('done').style.width = `${100 * share}%`;
+  at('done').style.width = `${100 * share}%`;
   const parts = [`${number(done)} of ${number(run.planned)} cases (${(100 * share).toFixed(1)}%)`];
   if (run.rate !== undefined) parts.push(`${run.rate.toFixed(run.rate < 10 ? 1 : 0)} cases/s`);
   if (run.eta_s !== undefined && run.unfinished) parts.push(`${duration(run.eta_s)} left`);
   if (run.failed !== undefined) parts.push(`${number(run.failed)} failed`);
   if (run.reading) parts.push(`reading what was there: ${number(run.read)} cases so far`);
-  document.getElementById('progress').textContent = parts.join(' · ');
+  at('progress').textContent = parts.join(' · ');
   document.title = `${(100 * share).toFixed(0)}% assay`;
   const facts = run.properties || {};
-  document.getElementById('what').textContent = [facts.mode, facts['version.assay']].filter(Boolean).join(' ');
-  document.getElementById('facts').textContent = Object.entries(facts).map(([k, v]) => `${k} ${v}`).join(' · ');
+  at('what').textContent = [facts.mode, facts['version.assay']].filter(Boolean).join(' ');
+  at('facts').textContent = Object.entries(facts).map(([k, v]) => `${k} ${v}`).join(' · ');
 }
 
 function showHistory(history) {
@@ -72,47 +74,138 @@ function showHistory(history) {
     .call(d3.svg.axis().scale(y).orient('left').ticks(5));
 }
 
-function showStages(apis, stages) {
-  const costly = apis.filter(a => d3.sum(a.stage_ms) > 0).sort((a, b) => b.seconds - a.seconds).slice(0, SHOWN_STAGES);
-  const rowHeight = 18, left = 320, width = 150;
-  const svg = d3.select('#stages').attr('height', (costly.length + 1) * rowHeight + 4);
+// Rows of {name, stage_ms}, each stage darker the longer it takes.
+function showHeat(id, rows, stages) {
+  const rowHeight = 18, left = 320, width = Math.floor((1100 - left) / stages.length);
+  const svg = d3.select(id).attr('height', (rows.length + 1) * rowHeight + 4);
   svg.selectAll('*').remove();
-  const most = d3.max(costly, a => d3.max(a.stage_ms)) || 1;
-  const colour = d3.scale.pow().exponent(0.4).domain([0, most]).range(['#27864b22', '#c0392b']);
+  const most = d3.max(rows, r => d3.max(r.stage_ms)) || 1;
   const alpha = d3.scale.pow().exponent(0.4).domain([0, most]).range([0.05, 0.9]);
   stages.forEach((stage, i) => svg.append('text').attr('x', left + i * width + 6).attr('y', 13).text(stage));
-  costly.forEach((api, row) => {
-    const y = (row + 1) * rowHeight;
-    svg.append('text').attr('x', 0).attr('y', y + 13).text(api.api);
-    api.stage_ms.forEach((ms, i) => {
+  rows.forEach((row, place) => {
+    const y = (place + 1) * rowHeight;
+    svg.append('text').attr('x', 0).attr('y', y + 13).text(row.name);
+    row.stage_ms.forEach((ms, i) => {
       svg.append('rect').attr('x', left + i * width).attr('y', y).attr('width', width - 2)
-        .attr('height', rowHeight - 2).attr('fill', colour(most)).attr('fill-opacity', alpha(ms));
+        .attr('height', rowHeight - 2).attr('fill', '#c0392b').attr('fill-opacity', alpha(ms));
       svg.append('text').attr('x', left + i * width + 6).attr('y', y + 13).text(ms.toFixed(3));
     });
   });
 }
 
+function showStages(run) {
+  const cost = a => d3.sum(a.stage_ms) * rate(a.outcomes).all;
+  const costly = run.apis.filter(a => cost(a) > 0).sort((a, b) => cost(b) - cost(a)).slice(0, SHOWN_STAGES);
+  showHeat('#sizes', run.sizes.map(s => ({ name: s.size, stage_ms: s.stage_ms })), run.stages);
+  showHeat('#stages', costly.map(a => ({ name: a.api, stage_ms: a.stage_ms })), run.stages);
+}
+
 function showFindings(findings) {
-  const wanted = document.getElementById('find').value.toLowerCase();
+  const wanted = at('find').value.toLowerCase();
   const shown = findings.filter(f => !wanted || `${f.api} ${f.outcome} ${f.where} ${f.how} ${f.message} ${f.text}`
     .toLowerCase().includes(wanted));
-  document.getElementById('finding-count').textContent = `${number(shown.length)} shown`;
+  at('finding-count').textContent = `${number(shown.length)} shown`;
   fill('#findings', ['cases', 'outcome', 'API', 'where and how', 'the first of them', 'last seen'], shown.map(f => [
     { text: number(f.cases), name: 'n' }, { text: f.outcome, name: 'failed' }, f.api,
-    f.how ? `${f.where}: ${f.how}` : f.where, `${f.text} ${f.message}`,
+    [f.how ? `${f.where}: ${f.how}` : f.where, f.circumstances].filter(Boolean).join('; '), `${f.text} ${f.message}`,
     { text: f.last_ms > 0 ? new Date(f.last_ms).toLocaleString() : '', name: 'soft' }]));
+}
+
+function shellWord(text) {
+  return /^[\w\-+./:=@%,]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// Up to `most` cases of the list that are wanted, and how many there are.
+function wantedCases(outcome, text, most) {
+  const found = [];
+  let count = 0;
+  for (const part of parts) {
+    if (!part) continue;
+    for (let i = 0; i < part.id.length; ++i) {
+      if (outcome && part.outcome[i] !== outcome) continue;
+      if (text && !`${part.text[i]} ${part.message[i]} ${part.id[i]} ${part.kinds[i]}`.toLowerCase().includes(text)) continue;
+      if (++count <= most) found.push([part, i]);
+    }
+  }
+  return { found, count };
+}
+
+function showCases() {
+  const run = last;
+  const { found, count } = wantedCases(at('pick').value, at('find-case').value.toLowerCase(), shownCases);
+  const read = d3.sum(parts, p => (p ? p.id.length : 0));
+  at('case-count').textContent = [`${number(count)} found`, `${number(read)} of ${number(run.listed)} read`,
+    run.left_out ? `${number(run.left_out)} more had no room: assay report --list` : ''].filter(Boolean).join(' · ');
+  const failed = Object.fromEntries(run.meanings.map(([outcome, is]) => [outcome, is]));
+  fill('#cases', ['outcome', 'case, what came of it, and how it is run again'], found.map(([p, i]) => [
+    { text: [p.outcome[i], p.kinds[i], p.lane[i], p.flags[i]].filter(Boolean).join('\n'), name: failed[p.outcome[i]] ? 'failed lines' : 'lines' },
+    { text: [p.text[i], p.message[i], p.id[i] ? `id ${p.id[i]}` : '',
+      p.id[i] ? run.rerun.replace('--api_config=@', () => `--api_config=${shellWord(p.text[i])}`) : ''].filter(Boolean).join('\n'), name: 'lines' }]));
+  at('more-cases').hidden = count <= shownCases;
+}
+
+function showRuns(runs) {
+  at('runs-part').hidden = !runs || runs.length < 2;
+  if (at('runs-part').hidden) return;
+  fill('#runs', ['run', 'last result', { text: 'passed', name: 'n' }, { text: 'cases', name: 'n' }, 'others', 'build'], runs.map(r => {
+    const of = rate(r.outcomes);
+    return [r.sampled ? `${r.name} (a sample of it)` : r.name, r.last_ms ? new Date(r.last_ms).toLocaleString() : '', { text: of.text, name: 'n' },
+      { text: number(of.all), name: 'n' }, others(r.outcomes), { text: r.build, name: 'soft' }];
+  }));
+  const svg = d3.select('#runs-chart'), left = 60, height = 160, bottom = 20;
+  svg.selectAll('*').remove();
+  const step = Math.min(120, (1090 - left) / runs.length);
+  const y = d3.scale.linear().domain([0, 1]).range([height - bottom, 8]);
+  svg.append('g').attr('class', 'axis').attr('transform', `translate(${left},0)`)
+    .call(d3.svg.axis().scale(y).orient('left').ticks(4, '%'));
+  runs.forEach((r, i) => {
+    const of = rate(r.outcomes), share = of.all ? of.good / of.all : 0;
+    svg.append('rect').attr('class', 'run').attr('x', left + 4 + i * step).attr('width', step - 6)
+      .attr('y', y(share)).attr('height', height - bottom - y(share)).append('title').text(`${r.name}: ${of.text}`);
+    svg.append('text').attr('x', left + 6 + i * step).attr('y', height - 5).text(r.name.slice(-Math.floor(step / 7)));
+  });
+}
+
+function showTolerances(tolerances) {
+  at('tolerances-part').hidden = !tolerances;
+  if (!tolerances) return;
+  const n = text => ({ text, name: 'n' });
+  fill('#tolerances', ['API', 'dtype', 'direction', n('tensors'), ...tolerances.rtols.map(r => n(`atol at rtol ${r}`))],
+    tolerances.rows.map(([api, dtype, direction, count, atols]) => [api, dtype, direction, n(number(count)), ...atols.map(n)]));
+}
+
+function showAccommodated(accommodated) {
+  at('accommodated-part').hidden = !accommodated.rows.length;
+  at('accommodated-count').textContent = number(accommodated.cases);
+  fill('#accommodated', ['API', ''], accommodated.rows);
+}
+
+function showWorkers(run) {
+  at('workers-part').hidden = run.worker_count === undefined;
+  if (run.worker_count === undefined) return;
+  at('worker-count').textContent = number(run.worker_count);
+  fill('#workers', ['worker', { text: 'bundles', name: 'n' }, { text: 'cases', name: 'n' }, { text: 'lease', name: 'n' }],
+    run.workers.map(w => [w.name, { text: number(w.bundles), name: 'n' }, { text: number(w.cases), name: 'n' },
+      { text: `${w.seconds_left.toFixed(0)} s`, name: w.seconds_left < 0 ? 'n failed' : 'n' }]));
+}
+
+function showOutcomes(run) {
+  const of = Object.fromEntries(run.meanings.map(([outcome, failed, meaning]) => [outcome, { failed, meaning }]));
+  fill('#outcomes', ['outcome', { text: 'cases', name: 'n' }, ''], Object.entries(run.outcomes).map(([o, n]) =>
+    [{ text: o, name: of[o].failed ? 'failed' : '' }, { text: number(n), name: 'n' }, { text: of[o].meaning, name: 'soft' }]));
+  const known = new Set([...at('pick').options].map(o => o.value));
+  for (const outcome of Object.keys(run.outcomes)) if (!known.has(outcome)) at('pick').add(new Option(outcome, outcome));
 }
 
 function show(run) {
   last = run;
-  const trouble = document.getElementById('trouble');
+  const trouble = at('trouble');
   trouble.hidden = !run.trouble;
   trouble.textContent = run.trouble || '';
   if (run.planned === undefined) return;
   showProgress(run);
   if (run.outcomes === undefined) return;
-  fill('#outcomes', ['outcome', { text: 'cases', name: 'n' }],
-    Object.entries(run.outcomes).map(([o, n]) => [o, { text: number(n), name: 'n' }]));
+  showOutcomes(run);
   showFindings(run.findings);
   const rates = (list, key) => list.map(row => {
     const of = rate(row.outcomes);
@@ -122,27 +215,75 @@ function show(run) {
   fill('#apis', head('API'), rates(run.apis, 'api'));
   fill('#dtypes', head('dtype'), rates(run.dtypes, 'dtype'));
   showHistory(run.history);
-  showStages(run.apis, run.stages);
-  const workers = run.workers || [];
-  document.getElementById('worker-count').textContent =
-    run.worker_count === undefined ? 'not known' : number(run.worker_count);
-  fill('#workers', ['worker', { text: 'bundles', name: 'n' }, { text: 'cases', name: 'n' }, { text: 'lease', name: 'n' }],
-    workers.map(w => [w.name, { text: number(w.bundles), name: 'n' }, { text: number(w.cases), name: 'n' },
-      { text: `${w.seconds_left.toFixed(0)} s`, name: w.seconds_left < 0 ? 'n failed' : 'n' }]));
+  showRuns(run.runs);
+  showStages(run);
+  showTolerances(run.tolerances);
+  showAccommodated(run.accommodated);
+  showWorkers(run);
+}
+
+async function unpack(bytes) {
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}
+
+// The list of cases, part after part; a part that has grown is read again.
+async function readCases(bytesOf) {
+  if (begun !== last.begun) {  // the run was counted anew
+    begun = last.begun;
+    parts = [];
+    showCases();
+  }
+  for (let i = 0; i * last.of_part < last.listed; ++i) {
+    const full = Math.min(last.of_part, last.listed - i * last.of_part);
+    if (parts[i] && parts[i].id.length >= full) continue;
+    parts[i] = await unpack(await bytesOf(i));
+    if (i === 0 || (i + 1) * last.of_part >= last.listed) showCases();
+  }
+}
+
+function showTrouble(text) {
+  at('trouble').hidden = false;
+  at('trouble').textContent = text;
+}
+
+async function asked(name) {
+  const reply = await fetch(name + location.search, { cache: 'no-store' });
+  if (!reply.ok) throw new Error(await reply.text());
+  return reply;
 }
 
 async function ask() {
   try {
-    const reply = await fetch('data.json' + location.search, { cache: 'no-store' });
-    if (!reply.ok) throw new Error(await reply.text());
-    show(await reply.json());
+    show(await (await asked('data.json')).json());
+    if (last.listed !== undefined) await readCases(async i => (await asked(`cases/${i}`)).arrayBuffer());
   } catch (error) {
-    const trouble = document.getElementById('trouble');
-    trouble.hidden = false;
-    trouble.textContent = `assay serve does not answer: ${error.message}`;
+    showTrouble(`assay serve does not answer: ${error.message}`);
   }
   setTimeout(ask, last && last.planned !== undefined ? EVERY_MS : FIRST_MS);
 }
 
-document.getElementById('find').oninput = () => { if (last && last.findings) showFindings(last.findings); };
-ask();
+const bytesIn = element => Uint8Array.from(atob(element.textContent), c => c.charCodeAt(0));
+
+async function showInside() {
+  try {
+    show(await unpack(bytesIn(at('data'))));
+    const elements = document.getElementsByClassName('cases');
+    await new Promise(painted => requestAnimationFrame(() => setTimeout(painted)));
+    await readCases(async i => bytesIn(elements[i]));
+  } catch (error) {
+    showTrouble(`this browser cannot read the page's data: ${error.message}`);
+  }
+}
+
+let typing = null;
+function searchCases() {
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    shownCases = SHOWN_CASES;
+    if (last && last.meanings) showCases();
+  }, TYPING_MS);
+}
+at('find-case').oninput = at('pick').onchange = searchCases;
+at('more-cases').onclick = () => { shownCases *= 4; showCases(); };
+at('find').oninput = () => { if (last && last.findings) showFindings(last.findings); };
+if (at('data')) showInside(); else ask();

@@ -1,0 +1,94 @@
+"""How large the report of many cases is, and how long a real Chromium takes to open it.
+
+    .venv/dev/bin/python bench/serve/report_page.py RUN_DIR [--cases 300000]
+
+RUN_DIR is a run of a few thousand real cases: its cases, verdicts and records are repeated under other
+texts and ids until there are as many as asked.
+"""
+
+import argparse
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+
+
+def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool) -> None:
+    """A run of so many cases. Each text gets a number into its first shape, so that no two are alike."""
+    source = sqlite3.connect(f"file:{run / 'run.db'}?immutable=1", uri=True)
+    rows = source.execute(
+        "SELECT p.text, p.elements, p.bytes, outcome, mismatch, flags, lane, message, attempts, record "
+        "FROM finished f JOIN planned p USING (id) ORDER BY sequence"
+    ).fetchall()
+    made = sqlite3.connect(to / "run.db")
+    source.backup(made)
+    made.execute("DELETE FROM planned")
+    made.execute("DELETE FROM finished")
+    planned = "INSERT INTO planned VALUES (?, ?, ?, ?, ?)"
+    finished = "INSERT INTO finished VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    for number in range(1, cases + 1):
+        text, elements, size, *verdict, record = rows[number % len(rows)]
+        text = text.replace("([", f"([{1 + number // len(rows)}, ", 1)
+        identity = (number * 0x9E3779B97F4A7C15) % 2**64 - 2**63
+        at_ms = 1_790_000_000_000 + 3 * number
+        made.execute(planned, (number, identity, text, elements, size))
+        made.execute(finished, (number, identity, *verdict, at_ms, record if records else None))
+    made.commit()
+    made.close()
+
+
+def wait_until(page: Page, condition: str) -> None:
+    while not page.evaluate(condition):  # the page's own policy forbids what Playwright would wait with
+        time.sleep(0.01)
+
+
+def opened(page_file: pathlib.Path) -> tuple[float, float]:
+    """Seconds until the findings stand there, and until all cases have been read."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        begin = time.perf_counter()
+        page.goto(page_file.as_uri(), wait_until="commit")
+        wait_until(page, "document.querySelectorAll('#findings tr').length > 1")
+        painted = time.perf_counter() - begin
+        page.wait_for_function(
+            "last && parts.filter(Boolean).reduce((n, p) => n + p.id.length, 0) === last.listed",
+            timeout=120_000,
+        )
+        read = time.perf_counter() - begin
+        browser.close()
+    return painted, read
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=pathlib.Path)
+    parser.add_argument("--cases", type=int, default=300_000)
+    parser.add_argument("--records", action="store_true", help="with their records (17 KB a case)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        to = pathlib.Path(folder)
+        repeated(options.run, to, options.cases, options.records)
+        begin = time.perf_counter()
+        subprocess.run(
+            [ASSAY, "report", to, "--html", to / "page.html"], check=True, stdout=subprocess.DEVNULL
+        )
+        wrote = time.perf_counter() - begin
+        megabytes = (to / "page.html").stat().st_size / 1e6
+        painted, read = opened(to / "page.html")
+        sys.stdout.write(
+            f"{options.cases} cases: {megabytes:.1f} MB, written with the report in {wrote:.1f} s; "
+            f"in Chromium findings after {painted:.2f} s, all cases that are listed after {read:.2f} s\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+#include "store/beside_writer.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+#include <tuple>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "store/signed_bits.h"
+
+namespace assay {
+namespace {
+
+constexpr int kTries = 40;
+constexpr std::chrono::milliseconds kPause{25};
+// Times of files are as fine as the kernel's tick: one that was written a moment ago may be written
+// again without a newer time.
+constexpr std::int64_t kTickMs = 20;
+constexpr std::size_t kLogHeader = 32;
+
+// The file and its log, as far as it shows whether pages of the file have changed: they do only
+// when the log is copied into it. What is appended to the log meanwhile changes nothing that is
+// read.
+struct State {
+  std::tuple<ino_t, off_t, std::int64_t> file;  // its number, size and time
+  bool has_log = false;
+  std::array<char, kLogHeader> log{};  // its salts change when it begins anew
+
+  bool operator==(const State&) const = default;
+};
+
+std::int64_t written_ns(const struct stat& of) {
+  return static_cast<std::int64_t>(of.st_mtim.tv_sec) * 1'000'000'000 + of.st_mtim.tv_nsec;
+}
+
+std::filesystem::path log_of(const std::filesystem::path& file) { return file.string() + "-wal"; }
+
+// Nothing: the file was written this very moment.
+Result<std::optional<State>> state_of(const std::filesystem::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0) return errno_error("cannot read " + file.string());
+  if (std::abs(wall_ms() - written_ns(found) / 1'000'000) < kTickMs) {
+    return std::optional<State>();
+  }
+  State state;
+  state.file = {found.st_ino, found.st_size, written_ns(found)};
+  const Fd log(::open(log_of(file).c_str(), O_RDONLY | O_CLOEXEC));
+  if (log) {
+    const ssize_t read = ::pread(log.get(), state.log.data(), state.log.size(), 0);
+    state.has_log = read == static_cast<ssize_t>(state.log.size());
+  }
+  return std::optional(state);
+}
+
+Status check_is_run(Database& database, const std::filesystem::path& file) {
+  ASSAY_TRY(Statement identity, database.prepare("PRAGMA application_id"));
+  ASSAY_TRY(const bool row, identity.step());
+  if (!row || identity.integer(0) != SqliteStore::kApplicationId) {
+    return usage_error(fmt::format("{} is not a run of assay", file.string()));
+  }
+  identity.reset();
+  ASSAY_TRY(const std::int64_t version, database.schema_version());
+  if (version <= SqliteStore::kSchemaVersion) return {};
+  return usage_error(
+      fmt::format("{} was written by a newer assay (store version {})", file.string(), version));
+}
+
+Result<std::map<std::string, std::string>> properties_in(Database& database) {
+  std::map<std::string, std::string> found;
+  ASSAY_TRY(Statement rows, database.prepare("SELECT key, value FROM property"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return found;
+    found.emplace(rows.text(0), rows.text(1));
+  }
+}
+
+Result<std::uint64_t> number_in(Database& database, std::string_view query) {
+  ASSAY_TRY(Statement row, database.prepare(query));
+  ASSAY_TRY([[maybe_unused]] const bool counted, row.step());
+  return unsigned_bits(row.integer(0));
+}
+
+std::string failed_names() {
+  std::string names;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
+  }
+  return names;
+}
+
+void keep(const Statement& row, KeptCase& kept) {
+  FinishedCase& finished = kept.finished;
+  finished.id = unsigned_bits(row.integer(1));
+  kept.text = row.text(2);
+  finished.verdict.outcome = find_outcome(row.text(3)).value_or(Outcome::invalid);
+  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(4));
+  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(5));
+  finished.verdict.lane = row.text(6);
+  finished.verdict.message = row.text(7);
+  finished.attempts = static_cast<std::uint32_t>(row.integer(8));
+  finished.finished_ms = row.integer(9);
+  const auto record = row.blob(10);
+  kept.record.assign(record.begin(), record.end());
+}
+
+}  // namespace
+
+Status read_beside_writer(const std::filesystem::path& file,
+                          const std::function<Status(Database&)>& read) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kPause);
+    ASSAY_TRY(const std::optional<State> before, state_of(file));
+    if (!before) continue;
+    Status done;
+    {
+      ASSAY_TRY(Database database,
+                before->has_log ? Database::open_unlocked(file) : Database::open_unchanging(file));
+      done = read(database);
+    }
+    ASSAY_TRY(const std::optional<State> after, state_of(file));
+    // What went wrong may come of pages that changed under the reader.
+    if (after == before) return done;
+  }
+  return fail(fmt::format("{} changes faster than it can be read", file.string()));
+}
+
+Status FolderWatch::read(Database& database, std::size_t most, Place& place, RunNews& news) const {
+  ASSAY_CHECK(check_is_run(database, file_));
+  ASSAY_TRY(news.properties, properties_in(database));
+  ASSAY_TRY(news.counts.planned, number_in(database, "SELECT count(*) FROM planned"));
+  ASSAY_TRY(news.counts.finished, number_in(database, "SELECT count(*) FROM finished"));
+  // Numbers of cases that were taken back are given again.
+  ASSAY_TRY(Statement last, database.prepare("SELECT id, at_ms FROM finished WHERE sequence = ?"));
+  last.bind(1, place.sequence);
+  ASSAY_TRY(const bool there, last.step());
+  const bool same = there && last.integer(0) == place.id && last.integer(1) == place.at_ms;
+  if ((place.cases > 0 && !same) || news.counts.finished < place.cases) {
+    place = Place();
+    news.begun_again = true;
+  }
+  ASSAY_TRY(Statement rows,
+            database.prepare(fmt::format(
+                "SELECT sequence, f.id, p.text, outcome, mismatch, flags, lane, message, attempts, "
+                "at_ms, CASE WHEN flags <> 0 OR outcome IN ({}) OR f.id % {} = 0 THEN record END "
+                "FROM finished f JOIN planned p USING (id) WHERE sequence > ? ORDER BY sequence "
+                "LIMIT ?",
+                failed_names(), sampled_)));
+  rows.bind(1, place.sequence);
+  rows.bind(2, static_cast<std::int64_t>(most));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    keep(rows, news.cases.emplace_back());
+    place = {rows.integer(0), rows.integer(1), rows.integer(9), place.cases + 1};
+  }
+}
+
+Result<RunNews> FolderWatch::news(std::size_t most) {
+  RunNews news;
+  Place place;
+  ASSAY_CHECK(read_beside_writer(file_, [&](Database& database) {
+    news = RunNews();
+    place = place_;
+    return read(database, most, place, news);
+  }));
+  // All has been read, and more than there is: some were taken back before others came.
+  if (place_.cases > 0 && news.cases.size() < most && place.cases != news.counts.finished) {
+    place = Place();
+    news.cases.clear();
+    news.begun_again = true;
+  }
+  place_ = place;
+  for (KeptCase& kept : news.cases) {
+    kept.finished.text = kept.text;
+    kept.finished.record = kept.record;
+  }
+  return news;
+}
+
+Result<std::vector<InvalidLine>> FolderWatch::invalid() const {
+  std::vector<InvalidLine> lines;
+  ASSAY_CHECK(read_beside_writer(file_, [&](Database& database) -> Status {
+    lines.clear();
+    ASSAY_TRY(Statement rows, database.prepare("SELECT place, text, message FROM invalid"));
+    while (true) {
+      ASSAY_TRY(const bool row, rows.step());
+      if (!row) return {};
+      lines.push_back(
+          {std::string(rows.text(0)), std::string(rows.text(1)), std::string(rows.text(2))});
+    }
+  }));
+  return lines;
+}
+
+Result<RunTotals> totals_of_folder(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / SqliteStore::kFileName;
+  RunTotals totals;
+  const auto read = [&](Database& database) -> Status {
+    totals = RunTotals();
+    totals.name = folder.filename();
+    ASSAY_CHECK(check_is_run(database, file));
+    ASSAY_TRY(totals.properties, properties_in(database));
+    ASSAY_TRY(Statement rows,
+              database.prepare("SELECT outcome, count(*), max(at_ms) FROM finished GROUP BY 1"));
+    while (true) {
+      ASSAY_TRY(const bool row, rows.step());
+      if (!row) return {};
+      totals.outcomes.emplace(rows.text(0), unsigned_bits(rows.integer(1)));
+      totals.last_ms = std::max(totals.last_ms, rows.integer(2));
+    }
+  };
+  ASSAY_CHECK(read_beside_writer(file, read));
+  return totals;
+}
+
+}  // namespace assay
