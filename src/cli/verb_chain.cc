@@ -128,6 +128,7 @@ struct RunArguments {
   std::string mode;
   std::string folder;
   DialectArguments dialect;
+  std::string machines;  // "a,b"
   bool dry_run = false;
   bool json = false;
   double stage_limit = 0;
@@ -222,6 +223,9 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
   app->add_flag(
       "--per-node", arguments.run.fleet.per_node,
       "started on every machine (srun): train this machine's share; rank 0 does the rest");
+  app->add_option("--machines", arguments.machines,
+                  "addresses, the first machine's first, instead of those that the file's gpu_list "
+                  "names (those of a Slurm allocation)");
   add_fleet_options(*app, arguments.run.fleet, arguments.join, arguments.lost);
   add_remote_options(*app, arguments.run.fleet);
   return app;
@@ -270,12 +274,18 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
 }
 
 Result<plan::Plan> planned(const RunArguments& arguments) {
-  if (params::is_launch_script(arguments.file)) return planned_launch(arguments);
+  if (params::is_launch_script(arguments.file)) {
+    if (!arguments.machines.empty()) {
+      return usage_error("--machines is for params files: a script names its machines itself");
+    }
+    return planned_launch(arguments);
+  }
   std::optional<params::Dialects> own;
   ASSAY_TRY(const params::Dialects* dialects, dialects_of(arguments.dialect, own));
   std::string warnings;
-  ASSAY_TRY(const params::Params params,
-            params::load_params({arguments.file, arguments.dialect.name, dialects}, &warnings));
+  params::Origin origin{arguments.file, arguments.dialect.name, dialects};
+  if (!arguments.machines.empty()) origin.machines = split_at(arguments.machines, ',');
+  ASSAY_TRY(const params::Params params, params::load_params(origin, &warnings));
   if (!warnings.empty()) fmt::print(stderr, "{}\n", warnings);
   return plan::make_plan(params, arguments.mode, arguments.plan);
 }

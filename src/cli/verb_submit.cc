@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/fd.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "cli/exit_code.h"
 #include "cluster/kubernetes.h"
 #include "cluster/slurm.h"
@@ -23,8 +25,11 @@ namespace {
 constexpr const char* kSlurmExamples = R"(Examples:
   assay submit slurm --workers=64 --gres=gpu:1 --store=postgresql://assay@db/runs
   assay submit slurm --workers=8 --sbatch=--partition=gpu -- --api_config_file=cases.txt
+  assay submit slurm --chains=models.txt --mode=lite_train_lite_infer --workers=8 --gres=gpu:8
 What stands behind -- goes to every worker: flags of `assay work`, or of `assay api` where there is
-no database; then each takes a part of the cases, and `assay merge` makes one run of them.)";
+no database; then each takes a part of the cases, and `assay merge` makes one run of them. With
+--chains each line of a file names a params file, whose chain is run in an allocation of its own, so
+many at once as there are workers; with --nodes=2 its trainings run on two machines together.)";
 
 constexpr const char* kKubernetesExamples = R"(Examples:
   kubectl create secret generic assay-db --from-literal=password=…
@@ -36,6 +41,7 @@ struct SubmitOptions {
   Workers workers;
   bool dry_run = false;
   SlurmJob slurm;
+  SlurmChains chains;
   KubernetesJob kubernetes;
 };
 
@@ -74,6 +80,33 @@ Status hand_over(std::vector<std::string> words, const std::filesystem::path& fi
   return fail(fmt::format("{}: {}", fmt::join(words, " "), ended.describe()));
 }
 
+// The chains that are asked for, each line of the list a params file that is there.
+Result<SlurmChains> chains_of(const SubmitOptions& options, const Workers& workers) {
+  SlurmChains chains = options.chains;
+  if (!workers.store.empty())
+    return usage_error("--chains keep their results in their own folders");
+  if (chains.mode.empty()) return usage_error("--chains wants --mode: lite_train_lite_infer, …");
+  auto list = read_file(chains.list);
+  if (!list) return usage_error("--chains: " + list.error().message);
+  for (const std::string& line : split_at(*list, '\n')) {
+    if (line.empty()) continue;
+    ++chains.models;
+    if (std::filesystem::exists(line)) continue;
+    return usage_error(fmt::format("--chains: line {} names no file: {}", chains.models, line));
+  }
+  if (chains.models == 0) return usage_error("--chains: " + chains.list + " is empty");
+  if (list->find("\n\n") != std::string::npos || list->front() == '\n') {
+    return usage_error("--chains: " + chains.list + " has an empty line");
+  }
+  chains.list = std::filesystem::absolute(chains.list).string();
+  chains.name = workers.name;
+  chains.program = workers.program;
+  chains.log_dir = workers.log_dir;
+  chains.at_once = workers.count;
+  chains.arguments = workers.arguments;
+  return chains;
+}
+
 Result<int> submit_slurm(const SubmitOptions& options) {
   SlurmJob job = options.slurm;
   job.workers = options.workers;
@@ -84,13 +117,21 @@ Result<int> submit_slurm(const SubmitOptions& options) {
   const std::filesystem::path folder = std::filesystem::absolute(
       job.workers.log_dir.empty() ? "assay-runs/" + job.workers.name : job.workers.log_dir);
   job.workers.log_dir = folder.string();
-  const std::string script = slurm_script(job);
+  const bool chain = !options.chains.list.empty();
+  std::string script;
+  if (chain) {
+    ASSAY_TRY(const SlurmChains chains, chains_of(options, job.workers));
+    script = slurm_chain_script(chains, job);
+  } else {
+    if (options.chains.machines > 1) return usage_error("--nodes is for --chains");
+    script = slurm_script(job);
+  }
   if (options.dry_run) {
     fmt::print("{}", script);
     return kAllGood;
   }
   ASSAY_CHECK(hand_over({"sbatch"}, folder / (job.workers.name + ".sbatch"), script));
-  fmt::print("logs: {}/worker-*.log\n", folder.string());
+  fmt::print("logs: {}/{}-*.log\n", folder.string(), chain ? "model" : "worker");
   return kAllGood;
 }
 
@@ -139,6 +180,14 @@ Verb add_submit_verb(CLI::App& parent) {
       ->allow_extra_args(false);
   slurm->add_option("--launcher", options->slurm.launcher,
                     "Words before the worker: 'apptainer exec --nv assay.sif'");
+  slurm->add_option("--chains", options->chains.list,
+                    "A file that names a params file a line: their chains, instead of API cases");
+  slurm->add_option("--mode", options->chains.mode, "With --chains: lite_train_lite_infer, …");
+  slurm
+      ->add_option("--nodes", options->chains.machines,
+                   "With --chains: machines of each allocation, which train together")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
   slurm->footer(kSlurmExamples);
   CLI::App* kubernetes = app->add_subcommand("kubernetes", "As an Indexed Job");
   add_worker_options(*kubernetes, *options);

@@ -67,4 +67,20 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   return entry;
 }
 
+std::string on_machines(std::string_view text, const std::vector<std::string>& machines) {
+  constexpr std::string_view kKey = "gpu_list:";
+  std::vector<std::string> lines = split_at(text, '\n');
+  for (std::string& line : lines) {
+    if (!line.starts_with(kKey)) continue;
+    std::vector<std::string> entries = split_at(std::string_view(line).substr(kKey.size()), '|');
+    for (std::string& entry : entries) {
+      const std::size_t semicolon = entry.find(';');
+      if (semicolon == std::string::npos) continue;
+      entry = fmt::format("{}{}", fmt::join(machines, ","), entry.substr(semicolon));
+    }
+    line = fmt::format("{}{}", kKey, fmt::join(entries, "|"));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
 }  // namespace assay::chain::params

@@ -23,4 +23,7 @@ struct GpuEntry {
 // "-1", "0", "0,1" or "ip,ip;0,1". By grammar, not by length: twelve GPUs are not twelve machines.
 Result<GpuEntry> parse_gpu_entry(std::string_view text);
 
+// The text of a params file in which each entry of a gpu_list that names machines names these.
+std::string on_machines(std::string_view text, const std::vector<std::string>& machines);
+
 }  // namespace assay::chain::params

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "chain/params/align.h"
+#include "chain/params/gpu_entry.h"
 #include "chain/params/nearest_key.h"
 #include "chain/params/value_rules.h"
 
@@ -443,6 +444,7 @@ std::string describe(std::string_view file, const std::vector<Problem>& problems
 Result<Params> load_params(const Origin& origin, std::string* warnings) {
   auto text = read_file(origin.path);
   if (!text) return usage_error(text.error().message);
+  if (!origin.machines.empty()) *text = on_machines(*text, origin.machines);
   ParsedParams parsed = parse_params(*text, origin);
   const std::string told = describe(origin.path, parsed.problems);
   if (!parsed.good()) return usage_error(told);

@@ -46,6 +46,7 @@ struct Origin {
   std::string path;     // its folders are a hint at its dialect; empty: not known
   std::string dialect;  // the dialect that it must have; empty: found out
   const Dialects* dialects = &Dialects::known();  // those that it may have; must outlive the result
+  std::vector<std::string> machines = {};  // instead of those that its gpu_list names; none: these
 };
 
 // Reads the text of a params file: finds the kind whose layout fits best, lays the lines along it

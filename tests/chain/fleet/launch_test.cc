@@ -1,5 +1,6 @@
 // The ways in which many machines are started: ssh, Slurm, and Parameter Server mode.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include "chain/plan/make_plan.h"
 #include "chain/plan/plan.h"
 #include "chain/results/chain_store.h"
+#include "cluster/slurm.h"
 #include "fleet_tools.h"
 #include "paddle_project.h"
 
@@ -125,6 +127,7 @@ TEST_F(OverSsh, AMachineThatCannotBeReachedIsNamed) {
 // The material's throw-away Slurm: two nodes, each a network namespace.
 class UnderSlurm : public ::testing::Test {
  protected:
+  explicit UnderSlurm(int nodes = 2) : nodes_(nodes) {}
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to give Slurm's nodes their own networks";
     for (const char* program : {"slurmctld", "slurmd", "srun", "ip"}) {
@@ -148,7 +151,7 @@ class UnderSlurm : public ::testing::Test {
 
   std::vector<std::string> slurm_environment() const {
     return {"ROOT=" + root_.path().string(),
-            "NODES=2",
+            "NODES=" + std::to_string(nodes_),
             "GPUS=1",
             "CPUS=1",
             "MODE=netns",
@@ -164,8 +167,60 @@ class UnderSlurm : public ::testing::Test {
 
   Scratch root_;
   fs::path scripts_;
+  int nodes_;
   bool up_ = false;
 };
+
+class FourNodes : public UnderSlurm {
+ protected:
+  FourNodes() : UnderSlurm(4) {}
+};
+
+// Five models in allocations of two nodes, two of these at once; the files' own addresses are
+// nobody's.
+TEST_F(FourNodes, ModelsRunInAllocationsOfTheirOwn) {
+  const Project project;
+  constexpr int kModels = 5;
+  std::string list;
+  for (int i = 1; i <= kModels; ++i) {
+    // The last one's training fails.
+    const Commands commands{.train = i < kModels ? "make=last.w" : "exit=3",
+                            .gpu_list = "192.0.2.1,192.0.2.2;-1"};
+    std::string text = params_text(commands);
+    const std::string name = "model_name:tiny";
+    text.replace(text.find(name), name.size(), name + std::to_string(i));
+    const std::string file = "params" + std::to_string(i) + ".txt";
+    put(project.path() / file, text);
+    list += file + "\n";
+  }
+  put(project.path() / "models.txt", list);
+  SlurmChains chains;
+  chains.program = CHAIN_CLI;
+  chains.list = (project.path() / "models.txt").string();
+  chains.models = kModels;
+  chains.at_once = 2;
+  chains.machines = 2;
+  chains.mode = "lite_train_lite_infer";
+  chains.log_dir = project.path().string();
+  put(project.path() / "suite.sbatch", slurm_chain_script(chains, {}));
+  const CliResult result =
+      run_command(project.path(), {"sbatch", "--wait", "suite.sbatch"}, slurm_environment());
+  EXPECT_NE(result.code, 0) << result.out;  // it tells of the model that failed
+  for (int i = 1; i <= kModels; ++i) {
+    const fs::path results =
+        project.path() / fmt::format("test_tipc/output/tiny{}/lite_train_lite_infer", i);
+    auto store = results::ChainStore::open(results / "chain.db", OpenMode::existing);
+    ASSERT_TRUE(store) << i << result.out << slurp(project.path() / fmt::format("model-{}.log", i));
+    const auto stages = store->stages(1);
+    ASSERT_EQ(stages->size(), 4U) << i;
+    EXPECT_EQ(stages->front().state, i < kModels ? "passed" : "failed") << i;
+    EXPECT_EQ(stages->back().state, i < kModels ? "passed" : "blocked") << i;
+    const auto nodes = store->nodes(stages->front().id);
+    EXPECT_EQ(fs::exists(results / "chain.db.rank1"), true) << i;
+    ASSERT_FALSE(nodes->empty()) << i;
+    EXPECT_TRUE(nodes->front().host.starts_with("10.77.0.1")) << nodes->front().host;
+  }
+}
 
 TEST_F(UnderSlurm, OneCommandPerNodeTrainsTogetherAndRankZeroGoesOn) {
   const Project project({.gpu_list = "10.77.0.11,10.77.0.12;-1"});

@@ -405,5 +405,13 @@ TEST(ByMode, PicksTheModesValue) {
   EXPECT_EQ(params::value_for_mode("lite_train_lite_infer=2", "lite_train"), "");
 }
 
+TEST(GpuEntry, TakesTheMachinesOfAnAllocation) {
+  const std::string text =
+      "model_name:m\ngpu_list:0|1.1.1.1,1.1.1.2;0,1|1.1.1.1;-1\nother:1.1.1.1;0\n";
+  EXPECT_EQ(params::on_machines(text, {"h1", "h2", "h3"}),
+            "model_name:m\ngpu_list:0|h1,h2,h3;0,1|h1,h2,h3;-1\nother:1.1.1.1;0\n");
+  EXPECT_EQ(params::on_machines("", {"h1"}), "");
+}
+
 }  // namespace
 }  // namespace assay::chain
