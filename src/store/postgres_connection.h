@@ -59,8 +59,12 @@ inline std::string as_text(std::string_view text) {
   }
 }
 
+inline constexpr std::string_view kDiskIsFull =
+    "the database's disk is full: free some space there (nothing recorded is lost)";
+
 // The first line: libpq adds hints and the statement itself.
 inline Error database_error(const std::exception& error) {
+  if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return {std::string(kDiskIsFull)};
   const std::string_view text = error.what();
   return {fmt::format("the database: {}", text.substr(0, text.find('\n')))};
 }

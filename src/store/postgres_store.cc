@@ -130,15 +130,21 @@ Status PostgresStore::make_tables(StoreMode mode) {
   });
 }
 
-// Tries again while the database is away. What `work` did is lost with its connection, or done
-// although the answer got lost: it must bear to be done twice.
+// Tries again while the database is away, or has no room. What `work` did is lost with its
+// connection, or done although the answer got lost: it must bear to be done twice.
 template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
   const auto give_up = std::chrono::steady_clock::now() + options_.patience;
   while (true) {
     Status status = guarded(work);
     if (connection_) connection_->drop_plan();
-    if (status || (connection_ && connection_->session.is_open())) return status;
+    if (status) return status;
+    if (connection_ && connection_->session.is_open()) {
+      const bool full = status.error().message == kDiskIsFull;
+      if (!full || std::chrono::steady_clock::now() > give_up) return status;
+      std::this_thread::sleep_for(kBetweenTries);
+      continue;
+    }
     while (!connect()) {
       if (std::chrono::steady_clock::now() > give_up) return status;
       std::this_thread::sleep_for(kBetweenTries);

@@ -300,6 +300,48 @@ TEST(Campaign, EveryCaseIsRecordedOnceWhateverIsKilled) {
   EXPECT_EQ(outcomes_in(address).size(), cases.size());  // each once, or it would have said so
 }
 
+// A disk that only root can give the server; nullptr: not here.
+std::unique_ptr<PostgresServer> server_with_own_disk() {
+  constexpr int kMegabytes = 160;
+  if (::geteuid() != 0) return nullptr;
+  try {
+    return std::make_unique<PostgresServer>("", kMegabytes);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+// Results that have no room wait, and are written when there is some again.
+TEST(Campaign, AFullDiskOfTheDatabaseLosesAndRepeatsNothing) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  const auto server = server_with_own_disk();
+  if (!server) GTEST_SKIP() << "a small disk for the database needs root and leave to mount";
+  const std::string address = server->address("small");
+  Cli one;
+  std::vector<std::string> cases = some_cases(5);
+  for (int i = 1; i <= 300; ++i) {
+    cases.push_back("paddle.fake.slow(Tensor([" + std::to_string(i) + "], \"float32\"), 0.05)");
+  }
+  ASSERT_EQ(one.call({"plan", "--store=" + address, one.write_cases(cases)}).status.code, 0);
+  Process going = one.start(worker(one, "--store=" + address));
+  for (int tries = 0; tries < 600 && outcomes_in(address).size() < 20; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  server->fill_disk();
+  std::this_thread::sleep_for(std::chrono::seconds(8));
+  const std::size_t full = outcomes_in(address).size();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_EQ(outcomes_in(address).size(), full);  // so there was no room
+  EXPECT_LT(full, cases.size());
+  server->free_disk();
+  EXPECT_EQ(going.wait()->code, 0) << *read_file(one.folder() / "output.txt");
+  const auto found = outcomes_in(address);
+  EXPECT_EQ(found.size(), cases.size());  // each once, or it would have said so
+  Cli alone;
+  ASSERT_LE(alone.call_api({"--api_config_file=" + alone.write_cases(cases)}).status.code, 1);
+  EXPECT_EQ(found, alone.outcomes());
+}
+
 TEST(Campaign, WorkersOfAnotherBuildAreRefused) {
   if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
   PostgresServer server;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -31,8 +32,17 @@ class PostgresServer {
     return std::nullopt;
   }
 
-  // With a host, an address of this machine, it listens there as well, for other machines.
-  explicit PostgresServer(std::string host = "") : host_(std::move(host)) {
+  // With a host, an address of this machine, it listens there as well, for other machines. With
+  // megabytes it has a disk of its own, of that size; that needs root, and a machine that lets it
+  // mount.
+  explicit PostgresServer(std::string host = "", int megabytes = 0) : host_(std::move(host)) {
+    if (megabytes > 0) {
+      const std::string size = fmt::format("size={}m", megabytes);
+      if (::mount("assay-test", folder_.path().c_str(), "tmpfs", 0, size.c_str()) != 0) {
+        throw std::runtime_error("no disk can be mounted here");
+      }
+      mounted_ = true;
+    }
     // The server refuses to run as root, so everything belongs to its own user then.
     if (::geteuid() == 0) {
       const passwd* user = ::getpwnam("postgres");
@@ -50,19 +60,31 @@ class PostgresServer {
     start();
     must(call({(*programs() / "createdb").string(), "-h", folder_.path(), "-U", "assay", "runs"}));
   }
-  ~PostgresServer() { stop(); }
+  ~PostgresServer() {
+    stop();
+    if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
+  }
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
   void start() {
     must(call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-l", folder_ / "log", "-o",
-               fmt::format("-c listen_addresses='{}' -c port={} -c fsync=off -k {}", host_, kPort,
-                           folder_.path().string()),
+               fmt::format("-c listen_addresses='{}' -c port={} -c fsync=off {} -k {}", host_,
+                           kPort, mounted_ ? "-c max_wal_size=32MB" : "", folder_.path().string()),
                "start"}));
   }
   void stop() {
     (void)call({(*programs() / "pg_ctl").string(), "-D", data(), "-w", "-m", "immediate", "stop"});
   }
+
+  // Of its own disk: leaves no room there, and gives it back.
+  void fill_disk() const {
+    std::ofstream ballast(folder_ / "ballast", std::ios::binary);
+    const std::string block(1 << 16, 'x');
+    while (ballast.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void free_disk() const { std::filesystem::remove(folder_ / "ballast"); }
 
   // Every name is a schema of its own, empty at first.
   std::string address(const std::string& schema) {
@@ -102,6 +124,7 @@ class PostgresServer {
   static constexpr int kPort = 5432;  // also of the socket's name
   std::string host_;
   Folder folder_;
+  bool mounted_ = false;
 };
 
 }  // namespace assay::testing

@@ -418,6 +418,41 @@ TEST_F(Postgres, ADatabaseThatStaysAwayIsOneLine) {
   server_->start();
 }
 
+// What is to be recorded stays with its claimer, which can write it when there is room again.
+TEST(PostgresOnASmallDisk, ADiskThatStaysFullIsOneLineAndLosesNothing) {
+  if (!PostgresServer::programs()) GTEST_SKIP() << "PostgreSQL is not installed: tools/setup dev";
+  if (::geteuid() != 0) GTEST_SKIP() << "a small disk for the database needs root";
+  std::unique_ptr<PostgresServer> server;
+  try {
+    constexpr int kMegabytes = 160;
+    server = std::make_unique<PostgresServer>("", kMegabytes);
+  } catch (const std::exception& error) {
+    GTEST_SKIP() << error.what();
+  }
+  PostgresStore::Options options;
+  options.patience = std::chrono::milliseconds(300);
+  const auto store = PostgresStore::open(server->address("small"), StoreMode::create, options);
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  add(**store, 1, 400);
+  const auto leases = claim(**store, 400);
+  ASSERT_EQ(leases.size(), 400U);
+  server->fill_disk();
+  const std::vector<std::uint8_t> record(4'000, 7);  // more than the tables have room for
+  for (const Lease& lease : leases) {
+    FinishedCase made;
+    made.record = record;
+    ASSERT_TRUE(*(*store)->finish(lease, made));
+  }
+  const Status refused = (*store)->commit();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("disk is full"));
+  EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
+  EXPECT_THAT(finished_ids(**store), ::testing::IsEmpty());
+  server->free_disk();
+  EXPECT_TRUE((*store)->commit());
+  EXPECT_EQ(finished_ids(**store).size(), 400U);
+}
+
 TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
