@@ -49,8 +49,9 @@ class TorchFramework:
         torch = self.torch
         torch.cuda.set_device(number)
         torch.cuda.init()
-        # What a function makes of itself must lie where its arguments do. A default device is a function in Python
-        # around every call of PyTorch's (a quarter of the time of small cases); the old default type is looked at in C.
+        # What a function makes of itself must lie where its arguments do. A default device is a function in
+        # Python around every call of PyTorch's, a quarter of the time of small cases; the old default type is
+        # looked at in C.
         if hasattr(torch, "set_default_tensor_type"):
             torch.set_default_tensor_type(torch.cuda.FloatTensor)
         else:
