@@ -21,13 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ASSAY = ROOT / "build" / "release" / "bin" / "assay"
 
 
-def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool) -> None:
+def repeated(run: pathlib.Path, to: pathlib.Path, cases: int, records: bool, failed: bool) -> None:
     """A run of so many cases. Each text gets a number into its first shape, so that no two are alike."""
     source = sqlite3.connect(f"file:{run / 'run.db'}?immutable=1", uri=True)
     rows = source.execute(
         "SELECT p.text, p.elements, p.bytes, outcome, mismatch, flags, lane, message, attempts, record "
         "FROM finished f JOIN planned p USING (id) ORDER BY sequence"
     ).fetchall()
+    if failed:
+        rows = [row for row in rows if row[3] in ("mismatch", "crash", "test_error", "timeout")]
     made = sqlite3.connect(to / "run.db")
     source.backup(made)
     made.execute("DELETE FROM planned")
@@ -59,10 +61,7 @@ def opened(page_file: pathlib.Path) -> tuple[float, float]:
         page.goto(page_file.as_uri(), wait_until="commit")
         wait_until(page, "document.querySelectorAll('#findings tr').length > 1")
         painted = time.perf_counter() - begin
-        page.wait_for_function(
-            "last && parts.filter(Boolean).reduce((n, p) => n + p.id.length, 0) === last.listed",
-            timeout=120_000,
-        )
+        wait_until(page, "last && parts.filter(Boolean).reduce((n, p) => n + p.id.length, 0) === last.listed")
         read = time.perf_counter() - begin
         browser.close()
     return painted, read
@@ -73,10 +72,11 @@ def main() -> None:
     parser.add_argument("run", type=pathlib.Path)
     parser.add_argument("--cases", type=int, default=300_000)
     parser.add_argument("--records", action="store_true", help="with their records (17 KB a case)")
+    parser.add_argument("--failed", action="store_true", help="only cases that failed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         to = pathlib.Path(folder)
-        repeated(options.run, to, options.cases, options.records)
+        repeated(options.run, to, options.cases, options.records, options.failed)
         begin = time.perf_counter()
         subprocess.run(
             [ASSAY, "report", to, "--html", to / "page.html"], check=True, stdout=subprocess.DEVNULL
