@@ -1,5 +1,6 @@
 // A run on a real Slurm of four nodes on this machine and a real PostgreSQL, as a user makes it.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include "../engine/cli.h"
 #include "../store/folder.h"
 #include "../store/postgres_server.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
 #include "store/open_store.h"
 
 namespace assay::testing {
@@ -252,6 +255,56 @@ TEST_F(UnderSlurm, TwentyThousandCasesOutliveScancelAndRequeue) {
   EXPECT_EQ(outcomes_in(address), expected);
   const std::vector<std::string> states = slurm_->states();
   EXPECT_EQ(std::count(states.begin(), states.end(), "CANCELLED"), 1) << logs();
+}
+
+// Every so manieth line of the material's core sample, as Paddle and PyTorch themselves run it.
+std::vector<std::string> real_cases(std::size_t count) {
+  const fs::path sample = Slurm::scripts().parent_path() / "corpora" / "sample_core.txt";
+  const std::string text = read_file(sample).value_or("");
+  std::vector<std::string> lines;
+  for (const std::string& line : split_at(text, '\n')) {
+    if (!line.empty() && line.front() != '#') lines.push_back(line);
+  }
+  std::vector<std::string> chosen;
+  for (std::size_t i = 0; i < count && lines.size() >= count; ++i) {
+    chosen.push_back(lines[i * lines.size() / count]);
+  }
+  return chosen;
+}
+
+TEST_F(UnderSlurm, FiveHundredRealCasesComeToWhatOneMachineComesTo) {
+  constexpr std::size_t kCases = 500;
+  std::string settings = "version = 1\n";
+  for (const char* framework : {"paddle", "torch"}) {
+    const fs::path python = fs::path(ASSAY_SOURCE_DIR) / ".venv" / framework / "bin" / "python";
+    if (!fs::exists(python)) GTEST_SKIP() << "needs " << python << ": make build";
+    settings += fmt::format("[frameworks.{}]\npython = \"{}\"\n", framework, python.string());
+  }
+  const std::vector<std::string> cases = real_cases(kCases);
+  if (cases.empty()) GTEST_SKIP() << "needs corpora/sample_core.txt (ASSAY_SHARED)";
+  ASSERT_TRUE(write_file(cli_.folder() / "assay.toml", settings));
+  const std::string file = cli_.write_cases(cases);
+  const std::string address = server_->address("real");
+  const std::string store = "--store=" + address;
+  // Long enough that no case runs out of time because four nodes share the cores of this machine.
+  const CliResult planned = cli_.call({"plan", store, file, "--accuracy=True", "--timeout=300"});
+  ASSERT_EQ(planned.status.code, 0) << planned.output;
+  const CliResult submitted =
+      cli_.call({"submit", "slurm", "--workers=4", store, "--name=real", "--log_dir=night",
+                 "--sbatch=--wait", "--", "--test_cpu=True", "--num_workers_per_gpu=1"});
+  ASSERT_EQ(submitted.status.code, 0) << submitted.output << logs();
+  ASSERT_LE(cli_.call_api({"--api_config_file=" + file, "--accuracy=True", "--timeout=300",
+                           "--num_workers_per_gpu=2"})
+                .status.code,
+            1);
+  const auto on_nodes = outcomes_in(address);
+  EXPECT_EQ(on_nodes.size(), cli_.outcomes().size());
+  EXPECT_EQ(on_nodes, cli_.outcomes());
+  // All four took part.
+  for (int worker = 1; worker <= 4; ++worker) {
+    const fs::path log = cli_.folder() / "night" / fmt::format("worker-{}.log", worker);
+    EXPECT_THAT(read_file(log).value_or(""), HasSubstr("cases")) << worker;
+  }
 }
 
 TEST_F(UnderSlurm, WhatCannotBeSubmittedIsOneLine) {
