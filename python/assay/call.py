@@ -116,7 +116,8 @@ class Call:
             raise Stop(SKIPPED, skip.reason)
         self.evaluate(self.functions.of(job, entry))
 
-    def evaluate(self, function: Callable[..., Any]) -> None:
+    def _ready(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+        """The function as the case calls it, and its arguments."""
         job, entry = self.job, self.entry
         self.framework.seed(job.seed)
         construction = self._construction()
@@ -125,6 +126,11 @@ class Call:
             function = self._made(function, *construction)
             if entry.kind == LAYER:
                 function = self.functions.execution.wrap(function, job.api)
+        return function, args, kwargs
+
+    def evaluate(self, function: Callable[..., Any]) -> None:
+        entry = self.entry
+        function, args, kwargs = self._ready(function)
         if self.dump is not None:
             self.dump.save("input", self.inputs)
         self._enter("forward")
@@ -398,6 +404,23 @@ class Call:
         if not self.wanted:
             return []
         framework = self.framework
+        outputs, upstream, laws, others = self._through(leaves)
+        if not outputs:
+            return []
+        wanted = [tensor for _, tensor in self.wanted]
+        self._enter("backward")
+        found = framework.gradients(outputs, wanted, upstream)
+        if laws:
+            ends = self._of_others(others, wanted)
+            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
+        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+
+    def _through(
+        self, leaves: list[tuple[str, Any]]
+    ) -> tuple[list[Any], list[Any], list[Law], list[tuple[Any, Any]]]:
+        """What gradients go through: outputs, their upstream gradients, laws among them, and what stands in
+        the place of values that were not kept, each with its upstream gradient."""
+        framework = self.framework
         outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
             law = value if isinstance(value, Law) and value.kind in ("kept", "either") else None
@@ -415,15 +438,7 @@ class Call:
             for other in law.parameters[1:-2] if law is not None else ():
                 if isinstance(other, framework.tensor_type) and framework.differentiable(other):
                     others.append((other, gradient))
-        if not outputs:
-            return []
-        wanted = [tensor for _, tensor in self.wanted]
-        self._enter("backward")
-        found = framework.gradients(outputs, wanted, upstream)
-        if laws:
-            ends = self._of_others(others, wanted)
-            found = [drawn_gradient(laws[0], *pair) for pair in zip(found, ends, strict=True)]
-        return [(name, value) for (name, _), value in zip(self.wanted, found, strict=True)]
+        return outputs, upstream, laws, others
 
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient of the output at this position."""

@@ -31,6 +31,7 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
+        self.timed: Call | None = None  # the case that is timed, from its first turn on
 
     def serve(self) -> None:
         """Runs cases until the slot closes the channel."""
@@ -39,7 +40,8 @@ class Lane:
             self.hand_over.lent.clear()
             if large:
                 self.framework.release()
-            large = self._run(Job(*job)) > LARGE
+            # What is timed keeps its memory from turn to turn.
+            large = self._run(Job(*job)) > LARGE and self.timed is None
 
     def _run(self, job: Job) -> int:
         """Runs a case and replies; how many elements its inputs had."""
@@ -61,7 +63,7 @@ class Lane:
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         """What native.reply() takes of one run of a case."""
-        call = self._call(job, functions)
+        call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
         known, *as_usual = self.usual
         try:
@@ -76,6 +78,7 @@ class Lane:
         except Exception as error:
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
             error.__traceback__ = None
+            self.timed = None
         if call.dump is not None:
             call.dump.finish(phase, message)
         if job.values == USUAL and run == 1 and not job.mutant:
@@ -96,6 +99,17 @@ class Lane:
         from assay.mutation.mutated import Mutated
 
         return Mutated(*of, self._known(job))
+
+    def _timed_call(self, job: Job, functions: Functions) -> Call:
+        """The case that is timed, which comes again for every turn."""
+        if self.timed is None or self.timed.job.id != job.id:
+            from assay.timed import Timed
+
+            self.timed = None  # before another case takes as much memory
+            self.framework.release()
+            self.timed = Timed(self.framework, self.native, functions, self.hand_over, job)
+        self.timed.job = job
+        return self.timed
 
     def _known(self, job: Job) -> dict[Any, Any]:
         """What is kept for the rest of a batch, like the arena that results lie in: where faults are planted,

@@ -159,12 +159,13 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
     return usage_error("--num_gpus takes a number, 0 for none, or -1 for all");
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  config.slots = options.num_workers_per_gpu > 0
-                     ? static_cast<std::uint32_t>(options.num_workers_per_gpu)
-                     : cores;
+  // What is timed has caches and memory to itself, unless more workers are asked for.
+  const bool timed = mode_of(config).agreement == Agreement::speed;
+  const int asked = timed ? std::max(1, options.num_workers_per_gpu) : options.num_workers_per_gpu;
+  config.slots = asked > 0 ? static_cast<std::uint32_t>(asked) : cores;
   ASSAY_TRY(const bool on_gpus,
-            choose_gpu_seats({options.num_gpus, options.gpu_ids, options.num_workers_per_gpu,
-                              options.required_memory, options.test_cpu, options.mps},
+            choose_gpu_seats({options.num_gpus, options.gpu_ids, asked, options.required_memory,
+                              options.test_cpu, options.mps},
                              config, notes));
   if (!on_gpus && !options.test_cpu) {
     notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
@@ -240,6 +241,12 @@ Status check_numbers(const ApiOptions& options) {
   if (!(options.hang_timeout >= 1 && options.hang_timeout <= 86'400)) {
     return usage_error("--hang_timeout takes seconds, 1 to 86400");
   }
+  if (bad(options.settings.speed_margin)) {
+    return usage_error("--speed_margin takes a share of at least 0: 0.025 for 2.5%");
+  }
+  if (bad(options.settings.timing_seconds) || options.settings.timing_seconds > kMostSeconds) {
+    return usage_error("--timing_seconds takes seconds, at least 0 and at most a year");
+  }
   if (bad(options.required_memory)) return usage_error("--required_memory takes GiB, at least 0");
   return {};
 }
@@ -306,6 +313,12 @@ void add_judgement_options(CLI::App& app, ApiOptions& options) {
       ->capture_default_str();
   add_bool(app, "--test_tol", options.test_tol,
            "Which tolerance would pass, by API and dtype: tol.csv, tol_stat.csv, the report");
+  app.add_option("--speed_margin", options.settings.speed_margin,
+                 "A smaller difference in speed is none (modes that time)")
+      ->capture_default_str();
+  app.add_option("--timing_seconds", options.settings.timing_seconds,
+                 "Seconds after which a case that is timed has its last turn")
+      ->capture_default_str();
   app.add_option("--random_seed", options.settings.seed, "Seed of all values")
       ->capture_default_str();
 }

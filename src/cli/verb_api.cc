@@ -14,6 +14,7 @@
 #include "cli/gate.h"
 #include "cli/shrinking.h"
 #include "engine/engine.h"
+#include "report/performance.h"
 #include "report/repro.h"
 #include "report/run_report.h"
 #include "report/text_logs.h"
@@ -46,6 +47,9 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   }
   if (mode_of(config).agreement == Agreement::stable) {
     ASSAY_CHECK(write_stability(*store, folder));
+  }
+  if (mode_of(config).agreement == Agreement::speed) {
+    ASSAY_CHECK(write_performance(*store, folder));
   }
   if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(*store, folder));
   ASSAY_CHECK(export_text_logs(*store, folder));

@@ -10,6 +10,9 @@ namespace {
 // Attempts after which a lane that someone keeps killing counts as crashed.
 constexpr int kKills = 10;
 
+// A call that takes another time than it should is measured anew, whichever is the faster.
+bool about_speed(Outcome outcome) { return outcome == Outcome::slow || outcome == Outcome::fast; }
+
 // A case that failed only in a used lane was made to fail by another; one that failed in a fresh
 // lane, and not again, does as it likes.
 void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
@@ -24,14 +27,17 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 bool Retries::again(const Answer& answer, Verdict& verdict) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) {
-    if (!info(answer.verdict.outcome).failed) return false;
+    const Outcome outcome = answer.verdict.outcome;
+    if (!info(outcome).failed && !about_speed(outcome)) return false;
     // Slow in every lane, it would be so again.
-    if (answer.verdict.outcome == Outcome::timeout && !answer.beside_overdue_us) return false;
+    if (outcome == Outcome::timeout && !answer.beside_overdue_us) return false;
     firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
     return true;
   }
   if (answer.killed_from_outside && ++first->second.kills < kKills) return true;
-  tell_of_first(first->second.verdict, first->second.fresh, verdict);
+  // Lanes that are timed have all run little before.
+  const bool fresh = first->second.fresh || about_speed(first->second.verdict.outcome);
+  tell_of_first(first->second.verdict, fresh, verdict);
   firsts_.erase(first);
   return false;
 }

@@ -2,6 +2,7 @@
 // python/assay/lane.py for who calls it. One binary for every CPython from 3.10 on (limited API);
 // everything it needs is linked in and hidden, because it lives among other people's symbols.
 
+#include <emmintrin.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -392,6 +393,21 @@ Status send_reply(ModuleState& state) {
   return now ? settle(state) : Status();
 }
 
+// evict(pointer, count, dtype): puts a tensor of the host out of all caches.
+PyObject* evict(PyObject*, PyObject* arguments) {
+  Target target;
+  if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
+    return nullptr;
+  }
+  if (!target.valid()) return raise(Error{"evict: bad dtype or count"});
+  constexpr std::size_t kLine = 64;
+  const std::span<std::byte> memory = target.memory();
+  for (std::size_t at = 0; at < memory.size(); at += kLine) _mm_clflush(&memory[at]);
+  if (!memory.empty()) _mm_clflush(&memory.back());
+  _mm_mfence();
+  return none();
+}
+
 // overwritten() -> numbers of the tensors whose bytes are no longer those that were filled in
 PyObject* overwritten(PyObject* module, PyObject*) {
   const ModuleState& state = state_of(module);
@@ -472,7 +488,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 10> methods{{
+  static std::array<PyMethodDef, 11> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
@@ -481,6 +497,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
+      {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},
   }};

@@ -10,6 +10,7 @@
 
 #include "case/canonical.h"
 #include "store/accommodations.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -35,8 +36,13 @@ constexpr std::array<ChangeInfo, 4> kChanges{{
 
 std::string bearing_of(std::string_view key) {
   constexpr std::array<std::string_view, 3> kInputs{"seed", "values", "version.fill"};
-  constexpr std::array<std::string_view, 6> kJudgement{
-      "atol", "rtol", "error_bar", "version.measurement", "version.policies", "version.record"};
+  constexpr std::array<std::string_view, 7> kJudgement{"atol",
+                                                       "rtol",
+                                                       "error_bar",
+                                                       "speed_margin",
+                                                       "version.measurement",
+                                                       "version.policies",
+                                                       "version.record"};
   const auto is_in = [&](const auto& keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   };
@@ -73,6 +79,21 @@ Result<std::vector<SettingChange>> changed_settings(
   return changes;
 }
 
+// Both runs had a reference lane, and of the same build in the same place: what stands there is the
+// same yardstick.
+bool same_reference(const std::map<std::string, std::string>& now,
+                    const std::map<std::string, std::string>& before) {
+  const auto value = [](const auto& all, const std::string& key) {
+    const auto found = all.find(key);
+    return found == all.end() ? std::string() : found->second;
+  };
+  const std::string label = value(now, "reference.lane");
+  if (value(now, label).empty()) return false;
+  const auto same = [&](const std::string& key) { return value(now, key) == value(before, key); };
+  return same(label) && same("reference.lane") && same("reference.device") &&
+         same("reference.execution");
+}
+
 bool is_tested(Outcome outcome) {
   return outcome != Outcome::unsupported && outcome != Outcome::skip &&
          outcome != Outcome::no_kernel;
@@ -105,15 +126,20 @@ class Comparer {
     comparison_.strict = strict;
   }
 
-  void take(std::uint64_t id, std::string_view text, const Verdict& verdict, double seconds) {
+  void take(std::uint64_t id, std::string_view text, const Verdict& verdict,
+            std::span<const std::uint8_t> record) {
     const std::optional<PastCase> before = find(id);
+    const double seconds = seconds_of_test(record);
+    const bool timed = before && !before->timings.empty();
+    if (timed) comparison_.speed.take(id, text, timings_of(record), before->timings);
     if (!before) ++comparison_.only_now;
     const auto change = change_of(verdict, before, comparison_.strict);
     if (change) {
       add(*change, id, text, verdict, before);
     } else if (counts_as_failure(verdict, comparison_.strict)) {
       ++comparison_.known;
-    } else if (before && before->seconds > 0 && seconds > before->seconds * kSlowerFactor &&
+    } else if (before && !timed && before->seconds > 0 &&
+               seconds > before->seconds * kSlowerFactor &&
                seconds > before->seconds + kSlowerSeconds) {
       add(Change::slower, id, text, verdict, before);
       comparison_.changes.back().seconds_before = before->seconds;
@@ -122,6 +148,7 @@ class Comparer {
   }
 
   void finish() {
+    comparison_.speed.finish();
     comparison_.only_before = past_.cases.size() - met_;
     std::sort(comparison_.changes.begin(), comparison_.changes.end(),
               [](const ChangedCase& a, const ChangedCase& b) {
@@ -186,16 +213,19 @@ Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool str
   comparison.past = past.name;
   ASSAY_TRY(const auto properties, now.properties());
   ASSAY_TRY(comparison.settings, changed_settings(properties, past.properties, past.name));
+  ASSAY_TRY(const wire::CaseSettingsT settings_now, wire::settings_of(properties));
+  comparison.speed =
+      SpeedComparison(same_reference(properties, past.properties), settings_now.speed_margin);
   Comparer comparer(past, strict, comparison);
   ASSAY_CHECK(now.each_finished([&](const FinishedCase& finished) -> Status {
-    comparer.take(finished.id, finished.text, finished.verdict, seconds_of_test(finished.record));
+    comparer.take(finished.id, finished.text, finished.verdict, finished.record);
     return {};
   }));
   Verdict invalid;
   invalid.outcome = Outcome::invalid;
   ASSAY_CHECK(now.each_invalid([&](const InvalidLine& line) -> Status {
     invalid.message = fmt::format("{}: {}", line.where, line.message);
-    comparer.take(invalid_line_id(line), line.text, invalid, 0);
+    comparer.take(invalid_line_id(line), line.text, invalid, {});
     return {};
   }));
   comparer.finish();
@@ -223,6 +253,7 @@ std::string comparison_table(const RunComparison& comparison) {
     }
   }
   table += fmt::format("  {:>8}  fail as before\n", comparison.known);
+  table += comparison.speed.table();
   if (comparison.only_now > 0)
     table += fmt::format("  {:>8}  cases are new\n", comparison.only_now);
   if (comparison.only_before > 0) {
@@ -244,6 +275,7 @@ nlohmann::json comparison_json(const RunComparison& comparison) {
                            {"known", comparison.known},
                            {"only_before", comparison.only_before},
                            {"only_now", comparison.only_now}};
+  if (!comparison.speed.empty()) object["speed"] = comparison.speed.json();
   for (const ChangeInfo& change : kChanges) object[change.name] = nlohmann::json::array();
   for (const ChangedCase& changed : comparison.changes) {
     nlohmann::json entry = {{"id", format_case_id(changed.id)},

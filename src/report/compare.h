@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "report/past.h"
+#include "report/speed_change.h"
 #include "store/store.h"
 #include "verdict/outcome.h"
 
@@ -49,11 +50,14 @@ struct RunComparison {
   std::uint64_t known = 0;           // fail as they did before
   std::uint64_t only_before = 0;     // cases that the run does not have
   std::uint64_t only_now = 0;
-  bool strict = false;  // a flaky case counts as a failure
+  SpeedComparison speed;  // of runs that timed their cases
+  bool strict = false;    // a flaky case counts as a failure
 
   std::uint64_t count(Change change) const;
-  // What a gate is about: new failures and lost cases.
-  bool worse() const { return count(Change::new_failure) + count(Change::lost) > 0; }
+  // What a gate is about: new failures, lost cases, parts that take longer.
+  bool worse() const {
+    return count(Change::new_failure) + count(Change::lost) + speed.count(Speed::slow) > 0;
+  }
 };
 
 // Cases are matched by id; runs whose ids are made in different ways are refused.

@@ -16,11 +16,12 @@ Result<PastRun> load_run(const std::string& where) {
   ASSAY_TRY(past.properties, store->properties());
   ASSAY_CHECK(store->each_finished([&](const FinishedCase& finished) -> Status {
     past.cases[finished.id] = {finished.verdict.outcome, (finished.verdict.flags & kFlaky) != 0,
+                               timings_of(finished.record),
                                static_cast<float>(seconds_of_test(finished.record))};
     return {};
   }));
   ASSAY_CHECK(store->each_invalid([&](const InvalidLine& line) -> Status {
-    past.cases[invalid_line_id(line)] = {Outcome::invalid, false, 0};
+    past.cases[invalid_line_id(line)] = {Outcome::invalid, false, {}, 0};
     return {};
   }));
   return past;

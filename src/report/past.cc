@@ -17,6 +17,12 @@ constexpr std::array<flatbuffers::uoffset_t, 2> kTimed = {1, 3};
 
 std::uint64_t invalid_line_id(const InvalidLine& line) { return case_id(trimmed(line.text)); }
 
+std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record) {
+  if (record.empty()) return {};
+  const auto opened = wire::open<wire::Record>(record);
+  return opened ? timed_parts(**opened) : std::vector<TimedPart>();
+}
+
 double seconds_of_test(std::span<const std::uint8_t> record) {
   if (record.empty()) return 0;
   const auto opened = wire::open<wire::Record>(record);

@@ -7,14 +7,17 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "store/store.h"
+#include "verdict/timings.h"
 
 namespace assay {
 
 struct PastCase {
   Outcome outcome = Outcome::pass;
   bool flaky = false;
+  std::vector<TimedPart> timings = {};  // of a run that timed its cases
   float seconds = 0;  // call and gradients in the test lane, under usual values; 0: not known
 };
 
@@ -29,6 +32,9 @@ struct PastRun {
 
 // Lines that are no cases have no id; that of their text stands for one.
 std::uint64_t invalid_line_id(const InvalidLine& line);
+
+// Empty where the record has no timings, or cannot be read.
+std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record);
 
 // Seconds of the call and its gradients in the test lane under usual values; 0: not known.
 double seconds_of_test(std::span<const std::uint8_t> record);

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.h"
 #include "case/dtype.h"
+#include "report/csv.h"
 #include "report/run_report.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
@@ -83,16 +84,6 @@ Status each_measured(RunReader& run, const Visit& visit) {
     }
     return {};
   });
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string made = "\"";
-  for (const char c : text) {
-    if (c == '"') made += '"';
-    made += c;
-  }
-  return made + '"';
 }
 
 std::string_view direction(const MeasuredTensor& tensor) {

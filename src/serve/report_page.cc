@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "report/performance.h"
 #include "report/tolerances.h"
 #include "serve/live_run.h"
 #include "serve/packing.h"
@@ -12,6 +13,8 @@
 #include "serve/past_runs.h"
 #include "serve/source.h"
 #include "store/open_store.h"
+#include "verdict/judge.h"
+#include "wire/settings.h"
 
 namespace assay {
 namespace {
@@ -55,6 +58,9 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
   if (grown.properties().contains(std::string(kRerunFlag) + "test_tol")) {
     ASSAY_TRY(data["tolerances"], tolerances_json(run));
   }
+  ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(grown.properties()));
+  ASSAY_TRY(const Rules rules, Rules::of(std::move(settings)));
+  if (rules.agreement == Agreement::speed) ASSAY_TRY(data["times"], performance_json(run));
   return data;
 }
 

@@ -38,7 +38,7 @@ bool is_answer(const wire::Bytes& bytes, std::size_t place) {
 
 }  // namespace
 
-BatchRun::BatchRun(const SlotConfig& config, std::vector<LaneSeat>& seats,
+BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
                    const std::vector<SlotJob>& jobs, OnJob on_job)
     : config_(config),
       seats_(seats),

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,7 @@ class BatchRun {
 
   // `on_job` is called once for each job, as soon as it has ended in every lane; the endings are
   // dropped afterwards.
-  BatchRun(const SlotConfig& config, std::vector<LaneSeat>& seats, const std::vector<SlotJob>& jobs,
+  BatchRun(const SlotConfig& config, std::span<LaneSeat> seats, const std::vector<SlotJob>& jobs,
            OnJob on_job);
 
   // Blocks until every job has ended in every lane.
@@ -112,7 +113,7 @@ class BatchRun {
   Status give_up(std::string why);
 
   const SlotConfig& config_;
-  std::vector<LaneSeat>& seats_;
+  std::span<LaneSeat> seats_;
   const std::vector<SlotJob>& jobs_;
   OnJob on_job_;
   std::vector<SeatState> states_;

@@ -73,8 +73,10 @@ std::vector<LaneRun> runs_of(const wire::LaneSpecT& spec, const Ending& ending) 
   return runs;
 }
 
+using Timings = flatbuffers::Vector<Offset<wire::Timing>>;
+
 Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& run,
-                                     const Fillings* said) {
+                                     const Fillings* said, Offset<Timings> timings = 0) {
   const Ending& ending = *run.ending;
   const auto name_offset = builder.CreateString(run.name);
   if (run.reply == nullptr) {
@@ -91,7 +93,18 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto overwritten = copy_names(builder, reply.overwritten());
   return wire::CreateLaneRecord(builder, name_offset, reply.status(), phase, error, inputs, times,
                                 0, reply.resident_kb(), reply.grown_kb(), false, run.role,
-                                overwritten, run.no_gradients);
+                                overwritten, run.no_gradients, timings);
+}
+
+Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSeries> all) {
+  std::vector<Offset<wire::Timing>> copied;
+  for (const TimeSeries& series : all) {
+    const auto what = builder.CreateString(series.what);
+    const auto samples = builder.CreateVector(series.nanoseconds);
+    const auto turns = builder.CreateVector(series.turns);
+    copied.push_back(wire::CreateTiming(builder, what, series.calls, samples, turns));
+  }
+  return builder.CreateVector(copied);
 }
 
 // Whether results came: also from a case that only could not be differentiated.
@@ -259,6 +272,22 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
   if (!config_.settings.error_bar || entry.bytes > kMostForTruth) return Next::nothing;
   if (entry.moves == 0) return request.suspicious ? Next::truth : Next::nothing;
   return request.wrong ? Next::more_moves : Next::nothing;
+}
+
+void CaseRecord::add_timed(const SlotJob& entry, std::span<const TimedLane> lanes) {
+  std::vector<Offset<wire::LaneRecord>> records;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const wire::LaneSpecT& spec = config_.lanes[i];
+    const Ending& latest = lanes[i].latest();
+    // The times are those of all turns, the inputs' checksums those of the first.
+    const Ending& told = latest.reply != nullptr ? lanes[i].first : latest;
+    const LaneRun run{spec.label, spec.role, &told, latest.reply, spec.no_gradients};
+    const auto timings = copy_timings(builder_, lanes[i].series);
+    records.push_back(lane_record(builder_, run, nullptr, timings));
+  }
+  const auto vector = builder_.CreateVector(records);
+  const auto values = builder_.CreateString(entry.values);
+  keep(entry, wire::CreateTrial(builder_, values, vector));
 }
 
 void CaseRecord::keep(const SlotJob& entry, Offset<wire::Trial> trial) {

@@ -7,9 +7,19 @@
 
 #include "base/result.h"
 #include "slot/batch.h"
+#include "verdict/timings.h"
 #include "wire/frame.h"
 
 namespace assay {
+
+// A lane in which a case is timed, turn after turn.
+struct TimedLane {
+  Ending first;  // tells how the inputs were filled
+  Ending last;   // of a later turn, if there was one
+  std::vector<TimeSeries> series;
+
+  const Ending& latest() const { return last.done() ? last : first; }
+};
 
 // The record of one case under all values that it is run with.
 class CaseRecord {
@@ -26,6 +36,9 @@ class CaseRecord {
   // of the lanes of the configuration, in its order. Fails only when a reply points outside its
   // arena.
   Result<Next> add(const SlotJob& entry, const std::vector<Ending>& endings);
+
+  // What came of a case that was timed, in the lanes of the configuration.
+  void add_timed(const SlotJob& entry, std::span<const TimedLane> lanes);
 
   // A finished wire::Record.
   wire::Bytes finish();

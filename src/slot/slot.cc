@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "slot/mutants.h"
 #include "slot/record.h"
+#include "slot/timing.h"
 #include "wire/settings.h"
 
 namespace assay {
@@ -152,7 +153,7 @@ std::vector<SlotJob> Slot::next_batch() {
     bytes += next.bytes;
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (batch.back().fresh || !config_.settings.mutants.empty()) break;
+    if (batch.back().fresh || !config_.settings.mutants.empty() || is_timed(config_)) break;
   }
   return batch;
 }
@@ -185,7 +186,8 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   for (const SlotJob& job : batch) {
     records.emplace_back(config_, job, std::exchange(fresh, false));
   }
-  ASSAY_CHECK(run_entries(seats, with_values(batch), records));
+  ASSAY_CHECK(is_timed(config_) ? time_entries(seats, with_values(batch), records)
+                                : run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
     if (suspect || (seat.lane && seat.lane->apart())) {
       if (seat.shared) seat.shared->close_all();
@@ -218,6 +220,19 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
     gave_up_ = run.gave_up();
     if (!ran) return ran;
     entries = std::move(again);
+  }
+  return {};
+}
+
+// One after another: beside other work no time means anything.
+Status Slot::time_entries(std::vector<LaneSeat>& seats, const std::vector<SlotJob>& entries,
+                          std::vector<CaseRecord>& records) {
+  for (const SlotJob& entry : entries) {
+    TimedCase timed(config_, seats, entry);
+    Status ran = timed.run();
+    gave_up_ = timed.gave_up();
+    if (!ran) return ran;
+    records[entry.record].add_timed(entry, timed.lanes());
   }
   return {};
 }

@@ -36,6 +36,8 @@ class Slot {
   std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
   Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
                      std::vector<CaseRecord>& records);
+  Status time_entries(std::vector<LaneSeat>& seats, const std::vector<SlotJob>& entries,
+                      std::vector<CaseRecord>& records);
   Status send(std::vector<CaseRecord>& records);
   Status send_results();
   Status send(const flatbuffers::FlatBufferBuilder& message);

@@ -16,6 +16,7 @@
 #include "measure/measurement.h"
 #include "verdict/bar.h"
 #include "verdict/messages.h"
+#include "verdict/speed_verdict.h"
 #include "verdict/within.h"
 
 namespace assay {
@@ -310,16 +311,16 @@ Agreement owed(const wire::LaneRecord& left, const wire::LaneRecord& right, Agre
   return left.role() == right.role() ? Agreement::bits : Agreement::within;
 }
 
+void refuse_inputs(Verdict& verdict) {
+  verdict.outcome = Outcome::invalid;
+  verdict.message = "the lanes did not have the same inputs; its value rule is not a pure function";
+}
+
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
                 const wire::Record& record, const Rules& rules, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
   const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
-  if (!same_inputs(*left, *right)) {
-    verdict.outcome = Outcome::invalid;
-    verdict.message =
-        "the lanes did not have the same inputs; its value rule is not a pure function";
-    return;
-  }
+  if (!same_inputs(*left, *right)) return refuse_inputs(verdict);
   const Due due{owed(*left, *right, rules.agreement), policy, rules.settings, record};
   Verdict of_pair;
   const auto* overwritten = left->overwritten();
@@ -355,13 +356,23 @@ void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& 
   verdict.mismatch |= of_pair.mismatch;
 }
 
+// Of lanes that were timed and all came to an end.
+void judge_timed(const wire::Trial& trial, const Rules& rules, Verdict& verdict) {
+  if (trial.lanes()->size() < 2) return;
+  const wire::LaneRecord& test = *trial.lanes()->Get(0);
+  const wire::LaneRecord& reference = *trial.lanes()->Get(1);
+  if (!same_inputs(test, reference)) return refuse_inputs(verdict);
+  judge_speed(test, reference, rules.settings.speed_margin, verdict);
+}
+
 Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::Record& record,
                     const Rules& rules) {
   Verdict verdict;
   flag_leaks(trial, verdict);
   const std::uint8_t flags = verdict.flags;
   if (trial.pairs() == nullptr || trial.pairs()->size() == 0) {
-    (void)decided_by_lanes(trial, verdict);
+    const bool ended = decided_by_lanes(trial, verdict);
+    if (!ended && rules.agreement == Agreement::speed) judge_timed(trial, rules, verdict);
     verdict.flags = flags;
     return verdict;
   }

@@ -19,11 +19,15 @@ constexpr std::array<ModeLane, 2> kOnTwoGpus{
     {{Role::test, Role::test}, {Role::reference, Role::reference, "eager", "next"}}};
 constexpr std::array<ModeLane, 2> kTwiceOnTwoGpus{
     {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice", "next"}}};
+constexpr std::array<ModeLane, 2> kTimed{
+    {{Role::test, Role::test, "timed"}, {Role::reference, Role::reference, "timed"}}};
+constexpr std::array<ModeLane, 1> kTimedAlone{{{Role::test, Role::test, "timed"}}};
+constexpr std::array<ModeLane, 1> kTimedReference{{{Role::test, Role::reference, "timed"}}};
 constexpr std::array<ModeLane, 2> kDevices{
     {{Role::test, Role::test, "eager", "custom"}, {Role::reference, Role::test, "eager", "cpu"}}};
 
 // The first is the default.
-constexpr std::array<ModeInfo, 7> kModes{{
+constexpr std::array<ModeInfo, 10> kModes{{
     {"accuracy", "Paddle against PyTorch, or the test lane against the reference lane",
      Agreement::within, kAgainstReference},
     {"paddle_only", "Paddle alone: does it run", Agreement::runs, kAlone},
@@ -37,6 +41,13 @@ constexpr std::array<ModeInfo, 7> kModes{{
      kOnTwoGpus},
     {"accuracy_stable_dual_gpu", "as --accuracy_stable, with the reference on the next GPU",
      Agreement::stable, kTwiceOnTwoGpus},
+    {"paddle_torch_gpu_performance",
+     "which of the two is faster, forward and backward, on a GPU or the CPU", Agreement::speed,
+     kTimed},
+    {"paddle_gpu_performance", "how long Paddle takes, for --against an earlier run",
+     Agreement::speed, kTimedAlone},
+    {"torch_gpu_performance", "how long PyTorch takes, likewise", Agreement::speed,
+     kTimedReference},
 }};
 
 }  // namespace

@@ -16,6 +16,7 @@ enum class Agreement {
   bits,    // the same bits
   stable,  // runs of one role the same bits, the roles the same results within the policy
   runs,    // nothing: one lane, and it runs
+  speed,   // to take as long; of one lane nothing
 };
 
 // One lane of a mode.

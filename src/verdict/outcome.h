@@ -24,6 +24,10 @@ enum class Outcome : std::uint8_t {
   rejected,         // both raise: they agree that the call is wrong
   mismatch,         // the results differ
   unstable,         // the results of repeated runs differ
+  slow,             // the test lane takes longer than the reference lane
+  fast,             // it takes less time
+  same,             // neither, as far as anybody asks
+  unsure,           // the timings swing too much to tell
   pass,
 };
 
@@ -36,7 +40,7 @@ struct OutcomeInfo {
   std::string_view meaning;  // for people
 };
 
-inline constexpr std::array<OutcomeInfo, 13> kOutcomes{{
+inline constexpr std::array<OutcomeInfo, 17> kOutcomes{{
     {Outcome::invalid, "invalid", true, false, "api_config_invalid.txt",
      "the line is not a case that can be run"},
     {Outcome::unsupported, "unsupported", false, false, "api_config_paddle_to_torch_failed.txt",
@@ -57,6 +61,12 @@ inline constexpr std::array<OutcomeInfo, 13> kOutcomes{{
      "the results differ"},
     {Outcome::unstable, "unstable", true, true, "api_config_unstable.txt",
      "repeated runs give different results"},
+    {Outcome::slow, "slow", true, true, "api_config_slow.txt",
+     "it takes longer than the reference"},
+    {Outcome::fast, "fast", false, true, "api_config_fast.txt", "it takes less time"},
+    {Outcome::same, "same", false, true, "api_config_same.txt", "both take the same time"},
+    {Outcome::unsure, "unsure", false, false, "api_config_unsure.txt",
+     "the timings swing too much to tell"},
     {Outcome::pass, "pass", false, true, "api_config_pass.txt", "the results agree"},
 }};
 

@@ -1,5 +1,6 @@
 // Modes and lanes by role, as a user asks for them, with frameworks that differ on demand.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 #include "../serve/page_data.h"
 #include "base/atomic_file.h"
 #include "cli.h"
+#include "report/performance.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {
@@ -74,6 +77,77 @@ TEST(Modes, WhatAFrameworkCannotDoIsSkippedWithItsReason) {
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(fake("wrong"), "skip")));
   EXPECT_THAT(log_of(cli), HasSubstr("paddle 1.0 has no automatic mixed precision"));
+}
+
+// A call that takes so many microseconds of the fakes' own clock, in either lane.
+std::string takes(int mine, int reference) {
+  return fmt::format("paddle.fake.takes(Tensor([3], \"float32\"), {}, {})", mine, reference);
+}
+
+TEST(Modes, LanesAreTimedByTurns) {
+  Cli cli;
+  const std::string cases =
+      cli.write_cases({takes(2000, 1900), takes(200, 220), takes(3, 3), fake("both_raise"),
+                       fake("raises"), fake("crash"), fake("dies_later")});
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cases, "--paddle_torch_gpu_performance=True"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(takes(2000, 1900), "slow"), Pair(takes(200, 220), "fast"),
+                                   Pair(takes(3, 3), "same"), Pair(fake("both_raise"), "rejected"),
+                                   Pair(fake("raises"), "test_error"), Pair(fake("crash"), "crash"),
+                                   Pair(fake("dies_later"), "crash")));
+  EXPECT_THAT(log_of(cli), HasSubstr("forward host warm: 2 ms against 1.9 ms, 1.053 times as long "
+                                     "(1.053 to 1.053)"));
+  // 12 turns, the first look, each with one cold sample; 2 ms are two samples of a turn's 5 ms, and
+  // 3 µs are 33 calls in a sample of about 100 µs.
+  const auto rows = lines_of(cli.run() / "performance.csv");
+  ASSERT_GE(rows.size(), 7U);
+  EXPECT_TRUE(rows.front().starts_with("API,config,what,calls,test_samples,test_ns,"));
+  const auto has = [&](const std::string& text) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const std::string& row) { return row.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("2000, 1900)\",forward host warm,1,24,2000000.0,0.0000,24,1900000.0,0.0000,"));
+  EXPECT_TRUE(has("2000, 1900)\",forward host cold,1,12,2000000.0,"));
+  EXPECT_TRUE(has("3, 3)\",forward host warm,33,"));
+  // The page's, the slowest first.
+  const auto store = open_store(cli.run(), StoreMode::existing);
+  ASSERT_TRUE(store);
+  const auto shown = performance_json(**store);
+  ASSERT_TRUE(shown) << shown.error().message;
+  EXPECT_EQ(shown->at("parts"), rows.size() - 1);
+  const auto& slowest = shown->at("rows").at(0);
+  EXPECT_EQ(slowest.at("case"), takes(2000, 1900));
+  EXPECT_EQ(slowest.at("speed"), "slow");
+  EXPECT_NEAR(slowest.at("ratio").at(1).get<double>(), 2000.0 / 1900, 1e-6);
+}
+
+TEST(Modes, ALaneIsTimedAloneAndComparedWithAnEarlierRun) {
+  Cli cli;
+  std::vector<std::string> lines;
+  for (int i = 1; i <= 25; ++i) lines.push_back(takes(1000 * i, 0));
+  const std::string cases = cli.write_cases(lines);
+  const std::vector<std::string> flags{"--api_config_file=" + cases,
+                                       "--paddle_gpu_performance=True"};
+  const CliResult first = cli.call_api(flags);
+  EXPECT_EQ(first.status.code, 0) << first.output;
+  for (const auto& [text, outcome] : cli.outcomes()) EXPECT_EQ(outcome, "pass") << text;
+  std::filesystem::rename(cli.run(), cli.folder() / "old");
+
+  // All of a machine that is slower by a third take longer: no case is blamed.
+  const std::string settings = read_file(cli.folder() / "assay.toml").value_or("");
+  std::string slower = settings;
+  const std::string entry = fake_environment();
+  slower.replace(slower.find(entry), entry.size(), entry + ", \"ASSAY_FAKE_PACE=1.3\"");
+  ASSERT_TRUE(write_file(cli.folder() / "assay.toml", slower));
+  const std::string old = (cli.folder() / "old").string();
+  std::vector<std::string> again = flags;
+  again.push_back("--against=" + old);
+  const CliResult second = cli.call_api(again);
+  EXPECT_EQ(second.status.code, 0) << second.output;
+  EXPECT_THAT(second.output, HasSubstr("beside the pace of all (1.300 times as long as then)"));
+  EXPECT_THAT(second.output, HasSubstr("      25  same"));
 }
 
 // Two builds of one framework: the second one is told apart by the name of its lane.

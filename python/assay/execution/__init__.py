@@ -21,6 +21,7 @@ class Plain:
     """The call as it stands, once."""
 
     runs = 1  # how often a case is run, from making its inputs on
+    timed = False  # its time is asked for, and not its results
     in_place = True  # a call may change its arguments; without, it only returns
 
     def __init__(self, framework: Framework) -> None:
@@ -45,6 +46,7 @@ class Execution:
         self.ways = ways
         self.runs = max(way.runs for way in ways)
         self.in_place = all(way.in_place for way in ways)
+        self.timed = any(way.timed for way in ways)
 
     def wrap(self, function: Function, api: str) -> Function:
         """What is called instead of `function`."""

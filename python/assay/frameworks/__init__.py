@@ -33,7 +33,11 @@ class Framework(Protocol):
 
     Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
     context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
-    graph. A build tells with `devices()` the kinds of device that it has, those first that a test of "another
+    graph. `stopwatch()` gives the clock of the lane's device, None on the CPU, and may be left out: mark()
+    notes a moment in the device's stream, between(a, b) the nanoseconds between two that are past, wait()
+    waits for all that was begun.
+
+    A build tells with `devices()` the kinds of device that it has, those first that a test of "another
     device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
     fork server; without them there is a CPU and nothing to know. One that cannot differentiate says
     `has_gradients = False`: then results alone are compared.

@@ -24,6 +24,23 @@ MOST_AXES = 6  # that indexing and transposing know
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
 
+class Stopwatch:
+    """The clock of the lane's GPU, by events of its current stream. Written against the same interface as
+    PyTorch's, and not run yet."""
+
+    def __init__(self, paddle: Any) -> None:
+        self.paddle = paddle
+        self.wait = paddle.device.synchronize
+
+    def mark(self) -> Any:
+        event = self.paddle.device.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin: Any, end: Any) -> float:
+        return begin.elapsed_time(end) * 1e6  # of ms
+
+
 class PaddleFramework:
     name = "paddle"
 
@@ -66,6 +83,9 @@ class PaddleFramework:
     def release(self) -> None:
         if self._on_gpu:
             self.paddle.device.cuda.empty_cache()
+
+    def stopwatch(self) -> "Stopwatch | None":
+        return Stopwatch(self.paddle) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
         self.paddle.seed(seed)

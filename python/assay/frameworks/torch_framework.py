@@ -18,6 +18,22 @@ KEPT_BYTES = 1 << 30
 _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
 
 
+class Stopwatch:
+    """The clock of the lane's GPU, by events of the stream that PyTorch uses."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.wait = torch.cuda.synchronize
+
+    def mark(self) -> Any:
+        event = self.torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin: Any, end: Any) -> float:
+        return begin.elapsed_time(end) * 1e6  # of ms
+
+
 class TorchFramework:
     name = "torch"
 
@@ -60,6 +76,9 @@ class TorchFramework:
         # Results shall have the digits of their dtype, as they have on a CPU.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
+
+    def stopwatch(self) -> "Stopwatch | None":
+        return None if self._device == "cpu" else Stopwatch(self.torch)
 
     def seed(self, seed: int) -> None:
         for generator in self._generators:

@@ -4,7 +4,7 @@
 const EVERY_MS = 2000, FIRST_MS = 150;  // until there is something to show
 const SHOWN_STAGES = 40, SHOWN_CASES = 200, TYPING_MS = 150;
 const number = d3.format(',');
-const GOOD = ['pass', 'rejected'];
+const GOOD = ['pass', 'rejected', 'same', 'fast'];
 const at = id => document.getElementById(id);
 let last = null;
 let parts = [], begun = null, shownCases = SHOWN_CASES;  // of the list of cases
@@ -174,6 +174,36 @@ function showTolerances(tolerances) {
     tolerances.rows.map(([api, dtype, direction, count, atols]) => [api, dtype, direction, n(number(count)), ...atols.map(n)]));
 }
 
+// Of each part that decides the interval of its ratio as a line, the middle as a dot; from a quarter to four times,
+// what lies beyond at the edge.
+function drawRatios(rows) {
+  const width = 1100, height = 300, left = 46, y = d3.scale.log().domain([0.25, 4]).range([height - 10, 10]).clamp(true);
+  const svg = d3.select('#ratios');
+  svg.selectAll('*').remove();
+  for (const ratio of [0.25, 0.5, 1, 2, 4]) {
+    svg.append('line').attr('class', 'grid').attr('x1', left).attr('x2', width).attr('y1', y(ratio)).attr('y2', y(ratio));
+    svg.append('text').attr('x', left - 6).attr('y', y(ratio) + 4).attr('text-anchor', 'end').text(`${ratio}×`);
+  }
+  const step = (width - left) / rows.length;
+  rows.forEach((row, i) => {
+    const x = left + (i + 0.5) * step, [low, middle, high] = row.ratio;
+    const part = svg.append('g').attr('class', `ratio ${row.speed}`);
+    part.append('line').attr('x1', x).attr('x2', x).attr('y1', y(Math.max(low, 1e-9))).attr('y2', y(high));
+    part.append('circle').attr('cx', x).attr('cy', y(middle)).attr('r', 2.2);
+    part.append('title').text(`${row.case}: ${row.what} ${row.told}`);
+  });
+}
+
+function showTimes(times) {
+  at('times-part').hidden = !times;
+  if (!times) return;
+  at('times-count').textContent = number(times.parts);
+  drawRatios(times.rows.filter(row => row.decides));
+  const n = text => ({ text, name: 'n' });
+  fill('#times', ['case', 'what', n('test lane'), n('reference lane'), 'test to reference', ''], times.rows.map(row =>
+    [row.case, row.what, n(row.test), n(row.reference), row.told || '', { text: row.speed || '', name: row.speed === 'slow' ? 'failed' : '' }]));
+}
+
 function showAccommodated(accommodated) {
   at('accommodated-part').hidden = !accommodated.rows.length;
   at('accommodated-count').textContent = number(accommodated.cases);
@@ -218,6 +248,7 @@ function show(run) {
   showRuns(run.runs);
   showStages(run);
   showTolerances(run.tolerances);
+  showTimes(run.times);
   showAccommodated(run.accommodated);
   showWorkers(run);
 }

@@ -10,6 +10,7 @@ import socket
 import time
 from array import array
 
+from assay import timed
 from assay.accommodations import follows
 from assay.frameworks import Dense
 from assay.registry import api
@@ -17,6 +18,18 @@ from assay.rules import Literal
 from assay.wire import DTYPES, count_of
 
 SIZES = dict(zip(DTYPES, (1, 1, 2, 4, 8, 1, 2, 2, 4, 8, 8, 16, 1, 1, 2, 4, 8), strict=True))
+
+
+class Clock:
+    """Goes on as the calls say that they take, so that no verdict hangs on this machine."""
+
+    now = 0
+
+    def __call__(self):
+        return self.now
+
+
+CLOCK = timed.CLOCK = Clock()
 
 
 class FakeTensor:
@@ -248,6 +261,19 @@ class Fake:
     def do_reference_crash(self, x):
         return x
 
+    def do_takes(self, x, mine, reference):
+        """So many microseconds of the pretended clock."""
+        CLOCK.now += round(1000 * mine * float(os.environ.get("ASSAY_FAKE_PACE", "1")))
+        return x
+
+    def do_dies_later(self, x):
+        """Not in the first turns."""
+        self.drawn += 1
+        CLOCK.now += 1_000_000
+        if self.drawn > 20:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return x
+
 
 def own_arena():
     """Its address. What the lane says of itself stands at its start: the job at hand, and since when."""
@@ -305,6 +331,18 @@ def many_listed(x):
 @api("paddle.fake.slow")
 def slow(x, seconds):
     time.sleep(seconds)
+    return x
+
+
+@api("paddle.fake.takes")
+def takes(x, mine, reference):
+    CLOCK.now += 1000 * reference
+    return x
+
+
+@api("paddle.fake.dies_later")
+def dies_later(x):
+    CLOCK.now += 1_000_000
     return x
 
 

@@ -1,0 +1,234 @@
+"""A case that is timed, a turn at a time.
+
+The slot sends the same case again for every turn, to its lanes by turns, and stops when it knows enough.
+Between turns the inputs stay as they are. What a turn gives are the samples of the clock instead of results:
+one leaf of nanoseconds a call for each part of the case (forward, backward), clock (host, device) and state
+of the caches:
+
+    "forward host warm"   the call, with its inputs where the call before left them
+    "forward host cold"   the call, once, with inputs that no cache holds
+    "backward …"          the gradients, each through a call of its own, which is not in the time
+
+On a GPU the host's clock says how long the framework takes to hand over its work, and the device's how long
+that takes there, between two events of the default stream. Short calls are timed several at once (the leaf's
+`terms`), so that the clock's own grain does not show. A sample that the kernel interrupted for another
+process is left out while there are enough others.
+"""
+
+import gc
+import resource
+import time
+from array import array
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from assay.call import Call
+from assay.results import flatten
+from assay.wire import CODES, TENSOR, Leaf, count_of
+
+CLOCK = time.perf_counter_ns
+
+LEAST_SAMPLE = 100_000  # ns on a CPU; on a GPU the host is to be done before the device begins
+LEAST_SAMPLE_ON_DEVICE = 50_000
+TURN = 5_000_000  # ns for the warm samples of one part
+MOST_CALLS = 64  # in a sample
+MOST_SAMPLES = 25  # in a turn
+LONG = 50_000_000  # ns; so long a call warms its own caches
+SEVERAL_UP_TO = 1 << 20  # elements of a case whose calls are prepared several at once
+# More than any GPU's second-level cache. (On the CPU the inputs alone are put out of the caches.)
+FLUSHED_ELEMENTS = 1 << 26
+NO_TENSOR = 1 << 30  # for the native module: filled, and no tensor of the case
+
+
+class Part(NamedTuple):
+    """What is timed: `prepare` makes so many calls ready, which the clock does not see; `run` makes them."""
+
+    name: str
+    prepare: Callable[[int], list[Any]]
+    run: Callable[[list[Any]], None]
+
+
+class Timed(Call):
+    """A case that is asked for again and again. A turn begins with run()."""
+
+    turns = 0
+
+    def run(self) -> None:
+        self.outputs = []
+        if self.turns:
+            self.entered_at = CLOCK()  # others had theirs meanwhile
+        else:
+            self.calls: dict[str, int] = {}  # in a sample of each part
+            self.samples: dict[str, int] = {}  # in a turn
+            self.upstream: dict[int, Any] = {}
+            self.tensors: list[Any] = []
+            super().run()
+        self.turns += 1
+        self._enter("forward")
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            self._take_turn()
+        finally:
+            if collects:
+                gc.enable()
+
+    def evaluate(self, function: Callable[..., Any]) -> None:
+        """Makes the case ready and runs it once, so that what only the first call does is done."""
+        self.function, self.args, self.kwargs = self._ready(function)
+        # None: there is no clock but the host's.
+        self.device = getattr(self.framework, "stopwatch", lambda: None)()
+        self.flushed: Any = None
+        self._enter("forward")
+        found = self._through(self._leaves_of(*self._arguments_again()))
+        self.backward = bool(self.wanted and found[0])
+        if self.backward:
+            self._enter("backward")
+            self.framework.gradients(found[0], self._inputs(), found[1])
+        self._wait()
+
+    def _take_turn(self) -> None:
+        self._time(Part("forward", self._prepare_forward, self._run_forward))
+        if self.backward:
+            self._enter("backward")
+            self._time(Part("backward", self._prepare_backward, self._run_backward))
+
+    # -- the parts --
+
+    def _arguments_again(self) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments for one call; of one that changes an argument a copy of that."""
+        changes = self.entry.changes if self.entry is not None else ""
+        if not changes or self.job.lane.reference_functions:
+            return self.args, self.kwargs
+        copy = self._copy
+        args = [
+            copy(arg) if name == changes else arg for name, arg in zip(self.taken, self.args, strict=False)
+        ]
+        args += self.args[len(args) :]
+        return args, {name: copy(arg) if name == changes else arg for name, arg in self.kwargs.items()}
+
+    def _copy(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._copy(part) for part in value]
+        return self.framework.writable(value) if isinstance(value, self.framework.tensor_type) else value
+
+    def _prepare_forward(self, calls: int) -> list[Any]:
+        return [self._arguments_again() for _ in range(calls)]
+
+    def _run_forward(self, prepared: list[Any]) -> None:
+        function = self.function
+        for args, kwargs in prepared:
+            function(*args, **kwargs)
+
+    def _prepare_backward(self, calls: int) -> list[Any]:
+        return [self._through(self._leaves_of(*self._arguments_again()))[:2] for _ in range(calls)]
+
+    def _run_backward(self, prepared: list[Any]) -> None:
+        gradients, inputs = self.framework.gradients, self._inputs()
+        for outputs, upstream in prepared:
+            gradients(outputs, inputs, upstream)
+
+    def _inputs(self) -> list[Any]:
+        return [tensor for _, tensor in self.wanted]
+
+    def _leaves_of(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+        results = self._forward(self.function, list(args), dict(kwargs))
+        if self.entry is not None and self.entry.shown is not None and not self.job.lane.reference_functions:
+            results = self.entry.shown(results, self._given(args, kwargs))
+        return list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+
+    def _as_asked(self, tensor: Any, spec: Any, fill: Any) -> Any:
+        self.tensors.append(tensor)
+        return super()._as_asked(tensor, spec, fill)
+
+    def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
+        if position not in self.upstream:
+            self.upstream[position] = super()._upstream(position, shape, dtype)
+        return self.upstream[position]
+
+    # -- the clock --
+
+    def _time(self, part: Part) -> None:
+        if part.name not in self.calls:
+            self._choose_sizes(part)
+        self._keep(part, "cold", 1, [self._sample(part, 1, self._cool)])
+        calls = self.calls[part.name]
+        if self.samples[part.name] > 1 or calls > 1:
+            self._sample(part, calls)  # warms up
+        taken = [self._sample(part, calls) for _ in range(self.samples[part.name])]
+        self._wait()
+        alone = [sample for sample in taken if not sample[2]]
+        self._keep(part, "warm", calls, alone if 2 * len(alone) >= len(taken) else taken)
+
+    def _choose_sizes(self, part: Part) -> None:
+        times = []
+        for _ in range(3):
+            times.append(self._sample(part, 1)[0])
+            if times[0] > LONG:
+                break
+        self._wait()
+        least = LEAST_SAMPLE if self.device is None else LEAST_SAMPLE_ON_DEVICE
+        once = max(1.0, min(times))
+        several = self.elements <= SEVERAL_UP_TO
+        self.calls[part.name] = min(MOST_CALLS, max(1, round(least / once))) if several else 1
+        sample = once * self.calls[part.name]
+        self.samples[part.name] = min(MOST_SAMPLES, max(1, int(TURN / sample)))
+
+    def _sample(
+        self, part: Part, calls: int, before: Callable[[], None] | None = None
+    ) -> tuple[float, Any, bool]:
+        """Nanoseconds of so many calls by the host's clock, the device's events around them, and whether the
+        kernel let another process run meanwhile."""
+        prepared = part.prepare(calls)
+        if before is not None:
+            before()
+        elif self.device is not None:
+            self._flush()  # the device is busy with that until the host has handed over what is timed
+            part.run(part.prepare(1))
+        events = None
+        switches = _switches()
+        began = CLOCK()
+        if self.device is not None:
+            events = self.device.mark()
+        part.run(prepared)
+        if events is not None:
+            events = events, self.device.mark()
+        ended = CLOCK()
+        return float(ended - began), events, _switches() != switches
+
+    def _cool(self) -> None:
+        """Puts the inputs, and the upstream gradients, out of all caches."""
+        if self.device is not None:
+            self._flush()
+            return
+        framework = self.framework
+        for tensor in (*self.tensors, *self.upstream.values()):
+            count = count_of(framework.shape(tensor))
+            if count:
+                self.native.evict(framework.pointer(tensor), count, CODES[framework.tensor_dtype(tensor)])
+
+    def _flush(self) -> None:
+        if self.flushed is None:
+            self.flushed = self.framework.empty((FLUSHED_ELEMENTS,), "float32")
+        self.native.fill(NO_TENSOR, self.framework.pointer(self.flushed), FLUSHED_ELEMENTS, CODES["float32"])
+
+    def _wait(self) -> None:
+        if self.device is not None:
+            self.device.wait()
+
+    def _keep(self, part: Part, cache: str, calls: int, samples: list[tuple[float, Any, bool]]) -> None:
+        clocks = {"host": [sample[0] for sample in samples]}
+        if self.device is not None:
+            self._wait()
+            clocks["device"] = [self.device.between(*sample[1]) for sample in samples]
+        for clock, times in clocks.items():
+            values = array("d", [time / calls for time in times])
+            offset = self.native.hand_over(values.buffer_info()[0], len(values), CODES["float64"])
+            path = f"{part.name} {clock} {cache}"
+            self.outputs.append(
+                Leaf(path, TENSOR, CODES["float64"], (len(values),), offset, None, 0, (), False, float(calls))
+            )
+
+
+def _switches() -> int:
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw

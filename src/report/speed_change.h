@@ -1,0 +1,60 @@
+#pragma once
+
+// The timings of a run against those of a past one.
+//
+// Two runs are hours apart, and the machine is not the same: as a yardstick serves the reference
+// lane, where both runs had the same build of it. Otherwise that is the pace of all cases together:
+// their ratios' median. What all cases share is told as the pace, and no case is blamed for it.
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/past.h"
+
+namespace assay {
+
+// One part of a case, now and then.
+struct SpeedChange {
+  std::uint64_t id = 0;
+  std::string text;
+  std::string what;  // "forward host warm"
+  double now = 0;    // nanoseconds of a call
+  double before = 0;
+  Ratio ratio;  // of now to before, beside the yardstick
+  Speed speed = Speed::unsure;
+};
+
+class SpeedComparison {
+ public:
+  // Fewer parts than these have no pace of their own.
+  static constexpr std::size_t kEnoughForPace = 20;
+
+  SpeedComparison() = default;
+  SpeedComparison(bool same_reference, double margin)
+      : same_reference_(same_reference), margin_(margin) {}
+
+  void take(std::uint64_t id, std::string_view text, const std::vector<TimedPart>& now,
+            const std::vector<TimedPart>& before);
+  // After the last take().
+  void finish();
+
+  bool empty() const { return parts_.empty(); }
+  std::uint64_t count(Speed speed) const;
+  const std::vector<SpeedChange>& parts() const { return parts_; }
+
+  // For a terminal.
+  std::string table() const;
+  nlohmann::json json() const;
+
+ private:
+  bool same_reference_ = false;
+  double margin_ = 0;
+  double pace_ = 1;
+  std::vector<SpeedChange> parts_;
+};
+
+}  // namespace assay

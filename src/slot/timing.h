@@ -1,0 +1,42 @@
+#pragma once
+
+// A case whose speed is asked for: the lanes of a slot take turns on it, one at work and the others
+// waiting, until it is known how their times compare or nothing more is to be learnt.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "slot/batch.h"
+#include "slot/record.h"
+
+namespace assay {
+
+// Whether the lanes of this run are timed.
+bool is_timed(const SlotConfig& config);
+
+class TimedCase {
+ public:
+  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry)
+      : config_(config), seats_(seats), entry_(entry), lanes_(seats.size()) {}
+
+  // Blocks until the case has been timed, or until a lane has shown that it cannot be.
+  Status run();
+  // Whether run() failed for want of lanes, which no case is to blame for.
+  bool gave_up() const { return gave_up_; }
+
+  const std::vector<TimedLane>& lanes() const { return lanes_; }
+
+ private:
+  Status take_turn(std::size_t turn, std::size_t seat);
+  bool all_well() const;
+  bool enough_known(std::size_t turns) const;
+
+  const SlotConfig& config_;
+  std::span<LaneSeat> seats_;
+  const SlotJob& entry_;
+  std::vector<TimedLane> lanes_;
+  bool gave_up_ = false;
+};
+
+}  // namespace assay

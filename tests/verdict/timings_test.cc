@@ -1,0 +1,173 @@
+// Timings of records, and what the judge makes of them.
+
+#include "verdict/timings.h"
+
+#include <gmock/gmock.h>
+
+#include "verdict/judge.h"
+#include "wire/frame.h"
+
+namespace assay {
+namespace {
+
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct LaneTimings {
+  std::vector<TimeSeries> series;
+  wire::Status status = wire::Status::ok;
+  std::uint64_t checksum = 7;
+};
+
+// Three samples a turn around `nanoseconds`, the turns a little apart.
+TimeSeries steady(const std::string& what, double nanoseconds, std::uint32_t turns = 12) {
+  TimeSeries series{what, 4, {}, {}};
+  for (std::uint32_t turn = 0; turn < turns; ++turn) {
+    const double of_turn = nanoseconds * (1 + 0.001 * (turn % 3));
+    for (const double off : {0.99, 1.0, 1.4}) series.nanoseconds.push_back(of_turn * off);
+    series.turns.push_back(3);
+  }
+  return series;
+}
+
+wire::Bytes record_of(const std::vector<LaneTimings>& lanes) {
+  flatbuffers::FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::LaneRecord>> records;
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    std::vector<flatbuffers::Offset<wire::Timing>> timings;
+    for (const TimeSeries& series : lanes[i].series) {
+      const auto what = builder.CreateString(series.what);
+      const auto samples = builder.CreateVector(series.nanoseconds);
+      const auto turns = builder.CreateVector(series.turns);
+      timings.push_back(wire::CreateTiming(builder, what, series.calls, samples, turns));
+    }
+    const auto vector = builder.CreateVector(timings);
+    const auto inputs = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Filling>>{
+        wire::CreateFilling(builder, 0, 0, 1, 1, 0, lanes[i].checksum)});
+    const auto name = builder.CreateString(i == 0 ? "paddle" : "torch");
+    wire::LaneRecordBuilder lane(builder);
+    lane.add_name(name);
+    lane.add_status(lanes[i].status);
+    lane.add_role(i == 0 ? wire::Role::test : wire::Role::reference);
+    lane.add_inputs(inputs);
+    lane.add_timings(vector);
+    records.push_back(lane.Finish());
+  }
+  const auto lane_vector = builder.CreateVector(records);
+  const auto values = builder.CreateString("usual");
+  const auto trials = builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{
+      wire::CreateTrial(builder, values, lane_vector)});
+  wire::RecordBuilder record(builder);
+  record.add_version(wire::kVersion);
+  record.add_trials(trials);
+  builder.Finish(record.Finish());
+  const auto bytes = wire::bytes_of(builder);
+  return {bytes.begin(), bytes.end()};
+}
+
+const wire::Record& root(const wire::Bytes& bytes) {
+  return *flatbuffers::GetRoot<wire::Record>(bytes.data());
+}
+
+Verdict judged(const std::vector<LaneTimings>& lanes) {
+  const wire::Bytes bytes = record_of(lanes);
+  Rules rules;
+  rules.agreement = Agreement::speed;
+  return judge(root(bytes), {}, rules);
+}
+
+TEST(Timings, ATurnCountsOnceByItsLeastSample) {
+  const TimeSeries series{"forward host warm", 1, {5, 1, 3, 10, 20}, {3, 0, 2}};
+  EXPECT_THAT(turn_times(series), ElementsAre(1, 0, 10));
+  // A record that promises more samples than it has is read as far as it goes.
+  EXPECT_THAT(turn_times({"", 1, {4}, {1, 9}}), ElementsAre(4, 0));
+}
+
+TEST(Timings, PartsAreJudgedOneByOneAndTheWorstIsTheCase) {
+  const Verdict verdict =
+      judged({{{steady("forward host warm", 1000), steady("backward host warm", 2200)}},
+              {{steady("forward host warm", 1000), steady("backward host warm", 2000)}}});
+  EXPECT_EQ(verdict.outcome, Outcome::slow);
+  EXPECT_EQ(verdict.message,
+            "backward host warm: 2.2 µs against 2 µs, 1.100 times as long (1.100 to 1.100)");
+}
+
+TEST(Timings, EveryVerdictOfSpeed) {
+  const auto of = [](double test, double reference, std::uint32_t turns = 12) {
+    return judged({{{steady("forward host warm", test, turns)}},
+                   {{steady("forward host warm", reference, turns)}}})
+        .outcome;
+  };
+  EXPECT_EQ(of(1050, 1000), Outcome::slow);
+  EXPECT_EQ(of(1000, 1050), Outcome::fast);
+  EXPECT_EQ(of(1000, 1010), Outcome::same);
+  EXPECT_EQ(of(2000, 1000, 5), Outcome::unsure);  // five turns prove nothing
+}
+
+TEST(Timings, ColdCachesAreToldAndDoNotDecide) {
+  const std::vector<LaneTimings> lanes{
+      {{steady("forward host warm", 1000), steady("forward host cold", 9000)}},
+      {{steady("forward host warm", 1000), steady("forward host cold", 3000)}}};
+  EXPECT_EQ(judged(lanes).outcome, Outcome::same);
+  const wire::Bytes bytes = record_of(lanes);
+  const auto rows = speed_rows(root(bytes), 0.025);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].what, "forward host cold");
+  EXPECT_EQ(rows[1].speed, Speed::slow);
+  EXPECT_FALSE(rows[1].decides);
+}
+
+TEST(Timings, TheDevicesClockDecidesWhereBothLanesHaveIt) {
+  const auto host = steady("forward host warm", 3000);
+  EXPECT_EQ(judged({{{host, steady("forward device warm", 1000)}},
+                    {{steady("forward host warm", 1000), steady("forward device warm", 1000)}}})
+                .outcome,
+            Outcome::same);
+  EXPECT_EQ(
+      judged({{{host, steady("forward device warm", 1000)}}, {{steady("forward host warm", 1000)}}})
+          .outcome,
+      Outcome::slow);
+}
+
+TEST(Timings, HowALaneEndedComesFirst) {
+  EXPECT_EQ(judged({{{}, wire::Status::raised}, {{steady("forward host warm", 1000)}}}).outcome,
+            Outcome::test_error);
+  EXPECT_EQ(judged({{{}, wire::Status::raised}, {{}, wire::Status::raised}}).outcome,
+            Outcome::rejected);
+}
+
+TEST(Timings, OfOtherInputsNothingIsSaid) {
+  const Verdict verdict = judged({{{steady("forward host warm", 1000)}},
+                                  {{steady("forward host warm", 1000)}, wire::Status::ok, 8}});
+  EXPECT_EQ(verdict.outcome, Outcome::invalid);
+  EXPECT_THAT(verdict.message, HasSubstr("did not have the same inputs"));
+}
+
+TEST(Timings, ALaneAlonePassesAndKeepsItsTimes) {
+  const std::vector<LaneTimings> lanes{{{steady("forward host warm", 1000, 2)}}};
+  EXPECT_EQ(judged(lanes).outcome, Outcome::pass);
+  const wire::Bytes bytes = record_of(lanes);
+  const auto parts = timed_parts(root(bytes));
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_THAT(parts[0].alone, ElementsAre(DoubleEq(990), DoubleEq(990.99)));
+  EXPECT_THAT(parts[0].beside_reference, IsEmpty());
+}
+
+TEST(Timings, BesideAReferenceATurnIsAShareOfItsTime) {
+  const wire::Bytes bytes = record_of(
+      {{{steady("forward host warm", 1500, 2)}}, {{steady("forward host warm", 1000, 2)}}});
+  const auto parts = timed_parts(root(bytes));
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_THAT(parts[0].beside_reference, ElementsAre(DoubleEq(1.5), DoubleEq(1.5)));
+}
+
+TEST(Timings, TimesForPeople) {
+  EXPECT_EQ(time_text(12.3), "12.3 ns");
+  EXPECT_EQ(time_text(2100000), "2.1 ms");
+  EXPECT_EQ(time_text(3.5e12), "3.5e+03 s");
+}
+
+}  // namespace
+}  // namespace assay
