@@ -1,5 +1,6 @@
 """The modes and lanes by role with real frameworks, a few cases each."""
 
+import csv
 import json
 import subprocess
 
@@ -143,6 +144,39 @@ def test_mixed_precision_computes_in_half(run):
     assert done.listed("mismatch") == {MATMUL}  # autocast makes bfloat16 of products
     assert "bfloat16[4, 3] against float32[4, 3]" in done.log()
     assert done.listed("pass") == {SOFTMAX}
+
+
+def timed_rows(done):
+    """What performance.csv has of each case and part."""
+    with open(done.logs / "performance.csv", newline="") as file:
+        return {(row["config"], row["what"]): row for row in csv.DictReader(file)}
+
+
+def test_both_frameworks_are_timed(run):
+    # How long they take is this machine's affair: that they are timed, and each part of the case, is ours.
+    flags = ("--paddle_torch_gpu_performance=True", "--timing_seconds=1", "--fail-on=none")
+    whole = ADD.replace("float32", "int64")
+    done = run([MATMUL, ADD_IN_PLACE, whole, DROPOUT], *flags)
+    assert done.code == 0, done.output
+    verdicts = set().union(*(done.listed(name) for name in ("slow", "fast", "same", "unsure")))
+    assert verdicts == {MATMUL, ADD_IN_PLACE, whole, DROPOUT}
+    rows = timed_rows(done)
+    parts = {f"{part} host {cache}" for part in ("forward", "backward") for cache in ("warm", "cold")}
+    assert {what for case, what in rows if case == MATMUL} == parts
+    assert {what for case, what in rows if case == whole} == {"forward host warm", "forward host cold"}
+    for row in rows.values():
+        # A call from Python takes a microsecond at least, and these no second.
+        assert 100 < float(row["test_ns"]) < 1e9
+        assert 100 < float(row["reference_ns"]) < 1e9
+    assert "<h2>Times</h2>" in (done.logs / "report.html").read_text()
+
+
+def test_a_framework_is_timed_alone(run):
+    done = run([MATMUL], "--torch_gpu_performance=True", "--timing_seconds=1")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == {MATMUL}
+    row = timed_rows(done)[MATMUL, "backward host warm"]
+    assert float(row["test_ns"]) > 0 and row["reference_ns"] == row["ratio"] == ""
 
 
 def test_a_build_without_another_device_says_so(run):
