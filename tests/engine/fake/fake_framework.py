@@ -30,6 +30,7 @@ class Clock:
 
 
 CLOCK = timed.CLOCK = Clock()
+timed._switches = lambda: 0  # what the kernel does meanwhile is this machine's affair as well
 
 
 class FakeTensor:
