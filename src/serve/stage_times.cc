@@ -13,7 +13,15 @@ namespace {
 // Places in a lane's nanoseconds: STAGES of python/assay/call.py.
 enum LaneStage : std::size_t { kBuild, kForward, kCopy, kBackward, kLaneStages };
 // Places in kStages.
-enum Stage : std::size_t { kFill, kTestForward, kTestBackward, kReference, kCopied, kWait };
+enum Stage : std::size_t {
+  kFill,
+  kTestForward,
+  kTestBackward,
+  kReference,
+  kCopied,
+  kCompare,
+  kWait
+};
 
 using LaneSeconds = std::array<double, kLaneStages>;
 
@@ -78,6 +86,7 @@ StageTimes stage_times(const FinishedCase& finished) {
   const auto record = wire::open<wire::Record>(finished.record);
   if (!record || (*record)->trials() == nullptr) return times;
   times.cases = 1;
+  times.seconds[kCompare] = static_cast<double>((*record)->compare_ns()) / 1e9;
   for (const wire::Trial* trial : *(*record)->trials()) add_trial(*trial, times);
   return times;
 }

@@ -12,8 +12,8 @@
 
 namespace assay {
 
-inline constexpr std::array<const char*, 6> kStages{"fill",      "test forward", "test backward",
-                                                    "reference", "copy",         "wait"};
+inline constexpr std::array<const char*, 7> kStages{
+    "fill", "test forward", "test backward", "reference", "copy", "compare", "wait"};
 
 // Seconds of cases in each of kStages; those of both lanes together, but for the calls. "wait" is
 // how long the lane that was done first waited for the other.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "slot/compare.h"
 #include "slot/mask.h"
 
@@ -267,7 +268,9 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
   // A second look that fails, for the float64 of it, leaves the first one as it is.
   if (entry.moves > 0 && !answered) return Next::nothing;
   TrialRequest request{config_, entry};
+  const std::int64_t began_ns = monotonic_ns();
   ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));
+  compare_ns_ += static_cast<std::uint64_t>(monotonic_ns() - began_ns);
   keep(entry, trial);
   if (!config_.settings.error_bar || entry.bytes > kMostForTruth) return Next::nothing;
   if (entry.moves == 0) return request.suspicious ? Next::truth : Next::nothing;
@@ -307,7 +310,7 @@ wire::Bytes CaseRecord::finish() {
   const auto vector = builder_.CreateVector(trials);
   builder_.Finish(wire::CreateRecord(builder_, wire::kVersion, job_.id, job_.attempt, fresh_,
                                      config_.index, vector, config_.settings.atol,
-                                     config_.settings.rtol));
+                                     config_.settings.rtol, compare_ns_));
   const auto bytes = wire::bytes_of(builder_);
   return {bytes.begin(), bytes.end()};
 }

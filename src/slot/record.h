@@ -56,6 +56,7 @@ class CaseRecord {
   bool fresh_;
   flatbuffers::FlatBufferBuilder builder_{4096};
   std::vector<Named> trials_;
+  std::uint64_t compare_ns_ = 0;
 };
 
 }  // namespace assay

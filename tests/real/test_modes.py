@@ -168,7 +168,6 @@ def test_both_frameworks_are_timed(run):
         # A call from Python takes a microsecond at least, and these no second.
         assert 100 < float(row["test_ns"]) < 1e9
         assert 100 < float(row["reference_ns"]) < 1e9
-    assert "<h2>Times</h2>" in (done.logs / "report.html").read_text()
 
 
 def test_a_framework_is_timed_alone(run):
