@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "schedule/cost.h"
+#include "verdict/endings.h"
 
 namespace assay {
 namespace {

@@ -60,7 +60,9 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
   }
   ASSAY_TRY(wire::CaseSettingsT settings, wire::settings_of(grown.properties()));
   ASSAY_TRY(const Rules rules, Rules::of(std::move(settings)));
-  if (rules.agreement == Agreement::speed) ASSAY_TRY(data["times"], performance_json(run));
+  if (rules.agreement == Agreement::speed) {
+    ASSAY_TRY(data["times"], performance_json(run));
+  }
   return data;
 }
 

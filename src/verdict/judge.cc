@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "case/dtype.h"
 #include "measure/measurement.h"
 #include "verdict/bar.h"
+#include "verdict/endings.h"
 #include "verdict/messages.h"
 #include "verdict/speed_verdict.h"
 #include "verdict/within.h"
@@ -83,25 +83,6 @@ const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
     if (lane->role() == role && lane->status() != wire::Status::ok) return lane;
   }
   return nullptr;
-}
-
-bool overdue(const wire::LaneRecord* lane) { return lane->status() == wire::Status::timed_out; }
-
-std::uint64_t took_us(const wire::LaneRecord& lane) {
-  if (lane.nanoseconds() == nullptr) return 0;
-  return std::accumulate(lane.nanoseconds()->begin(), lane.nanoseconds()->end(), std::uint64_t{0}) /
-         1000;
-}
-
-// What tells a lane that hangs from a case that is slow.
-std::string others_of_overdue(const wire::Trial& trial) {
-  std::string others;
-  for (const wire::LaneRecord* lane : *trial.lanes()) {
-    if (lane->status() != wire::Status::ok) continue;
-    others += fmt::format("; the {} lane took {:.3g} s", text(lane->name()),
-                          static_cast<double>(took_us(*lane)) / 1e6);
-  }
-  return others;
 }
 
 // The outcome that lane states alone decide. What the test lane did comes first: a reference that
@@ -283,11 +264,6 @@ void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Compariso
   }
 }
 
-bool killed(const wire::LaneRecord* lane) {
-  return lane != nullptr && lane->status() == wire::Status::crashed &&
-         lane->exit_signal() == SIGKILL && !lane->oom_killed();
-}
-
 void flag_leaks(const wire::Trial& trial, Verdict& verdict) {
   for (const wire::LaneRecord* lane : *trial.lanes()) {
     if (lane->grown_kb() > kLeakKb) verdict.flags |= kLeaked;
@@ -403,9 +379,6 @@ bool says_more(const Verdict& later, const Verdict& first) {
          (info(later.outcome).failed || first.outcome == Outcome::pass);
 }
 
-// Nothing was run under these values, for a reason.
-bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
-
 }  // namespace
 
 Result<Rules> Rules::of(wire::CaseSettingsT settings) {
@@ -468,29 +441,6 @@ Verdict judge(const wire::Record& record, const Policy& policy, const Rules& rul
     }
   }
   return verdict;
-}
-
-bool killed_from_outside(const wire::Record& record) {
-  if (!is_whole(record)) return false;
-  return std::any_of(record.trials()->begin(), record.trials()->end(),
-                     [](const wire::Trial* trial) {
-                       if (is_skipped(*trial)) return false;
-                       return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
-                     });
-}
-
-std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record) {
-  if (!is_whole(record)) return std::nullopt;
-  std::optional<std::uint64_t> longest;
-  for (const wire::Trial* trial : *record.trials()) {
-    if (is_skipped(*trial)) continue;
-    if (std::none_of(trial->lanes()->begin(), trial->lanes()->end(), overdue)) continue;
-    for (const wire::LaneRecord* lane : *trial->lanes()) {
-      if (lane->status() != wire::Status::ok) continue;
-      longest = std::max(longest.value_or(0), took_us(*lane));
-    }
-  }
-  return longest;
 }
 
 std::string describe_mismatch(std::uint8_t kinds) {

@@ -60,12 +60,4 @@ bool is_whole(const wire::Record& record);
 std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
                                    const wire::Record& record, const Rules& rules);
 
-// A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
-// else did, which says nothing of the case.
-bool killed_from_outside(const wire::Record& record);
-
-// How long, in µs, those lanes took that came to an end where another ran out of time; nothing
-// where all of them did: then the case is slow, and does not hang.
-std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record);
-
 }  // namespace assay

@@ -1,0 +1,65 @@
+#include "verdict/endings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <numeric>
+
+#include "verdict/judge.h"
+#include "verdict/messages.h"
+
+namespace assay {
+namespace {
+
+bool overdue(const wire::LaneRecord* lane) { return lane->status() == wire::Status::timed_out; }
+
+std::uint64_t took_us(const wire::LaneRecord& lane) {
+  if (lane.nanoseconds() == nullptr) return 0;
+  return std::accumulate(lane.nanoseconds()->begin(), lane.nanoseconds()->end(), std::uint64_t{0}) /
+         1000;
+}
+
+bool killed(const wire::LaneRecord* lane) {
+  return lane != nullptr && lane->status() == wire::Status::crashed &&
+         lane->exit_signal() == SIGKILL && !lane->oom_killed();
+}
+
+}  // namespace
+
+bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
+
+std::string others_of_overdue(const wire::Trial& trial) {
+  std::string others;
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->status() != wire::Status::ok) continue;
+    others += fmt::format("; the {} lane took {:.3g} s", text(lane->name()),
+                          static_cast<double>(took_us(*lane)) / 1e6);
+  }
+  return others;
+}
+
+bool killed_from_outside(const wire::Record& record) {
+  if (!is_whole(record)) return false;
+  return std::any_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return false;
+                       return std::any_of(trial->lanes()->begin(), trial->lanes()->end(), killed);
+                     });
+}
+
+std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record) {
+  if (!is_whole(record)) return std::nullopt;
+  std::optional<std::uint64_t> longest;
+  for (const wire::Trial* trial : *record.trials()) {
+    if (is_skipped(*trial)) continue;
+    if (std::none_of(trial->lanes()->begin(), trial->lanes()->end(), overdue)) continue;
+    for (const wire::LaneRecord* lane : *trial->lanes()) {
+      if (lane->status() != wire::Status::ok) continue;
+      longest = std::max(longest.value_or(0), took_us(*lane));
+    }
+  }
+  return longest;
+}
+
+}  // namespace assay

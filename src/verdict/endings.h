@@ -1,0 +1,27 @@
+#pragma once
+
+// What the ends of lanes that came to no result say, and what they do not.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "wire/messages_generated.h"
+
+namespace assay {
+
+// Nothing was run under the trial's kind of values.
+bool is_skipped(const wire::Trial& trial);
+
+// A lane died of a SIGKILL that neither assay nor the kernel's out-of-memory killer sent: someone
+// else did, which says nothing of the case.
+bool killed_from_outside(const wire::Record& record);
+
+// How long, in µs, those lanes took that came to an end where another ran out of time; nothing
+// where all of them did: then the case is slow, and does not hang.
+std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record);
+
+// The same of one trial in words, "; the torch lane took 0.002 s"; empty where all ran out of time.
+std::string others_of_overdue(const wire::Trial& trial);
+
+}  // namespace assay
