@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/process.h"
+
 namespace assay {
 namespace {
 
@@ -90,17 +92,30 @@ Status check_versions(const AssayDevicePlugin& plugin, const std::string& file) 
       fmt::format("{} is of another version of assay; build or install both together", file));
 }
 
+std::filesystem::path plugin_near(const std::filesystem::path& binary) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(binary, ignored).parent_path();
+  auto beside = folder / kDevicePluginFile;
+  if (std::filesystem::exists(beside, ignored)) return beside;
+  return folder.parent_path() / "lib" / kDevicePluginFile;
+}
+
 }  // namespace
 
 std::filesystem::path device_plugin_file() {
   if (const char* named = std::getenv("ASSAY_DEVICE_PLUGIN"); named != nullptr) return named;
-  Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&device_plugin_file), &here) == 0) return {};
   std::error_code ignored;
-  const auto folder = std::filesystem::absolute(here.dli_fname, ignored).parent_path();
-  auto beside = folder / kDevicePluginFile;
-  if (std::filesystem::exists(beside, ignored)) return beside;
-  return folder.parent_path() / "lib" / kDevicePluginFile;
+  std::filesystem::path file;
+  // Near the library that this code is in, the lane's module; else near the program, which dladdr
+  // knows by no more than the word that it was called with.
+  Dl_info here{};
+  if (::dladdr(reinterpret_cast<const void*>(&device_plugin_file), &here) != 0) {
+    file = plugin_near(here.dli_fname);
+  }
+  if (const auto program = own_executable(); program && !std::filesystem::exists(file, ignored)) {
+    file = plugin_near(*program);
+  }
+  return file;
 }
 
 Result<const AssayDevicePlugin*> load_device_plugin(const std::filesystem::path& file) {

@@ -50,6 +50,7 @@ void SpeedComparison::take(std::uint64_t id, std::string_view text,
 void SpeedComparison::finish() {
   if (!same_reference_ && parts_.size() >= kEnoughForPace) {
     std::vector<double> middles;
+    middles.reserve(parts_.size());
     for (const SpeedChange& part : parts_) middles.push_back(part.ratio.middle);
     pace_ = median_of(middles);
   }

@@ -296,7 +296,8 @@ TEST(Campaign, EveryCaseIsRecordedOnceWhateverIsKilled) {
   server.stop();
   std::this_thread::sleep_for(std::chrono::seconds(3));
   server.start();
-  EXPECT_EQ(other.wait()->code, 0) << *read_file(two.folder() / "output.txt");
+  // 1 where the case that fails fell to it.
+  EXPECT_LE(other.wait()->code, 1) << *read_file(two.folder() / "output.txt");
   EXPECT_EQ(outcomes_in(address).size(), cases.size());  // each once, or it would have said so
 }
 

@@ -176,6 +176,16 @@ TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
                     Not(HasSubstr("shared"))));
 }
 
+// Called by its name alone, as an installed program is, from a folder of somebody else's.
+TEST_F(Gpu, ThePlugInIsLookedForNearTheProgram) {
+  ::unsetenv("ASSAY_DEVICE_PLUGIN");
+  const std::filesystem::path bin = std::filesystem::path(ASSAY_PROGRAM).parent_path();
+  ::setenv("PATH", (bin.string() + ":" + std::getenv("PATH")).c_str(), 1);
+  const CliResult result = cli_.call_program({"assay", "doctor"});
+  EXPECT_THAT(result.output, Not(HasSubstr(cli_.folder().parent_path().string() + "/lib/")));
+  EXPECT_THAT(result.output, HasSubstr("GPU 0"));
+}
+
 TEST_F(Gpu, MemoryLimitsTheWorkers) {
   const std::string cases = cli_.write_cases({fake("echo")});
   const CliResult result =

@@ -250,13 +250,14 @@ TEST(StagesOfACase, AreThoseOfItsLanes) {
   wire::RecordBuilder record(builder);
   record.add_version(wire::kVersion);
   record.add_trials(trials);
+  record.add_compare_ns(5 * kSecond);
   builder.Finish(record.Finish());
   FinishedCase timed = finished(1, kAdd, Outcome::pass);
   timed.record = wire::bytes_of(builder);
   const StageTimes times = stage_times(timed);
   EXPECT_EQ(times.cases, 1U);
-  // fill, test forward, test backward, reference, copy, wait
-  EXPECT_THAT(times.seconds, ::testing::ElementsAre(11, 2, 4, 60, 33, 90));
+  // fill, test forward, test backward, reference, copy, compare, wait
+  EXPECT_THAT(times.seconds, ::testing::ElementsAre(11, 2, 4, 60, 33, 5, 90));
   LiveRun run = empty_run();
   run.add(timed);
   const nlohmann::json page = run.json();

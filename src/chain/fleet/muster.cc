@@ -188,7 +188,10 @@ Result<bool> Muster::gather_as_peer() {
     first.socket.close();  // it was not there yet for us: try again
     first.here = false;
   }
-  return std::find(lines.begin(), lines.end(), "go") != lines.end();
+  const auto go = std::find(lines.begin(), lines.end(), "go");
+  // A training that is over at once says so in the same breath.
+  for (auto line = go; line != lines.end(); ++line) hear(first, *line);
+  return go != lines.end();
 }
 
 void Muster::add_to(std::vector<pollfd>& fds) const {

@@ -19,13 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Variables = std::map<std::string, std::string, std::less<>>;
-
-std::optional<std::string> found_in(const Variables& variables, std::string_view name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? std::nullopt : std::optional(found->second);
-}
-
 // Reads the launching script itself.
 class LaunchReader {
  public:

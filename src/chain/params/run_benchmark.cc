@@ -20,13 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Variables = std::map<std::string, std::string, std::less<>>;
-
-std::optional<std::string> found_in(const Variables& variables, std::string_view name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::optional<int> whole_number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -301,4 +301,9 @@ Result<std::string> expand_value(std::string_view word, const ShellVariables& va
   return text;
 }
 
+std::optional<std::string> found_in(const Variables& variables, std::string_view name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace assay::chain::params

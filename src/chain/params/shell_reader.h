@@ -4,6 +4,7 @@
 // anything: a word is plain text, quotes and variables that were set above it, or it is refused.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ struct ShellAssignment {
   bool adds = false;
 };
 std::optional<ShellAssignment> read_assignment(std::string_view word);
+
+// Variables of a shell by their names, and the value of one of them.
+using Variables = std::map<std::string, std::string, std::less<>>;
+std::optional<std::string> found_in(const Variables& variables, std::string_view name);
 
 // What a variable holds; nothing where it is not set. Names of digits are the script's arguments.
 using ShellVariables = std::function<std::optional<std::string>(std::string_view)>;
