@@ -69,11 +69,13 @@ class Slower:
 
 
 def create() -> Any:
-    from assay import timed
     from assay.frameworks import paddle_framework, torch_framework
 
     of = {"paddle": paddle_framework, "torch": torch_framework}[os.environ["ASSAY_FRAMEWORK"]]
     framework = of.create()
+    # Only now: what it imports sees whether PyTorch is there.
+    from assay import timed
+
     slower = Slower(framework)
     gradients = framework.gradients
     # What a lane times is what it calls, a framework's own function or one of the tables.
