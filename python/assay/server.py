@@ -225,7 +225,7 @@ def main() -> int:
         assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
         # Only now: the tables look whether the reference framework is there.
-        from assay.accommodations import told
+        from assay.accommodated import told
         from assay.registry import load_all
 
         tables = load_all()

@@ -1,14 +1,14 @@
 """What the tables accommodate: data beside the API, and the page that is made of it."""
 
 import pytest
-from assay import accommodations
+from assay import accommodated
 from assay.accommodations import dodges, follows
 from assay.registry import Registry
 
 
 def test_the_page_is_current(apis, source):
-    made = accommodations.page(apis)
-    assert source("docs/accommodations.md") == made  # python -m assay.accommodations docs/accommodations.md
+    made = accommodated.page(apis)
+    assert source("docs/accommodations.md") == made  # python -m assay.accommodated docs/accommodations.md
 
 
 def test_findings_are_findings(apis, source):
@@ -33,7 +33,7 @@ def test_second_names_and_layers_accommodate_the_same():
     table.settle()
     for name in ("paddle.f", "paddle.Tensor.f_", "paddle.nn.F"):
         assert table[name].accommodates == (follows("0 where there is none"),)
-    assert accommodations.told(table)["paddle.g"] == ["follows: this and that", "dodges: a crash"]
+    assert accommodated.told(table)["paddle.g"] == ["follows: this and that", "dodges: a crash"]
 
 
 @pytest.mark.parametrize("name", ["paddle.max", "paddle.Tensor.min", "paddle.nn.Hardshrink", "paddle.gcd_"])
