@@ -120,7 +120,7 @@ def moderate(this):
     return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
 
 
-@api("paddle.linalg.matrix_power", "paddle.Tensor.matrix_power", x=moderate)
+@api("paddle.linalg.matrix_power", "paddle.Tensor.matrix_power", x=moderate, traits={"chained": True})
 def matrix_power(x, n, name=None):
     return torch.linalg.matrix_power(x, n)
 

@@ -119,13 +119,18 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 
 
-@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES)
+# Where inputs are exact PyTorch is right to the last digit; Paddle adds up squares of differences from a
+# rounded mean.
+FROM_A_MEAN = {"exact": "in which order squares of differences from a mean are added up is not promised"}
+
+
+@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
     correction = correction if unbiased is None else int(unbiased)
     return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
 
 
-@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES)
+@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
 
