@@ -9,9 +9,9 @@ Descriptors given by the supervisor:
 
 A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, its arena,
 its log. A lane that is to be apart does not go through the run's own MPS (src/device/mps.h).
-The answer is {"v": 1, "pid": N} with a pidfd; later, when that lane has ended,
-{"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot hangs up, its lanes are
-killed.
+The answer is {"v": 1, "pid": N, "apart": false} with a pidfd, where "apart" says that it has left an MPS;
+later, when that lane has ended, {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot
+hangs up, its lanes are killed.
 """
 
 import argparse
@@ -120,7 +120,7 @@ class Server:
             self._become_lane(fds, device, apart)
         self.lanes[pid] = connection
         pidfd = os.pidfd_open(pid)
-        self._send(connection, {"v": VERSION, "pid": pid}, [pidfd])
+        self._send(connection, {"v": VERSION, "pid": pid, "apart": apart and OWN_MPS in os.environ}, [pidfd])
         os.close(pidfd)
 
     def _hang_up(self, connection: Any) -> None:

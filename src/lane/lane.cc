@@ -156,7 +156,8 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
     lane.pidfd_ = std::move(message->fds.front());
     lane.socket_ = std::move(ends.first);
     lane.arena_ = arena;
-    lane.apart_ = apart;
+    const auto left = message->json.find("apart");
+    lane.apart_ = left != message->json.end() && *left == true;
     lane.oom_kills_before_ = oom_kills();
     return std::optional<Lane>(std::move(lane));
   }

@@ -32,6 +32,7 @@ class Lane {
   pid_t pid() const { return pid_; }
   const std::shared_ptr<wire::Arena>& arena() const { return arena_; }
   wire::FrameReader& reader() { return reader_; }
+  // Whether it has left the run's MPS, which the others of its seat go through.
   bool apart() const { return apart_; }
   std::uint64_t cases_run() const { return cases_run_; }
   void count_cases(std::uint64_t cases) { cases_run_ += cases; }

@@ -216,7 +216,8 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
     if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
     return state.sent[at_hand];
   }
-  if (exit && exit->code == kDeviceFaultExit && !seats_[seat].lane->apart()) return std::nullopt;
+  const bool apart = seats_[seat].apart || state.careful;
+  if (exit && exit->code == kDeviceFaultExit && !apart) return std::nullopt;
   const wire::ArenaHeader& header = seats_[seat].lane->arena()->header();
   const std::uint32_t running = header.running.load(std::memory_order_acquire);
   if (!exit || running >= state.sent.size() || running < state.answered) return std::nullopt;

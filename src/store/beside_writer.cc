@@ -100,18 +100,9 @@ std::string failed_names() {
 }
 
 void keep(const Statement& row, KeptCase& kept) {
-  FinishedCase& finished = kept.finished;
-  finished.id = unsigned_bits(row.integer(1));
-  kept.text = row.text(2);
-  finished.verdict.outcome = find_outcome(row.text(3)).value_or(Outcome::invalid);
-  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(4));
-  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(5));
-  finished.verdict.lane = row.text(6);
-  finished.verdict.message = row.text(7);
-  finished.attempts = static_cast<std::uint32_t>(row.integer(8));
-  finished.finished_ms = row.integer(9);
-  const auto record = row.blob(10);
-  kept.record.assign(record.begin(), record.end());
+  SqliteStore::read_finished(row, 1, kept.finished);
+  kept.text = kept.finished.text;
+  kept.record.assign(kept.finished.record.begin(), kept.finished.record.end());
 }
 
 }  // namespace

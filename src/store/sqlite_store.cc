@@ -113,20 +113,20 @@ Status check_identity(Database& database, const std::filesystem::path& file, Sto
   return upgrade(database, version);
 }
 
-void read_finished(const Statement& row, FinishedCase& finished) {
-  finished.id = unsigned_bits(row.integer(0));
-  finished.text = row.text(1);
-  finished.verdict.outcome = find_outcome(row.text(2)).value_or(Outcome::invalid);
-  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(3));
-  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(4));
-  finished.verdict.lane = row.text(5);
-  finished.verdict.message = row.text(6);
-  finished.attempts = static_cast<std::uint32_t>(row.integer(7));
-  finished.finished_ms = row.integer(8);
-  finished.record = row.blob(9);
-}
-
 }  // namespace
+
+void SqliteStore::read_finished(const Statement& row, int first, FinishedCase& finished) {
+  finished.id = unsigned_bits(row.integer(first));
+  finished.text = row.text(first + 1);
+  finished.verdict.outcome = find_outcome(row.text(first + 2)).value_or(Outcome::invalid);
+  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(first + 3));
+  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(first + 4));
+  finished.verdict.lane = row.text(first + 5);
+  finished.verdict.message = row.text(first + 6);
+  finished.attempts = static_cast<std::uint32_t>(row.integer(first + 7));
+  finished.finished_ms = row.integer(first + 8);
+  finished.record = row.blob(first + 9);
+}
 
 Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& folder,
                                                  StoreMode mode) {
@@ -311,7 +311,7 @@ Status SqliteStore::each_finished(const std::function<Status(const FinishedCase&
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
-    read_finished(rows, finished);
+    read_finished(rows, 0, finished);
     ASSAY_CHECK(visit(finished));
   }
 }

@@ -18,6 +18,11 @@ class SqliteStore final : public Store {
   // "assa" in ASCII: tells a run of assay from any other SQLite file.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
+  // Reads id, text, outcome, mismatch, flags, lane, message, attempts, at_ms and record, which
+  // stand in this order from the column `first` on. Texts and record are the row's: they last until
+  // it is left.
+  static void read_finished(const Statement& row, int first, FinishedCase& finished);
+
   // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
   // a newer assay, is refused untouched.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& folder, StoreMode mode);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -215,7 +216,7 @@ def test_a_case_of_the_report_can_be_run_again(run, page):
     text, message, number, command = rows(page, "#cases")[0][1].split("\n")
     assert text == 'paddle.fake.wrong(Tensor([4], "float32"))'
     assert message
-    again = subprocess.run(command, shell=True, cwd=run.folder, capture_output=True, text=True, timeout=120)
+    again = subprocess.run(shlex.split(command), cwd=run.folder, capture_output=True, text=True, timeout=120)
     assert again.returncode == 1
     assert "1  mismatch" in again.stdout + again.stderr
     page.select_option("#pick", "")
