@@ -89,7 +89,8 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& le
   ASSAY_TRY(Tensor left_tensor, Tensor::of(left, left_memory));
   ASSAY_TRY(Tensor right_tensor, Tensor::of(right, right_memory));
   const wire::Equality equality = right.equality();
-  if (left_tensor.dtype() == right_tensor.dtype() && equality == wire::Equality::value) {
+  const bool as_they_are = equality == wire::Equality::value || equality == wire::Equality::bits;
+  if (left_tensor.dtype() == right_tensor.dtype() && as_they_are) {
     return measure_values(left_tensor, right_tensor, tolerance);
   }
   ASSAY_TRY(const TensorBytes a, left_tensor.bytes());

@@ -69,6 +69,16 @@ TEST(Compare, MeasuresInTheDtypeItself) {
   EXPECT_EQ(compared[0].measurement()->first()->right(), 3.5);
 }
 
+// 2^53 and the whole number behind it are the same double.
+TEST(Compare, BitsAreComparedInTheDtypeItself) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 53;
+  const auto compared =
+      one_tensor<std::int64_t>(DType::int64, {1, kLarge}, {1, kLarge + 1}, Equality::bits);
+  ASSERT_NE(compared[0].measurement(), nullptr);
+  EXPECT_EQ(compared[0].measurement()->bit_equal(), 1U);
+  EXPECT_EQ(compared[0].measurement()->max_abs(), 1);
+}
+
 // Another dtype is a mismatch of its own, and the values are measured all the same.
 TEST(Compare, DifferentDtypesAreComparedByValue) {
   Lane left;
