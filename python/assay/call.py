@@ -4,6 +4,7 @@ import os
 import time
 from array import array
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from assay.dump import Dump
@@ -100,6 +101,8 @@ class Call:
         self.planted = ""  # the fault in it, in words (assay.mutation)
         self.dump: Dump | None = None  # where inputs and results are written as well
         self.inputs: list[tuple[str, Any]] = []  # for it
+        # Results are judged by the error bars of the reference's.
+        self.barred = job.settings.error_bar and job.lane.role != "test"
 
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
@@ -146,14 +149,10 @@ class Call:
         if len(leaves) > MOST_LEAVES:
             raise Stop(UNSUPPORTED, f"a result of {len(leaves)} parts; assay compares {MOST_LEAVES}")
         equal = equalities_of(entry)
-        inputs = Inputs.of(self.named)
+        inputs = Inputs.of(self.named) if self.barred else None
+        bar = partial(bar_of, entry, self.job.values, inputs) if self.barred else None
         self.outputs = [
-            self.hand_over.leaf(
-                path,
-                value,
-                equal[min(position, len(equal) - 1)] if equal else "value",
-                lambda count: bar_of(entry, self.job.values, inputs, count),
-            )
+            self.hand_over.leaf(path, value, equal[min(position, len(equal) - 1)] if equal else "value", bar)
             for position, (path, value) in enumerate(self._handed_over(leaves, gradients=False))
         ]
         self._note_overwritten()
@@ -163,12 +162,9 @@ class Call:
         if self.dump is not None:
             self.dump.save("grad", gradients)
         self.differentiable = bool(gradients)
-        inputs.sizes.extend(count_of(leaf.shape) for leaf in self.outputs)
-        values = self.job.values
-
-        def bar(count: int) -> tuple[float, float, float]:
-            return bar_of(entry, values, inputs, count, UPSTREAM)
-
+        if bar is not None:
+            inputs.sizes.extend(count_of(leaf.shape) for leaf in self.outputs)
+            bar = partial(bar, upstream=UPSTREAM)
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
 
     def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:

@@ -18,6 +18,7 @@ reason})` and `regimes={regime: {parameter: rule}}`.
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from assay.rules import (
@@ -170,7 +171,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
         return Skip("layers and optimizers run under usual values; the functions in them under all")
     undefined = entry.undefined.get(regime) or traits_of(entry).without.get(regime)
     if callable(undefined):
-        undefined = ask(undefined, dict(named), None)
+        undefined = ask(undefined, named, None)
     if undefined:
         return Skip(undefined)
     specs = list(specs_in(named.values()))
@@ -197,6 +198,7 @@ def specs_in(values: Any) -> Any:
             yield from specs_in(value)
 
 
+@cache
 def traits_of(entry: Any) -> Traits:
     traits = TRAITS.get(entry.family, OTHERS)
     return traits._replace(**entry.traits) if entry.traits else traits
@@ -214,12 +216,11 @@ def fill_of(
     if entry is None:
         return None
     rules = entry.rules if rules is None else rules
-    arguments = dict(named)
     own = entry.regimes.get(regime, {})
-    if parameter in own and (special := resolve(own[parameter], arguments, spec)) is not None:
+    if parameter in own and (special := resolve(own[parameter], named, spec)) is not None:
         return special
     rule = rules.get(parameter)
-    usual = resolve(rule, arguments, spec) if rule is not None else None
+    usual = resolve(rule, named, spec) if rule is not None else None
     change = CHANGES.get(regime)
     if change is None or not spec.size:
         return usual
@@ -362,7 +363,7 @@ def bar_of(
 def terms_said(entry: Any, inputs: Inputs, otherwise: float) -> float:
     """What the table says of the terms of a result."""
     said = traits_of(entry).terms
-    said = ask(said, dict(inputs.named), None) if callable(said) else said
+    said = ask(said, inputs.named, None) if callable(said) else said
     return otherwise if said is None else float(said)
 
 

@@ -48,7 +48,7 @@ DUNDERS = frozenset(
 )
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, frozen=True, eq=False)
 class Api:
     """One API: the reference that stands for it, and what is known of its inputs and results."""
 

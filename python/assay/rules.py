@@ -13,7 +13,7 @@ Rules see specifications only, never values, so both lanes come to the same resu
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Bound = float | Callable[..., float]
@@ -110,7 +110,7 @@ def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
     return rule
 
 
-def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Literal | None:
+def resolve(rule: AnyRule, arguments: Mapping[str, Any], this: Any) -> Fill | Literal | None:
     """Works a rule out for the tensor `this` of a call with these named arguments."""
     while callable(rule):
         rule = ask(rule, arguments, this)
@@ -124,7 +124,7 @@ def resolve(rule: AnyRule, arguments: dict[str, Any], this: Any) -> Fill | Liter
     return Fill(kind, float(low), float(high), int(extent))
 
 
-def ask(function: Callable[..., Any], arguments: dict[str, Any], this: Any) -> Any:
+def ask(function: Callable[..., Any], arguments: Mapping[str, Any], this: Any) -> Any:
     """Calls a function of a case's arguments with those that it names."""
     wanted = {}
     for name in _parameters(function):

@@ -37,6 +37,7 @@ class WideCall(Call):
     def __init__(self, of: Call, move: int) -> None:
         super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
         self.move = move
+        self.barred = False  # the bars are those of the call in its own dtypes
         self.upstream_of = of.upstream_dtypes
         self._name_arguments()
 
