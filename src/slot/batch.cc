@@ -36,7 +36,27 @@ bool is_answer(const wire::Bytes& bytes, std::size_t place) {
   return reply && (*reply)->index() == place;
 }
 
+// A lane that only cannot differentiate has results all the same.
+bool cannot_run(const wire::Reply& reply) {
+  switch (reply.status()) {
+    case wire::Status::no_kernel:
+    case wire::Status::unsupported:
+    case wire::Status::skipped:
+    case wire::Status::refused:
+      return reply.phase() == nullptr || reply.phase()->string_view() != "backward";
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+bool is_unable(const Ending& ending) {
+  if (ending.reply == nullptr || !cannot_run(*ending.reply)) return false;
+  const auto* again = ending.reply->again();
+  return again == nullptr || std::all_of(again->begin(), again->end(),
+                                         [](const wire::Reply* run) { return cannot_run(*run); });
+}
 
 BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
                    const std::vector<SlotJob>& jobs, OnJob on_job)
@@ -47,10 +67,20 @@ BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
       states_(seats.size()),
       endings_(jobs.size()) {
   for (auto& of_job : endings_) of_job.resize(seats.size());
+  for (const SlotJob& job : jobs) waits_.push_back(job.first_alone && seats.size() > 1);
 }
 
 Status BatchRun::run() {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
+  ASSAY_CHECK(serve());
+  // What the first seat had to show something of. It comes behind all else, because a new batch
+  // overwrites the results of the one before.
+  for (std::size_t seat = 1; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
+  return serve();
+}
+
+// Until no seat has anything to do.
+Status BatchRun::serve() {
   std::vector<pollfd> waits(seats_.size());
   while (std::any_of(states_.begin(), states_.end(), [](const SeatState& s) { return s.busy(); })) {
     for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
@@ -81,7 +111,8 @@ Status BatchRun::start(std::size_t seat) {
   state.lane_number = lane_number;
   state.careful = careful;
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    if (!endings_[job][seat].done()) state.sent.push_back(job);
+    const bool waits = seat > 0 && waits_[job];
+    if (!waits && !endings_[job][seat].done()) state.sent.push_back(job);
   }
   if (state.sent.empty()) return {};
   LaneSeat& at = seats_[seat];
@@ -224,7 +255,23 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
   return state.sent[running];
 }
 
+// The first seat has run the first of a case's kinds of values, which speaks for all of them: a
+// kernel that is missing is so under any.
+void BatchRun::end_wait(std::size_t job) {
+  const bool unable = is_unable(endings_[job].front());
+  for (std::size_t other = job; other < jobs_.size(); ++other) {
+    if (jobs_[other].record != jobs_[job].record) continue;
+    waits_[other] = false;
+    for (std::size_t seat = 1; unable && seat < seats_.size(); ++seat) {
+      endings_[other][seat].blame = wire::Status::skipped;
+      endings_[other][seat].reason =
+          fmt::format("not asked: the {} lane cannot run this", seats_.front().spec.label);
+    }
+  }
+}
+
 Status BatchRun::finish_job(std::size_t job) {
+  if (waits_[job]) end_wait(job);
   std::vector<Ending>& endings = endings_[job];
   for (const Ending& ending : endings) {
     if (!ending.done()) return {};

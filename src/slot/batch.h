@@ -33,6 +33,9 @@ struct SlotJob {
   std::string mutant;            // the fault that its lane under test plants
   std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
   std::size_t record = 0;        // which record of the batch it adds to
+  std::string kind;              // its API and dtypes; empty: nothing is learnt from it
+  // The other lanes get it only once the first has shown that it can run it.
+  bool first_alone = false;
 };
 
 // How one job ended in one lane.
@@ -50,6 +53,10 @@ struct Ending {
 
   bool done() const { return reply != nullptr || blame.has_value(); }
 };
+
+// Whether a lane has answered that it cannot run the case at all: it has no kernel, or does not
+// know the API. If that is the lane under test, nothing that another lane says changes a verdict.
+bool is_unable(const Ending& ending);
 
 // One seat of a slot: a lane, and what it takes to get another.
 struct LaneSeat {
@@ -97,6 +104,7 @@ class BatchRun {
   };
 
   Status start(std::size_t seat);
+  Status serve();
   Status collect(std::size_t seat);
   Status take(std::size_t seat, wire::Bytes bytes);
   enum class Loss { ended, timed_out, talks_nonsense };
@@ -104,6 +112,7 @@ class BatchRun {
   std::optional<std::size_t> to_blame(std::size_t seat, Loss how,
                                       const std::optional<LaneExit>& exit) const;
   Status finish_job(std::size_t job);
+  void end_wait(std::size_t job);
   Status run_again(std::size_t job);
   Status skip_other_values(std::size_t seat, std::size_t blamed);
   void look_at_lane(std::size_t seat);
@@ -118,6 +127,7 @@ class BatchRun {
   OnJob on_job_;
   std::vector<SeatState> states_;
   std::vector<std::vector<Ending>> endings_;  // [job][seat]
+  std::vector<bool> waits_;                   // [job]: other seats than the first wait with it
   int unexplained_ = 0;
   bool gave_up_ = false;
 };

@@ -139,6 +139,8 @@ Status Slot::take_message(const wire::Bytes& bytes) {
     queued.fresh = job->fresh();
     queued.limit_ms = job->limit_ms();
     queued.bytes = job->bytes();
+    // Planted faults say nothing of what a lane can do.
+    if (config_.settings.mutants.empty()) queued.kind = kind_of(queued.text, scratch_);
   }
   return {};
 }
@@ -161,6 +163,7 @@ std::vector<SlotJob> Slot::next_batch() {
 std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const {
   std::vector<SlotJob> entries;
   for (std::size_t i = 0; i < batch.size(); ++i) {
+    const bool in_doubt = abilities_.in_doubt(batch[i]);
     for (const std::string& mutant : mutants_of(config_.settings, batch[i].id)) {
       for (const std::string& values : values_) {
         // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
@@ -169,6 +172,7 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
         entry.values = values;
         entry.mutant = mutant;
         entry.record = i;
+        entry.first_alone = in_doubt;
       }
     }
   }
@@ -206,6 +210,7 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
     BatchRun run(
         config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
           const SlotJob& entry = entries[i];
+          if (entry.values == kUsual) abilities_.learn(entry, endings.front());
           ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
           const std::uint32_t moves = next == CaseRecord::Next::truth        ? kFirstMoves
                                       : next == CaseRecord::Next::more_moves ? kMostMoves
@@ -213,6 +218,7 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
           if (moves > entry.moves) {
             again.push_back(entry);
             again.back().moves = moves;
+            again.back().first_alone = false;
           }
           return {};
         });

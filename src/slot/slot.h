@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "slot/abilities.h"
 #include "slot/batch.h"
 #include "slot/config.h"
 #include "slot/record.h"
@@ -51,7 +52,9 @@ class Slot {
   std::deque<SlotJob> queue_;
   std::shared_ptr<LazyDevice> device_;  // that results on GPUs are compared on
   bool gave_up_ = false;                // no lanes can be had
-  std::vector<LaneSeat> seats_;         // test lane, then the reference lane if there is one
+  Abilities abilities_;                 // of the lane under test, whichever process it is
+  Case scratch_;
+  std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
   // The same for second attempts: their lanes run one case and go, while the others keep what
   // makes them fast, warm memory and caches.
   std::vector<LaneSeat> fresh_seats_;

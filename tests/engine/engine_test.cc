@@ -256,6 +256,27 @@ TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
   EXPECT_EQ(cli.report()["cases"], 3);
 }
 
+// What is dear is first tried in the test lane alone, as long as nothing is known of its kind.
+TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
+  Cli cli;
+  const std::string notes = (cli.folder() / "notes").string();
+  const auto noted = [&](const std::string& name, int size) {
+    return "paddle.fake." + name + "(" + tensor(size) + ", \"" + notes + "\")";
+  };
+  constexpr int kLarge = 3'000'000;
+  const std::string cases =
+      cli.write_cases({noted("no_kernel_noted", kLarge), noted("no_kernel_noted", kLarge + 1)});
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(noted("no_kernel_noted", kLarge), "no_kernel"),
+                                   Pair(noted("no_kernel_noted", kLarge + 1), "no_kernel")));
+  EXPECT_FALSE(std::filesystem::exists(notes));
+  const std::string more = cli.write_cases({noted("noted", kLarge)});
+  cli.call_api({"--api_config_file=" + more, "--num_workers_per_gpu=1"});
+  EXPECT_EQ(cli.outcomes()[noted("noted", kLarge)], "pass");
+  EXPECT_EQ(*read_file(notes), "run\n");
+}
+
 TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
   Cli cli;
   constexpr int kListed = 3'000'000;

@@ -20,9 +20,9 @@
 namespace assay {
 namespace {
 
-wire::Bytes answer() {
+wire::Bytes answer(std::uint32_t index = 0, wire::Status status = wire::Status::ok) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, 0, wire::Status::ok));
+  builder.Finish(wire::CreateReply(builder, wire::kVersion, index, status));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};
 }
@@ -37,6 +37,40 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
     if (!batch || !*batch) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (!wire::send_frame(socket, answer())) return;
+  }
+}
+
+// Answers every job by its text: "no kernel", "dies", or a result.
+void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
+  auto& running = const_cast<wire::ArenaHeader&>(header).running;
+  while (true) {
+    const auto bytes = wire::receive_frame(socket);
+    if (!bytes || !*bytes) return;
+    const auto batch = wire::open<wire::Batch>(**bytes);
+    for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
+      running.store(i);
+      const std::string_view text = (*batch)->jobs()->Get(i)->text()->string_view();
+      if (text == "dies") std::_Exit(1);
+      const bool none = text == "no kernel";
+      if (!wire::send_frame(socket, answer(i, none ? wire::Status::no_kernel : wire::Status::ok))) {
+        return;
+      }
+    }
+  }
+}
+
+// Dies of every job that the lane under test cannot run, so that it shows whether it got one.
+void dies_of_what_none_can(int, int socket, const wire::ArenaHeader& header) {
+  auto& running = const_cast<wire::ArenaHeader&>(header).running;
+  while (true) {
+    const auto bytes = wire::receive_frame(socket);
+    if (!bytes || !*bytes) return;
+    const auto batch = wire::open<wire::Batch>(**bytes);
+    for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
+      running.store(i);
+      if ((*batch)->jobs()->Get(i)->text()->string_view() == "no kernel") std::_Exit(1);
+      if (!wire::send_frame(socket, answer(i))) return;
+    }
   }
 }
 
@@ -169,6 +203,63 @@ TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
   ASSERT_TRUE(ran) << ran.error().message;
   if (!lent) GTEST_SKIP() << "the kernel lets nobody read another process's memory";
   EXPECT_THAT(answered, ::testing::ElementsAre(std::vector{true, true}, std::vector{true, true}));
+}
+
+// How each job of a batch ended, in words: what the first lane says, then the second.
+std::vector<std::string> run_batch(const std::vector<SlotJob>& jobs) {
+  const ServerProcess under_test(answer_by_text);
+  const ServerProcess reference(dies_of_what_none_can);
+  std::vector<LaneSeat> seats;
+  seats.push_back(under_test.seat("paddle"));
+  seats.push_back(reference.seat("torch"));
+  const SlotConfig config;
+  std::vector<std::string> ended(jobs.size());
+  BatchRun batch(config, seats, jobs, [&](std::size_t job, std::vector<Ending>& endings) -> Status {
+    for (const Ending& ending : endings) {
+      const wire::Status status = ending.reply != nullptr ? ending.reply->status() : *ending.blame;
+      ended[job] += std::string(ended[job].empty() ? "" : ", ") + wire::EnumNameStatus(status);
+      if (!ending.reason.empty()) ended[job] += " (" + ending.reason + ")";
+    }
+    return {};
+  });
+  const Status ran = batch.run();
+  EXPECT_TRUE(ran) << ran.error().message;
+  return ended;
+}
+
+SlotJob job_of(std::size_t record, const std::string& text, bool first_alone) {
+  SlotJob job;
+  job.text = text;
+  job.limit_ms = 60'000;
+  job.record = record;
+  job.first_alone = first_alone;
+  return job;
+}
+
+const char* const kNotAsked = "no_kernel, skipped (not asked: the paddle lane cannot run this)";
+
+// Under all kinds of values of a case, and whether or not others of the batch are asked.
+TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
+  EXPECT_THAT(run_batch({job_of(0, "fine", false), job_of(1, "no kernel", true),
+                         job_of(1, "no kernel", true), job_of(2, "fine", true),
+                         job_of(2, "fine", true), job_of(3, "fine", false)}),
+              ::testing::ElementsAre("ok, ok", kNotAsked, kNotAsked, "ok, ok", "ok, ok", "ok, ok"));
+  EXPECT_THAT(run_batch({job_of(0, "no kernel", true)}), ::testing::ElementsAre(kNotAsked));
+  EXPECT_THAT(run_batch({job_of(0, "no kernel", false)}),
+              ::testing::ElementsAre("no_kernel, crashed"));
+}
+
+// Its successor gets what it had not answered, and so do those who waited.
+TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
+  EXPECT_THAT(run_batch({job_of(0, "fine", true), job_of(1, "dies", true), job_of(1, "dies", true),
+                         job_of(2, "no kernel", true), job_of(3, "fine", true)}),
+              ::testing::ElementsAre("ok, ok", "crashed, ok", "skipped, ok", kNotAsked, "ok, ok"));
+}
+
+// A kernel that is missing under other values only says nothing of the case.
+TEST(Batch, TheFirstKindOfValuesSpeaksForAll) {
+  EXPECT_THAT(run_batch({job_of(0, "fine", true), job_of(0, "no kernel", true)}),
+              ::testing::ElementsAre("ok, ok", "no_kernel, crashed"));
 }
 
 }  // namespace

@@ -227,6 +227,12 @@ class Fake:
     def do_no_kernel(self, x):
         raise RuntimeError("there is no kernel for this")
 
+    def do_no_kernel_noted(self, x, notes):
+        raise RuntimeError("there is no kernel for this")
+
+    def do_noted(self, x, notes):
+        return x
+
     def do_out_of_memory(self, x):
         raise MemoryError("pretended")
 
@@ -351,6 +357,14 @@ def dies_later(x):
 def dies_idle(x, notes):
     while not os.path.exists(notes + ".dead"):
         time.sleep(0.001)
+    return x
+
+
+@api("paddle.fake.noted", "paddle.fake.no_kernel_noted")
+def noted(x, notes):
+    """Writes a line for each run of the reference."""
+    with open(notes, "a") as file:
+        file.write("run\n")
     return x
 
 
