@@ -11,7 +11,7 @@ A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: t
 its log. A lane that is to be apart does not go through the run's own MPS (src/device/mps.h).
 The answer is {"v": 1, "pid": N, "apart": false} with a pidfd, where "apart" says that it has left an MPS;
 later, when that lane has ended, {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot
-hangs up, its lanes are killed.
+hangs up, its lanes are killed. A lane on a GPU may have been forked ahead (assay.spares).
 """
 
 import argparse
@@ -26,12 +26,14 @@ import sys
 import time
 from typing import Any
 
+from assay.spares import FAULT_EXIT, Kind, Spares, kind_of, wait_to_be_taken
+
 VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
-OWN_MPS = "ASSAY_OWN_MPS"  # set where the run has started an MPS for its lanes
 PULSE = 1.0  # seconds between signs of life
+LOOK_AGAIN = 0.1  # seconds, where a spare lane is to be made when slots ask for nothing
 CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
@@ -44,6 +46,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
+        self.spares = Spares(self._fork_spare)
         self.wake_read, self.wake_write = os.pipe()
         self.shown = 0.0  # when it last gave a sign of life
         for end in (self.wake_read, self.wake_write, READY_FD):
@@ -58,14 +61,19 @@ class Server:
         self.selector.register(self.wake_read, selectors.EVENT_READ)
         while True:
             self._show_life()
-            for key, _ in self.selector.select(PULSE):
+            for key, _ in self.selector.select(LOOK_AGAIN if self.spares.missing() else PULSE):
                 if key.fileobj is self.listener:
                     self._accept()
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
+                elif key.data == "spare":
+                    self.selector.unregister(key.fileobj)  # it has nothing more to say
+                    self.spares.heard(key.fileobj)
                 else:
                     self._request(key.fileobj)
             self._reap()
+            if (made := self.spares.make()) is not None:
+                self.selector.register(made.end, selectors.EVENT_READ, "spare")
 
     def _show_life(self) -> None:
         if time.monotonic() - self.shown < PULSE:
@@ -78,7 +86,7 @@ class Server:
 
     def _end(self, *_: Any) -> None:
         # Groups, because a case may have started processes that outlive its lane.
-        for pid in self.lanes:
+        for pid in (*self.lanes, *self.spares.waiting):
             kill_group(pid)
         os._exit(0)
 
@@ -111,17 +119,27 @@ class Server:
             os.close(fd)
 
     def _fork_lane(self, connection: Any, fds: list[int], device: str, apart: bool) -> None:
-        try:
-            pid = os.fork()
-        except OSError as error:
-            self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
-            return
-        if pid == 0:
-            self._become_lane(fds, device, apart)
+        kind = kind_of(device, apart)
+        pid = self.spares.take(kind, fds)
+        if pid is None:
+            try:
+                pid = os.fork()
+            except OSError as error:
+                self._send(connection, {"v": VERSION, "error": f"cannot fork a lane: {error.strerror}"})
+                return
+            if pid == 0:
+                self._become_lane(kind, fds)
         self.lanes[pid] = connection
         pidfd = os.pidfd_open(pid)
-        self._send(connection, {"v": VERSION, "pid": pid, "apart": apart and OWN_MPS in os.environ}, [pidfd])
+        self._send(connection, {"v": VERSION, "pid": pid, "apart": kind.apart}, [pidfd])
         os.close(pidfd)
+
+    def _fork_spare(self, kind: Kind, ours: socket.socket, theirs: socket.socket) -> int:
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            self._become_lane(kind, spare=theirs)
+        return pid
 
     def _hang_up(self, connection: Any) -> None:
         self.selector.unregister(connection)
@@ -131,15 +149,20 @@ class Server:
                 kill_group(pid)
 
     def _reap(self) -> None:
-        while self.lanes:
+        while self.lanes or self.spares.waiting:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
             if pid == 0:
                 return
             kill_group(pid)  # what the lane itself started
+            if self.spares.ended(pid):
+                continue
             connection = self.lanes.pop(pid, None)
+            code = os.waitstatus_to_exitcode(status)
+            if code == FAULT_EXIT:
+                for spare in self.spares.poisoned():
+                    kill_group(spare)
             if connection is None or connection.fileno() < 0:
                 continue
-            code = os.waitstatus_to_exitcode(status)
             self._send(
                 connection,
                 {
@@ -157,38 +180,58 @@ class Server:
         except OSError:
             pass  # the slot is gone; its hang-up is handled where it is read
 
-    def _become_lane(self, fds: list[int], device: str, apart: bool) -> None:
-        """Never returns."""
-        lane_socket, arena, log = fds
+    def _become_lane(
+        self, kind: Kind, fds: list[int] | None = None, spare: socket.socket | None = None
+    ) -> None:
+        """Never returns. A spare waits for its descriptors once its device is open."""
         status = 1
         try:
-            os.setpgid(0, 0)
-            self.native.die_with_parent(signal.SIGKILL)
-            signal.set_wakeup_fd(-1)
-            # What a case does to its descriptors shall reach the lane's own only.
-            for fd in (READY_FD, self.wake_write, *(key.fd for key in self.selector.get_map().values())):
-                os.close(fd)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
-            with open("/proc/self/oom_score_adj", "w") as file:
-                file.write(OOM_SCORE)
-            gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
+            self._leave()
             from assay.lane import Lane
             from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
 
-            if apart and os.environ.pop(OWN_MPS, ""):
+            if kind.apart:
                 os.environ.pop("CUDA_MPS_PIPE_DIRECTORY", None)
-            self.framework.start(device)
-            self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, device)
-            Lane(self.framework, self.native).serve()
+            if fds is not None:
+                print_to(fds[2])
+            self.framework.start(kind.device)
+            if spare is not None:
+                self.native.prepare(kind.device)
+                if hasattr(self.framework, "warm"):
+                    self.framework.warm()
+                fds = wait_to_be_taken(spare)
+            if fds is not None:
+                lane_socket, arena, log = fds
+                print_to(log)
+                self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, kind.device)
+                Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:
             print(f"assay lane: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         finally:
             os._exit(status)
+
+    def _leave(self) -> None:
+        """Makes a child of the server a process of its own."""
+        os.setpgid(0, 0)
+        self.native.die_with_parent(signal.SIGKILL)
+        signal.set_wakeup_fd(-1)
+        # What a case does to its descriptors shall reach the lane's own only.
+        registered = (key.fd for key in self.selector.get_map().values())
+        spares = (spare.end.fileno() for spare in self.spares.waiting.values())
+        for fd in {READY_FD, self.wake_write, *registered, *spares}:
+            os.close(fd)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(OOM_SCORE)
+        gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
+
+
+def print_to(log: int) -> None:
+    os.dup2(log, 1)
+    os.dup2(log, 2)
 
 
 def wanted_lane(data: bytes) -> tuple[str, bool] | None:

@@ -19,6 +19,12 @@ namespace {
 constexpr double kContextBytes = 0.6 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
+// Lanes that a fork server has ready outside an MPS, one for each lane of a second attempt, and all
+// of them, with the one that it has ready for the MPS.
+constexpr int kSpares = 2;
+constexpr int kAllSpares = kSpares + 1;
+// They are made where they take no more than this of what the cases could have.
+constexpr double kShareOfSpares = 0.25;
 
 std::size_t lanes_on_gpus(const RunConfig& config) {
   const std::vector<PlannedLane> lanes = plan_lanes(config);
@@ -112,7 +118,12 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
-  const double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
+  double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
+  const double spares = kAllSpares * static_cast<double>(lanes_on_gpus(config)) * kContextBytes;
+  if (spares < room * kShareOfSpares) {
+    config.spares = kSpares;
+    room -= spares;
+  }
   config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));
   notes.push_back(fmt::format("{} workers on {}", config.slots, names_of(gpus)));
   return true;

@@ -86,6 +86,9 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
       lane.framework.environment.push_back(lanes.mps->environment());
       lane.framework.environment.emplace_back("ASSAY_OWN_MPS=1");  // python/assay/server.py
     }
+    if (config.spares > 0) {
+      lane.framework.environment.push_back(fmt::format("ASSAY_SPARES={}", config.spares));
+    }
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
     const std::string& address = lanes.servers[server].address();
     lane.spec.address.assign(address.begin(), address.end());

@@ -116,6 +116,7 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
   }
   arena->header().running.store(wire::kIdle);
   arena->header().address.store(0);
+  arena->header().end.store(0);
   const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (std::chrono::steady_clock::now() < give_up) {
     ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena, apart));

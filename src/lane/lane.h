@@ -32,6 +32,9 @@ class Lane {
   pid_t pid() const { return pid_; }
   const std::shared_ptr<wire::Arena>& arena() const { return arena_; }
   wire::FrameReader& reader() { return reader_; }
+  // Whether it has said that it ends because its device reported a fault. The kernel takes 0.1 s to
+  // clear up a process that had one, and its next lane need not wait for that.
+  bool says_end_of_device() const { return arena_->header().end.load() == wire::kEndOfDevice; }
   // Whether it has left the run's MPS, which the others of its seat go through.
   bool apart() const { return apart_; }
   std::uint64_t cases_run() const { return cases_run_; }

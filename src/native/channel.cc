@@ -59,6 +59,11 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   return std::optional<CurrentJob>(current);
 }
 
+void Channel::end_of_device() const {
+  arena_.header().end.store(wire::kEndOfDevice);
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
 Status Channel::reply(std::span<const std::uint8_t> message) {
   wire::append_frame(pending_, message);
   const bool last = batch_ != nullptr && next_index_ == batch_->jobs()->size();

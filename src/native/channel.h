@@ -43,6 +43,9 @@ class Channel {
   // Whether the job at hand is the last of its batch.
   bool at_last_job() const { return batch_ == nullptr || next_index_ == batch_->jobs()->size(); }
 
+  // Lets the slot know at once that the lane ends because its device has failed.
+  void end_of_device() const;
+
   // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
   // is a millisecond ago, otherwise together with the next ones.
   Status reply(std::span<const std::uint8_t> message);

@@ -192,7 +192,12 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   LaneSeat& at = seats_[seat];
   const std::uint64_t lane_number = state.lane_number;
   if (how != Loss::ended) at.lane->kill();
-  ASSAY_TRY(const std::optional<LaneExit> exit, at.source.wait_exit(*at.lane, kExitLimit));
+  std::optional<LaneExit> exit;
+  if (how == Loss::ended && at.lane->says_end_of_device()) {
+    exit.emplace().code = kDeviceFaultExit;
+  } else {
+    ASSAY_TRY(exit, at.source.wait_exit(*at.lane, kExitLimit));
+  }
   look_at_lane(seat);
   const std::optional<std::size_t> blamed = to_blame(seat, how, exit);
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
@@ -200,7 +205,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
                                at.spec.label, last_line(at.source.log()),
                                at.source.log().string()));
   }
-  state.careful = at.on_gpu();
+  state.careful = state.careful || (at.on_gpu() && !blamed);
   if (at.shared) at.shared->close_all();
   at.lane.reset();
   at.arena.reset();  // earlier answers still lie in it

@@ -35,7 +35,8 @@ class Framework(Protocol):
     context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
     graph. `stopwatch()` gives the clock of the lane's device, None on the CPU, and may be left out: mark()
     notes a moment in the device's stream, between(a, b) the nanoseconds between two that are past, wait()
-    waits for all that was begun.
+    waits for all that was begun. `warm()`, which may be left out as well, runs on a GPU what makes a first
+    case slow, in a lane that is forked ahead (assay.spares).
 
     A build tells with `devices()` the kinds of device that it has, those first that a test of "another
     device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
