@@ -3,8 +3,8 @@ BUILD := build/release
 ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
-# The sources of a folder are compiled a few at a time as one, which halves the time from nothing. While
-# you work on one file: make build UNITY=OFF.
+# The sources of a folder are compiled a few at a time as one, which halves the time from nothing (lint
+# looks at each by itself). While you work on one file: make build UNITY=OFF.
 UNITY ?= ON
 
 .PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz wheel clean
@@ -28,8 +28,6 @@ demo: configure ## run the main job on real cases and show the results
 	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
 	  test $$status -le 1
 
-# Not as one: each source and each header must compile by itself.
-check: UNITY := OFF
 check: build ## build, lint and pass every test
 	@tools/setup dev
 	@tools/check

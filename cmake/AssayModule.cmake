@@ -140,7 +140,8 @@ function(assay_cuda_test name)
 endfunction()
 
 # assay_test(NAME SOURCES file… [LINKS folder…] [SYSTEM]): a GTest program under tests/, run by ctest.
-# SYSTEM marks one that starts real programs and frameworks: it runs alone, and not under sanitizers.
+# SYSTEM marks one that starts real programs and frameworks: it begins before the short ones, and does not
+# run under sanitizers.
 add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 function(assay_test name)
@@ -151,7 +152,7 @@ function(assay_test name)
   target_compile_definitions(${name} PRIVATE ASSAY_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   if(arg_SYSTEM)
-    set_tests_properties(${name} PROPERTIES LABELS system RUN_SERIAL ON)
+    set_tests_properties(${name} PROPERTIES LABELS system COST 10)
   else()
     set_tests_properties(${name} PROPERTIES LABELS unit)
     add_dependencies(unit_tests ${name})

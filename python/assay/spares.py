@@ -128,7 +128,7 @@ class Spares:
 
 
 def wait_to_be_taken(end: socket.socket) -> list[int] | None:
-    """In a spare, once all is behind it: the socket, arena and log that it is given. None: it is not wanted."""
+    """In a spare, once all is behind it: the socket, arena and log it is given. None: it is not wanted."""
     with end:
         end.send(READY)
         data, fds, _, _ = socket.recv_fds(end, len(TAKE), 3)

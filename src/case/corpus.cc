@@ -119,30 +119,40 @@ Result<std::vector<std::filesystem::path>> expand_corpus_pattern(const std::stri
   return files;
 }
 
-Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ostream& out) {
+Status each_corpus_line(
+    std::span<const std::string> patterns,
+    const std::function<Status(const std::filesystem::path&, const CorpusLine&)>& take) {
   std::vector<std::filesystem::path> files;
   for (const std::string& pattern : patterns) {
     ASSAY_TRY(const auto matches, expand_corpus_pattern(pattern));
     files.insert(files.end(), matches.begin(), matches.end());
   }
-  CorpusCheck check;
-  Case scratch;
   CorpusLine line;
   for (const std::filesystem::path& file : files) {
     ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
     while (true) {
       ASSAY_TRY(const bool more, reader.next(line));
       if (!more) break;
-      const ParseStatus status = parse_line(line.text, scratch, [](const Case&) {});
-      ++(status ? check.parsed : check.failed);
-      if (status) continue;
-      out << describe(status.error(), fmt::format("{}:{}", file.string(), line.number), line.text);
+      ASSAY_CHECK(take(file, line));
     }
   }
+  return {};
+}
+
+Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ostream& out) {
+  CorpusCheck check;
+  Case scratch;
+  ASSAY_CHECK(each_corpus_line(patterns, [&](const auto& file, const CorpusLine& line) -> Status {
+    const ParseStatus status = parse_line(line.text, scratch, [](const Case&) {});
+    ++(status ? check.parsed : check.failed);
+    if (status) return {};
+    out << describe(status.error(), fmt::format("{}:{}", file.string(), line.number), line.text);
+    return {};
+  }));
   if (check.parsed + check.failed == 0) {
     return usage_error(
         fmt::format("no case in {}: one API call on each line is expected",
-                    files.size() == 1 ? files[0].string() : std::string("any of the files")));
+                    patterns.size() == 1 ? patterns[0] : std::string("any of the files")));
   }
   out << fmt::format("{} parsed, {} failed\n", check.parsed, check.failed);
   return check;

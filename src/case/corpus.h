@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -50,6 +51,12 @@ class CorpusReader {
 // The files that a path or a pattern (*, ?, […]) names, sorted. A path that exists is taken as it
 // is; a pattern that matches nothing is a usage error. No shell is involved.
 Result<std::vector<std::filesystem::path>> expand_corpus_pattern(const std::string& pattern);
+
+// Gives every line of the files that the patterns name to `take`, file by file, and ends with the
+// first error that it returns. A pattern that matches nothing is an error before any file is read.
+Status each_corpus_line(
+    std::span<const std::string> patterns,
+    const std::function<Status(const std::filesystem::path&, const CorpusLine&)>& take);
 
 struct CorpusCheck {
   std::size_t parsed = 0;  // lines

@@ -45,18 +45,9 @@ Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::st
                                                        std::uint64_t seed, std::uint32_t each) {
   Candidates candidates;
   Case scratch;
-  for (const std::string& pattern : patterns) {
-    ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
-    for (const std::filesystem::path& file : files) {
-      ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
-      CorpusLine line;
-      while (true) {
-        ASSAY_TRY(const bool more, reader.next(line));
-        if (!more) break;
-        ASSAY_CHECK(take(line.text, seed, scratch, candidates));
-      }
-    }
-  }
+  ASSAY_CHECK(each_corpus_line(patterns, [&](const auto&, const CorpusLine& line) {
+    return take(line.text, seed, scratch, candidates);
+  }));
   std::vector<std::string> chosen;
   for (const auto& [api, of_api] : candidates) {
     std::uint32_t left = each;

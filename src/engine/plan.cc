@@ -62,8 +62,10 @@ class Planner {
     for (const std::string& config : config_.sources.configs) {
       ASSAY_CHECK(take("--api_config", config));
     }
-    for (const std::string& pattern : config_.sources.patterns) ASSAY_CHECK(take_files(pattern));
-    return {};
+    return each_corpus_line(
+        config_.sources.patterns, [&](const auto& file, const CorpusLine& line) {
+          return take(fmt::format("{}:{}", file.string(), line.number), line.text);
+        });
   }
 
   // Reads the corpus once before it is planned: which part a case is in hangs on all others.
@@ -73,20 +75,6 @@ class Planner {
     choosing_ = false;
     shard_ = cases_of(*config_.shard, std::exchange(expected_, {}));
     seen_.clear();
-    return {};
-  }
-
-  Status take_files(const std::string& pattern) {
-    ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
-    for (const std::filesystem::path& file : files) {
-      ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
-      CorpusLine line;
-      while (true) {
-        ASSAY_TRY(const bool more, reader.next(line));
-        if (!more) break;
-        ASSAY_CHECK(take(fmt::format("{}:{}", file.string(), line.number), line.text));
-      }
-    }
     return {};
   }
 

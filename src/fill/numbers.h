@@ -125,9 +125,9 @@ template <typename T>
 struct Traits<Complex<T>> : Traits<T> {};
 
 template <typename T>
-using PartOf = typename Traits<T>::Part;
+using PartOf = Traits<T>::Part;
 template <typename T>
-using RealOf = typename Traits<T>::Real;
+using RealOf = Traits<T>::Real;
 template <typename T>
 inline constexpr bool kIsFloat = !std::is_void_v<RealOf<T>>;
 template <typename T>

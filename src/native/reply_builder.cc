@@ -115,7 +115,8 @@ Offset<wire::Leaf> build_leaf(PyObject* leaf, FlatBufferBuilder& builder) {
   const auto leaf_kind = static_cast<wire::LeafKind>(number_at(leaf, kind));
   const auto code = static_cast<std::uint8_t>(number_at(leaf, dtype));
   std::vector<std::int64_t> extents;
-  const Py_ssize_t rank = PySequence_Size(shape_object.get());
+  const Py_ssize_t rank = PySequence_Size(shape_object.get());  // -1: no sequence
+  extents.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(rank, 0)));
   for (Py_ssize_t i = 0; i < rank; ++i) {
     extents.push_back(static_cast<std::int64_t>(number_at(shape_object.get(), i)));
   }
@@ -188,6 +189,7 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto overwritten = build_names(parts.overwritten, builder);
   std::vector<std::uint64_t> nanoseconds;
   const Py_ssize_t count = PySequence_Size(parts.nanoseconds);
+  nanoseconds.reserve(static_cast<std::size_t>(std::max<Py_ssize_t>(count, 0)));
   for (Py_ssize_t i = 0; i < count; ++i) nanoseconds.push_back(number_at(parts.nanoseconds, i));
   if (PyErr_Occurred() != nullptr) return {};
 

@@ -76,21 +76,12 @@ std::string escaped(std::string_view text, bool property) {
 Result<CorpusPlaces> CorpusPlaces::read(std::span<const std::string> patterns) {
   CorpusPlaces places;
   Case scratch;
-  for (const std::string& pattern : patterns) {
-    ASSAY_TRY(const auto files, expand_corpus_pattern(pattern));
-    for (const std::filesystem::path& file : files) {
-      ASSAY_TRY(CorpusReader reader, CorpusReader::open(file));
-      CorpusLine line;
-      while (true) {
-        ASSAY_TRY(const bool more, reader.next(line));
-        if (!more) break;
-        (void)parse_line(line.text, scratch, [&](const Case& found) {
-          places.places_.try_emplace(case_id(canonical_text(found)),
-                                     Place{file.string(), line.number});
-        });
-      }
-    }
-  }
+  ASSAY_CHECK(each_corpus_line(patterns, [&](const auto& file, const CorpusLine& line) -> Status {
+    (void)parse_line(line.text, scratch, [&](const Case& found) {
+      places.places_.try_emplace(case_id(canonical_text(found)), Place{file.string(), line.number});
+    });
+    return {};
+  }));
   return places;
 }
 

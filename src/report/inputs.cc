@@ -114,7 +114,7 @@ Status fill_again(const wire::Filling* filling, const FillKey& key, DType dtype,
 std::vector<std::string> python_numbers(DType dtype, std::span<const std::byte> elements) {
   std::vector<std::string> numbers;
   visit(dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
+    using T = decltype(type)::type;
     for (std::size_t at = 0; at + sizeof(T) <= elements.size(); at += sizeof(T)) {
       T value;
       std::memcpy(&value, elements.data() + at, sizeof value);

@@ -161,7 +161,7 @@ bool works_in_place(std::string_view api) {
   constexpr std::array<std::string_view, 4> kNotInPlace{"__invert__", "__index__", "__int__",
                                                         "__iter__"};
   const std::string_view stem = api.substr(api.rfind('.') + 1);
-  if (!stem.starts_with("__")) return stem.ends_with("_");
+  if (!stem.starts_with("__")) return stem.ends_with('_');
   for (const std::string_view other : kNotInPlace) {
     if (stem == other) return false;
   }

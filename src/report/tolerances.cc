@@ -129,7 +129,7 @@ Status write_stats(const ToleranceStats& stats, const std::filesystem::path& fil
   ASSAY_TRY(AtomicFile out, AtomicFile::create(file));
   std::string text = "API,dtype,mode,abs_min,abs_max,abs_mean,rel_min,rel_max,rel_mean,count";
   for (const double rtol : kRtolGrid) text += fmt::format(",atol_at_rtol_{}", rtol);
-  text += "\n";
+  text += '\n';
   for (const auto& [key, stat] : stats) text += stat_line(key, stat);
   ASSAY_CHECK(out.write(text));
   return out.commit();

@@ -210,6 +210,7 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest&
   std::vector<Offset<wire::LaneRecord>> lanes;
   std::vector<Offset<wire::Pair>> pairs;
   const wire::Reply* first = endings.front().reply;
+  lanes.reserve(runs.size());
   for (std::size_t run = 0; run < runs.size(); ++run) {
     lanes.push_back(
         lane_record(builder, runs[run], run > 0 && first != nullptr ? first->inputs() : nullptr));

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import compressed, places
 from assay.spec import TensorSpec
 from assay.wire import DTYPES, SKIPPED, Stop
@@ -22,23 +23,6 @@ _NO_KERNEL = re.compile(
 MOST_GRAPHS = 64
 MOST_AXES = 6  # that indexing and transposing know
 _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
-
-
-class Stopwatch:
-    """The clock of the lane's GPU, by events of its current stream. Written against the same interface as
-    PyTorch's, and not run yet."""
-
-    def __init__(self, paddle: Any) -> None:
-        self.paddle = paddle
-        self.wait = paddle.device.synchronize
-
-    def mark(self) -> Any:
-        event = self.paddle.device.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def between(self, begin: Any, end: Any) -> float:
-        return begin.elapsed_time(end) * 1e6  # of ms
 
 
 class PaddleFramework:
@@ -84,8 +68,10 @@ class PaddleFramework:
         if self._on_gpu:
             self.paddle.device.cuda.empty_cache()
 
-    def stopwatch(self) -> "Stopwatch | None":
-        return Stopwatch(self.paddle) if self._on_gpu else None
+    def stopwatch(self) -> Stopwatch | None:
+        """Not run yet: no build of Paddle for GPUs was in reach."""
+        device = self.paddle.device
+        return Stopwatch(device.Event, device.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
         self.paddle.seed(seed)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.frameworks import Dense, look_up
+from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import Sparse, places
 from assay.spec import TensorSpec
 from assay.wire import DTYPES
@@ -16,22 +17,6 @@ _NO_KERNEL = re.compile(
 # What a lane on a GPU may keep for its next case, although others share that GPU.
 KEPT_BYTES = 1 << 30
 _OUT_OF_MEMORY = re.compile(r"[Oo]ut of memory|can't allocate memory|not enough memory")
-
-
-class Stopwatch:
-    """The clock of the lane's GPU, by events of the stream that PyTorch uses."""
-
-    def __init__(self, torch: Any) -> None:
-        self.torch = torch
-        self.wait = torch.cuda.synchronize
-
-    def mark(self) -> Any:
-        event = self.torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def between(self, begin: Any, end: Any) -> float:
-        return begin.elapsed_time(end) * 1e6  # of ms
 
 
 class TorchFramework:
@@ -89,8 +74,9 @@ class TorchFramework:
             (values + values, values * 2, values.sum(), values > 0)
         torch.cuda.synchronize()
 
-    def stopwatch(self) -> "Stopwatch | None":
-        return None if self._device == "cpu" else Stopwatch(self.torch)
+    def stopwatch(self) -> Stopwatch | None:
+        cuda = self.torch.cuda
+        return None if self._device == "cpu" else Stopwatch(cuda.Event, cuda.synchronize)
 
     def seed(self, seed: int) -> None:
         for generator in self._generators:

@@ -40,8 +40,9 @@ namespace assay::chain::params {
 
 struct Dialect {
   Dialect() = default;
-  Dialect(Dialect&&) = default;  // never copied: the layouts' spans would show the old places
-  Dialect& operator=(Dialect&&) = default;
+  // Never copied: the layouts' spans would show the old places.
+  Dialect(Dialect&&) noexcept = default;
+  Dialect& operator=(Dialect&&) noexcept = default;
 
   Suite suite;
   std::vector<Layout> layouts;

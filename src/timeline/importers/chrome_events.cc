@@ -304,8 +304,8 @@ class FileReader {
       } else if (c == ']') {
         window_.move_to(window_.at() + 1);
         return;
-      } else if (c != '{') {  // an event that follows a lost quote needs no comma
-        if (!bad_event()) return broken();
+      } else if (c != '{' && !bad_event()) {  // an event that follows a lost quote needs no comma
+        return broken();
       }
     }
   }

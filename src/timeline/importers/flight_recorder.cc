@@ -112,7 +112,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions&) {
 
 bool recognises(const Sniff& sniff) {
   if (sniff.json) return sniff.keys.contains("entries") && sniff.keys.contains("pg_config");
-  return sniff.head.starts_with("\x80") && sniff.head.find("version") != std::string::npos &&
+  return sniff.head.starts_with('\x80') && sniff.head.find("version") != std::string::npos &&
          (sniff.head.find("pg_config") != std::string::npos ||
           sniff.head.find("entries") != std::string::npos);
 }
