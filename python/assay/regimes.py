@@ -64,7 +64,7 @@ class Traits(NamedTuple):
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     # So many ulps of 1; of x · Φ(x) as well twice as many.
     near_one: float = 0.0
-    near_one_back: float | None = None  # of gradients, where it is another number
+    near_one_back: float | None = None  # of gradients and complex numbers, where it is another number
     # Sums over windows, or of sums: shapes do not say how many terms there are, but that they are not few.
     chained: bool = False
     # Where shapes do not say how many terms an element of a result (not of a gradient) is the sum of: that
@@ -97,7 +97,7 @@ _TIES = "which of equal elements is taken, and gets the gradient, is not promise
 _ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
 
 TRAITS: dict[str, Traits] = {
-    "unary": Traits(EVERYTHING, False, near_one=0.5, without=_ELEMENTS),
+    "unary": Traits(EVERYTHING, False, near_one=0.0, near_one_back=0.5, without=_ELEMENTS),
     "activation": Traits(EVERYTHING, False, near_one=2.0),
     "arithmetic": Traits(EVERYTHING, False, without=_ELEMENTS),
     "comparison": Traits(EVERYTHING, False, without=_ELEMENTS),
@@ -355,7 +355,7 @@ def bar_of(
     elif regime != "wide" and not alone:
         scale = 1.0
     near_one = traits.near_one
-    if upstream and traits.near_one_back is not None:
+    if (upstream or inputs.complex) and traits.near_one_back is not None:
         near_one = traits.near_one_back
     return terms, scale, (upstream or 1.0) * near_one
 

@@ -230,6 +230,7 @@ class Registry(dict[str, Api]):
         grad: bool = True,
         home: str = "torch",
         undefined: Mapping[str, Any] | None = None,
+        regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
         traits: Mapping[str, Any] | None = None,
         **rules: AnyRule,
     ) -> None:
@@ -259,6 +260,7 @@ class Registry(dict[str, Api]):
                 changes=changed,
                 family=family,
                 undefined=undefined or {},
+                regimes=regimes or {},
                 traits=traits or {},
             )
 

@@ -1,9 +1,10 @@
 """Shorthand of the family files: many names at once, and value rules by example."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from assay.rules import AnyRule, Literal, integers, uniform
-from assay.spec import INTEGER, TensorSpec
+from assay.regimes import CHANGES, EVERYTHING, Traits
+from assay.rules import UNIFORM, AnyRule, Fill, Literal, integers, uniform
+from assay.spec import FLOATING, INTEGER, TensorSpec
 
 PUBLIC = ("paddle.{}", "paddle.Tensor.{}")
 IN_PLACE = ("paddle.{}_", "paddle.Tensor.{}_")
@@ -27,6 +28,38 @@ def cycled(values: Sequence[float], otherwise: AnyRule = None) -> Callable[[Tens
         return Literal((list(values) * (this.size // len(values) + 1))[: this.size])
 
     return rule
+
+
+# A variance that is taken as a difference of squares has few digits left of numbers far from zero. Of float64
+# nothing is known better, and half precision has hardly a number between these.
+FAR_FROM_ZERO: Mapping[str, Mapping[str, AnyRule]] = {
+    "wide": {"x": lambda this: uniform(100, 101) if this.dtype == "float32" else None}
+}
+
+# Whole numbers that floats of fewer digits take for one.
+_DENSE = {
+    "int32": integers(2**24 - 1, 2**24 + 2),
+    "int64": integers(2**53 - 1, 2**53 + 2),
+}
+
+
+def edges(
+    *parameters: str, low: float = -3.0, high: float = 3.0, without: str = ""
+) -> Mapping[str, Mapping[str, AnyRule]]:
+    """Regimes for arguments whose usual rule is a list of numbers, which would leave them as they are: NaN,
+    infinities, all magnitudes and ties among floats; under wide values whole numbers that a float of too few
+    digits cannot tell apart. `without` names regimes that stay as they are."""
+
+    def of(regime: str) -> Callable[[TensorSpec], AnyRule]:
+        def rule(this: TensorSpec) -> AnyRule:
+            if this.dtype in FLOATING:
+                return CHANGES[regime](Fill(UNIFORM, low, high, 0), this, Traits(EVERYTHING))
+            return _DENSE.get(this.dtype) if regime == "wide" else None
+
+        return rule
+
+    regimes = [regime for regime in ("wide", "nan", "infinity", "exact") if regime not in without.split()]
+    return {regime: dict.fromkeys(parameters, of(regime)) for regime in regimes}
 
 
 def beside(y: object, otherwise: AnyRule = None) -> AnyRule:

@@ -102,6 +102,8 @@ class Uniformity {
     squares_ += centred * centred - 1.0 / 12;
     moved_ += moved;
     most_moved_ = std::max(most_moved_, moved);
+    least_ = std::min(least_, u);
+    greatest_ = std::max(greatest_, u);
     dependence_.add(centred);
     ++cells_[std::min(static_cast<std::size_t>(u * kPlaces), kPlaces - 1)];
     ++count_;
@@ -114,6 +116,7 @@ class Uniformity {
     measured.variance_z = squares_ * std::sqrt(180 / n);
     measured.resolution_mean = moved_ / n;
     measured.resolution_max = most_moved_;
+    measured.gap = std::max(least_, 1 - greatest_);
     double below = 0;
     double farthest = 0;
     for (std::size_t i = 0; i < kPlaces; ++i) {
@@ -130,6 +133,8 @@ class Uniformity {
   double squares_ = 0;
   double moved_ = 0;
   double most_moved_ = 0;
+  double least_ = 1;
+  double greatest_ = 0;
   std::array<std::uint64_t, kPlaces> cells_{};
   Dependence dependence_{0.5, std::sqrt(1.0 / 12)};
 };

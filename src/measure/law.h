@@ -51,6 +51,7 @@ struct LawMeasurement {
   double mean_z = 0;      // of u − 1/2, in deviations √(1/12n)
   double variance_z = 0;  // of (u − 1/2)² − 1/12, in deviations √(1/180n)
   double ks = 0;          // √n · sup |F_n(u) − u| (Kolmogorov and Smirnov), at 2,048 places
+  double gap = 0;         // from 0 to the least u or from the greatest to 1, whichever is more
   // How far u moves when a draw moves to the next values of its dtype, on average and at most:
   // rounding may have moved it, so nothing finer is held against the draw.
   double resolution_mean = 0;

@@ -40,6 +40,12 @@ Held distance_of(const LawMeasurement& m) {
   return {m.ks, std::sqrt(kLog / 2) + m.resolution_max * std::sqrt(n)};
 }
 
+// No draw at one end of the law: a gap g is left by n draws with the probability (1 − g)^n.
+Held ends_of(const LawMeasurement& m) {
+  const auto n = static_cast<double>(m.judged);
+  return {-n * std::log1p(-std::max(0.0, m.gap - m.resolution_max)), kLog};
+}
+
 // Rounding moves a draw off its mean by no more than its resolution; of products that is at most
 // half of it, in units of 1/√48 a pair.
 Held dependence_of(const LawMeasurement& m) {
@@ -60,7 +66,8 @@ bool share_holds(const LawMeasurement& m) {
 }
 
 bool spread_holds(const LawMeasurement& m) {
-  return m.judged == 0 || (mean_of(m).holds() && variance_of(m).holds() && distance_of(m).holds());
+  return m.judged == 0 || (mean_of(m).holds() && variance_of(m).holds() && distance_of(m).holds() &&
+                           ends_of(m).holds());
 }
 
 template <typename... Values>
@@ -104,9 +111,10 @@ std::string describe(LawKind kind, const LawMeasurement& m) {
   }
   return line(
       "%llu draws against the law %s: mean off by %.4g deviations (chance explains %.4g), variance "
-      "by %.4g (%.4g), Kolmogorov-Smirnov %.4g (%.4g)",
+      "by %.4g (%.4g), Kolmogorov-Smirnov %.4g (%.4g), gap at an end %.4g (%.4g)",
       whole(m.judged), law.c_str(), m.mean_z, mean_of(m).allowed, m.variance_z,
-      variance_of(m).allowed, m.ks, distance_of(m).allowed);
+      variance_of(m).allowed, m.ks, distance_of(m).allowed, m.gap,
+      -std::expm1(-kLog / static_cast<double>(m.judged)) + m.resolution_max);
 }
 
 }  // namespace assay

@@ -156,6 +156,19 @@ TEST(Bar, OfExactValuesTheReferenceShowsThatThereAreFewRoundings) {
   EXPECT_LT(measure_bar(input).test.errors, 0.1);
 }
 
+TEST(Bar, OneSumOfExponentialsMayBeRoundedRightByLuck) {
+  const auto errors = [](std::size_t count) {
+    const Column test(count, 1 + 0x1p-20);
+    const Column truth(count, 1 + 0x1p-25);
+    const Column one(count, 1);
+    BarInput input{DType::float32, test, one, truth, {}, 10'000, 1, 1};
+    input.exact_values = true;
+    return measure_bar(input).test.errors;
+  };
+  EXPECT_LT(errors(1), 0.1);
+  EXPECT_GT(errors(100), 8);
+}
+
 TEST(Bar, NanAndInfinityMustBeWhereTheTruthHasThem) {
   EXPECT_EQ(against({0}, {kNan}, {kNan}).test.specials, 1U);
   EXPECT_EQ(against({kNan}, {kNan}, {kNan}).test.specials, 0U);
@@ -181,6 +194,20 @@ TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
   EXPECT_EQ(measure_bar(input).test.specials, 0U);
   const Column small = {1e20};
   input.reference = input.truth = small;
+  EXPECT_EQ(measure_bar(input).test.specials, 1U);
+}
+
+TEST(Bar, SoMayThatOfTheTruthWhereNothingIsWider) {
+  // 1e-5 * 2e308 in float64, whose truth is the reference's own float64.
+  const Column infinite = {kInfinity};
+  const Column finite = {2e303};
+  BarInput input{DType::float64, finite, infinite, infinite, {}};
+  EXPECT_EQ(measure_bar(input).test.specials, 1U);
+  input.slack = kGradientSlack;
+  EXPECT_EQ(measure_bar(input).test.specials, 0U);
+  input.dtype = DType::float32;  // float64 would have held it
+  const Column of_float32 = {2e33};
+  input.test = of_float32;
   EXPECT_EQ(measure_bar(input).test.specials, 1U);
 }
 

@@ -318,6 +318,17 @@ TEST(Spread, IsMoreThanMeanAndDeviation) {
   EXPECT_FALSE(holds(LawKind::normal, drawn, {{0, {}}, {1, {}}}));
 }
 
+// A twentieth of the range is missing: mean, deviation and distance are not off by enough to tell.
+TEST(Spread, BothEndsOfALawAreDrawn) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const auto low = draw(std::uniform_real_distribution(0.0, 1.9), 2'000, seed);
+    const auto high = draw(std::uniform_real_distribution(0.1, 2.0), 2'000, seed);
+    EXPECT_FALSE(holds(LawKind::uniform, low, {{0, {}}, {2, {}}})) << seed;
+    EXPECT_FALSE(holds(LawKind::uniform, high, {{0, {}}, {2, {}}})) << seed;
+    EXPECT_TRUE(holds(LawKind::uniform, low, {{0, {}}, {1.9, {}}})) << seed;
+  }
+}
+
 // If the statistics of right draws did not have the scale that their bounds assume, the bounds
 // would be idle.
 TEST_P(Laws, StatisticsHaveTheScaleThatTheBoundsAssume) {

@@ -38,6 +38,7 @@ def is_known(finding: dict[str, Any]) -> bool:
 
 # A tiny float32 becomes float16 garbage, in a cast or in the gradient of a promotion.
 _CAST = Fault("tiny numbers become float16 garbage", RESULT, "value", LARGE)
+_CAST_BACK = Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE)
 # Factors, bounds and weights of float64 calls are float32 attributes of the kernels.
 _NARROW = Fault("a float64 result with the digits of float32", RESULT, "value", ALL)
 _NARROW_BACK = Fault("a float64 gradient with the digits of float32", GRADIENT, "value", ALL)
@@ -63,17 +64,47 @@ _SMALL = Fault("0, NaN or a negative number for what is small", RESULT, "value",
 _SMALL_NAN = Fault("0, NaN or a negative number for what is small", RESULT, "not finite", ALL)
 _STRIDED = Fault("a list beyond axis 0 of a strided tensor", LANE, "ValueError", frozenset({"layout"}))
 
+_LAYOUT = frozenset({"layout"})
+_STRIDED_ROWS = Fault("a list beyond axis 0 of a strided tensor", RESULT, "value", _LAYOUT)
+_STRIDED_NONE = Fault("a mask that is False everywhere of a strided tensor", RESULT, "shape", _LAYOUT)
+_NAN_IN_FLOAT8 = Fault("NaN becomes 448 in float8_e4m3fn", RESULT, "not finite", NAN)
+_CUBE = Fault("(-inf)^3 is inf in vectors of eight", RESULT, "not finite", INF)
+_ONE_AXIS = Fault("one axis for none", RESULT, "shape", ALL)
+_OF_VALUE = Fault("the gradient of the value beside that of x", GRADIENT, "value", ALL)
+
+_ROOT = Fault("the root of infinity is NaN in vectors of eight", RESULT, "not finite", INF)
+_NEAR = Fault("numbers 1e-16 apart are equal", RESULT, "value", LARGE)
+
 KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
-    "paddle.Tensor.__getitem__": (_STRIDED,),
-    "paddle.Tensor.__mul__": (Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),),
-    "paddle.Tensor.__truediv__": (Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),),
+    **dict.fromkeys(("paddle.sqrt", "paddle.Tensor.sqrt", "paddle.Tensor.sqrt_"), (_ROOT,)),
+    **dict.fromkeys(
+        (f"paddle{place}.{name}" for place in ("", ".Tensor") for name in ("equal", "not_equal", "eq", "ne")),
+        (_NEAR,),
+    ),
+    "paddle.Tensor.__eq__": (_NEAR,),
+    "paddle.Tensor.__ne__": (_NEAR,),
+    "paddle.Tensor.__floordiv__": (_ONE_AXIS,),
+    "paddle.Tensor.__getitem__": (_STRIDED, _STRIDED_ROWS, _STRIDED_NONE),
+    "paddle.Tensor.__mul__": (
+        _CAST_BACK,
+        Fault("a number beyond float16 is rounded to it", RESULT, "not finite"),
+    ),
+    "paddle.Tensor.__pow__": (_CUBE, _CAST_BACK),
+    "paddle.Tensor.__setitem__": (
+        Fault("the gradient of a value at a list beyond axis 0", LANE, "died of SIG"),
+        Fault("the gradient of a value at a list beyond axis 0", GRADIENT, "value", ALL),
+        Fault("the gradient of a value at a list beyond axis 0", GRADIENT, "not finite", ALL),
+    ),
+    "paddle.Tensor.__truediv__": (_CAST_BACK,),
     "paddle.Tensor.astype": (
         _CAST,
-        Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),
+        _NAN_IN_FLOAT8,
+        _CAST_BACK,
     ),
     "paddle.Tensor.cast": (
         _CAST,
-        Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),
+        _NAN_IN_FLOAT8,
+        _CAST_BACK,
     ),
     "paddle.Tensor.diag": (
         _NARROW,
@@ -87,7 +118,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.Tensor.fill_diagonal_tensor": (_NO_GRADIENT,),
     "paddle.Tensor.geometric_": (Fault("no whole numbers", RESULT, "value"),),
     "paddle.Tensor.logsumexp": (_INFINITY,),
-    "paddle.Tensor.masked_fill": (Fault("the gradient of a value that is broadcast", GRADIENT, "value"),),
+    "paddle.Tensor.masked_fill": (_OF_VALUE,),
     "paddle.Tensor.max": (_QUADRATIC,),
     "paddle.Tensor.min": (_QUADRATIC,),
     "paddle.Tensor.prod": (_AT_FACTOR_ZERO,),
@@ -96,14 +127,24 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "paddle.Tensor.mean": (Fault("the mean of whole numbers in float32", RESULT, "value", LARGE),),
     "paddle.abs": (Fault("not a fault: the examples have a line with float33", LANE, ""),),
+    "paddle.add_n": (_WRONG_SHAPE,),
     "paddle.addmm": (
         _NARROW,
         _NARROW_BACK,
     ),
-    "paddle.asinh": (Fault("NaN where the square overflows", GRADIENT, "not finite", LARGE),),
+    **dict.fromkeys(
+        ("paddle.acosh", "paddle.asinh"),
+        (Fault("NaN where the square overflows", GRADIENT, "not finite", LARGE),),
+    ),
+    "paddle.gammaln": (_DIGITS,),
+    **dict.fromkeys(("paddle.sigmoid", "paddle.nn.functional.sigmoid"), (_OVERFLOWS,)),
+    "paddle.erfinv": (Fault("an infinity beyond 1, where there is none", RESULT, "not finite", LARGE),),
+    "paddle.multiply": (_CAST_BACK,),
+    "paddle.atan2": (_NARROW,),
     "paddle.cast": (
         _CAST,
-        Fault("tiny numbers become float16 garbage", GRADIENT, "value", LARGE),
+        _NAN_IN_FLOAT8,
+        _CAST_BACK,
     ),
     "paddle.diag_embed": (_NO_GRADIENT,),
     "paddle.diagonal_scatter": (_NO_GRADIENT,),
@@ -116,6 +157,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.empty": (
         Fault("of an extent of two numbers the first is taken", LANE, "cannot be converted to Scalar"),
     ),
+    "paddle.full": (Fault("the shape in a strided tensor", RESULT, "shape", _LAYOUT),),
     "paddle.gammainc": (
         _SMALL,
         _SMALL_NAN,
@@ -138,6 +180,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _OVERFLOWS,
         _OVERFLOWS_BACK,
     ),
+    "paddle.isreal": (Fault("a tiny imaginary part is none", RESULT, "value", LARGE),),
     "paddle.kthvalue": (Fault("the gradient of a number is 1", GRADIENT, "value"),),
     "paddle.lerp": (_NO_GRADIENT,),
     "paddle.linalg.eigvalsh": (_BATCH,),
@@ -155,11 +198,16 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.linalg.vector_norm": (
         _EPSILON,
         _NAN,
+        Fault("a gradient of the number of elements that are not 0", GRADIENT, "structure"),
     ),
     "paddle.logaddexp": (_INFINITY,),
     "paddle.logcumsumexp": (_NAN,),
     "paddle.logsumexp": (_INFINITY,),
-    "paddle.matmul": (Fault("whole numbers are multiplied in float32", RESULT, "value", LARGE),),
+    "paddle.masked_fill": (_OF_VALUE,),
+    "paddle.matmul": (
+        Fault("whole numbers are multiplied in float32", RESULT, "value", LARGE),
+        Fault("the backward of unlike broadcast axes", LANE, "ValueError"),
+    ),
     "paddle.max": (_QUADRATIC,),
     "paddle.mean": (Fault("the mean of whole numbers in float32", RESULT, "value", LARGE),),
     "paddle.min": (_QUADRATIC,),
@@ -197,7 +245,11 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _UNINITIALISED_NAN,
         _EMPTY,
     ),
-    "paddle.nn.functional.conv2d": (_EMPTY,),
+    "paddle.nn.functional.conv2d": (
+        _UNINITIALISED,
+        _UNINITIALISED_NAN,
+        _EMPTY,
+    ),
     "paddle.nn.functional.conv3d": (
         _UNINITIALISED,
         _UNINITIALISED_NAN,
@@ -206,6 +258,8 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     "paddle.nn.functional.cross_entropy": (
         _CLAMPED,
         _CLAMPED_BACK,
+        _NARROW,
+        _NARROW_BACK,
         Fault("an ignore_index below 0 is counted by the mean", RESULT, "value", EXACT | LARGE),
         Fault("an ignore_index below 0 is counted by the mean", GRADIENT, "value", EXACT | LARGE),
     ),
@@ -217,7 +271,12 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("the gradient where a weight is 0 or small", GRADIENT, "value", EXACT | LARGE),
         Fault("the gradient where a weight is 0 or small", GRADIENT, "not finite", EXACT | LARGE),
         Fault("the gradient without a weight", GRADIENT, "value"),
+        Fault("the variance is a difference of squares", RESULT, "value", LARGE),
         Fault("NaN for nothing", GRADIENT, "not finite"),
+    ),
+    "paddle.nn.functional.hardsigmoid": (
+        _NARROW,
+        _NARROW_BACK,
     ),
     "paddle.nn.functional.hardtanh": (
         _NARROW,
@@ -240,6 +299,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NARROW,
         _NARROW_BACK,
     ),
+    "paddle.nn.functional.leaky_relu": (Fault("0 times -inf is -inf", RESULT, "not finite", INF),),
     "paddle.nn.functional.log_sigmoid": (_INFINITY,),
     "paddle.nn.functional.log_softmax": (
         _CLAMPED,
@@ -265,6 +325,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("ignored labels of images write past the memory", LANE, "died of SIG", EXACT),
         Fault("too many labels are taken", LANE, "multi-target"),
     ),
+    "paddle.nn.functional.normalize": (_EPSILON,),
     "paddle.nn.functional.npair_loss": (
         _CLAMPED,
         _CLAMPED_BACK,
@@ -309,7 +370,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         Fault("ten digits of sixteen", RESULT, "value", ALL),
         _DIGITS,
     ),
-    "paddle.pow": (Fault("(-inf)^3 is inf in vectors of eight", RESULT, "not finite", INF),),
+    "paddle.pow": (_CUBE,),
     "paddle.prod": (
         _AT_FACTOR_ZERO,
         Fault("of complex numbers without the conjugate", GRADIENT, "value", USUAL | LARGE | EXACT),
@@ -324,6 +385,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "paddle.sinc": (
         _NAN,
+        Fault("the gradient near 0", GRADIENT, "value", ALL),
         Fault("sin(inf) / inf is 1", RESULT, "value", LARGE),
         Fault("sin(inf) / inf is 1", RESULT, "not finite", LARGE | INF),
     ),

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "record.h"
+#include "verdict/bar.h"
 
 namespace assay {
 namespace {
@@ -251,6 +252,23 @@ TEST(Judge, TheRunsSettingsSayWhetherTheErrorBarDecides) {
   EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::pass);
   rules.settings.error_bar = false;
   EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::mismatch);
+}
+
+// In units of what rounding can do.
+TEST(Judge, TheReferenceIsBlamedOnlyWhereItIsFarOff) {
+  const auto verdict = [](double test, double reference) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto of_test = wire::CreateDistance(builder, test);
+    const auto of_reference = wire::CreateDistance(builder, reference);
+    builder.Finish(wire::CreateBar(builder, of_test, of_reference));
+    return judge_bar(*flatbuffers::GetRoot<wire::Bar>(builder.GetBufferPointer()));
+  };
+  EXPECT_EQ(verdict(7, 0), BarVerdict::right);
+  EXPECT_EQ(verdict(9, 0), BarVerdict::test_wrong);
+  EXPECT_EQ(verdict(9, 3), BarVerdict::right);
+  EXPECT_EQ(verdict(0, 9), BarVerdict::right);  // PyTorch's noise
+  EXPECT_EQ(verdict(0, 65), BarVerdict::reference_wrong);
+  EXPECT_EQ(verdict(20, 65), BarVerdict::right);
 }
 
 TEST(Judge, AModeThatIsNotKnownIsRefused) {

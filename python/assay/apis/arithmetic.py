@@ -7,7 +7,7 @@ from assay.reference import torch
 from assay.regimes import POSITIVE
 from assay.registry import api
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
-from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
@@ -15,13 +15,16 @@ def together(x, y):
     """x and y as torch promotes them as Paddle does.
 
     Paddle is documented to refuse tensors of unlike dtype, none of them of zero dimensions, unless both
-    are floating or one is complex; and it has no complex half precision."""
+    are floating or one is complex; and it has no complex half precision. Both become the wider type before
+    anything is computed, as in Paddle: torch.pow's gradient takes 1 from a float16 exponent in float16."""
     if isinstance(y, complex) and x.dtype in (torch.float16, torch.bfloat16):
         x = x.float()
     if isinstance(y, torch.Tensor) and x.dtype != y.dtype and x.ndim and y.ndim:
         floating = x.is_floating_point() and y.is_floating_point()
         if not (floating or x.is_complex() or y.is_complex()):
             raise TypeError(f"no promotion between {x.dtype} and {y.dtype}")
+        wider = torch.promote_types(x.dtype, y.dtype)
+        return x.to(wider), y.to(wider)
     return x, y
 
 
@@ -165,6 +168,7 @@ def rpow(x, y):
 UNLIKE = {
     "x": lambda this: integers(-2, 3) if this.dtype in FLOATING else None,
     "y": lambda this: uniform(0.1, 0.9) if this.dtype in FLOATING else None,
+    "regimes": edges("x", "y", without="exact"),
 }
 
 
@@ -249,7 +253,12 @@ def floated(x, dtype):
     return x if x.is_floating_point() or x.is_complex() else x.to(dtype)
 
 
-@api(*spread("atan2", *PUBLIC))
+# Gradients are divided by x² + y² in both frameworks: at 1e-200 Paddle's is infinite and PyTorch's 0, where
+# 5e199 is right, and nothing wider than float64 can say so.
+SQUARES = {"wide": (2.0**-60, 2.0**60)}
+
+
+@api(*spread("atan2", *PUBLIC), traits=SQUARES)
 def atan2(x, y, name=None):
     """Whole numbers give float64 by Paddle's documentation."""
     x, y = together(x, y)

@@ -4,7 +4,7 @@ from assay.apis.arithmetic import together
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import constant, integers, uniform
-from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, spread
+from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, edges, spread
 from assay.spec import FLOATING, TensorSpec
 
 FEW = integers(-2, 3)  # so few that many are equal
@@ -17,7 +17,7 @@ def met(x, y):
 
 
 def comparison(stems, short):
-    @api(*spread(stems, *PUBLIC), f"paddle.Tensor.__{short}__", x=met, y=FEW)
+    @api(*spread(stems, *PUBLIC), f"paddle.Tensor.__{short}__", x=met, y=FEW, regimes=edges("x", "y"))
     def compare(x, y, name=None, *, out=None):
         return getattr(torch, short)(*together(x, y))
 
@@ -30,7 +30,7 @@ comparison("greater_than greater gt", "gt")
 comparison("greater_equal ge", "ge")
 
 
-@api(*spread("isclose", *PUBLIC), x=FEW, y=FEW)
+@api(*spread("isclose", *PUBLIC), x=FEW, y=FEW, regimes=edges("x", "y"))
 def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     """torch refuses negative tolerances and unlike dtypes; this is the documented formula."""
     x, y = (tensor if tensor.is_complex() else tensor.double() for tensor in (x, y))
@@ -54,7 +54,7 @@ def equal_all(x, y, name=None):
 
 
 def logical(stem):
-    @api(*spread(stem, *PUBLIC, *IN_PLACE), x=TRUTHS, y=TRUTHS)
+    @api(*spread(stem, *PUBLIC, *IN_PLACE), x=TRUTHS, y=TRUTHS, regimes=edges("x", "y"))
     def combine(x, y, name=None, *, out=None):
         return getattr(torch, stem)(*together(x, y))
 
@@ -64,7 +64,7 @@ logical("logical_or")
 logical("logical_xor")
 
 
-@api(*spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS)
+@api(*spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
 def logical_not(x, name=None, *, out=None):
     return torch.logical_not(x)
 

@@ -169,17 +169,18 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
 
 def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format, by_statistics):
-    """In training, by the batch. What the running statistics are afterwards is not compared."""
+    """In training, by the batch; the running statistics follow it."""
     shapes = without({"weight": (channels,), "bias": (channels,)}, weight=weight_attr, bias=bias_attr)
     shapes |= {"_mean": (channels,), "_variance": (channels,)}
 
     def call(p, x):
-        given = p["_mean"], p["_variance"], p.get("weight"), p.get("bias")
+        state = {name: p[name].clone() for name in ("_mean", "_variance")}
+        given = *state.values(), p.get("weight"), p.get("bias"), True, momentum
         options = {"epsilon": epsilon, "data_format": data_format, "use_global_stats": by_statistics}
-        return normalization.batch_norm(x, *given, training=True, **options)
+        return normalization.batch_norm(x, *given, **options), state
 
     rules = {"_variance": positive(0.5, 1.5)}
-    return Made(call, shapes, rules, constants=("_mean", "_variance"))
+    return Made(call, shapes, rules, state=("_mean", "_variance"))
 
 
 for _rank, _layout in enumerate(_LAYOUTS, 1):
@@ -240,8 +241,8 @@ def old_batch_norm(
     )
 
     def call(p, x):
-        y = made.call(p, x)
-        return getattr(torch, act)(y) if act else y
+        y, state = made.call(p, x)
+        return getattr(torch, act)(y) if act else y, state
 
     return replace(made, call=call)
 

@@ -8,6 +8,7 @@ from assay.arguments import in_float32, widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import positive
+from assay.shorthand import FAR_FROM_ZERO
 
 
 def scaled(x, weight, bias):
@@ -33,6 +34,7 @@ def follow(running, batch, momentum):
     "paddle.nn.functional.batch_norm",
     running_var=positive(),
     updates=("running_mean", "running_var"),
+    regimes=FAR_FROM_ZERO,
 )
 def batch_norm(
     x,
@@ -64,7 +66,7 @@ def batch_norm(
     return channels_back(scaled(y, weight, bias), data_format).to(x.dtype)
 
 
-@api("paddle.nn.functional.instance_norm")
+@api("paddle.nn.functional.instance_norm", regimes=FAR_FROM_ZERO)
 def instance_norm(
     x,
     running_mean=None,
@@ -82,7 +84,7 @@ def instance_norm(
     return scaled(y.reshape(x.shape), weight, bias).to(x.dtype)
 
 
-@api("paddle.nn.functional.group_norm")
+@api("paddle.nn.functional.group_norm", regimes=FAR_FROM_ZERO)
 def group_norm(x, num_groups, epsilon=1e-5, weight=None, bias=None, data_format="NCHW", name=None):
     y = widened(channels_second(x, data_format))
     groups = y.unflatten(1, (num_groups, y.shape[1] // num_groups)).flatten(2)
@@ -90,7 +92,7 @@ def group_norm(x, num_groups, epsilon=1e-5, weight=None, bias=None, data_format=
     return channels_back(scaled(y, weight, bias), data_format).to(x.dtype)
 
 
-@api("paddle.nn.functional.layer_norm")
+@api("paddle.nn.functional.layer_norm", regimes=FAR_FROM_ZERO)
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-5, name=None):
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if shape != list(x.shape[x.ndim - len(shape) :]):

@@ -1,5 +1,5 @@
-"""Optimizers: a parameter after some steps with one gradient. `weight_decay`, where it is a number, adds so
-much of the parameter to its gradient, but for AdamW and Lamb, which shrink the parameter itself."""
+"""Optimizers: a parameter after some steps with multiples of one gradient. `weight_decay`, where it is a
+number, adds so much of the parameter to its gradient, but for AdamW and Lamb, which shrink the parameter."""
 
 import math
 
@@ -9,12 +9,12 @@ from assay.registry import layer
 
 
 def _stepped(update, decay=None):
-    """What `update(value, gradient, state, step)` makes of a parameter, STEPS times; `state` is a dict."""
+    """What `update(value, gradient, state, step)` makes of a parameter in STEPS; `state` is a dict."""
 
     def call(value, gradient):
         state = {}
-        for step in range(1, STEPS + 1):
-            whole = gradient if decay is None else gradient + decay * value
+        for step, factor in enumerate(STEPS, 1):
+            whole = gradient * factor if decay is None else gradient * factor + decay * value
             value = update(value, whole, state, step)
         return value.detach()
 

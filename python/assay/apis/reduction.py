@@ -7,7 +7,7 @@ from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
-from assay.shorthand import FACTORS, UNCENTRED
+from assay.shorthand import FACTORS, FAR_FROM_ZERO, UNCENTRED
 from assay.spec import INTEGER
 
 # Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
@@ -124,13 +124,13 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
 FROM_A_MEAN = {"exact": "in which order squares of differences from a mean are added up is not promised"}
 
 
-@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN)
+@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
     correction = correction if unbiased is None else int(unbiased)
     return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
 
 
-@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN)
+@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
 

@@ -3,7 +3,7 @@
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
-from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, spread
 
 # Wide enough to see the function's shape; whole numbers where the dtype is whole.
 AROUND_ZERO = uniform(-3, 3)
@@ -15,33 +15,41 @@ STEPS = uniform(-5, 5)
 
 
 DIRECT = {"direct": True}
+# Sums of exponentials, logarithms or series, which lose below an ulp of 1.
+NEAR_ONE = {"near_one": 0.5}
+BESSEL = {"near_one": 1.0}
 
 
-def unary(stems, *forms, x=None, traits=None):
+# Where rules keep to the positive, what stands at 0, below it and at infinity.
+BEYOND = edges("x", without="nan wide")
+
+
+def unary(stems, *forms, x=None, traits=None, regimes=None):
     """Functions that bear torch's name and take a tensor alone."""
-    same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits)
+    same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits, regimes=regimes)
 
 
 unary("abs neg conj angle sgn signbit", *PUBLIC)
 unary("square", *PUBLIC, *IN_PLACE, x=FACTORS)
 unary("negative positive", "paddle.{}")
 unary("abs neg", *IN_PLACE)
-unary("rad2deg sinc", *PUBLIC, x=AROUND_ZERO)
+unary("rad2deg", *PUBLIC, x=AROUND_ZERO)
+unary("sinc", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=NEAR_ONE)
 unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
 unary("sin cos atan sinh cosh asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 # 1 - tanh² counts the five ulps of Paddle's tanh twice.
 unary("tanh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits={"near_one_back": 1.0})
-unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO)
-unary("sinc", *IN_PLACE, x=AROUND_ZERO)
+unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=BESSEL)
 unary("expm1 erf", *PUBLIC, x=AROUND_ZERO)
 unary("exp sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 unary("expm1 erf", "paddle.{}_", x=AROUND_ZERO)
 unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
 unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
-unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE)
+unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE, traits=NEAR_ONE)
 unary("acosh", *PUBLIC, *IN_PLACE, x=ABOVE_ONE)
-unary("log log2 log10 log1p lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO)
-unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO)
+unary("log log2 log10 log1p", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
+unary("lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=NEAR_ONE)
+unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS)
 same("input, name=None", " ".join(spread("trunc", *PUBLIC, *IN_PLACE)), input=STEPS)
 
@@ -74,32 +82,37 @@ def frac(x, name=None, *, out=None):
     return x - torch.trunc(x)
 
 
-@api(*spread("gammaln", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO)
+@api(*spread("gammaln", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
 def gammaln(x, name=None):
     return torch.lgamma(x)
 
 
-@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO)
+@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
 def i0e(x, name=None):
     return torch.special.i0e(x)
 
 
-@api(*spread("i1", *PUBLIC), x=AROUND_ZERO)
+@api(*spread("i1", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
 def i1(x, name=None):
     return torch.special.i1(x)
 
 
-@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO)
+@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
 def i1e(x, name=None):
     return torch.special.i1e(x)
 
 
-@api(*spread("polygamma", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO)
+@api(*spread("polygamma", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
 def polygamma(x, n, name=None):
     return torch.polygamma(n, x)
 
 
-@api(*spread("multigammaln", *PUBLIC, *IN_PLACE), x=uniform(lambda p: p, lambda p: p + 3))
+@api(
+    *spread("multigammaln", *PUBLIC, *IN_PLACE),
+    x=uniform(lambda p: p, lambda p: p + 3),
+    traits=NEAR_ONE,
+    undefined={"wide": "below (p - 1) / 2 there is none, and its terms have poles"},
+)
 def multigammaln(x, p, name=None):
     return torch.special.multigammaln(x, p)
 
@@ -128,7 +141,7 @@ def logit(x, eps=None, name=None):
     return torch.logit(x, eps or None)
 
 
-@api(*spread("stanh", *PUBLIC), x=AROUND_ZERO)
+@api(*spread("stanh", *PUBLIC), x=AROUND_ZERO, traits=NEAR_ONE)
 def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     return scale_b * torch.tanh(scale_a * x)
 

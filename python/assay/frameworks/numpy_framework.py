@@ -106,7 +106,9 @@ class NumpyFramework:
     def parameters(self, layer: Any) -> dict[str, Any]:
         raise Stop(UNSUPPORTED, "NumPy has no layers")
 
-    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+    def optimized(
+        self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
+    ) -> Any:
         raise Stop(UNSUPPORTED, "NumPy has no optimizers")
 
     def dtype_name(self, dtype: Any) -> str | None:

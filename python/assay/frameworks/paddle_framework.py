@@ -236,12 +236,14 @@ class PaddleFramework:
     def parameters(self, layer: Any) -> dict[str, Any]:
         return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
 
-    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+    def optimized(
+        self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
+    ) -> Any:
         parameter = self.paddle.create_parameter(value.shape, value.dtype)
         parameter.set_value(value)
         optimizer = make(*args, parameters=[parameter], **kwargs)
-        for _ in range(steps):
-            parameter.grad = gradient
+        for factor in steps:
+            parameter.grad = gradient * factor
             optimizer.step()
         return parameter.detach()
 

@@ -105,8 +105,14 @@ class TorchFramework:
         return tensor.to(self.dtypes[dtype])
 
     def moved(self, tensor: Any, unit: float, seed: int, zeros_too: bool) -> Any:
-        """Every element times 1 ± (½ … 1) · unit; zeros, which that leaves, by so much themselves."""
+        """Every element times 1 ± (½ … 1) · unit; zeros, which that leaves, by so much themselves.
+
+        The two parts of a complex number are rounded each by itself, so each is moved by itself: moved
+        together they would keep their angle, and the real part of a product would keep its digits."""
         torch = self.torch
+        if tensor.is_complex():
+            parts = self.moved(torch.view_as_real(tensor.resolve_conj()), unit, seed, zeros_too)
+            return torch.view_as_complex(parts)
         generator = torch.Generator(tensor.device).manual_seed(seed)
         real = torch.float64
         draws = torch.rand(tensor.shape, generator=generator, dtype=real, device=tensor.device) - 0.5
@@ -179,11 +185,13 @@ class TorchFramework:
     def parameters(self, layer: Any) -> dict[str, Any]:
         return dict(layer.named_parameters())
 
-    def optimized(self, make: Any, args: Any, kwargs: Any, steps: int, value: Any, gradient: Any) -> Any:
+    def optimized(
+        self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
+    ) -> Any:
         parameter = self.torch.nn.Parameter(value.detach().clone())
         optimizer = make([parameter], *args, **kwargs)
-        for _ in range(steps):
-            parameter.grad = gradient
+        for factor in steps:
+            parameter.grad = gradient * factor
             optimizer.step()
         return parameter.detach()
 
