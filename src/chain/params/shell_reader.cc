@@ -199,7 +199,7 @@ class Expander {
     const std::string_view name = inside.substr(0, name_end);
     std::string_view rest = inside.substr(name_end);
     const bool or_empty = rest.starts_with(":-");
-    if (name.empty() || (!rest.empty() && !or_empty && !rest.starts_with("-"))) {
+    if (name.empty() || (!rest.empty() && !or_empty && !rest.starts_with('-'))) {
       return refuse(text.substr(at, end - at));
     }
     std::optional<std::string_view> otherwise;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -66,7 +67,8 @@ std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cp
   for (const std::string& entry : environment) {
     constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
     if (!entry.starts_with(kVisible)) continue;
-    first = static_cast<std::size_t>(std::atoi(entry.c_str() + kVisible.size()));
+    first = 0;  // which a name in the place of a number leaves
+    std::from_chars(entry.data() + kVisible.size(), entry.data() + entry.size(), first);
   }
   return first < names.size() ? names[first] : names.front();
 }
