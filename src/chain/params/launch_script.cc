@@ -259,7 +259,7 @@ ReadLaunch read_launch(const std::string& path, const std::string& root) {
 std::string describe(const std::vector<LaunchProblem>& problems) {
   std::string text;
   for (const LaunchProblem& one : problems) {
-    if (!text.empty()) text += "\n";
+    if (!text.empty()) text += '\n';
     text += describe(one.file, {one.problem});
   }
   return text;
