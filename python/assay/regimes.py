@@ -146,7 +146,16 @@ _BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name !=
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), Traits(without=_BUT_EXACT))
 TRAITS |= dict.fromkeys(("sequence_loss",), Traits(near_one=1.0, without=_BUT_EXACT))
 TRAITS |= dict.fromkeys(
-    ("attention", "fused", "fused_attention", "layers_recurrent", "layers_transformer", "layers_weighted"),
+    # A decomposition comes by steps of which there are more than shapes say, other ones on a GPU.
+    (
+        "attention",
+        "decomposition",
+        "fused",
+        "fused_attention",
+        "layers_recurrent",
+        "layers_transformer",
+        "layers_weighted",
+    ),
     OTHERS._replace(chained=True),
 )
 # measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.

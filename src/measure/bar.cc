@@ -189,12 +189,15 @@ class Bar {
   bool at_the_limit(Number value, Number truth, double unit) const {
     const double largest = larger_part(truth);
     const double slack = kLimitUnits * unit;
+    // Which of the two a product of complex numbers becomes is left open (C11, annex G).
+    const bool neither = !is_finite(value) && !is_finite(truth);
+    if (is_complex_ && neither && (is_nan(value) || is_nan(truth))) return true;
     if (is_nan(truth)) return false;
     // Terms of a sum that overflow on both sides of zero; of complex numbers a product is such a
     // sum.
     const bool adds_up = input_.terms > 1 || is_complex_;
     if (is_nan(value) && (!adds_up || std::isinf(largest))) return false;
-    if (!is_finite(value) && !is_finite(truth)) return false;  // two different infinities
+    if (neither) return false;  // two different infinities
     if (!std::isfinite(largest)) {
       // A truth of no wider range than the result's overflows on its way as easily.
       const double factor = is_finest() ? slack_ : 1;

@@ -55,6 +55,17 @@ TEST(Bar, AProductOfComplexNumbersThatOverflowMayBeNan) {
   EXPECT_EQ(against({kNan}, {kInfinity}, {1e39}).test.specials, 1U);  // a real one is infinite
 }
 
+TEST(Bar, AnInfinityOfComplexNumbersMayBeNan) {
+  const auto specials = [&](std::complex<double> value, std::complex<double> truth, DType dtype) {
+    return against({value}, {truth}, {truth}, {}, 1, dtype).test.specials;
+  };
+  EXPECT_EQ(specials({-kInfinity, 1}, {kNan, kNan}, DType::complex128), 0U);
+  EXPECT_EQ(specials({kNan, kNan}, {kInfinity, 1}, DType::complex128), 0U);
+  EXPECT_EQ(specials({-kInfinity, 1}, {kInfinity, 1}, DType::complex128), 1U);
+  EXPECT_EQ(specials({1, 1}, {kNan, kNan}, DType::complex128), 1U);  // swallowed
+  EXPECT_EQ(specials(-kInfinity, kNan, DType::float64), 1U);
+}
+
 TEST(Bar, ALibraryFunctionKnowsItsInput) {
   // cos(1.4519): half a unit of the input is 8 ulps of the result, which a direct function does not
   // lose.

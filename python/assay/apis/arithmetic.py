@@ -4,7 +4,7 @@ from functools import reduce
 
 from assay.accommodations import dodges, follows
 from assay.reference import torch
-from assay.regimes import POSITIVE
+from assay.regimes import FEW_TERMS, POSITIVE
 from assay.registry import api
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, spread
@@ -321,10 +321,15 @@ def lcm(x, y, name=None):
 NO_GRADIENT_BY_X = follows("no gradient by the first argument; PyTorch has none either")
 
 
+# Series, each term of which is rounded; a GPU's float64 adds up others, 10 ulps away.
+SERIES = {"terms": FEW_TERMS + 1}
+
+
 @api(
     *spread("gammainc", *PUBLIC, *IN_PLACE),
     x=positive(0.5, 3),
     y=positive(0.5, 3),
+    traits=SERIES,
     accommodates=NO_GRADIENT_BY_X,
 )
 def gammainc(x, y, name=None):
@@ -335,6 +340,7 @@ def gammainc(x, y, name=None):
     *spread("gammaincc", *PUBLIC, *IN_PLACE),
     x=positive(0.5, 3),
     y=positive(0.5, 3),
+    traits=SERIES,
     accommodates=NO_GRADIENT_BY_X,
 )
 def gammaincc(x, y, name=None):

@@ -3,6 +3,7 @@
 from assay.apis.reduction import axes_of
 from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
+from assay.regimes import FORWARD_ONLY
 from assay.registry import api
 
 ROWS = {"rows": True}
@@ -15,12 +16,22 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, ou
     return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
 
 
-@api("paddle.linalg.matrix_norm", traits=ROWS)
+def _refused(p, axes):
+    matrix = isinstance(axes, list | tuple) and len(axes) == 2
+    return "an SVD of what is not finite may raise" if p == "nuc" or p in (2, -2) and matrix else None
+
+
+# LAPACK refuses it, a GPU's library may not.
+OF_MATRIX = dict.fromkeys(FORWARD_ONLY, lambda p="fro", axis=(-2, -1): _refused(p, axis))
+OF_EITHER = dict.fromkeys(FORWARD_ONLY, lambda p=None, axis=None: _refused(p, axis))
+
+
+@api("paddle.linalg.matrix_norm", traits=ROWS, undefined=OF_MATRIX)
 def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
     return in_float32(lambda x: torch.linalg.matrix_norm(x, p, tuple(axis), keepdim), x)
 
 
-@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm", traits=ROWS)
+@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm", traits=ROWS, undefined=OF_EITHER)
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """Of a matrix where two axes are named (or p is nuclear), else of a vector: without an axis, of all."""
     axes = as_axes(axis)
