@@ -113,6 +113,7 @@ TRAITS: dict[str, Traits] = {
     "creation": Traits(EVERYTHING, False, without=_ELEMENTS),
     "embedding": Traits(EVERYTHING, False, without=_ELEMENTS),
     "inspection": Traits(EVERYTHING, False, without=_ELEMENTS),
+    "methods": Traits(EVERYTHING, False, without=_ELEMENTS),
     "reduction": Traits(rows=True),
     "statistics": Traits(without={"exact": _TIES}),
     "cumulative": Traits(),
@@ -138,6 +139,10 @@ TRAITS: dict[str, Traits] = {
     "regions": Traits(coordinates=True, without=_PLACES),
     "anchors": Traits(coordinates=True, without=_PLACES),
 }
+# Of PyTorch's own names for what functions of other families do.
+MOVES = {"moves": True, "sums": False, "near_one": 0.0, "wide": EVERYTHING, "without": _ELEMENTS}
+SORTS = MOVES | {"without": TRAITS["sorting"].without}
+DRAWN = _LAWS
 # Families that nothing is said of: what their functions do at the edges has not been looked at.
 _UNSEEN = "nobody has yet said what is defined there for this family"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})

@@ -113,7 +113,7 @@ class Native:
 
 def job(api, tensors=2, backward=True):
     specs = tuple(TensorSpec((3,), "float32", i) for i in range(tensors))
-    settings = Fields(backward=backward, seed=0)
+    settings = Fields(backward=backward, seed=0, error_bar=False)
     spec = Fields(role="test", reference_functions=False, known_only=False, no_gradients=False, dump_dir="")
     return Job(api, specs, {}, tensors, 0, settings, spec, None, 42, USUAL, 0, "")
 

@@ -81,6 +81,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         (f"paddle{place}.{name}" for place in ("", ".Tensor") for name in ("equal", "not_equal", "eq", "ne")),
         (_NEAR,),
     ),
+    **dict.fromkeys(("paddle.Tensor.half", "paddle.Tensor.float16"), (_CAST, _CAST_BACK)),
     "paddle.Tensor.__eq__": (_NEAR,),
     "paddle.Tensor.__ne__": (_NEAR,),
     "paddle.Tensor.__floordiv__": (_ONE_AXIS,),
@@ -189,6 +190,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NAN,
         _EPSILON,
     ),
+    "paddle.linalg.ormqr": (Fault("ones on the diagonal of its input", "the input", "changed"),),
     "paddle.linalg.pinv": (_BATCH,),
     "paddle.linalg.qr": (
         Fault("the backward of nothing", LANE, "in backward"),

@@ -2,6 +2,7 @@
 
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
+from assay.regimes import MOVES, SORTS
 from assay.registry import api
 from assay.rules import constant, distinct, integers
 
@@ -21,12 +22,12 @@ def slogdet(x, out=None):
     return tuple(torch.linalg.slogdet(x))
 
 
-@api("paddle.compat.sort", input=lambda this: distinct(-2, 2))
+@api("paddle.compat.sort", input=lambda this: distinct(-2, 2), traits=SORTS)
 def sort(input, dim=-1, descending=False, stable=False, out=None):
     return tuple(torch.sort(input, dim=dim, descending=descending, stable=stable))
 
 
-@api("paddle.compat.split")
+@api("paddle.compat.split", traits=MOVES)
 def split(tensor, split_size_or_sections, dim=0):
     sections = split_size_or_sections
     sections = as_ints(sections) if isinstance(sections, list | tuple) else as_int(sections)
@@ -34,7 +35,12 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 def _extreme(name, both):
-    @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2), other=lambda this: distinct(-2, 2))
+    @api(
+        f"paddle.compat.{name}",
+        input=lambda this: distinct(-2, 2),
+        other=lambda this: distinct(-2, 2),
+        traits=SORTS | {"moves": False},  # of equal elements the gradient is a share
+    )
     def extreme(input, dim=None, keepdim=False, *, out=None, other=None):
         """Of all, along an axis with the place, or of two tensors."""
         other = dim if isinstance(dim, torch.Tensor) else other
@@ -55,7 +61,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 
 def _median(name):
-    @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2))
+    @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2), traits=SORTS)
     def median(input, dim=None, keepdim=False, *, out=None):
         """The lower of two in the middle."""
         found = getattr(torch, name)
@@ -66,7 +72,7 @@ _median("median")
 _median("nanmedian")
 
 
-@api("paddle.compat.nn.functional.pad")
+@api("paddle.compat.nn.functional.pad", traits=MOVES | {"moves": False})
 def pad(input, pad, mode="constant", value=0.0):
     return torch.nn.functional.pad(input, as_ints(pad), mode, value if mode == "constant" else None)
 
@@ -79,13 +85,13 @@ def softmax(input, dim=None, dtype=None, *, out=None):
     return torch.softmax(input, dim, dtype=as_dtype(dtype))
 
 
-@api("paddle.compat.nn.functional.linear")
+@api("paddle.compat.nn.functional.linear", traits={"near_one": 0.0})
 def linear(input, weight, bias=None):
     """The weight has the outputs first, other than Paddle's own."""
     return torch.nn.functional.linear(input, weight, bias)
 
 
-@api("paddle.compat.nn.functional.unfold")
+@api("paddle.compat.nn.functional.unfold", traits=MOVES | {"moves": False})
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return torch.nn.functional.unfold(input, kernel_size, dilation, padding, stride)
 

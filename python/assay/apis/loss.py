@@ -100,7 +100,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     label=SHARE,
     normalizer=positive(1, 2),
     accommodates=follows("the gradient by the label leaves out that of the cross entropy"),
-    traits={"sums": False},
+    traits={"sums": False, "near_one_back": 8.0},  # powers times logarithms
 )
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
     loss = functional.binary_cross_entropy_with_logits(logit, label.detach(), reduction="none")

@@ -8,6 +8,7 @@ from assay.apis.casting import castable
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
+from assay.regimes import DRAWN, OTHERS
 from assay.registry import api
 from assay.rules import integers, positive
 from assay.shorthand import PUBLIC, spread
@@ -138,7 +139,7 @@ def resize_(x, shape, fill_zero=False, name=None):
     return flat[: prod(shape)].reshape(shape)
 
 
-@api("paddle.Tensor.random_", grad=False)
+@api("paddle.Tensor.random_", grad=False, undefined=DRAWN)
 def random_(x, from_=0, to=None, *, generator=None):
     """A draw. Whole numbers that the dtype can hold, unless it is said which."""
     if to is None and from_ == 0:
@@ -160,7 +161,7 @@ def split_with_sizes(self, split_sizes, dim=0):
     return torch.split(self, as_ints(split_sizes), as_int(dim))
 
 
-@api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False)
+@api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False, undefined=DRAWN)
 def top_p_sampling(
     x,
     ps,
@@ -203,7 +204,11 @@ def view_as_real(input):
     return torch.stack([input.real, input.imag], -1)
 
 
-@api(*spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"), grad=False)
+@api(
+    *spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"),
+    grad=False,
+    traits={"sums": True, "near_one": 1.0, "without": OTHERS.without},
+)
 def ormqr(x, tau, y, left=True, transpose=False, name=None):
     """The product with the whole Q of Householder's reflections; Paddle promises no gradient of it."""
     return torch.ormqr(x, tau, y, left, transpose)

@@ -16,8 +16,8 @@ STEPS = uniform(-5, 5)
 
 DIRECT = {"direct": True}
 # Sums of exponentials, logarithms or series, which lose below an ulp of 1.
-NEAR_ONE = {"near_one": 0.5}
-BESSEL = {"near_one": 1.0}
+NEAR_ONE = {"near_one": 0.5, "near_one_back": 1.0}
+SERIES = {"near_one": 1.0, "near_one_back": 2.0}
 
 
 # Where rules keep to the positive, what stands at 0, below it and at infinity.
@@ -39,13 +39,13 @@ unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
 unary("sin cos atan sinh cosh asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 # 1 - tanh² counts the five ulps of Paddle's tanh twice.
 unary("tanh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits={"near_one_back": 1.0})
-unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=BESSEL)
+unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES)
 unary("expm1 erf", *PUBLIC, x=AROUND_ZERO)
 unary("exp sigmoid", *PUBLIC, *METHOD_IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
 unary("expm1 erf", "paddle.{}_", x=AROUND_ZERO)
 unary("tan", *PUBLIC, *IN_PLACE, x=uniform(-1.2, 1.2))
 unary("asin acos atanh", *PUBLIC, *IN_PLACE, x=INSIDE_ONE)
-unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE, traits=NEAR_ONE)
+unary("erfinv", *PUBLIC, *METHOD_IN_PLACE, x=INSIDE_ONE, traits=SERIES)
 unary("acosh", *PUBLIC, *IN_PLACE, x=ABOVE_ONE)
 unary("log log2 log10 log1p", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=NEAR_ONE)
@@ -87,17 +87,17 @@ def gammaln(x, name=None):
     return torch.lgamma(x)
 
 
-@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
+@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
 def i0e(x, name=None):
     return torch.special.i0e(x)
 
 
-@api(*spread("i1", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
+@api(*spread("i1", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
 def i1(x, name=None):
     return torch.special.i1(x)
 
 
-@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO, traits=BESSEL)
+@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
 def i1e(x, name=None):
     return torch.special.i1e(x)
 
