@@ -14,11 +14,20 @@ from assay.handover import HandOver
 from assay.laws import Law
 from assay.layers import LAYER, OPTIMIZER, STEPS, Made
 from assay.names import callable_name, public_name
-from assay.regimes import FORWARD_ONLY, Inputs, bar_of, equalities_of, fill_of, skip_of, specs_in
+from assay.regimes import (
+    FORWARD_ONLY,
+    Inputs,
+    bar_of,
+    equalities_of,
+    fill_of,
+    is_free,
+    skip_of,
+    specs_in,
+)
 from assay.registry import REGISTRY, Api
 from assay.results import flatten
 from assay.rules import Literal, ask
-from assay.spec import DtypeName, PlaceName, TensorSpec
+from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
 from assay.wire import (
     CODES,
     DIFFERENTIABLE,
@@ -38,6 +47,7 @@ STAGES = ("build", "forward", "copy", "backward")
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MOST_LEAVES = 1 << 14
+LARGE_INPUT = 1 << 20  # elements; below that its memory is warm
 RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
 UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
 
@@ -103,9 +113,23 @@ class Call:
         self.inputs: list[tuple[str, Any]] = []  # for it
         # Results are judged by the error bars of the reference's.
         self.barred = job.settings.error_bar and job.lane.role != "test"
+        self.unfilled = False  # large inputs are left as they are, where any number will do
 
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
+        self.evaluate(self._function())
+
+    def run_unfilled(self) -> None:
+        """The call alone, with large inputs that hold whatever is in their memory: raises what the framework
+        says where it has no kernel, before anybody has touched that memory. Only what may be any number is
+        left so (regimes.is_free): values that a call takes in the regimes wide, nan and infinity as well."""
+        self.unfilled = True
+        function, args, kwargs = self._ready(self._function())
+        self._enter("forward")
+        self._forward(function, args, kwargs)
+
+    def _function(self) -> Callable[..., Any]:
+        """What is called; its arguments have their names then."""
         job, entry = self.job, self.entry
         if entry is None and job.lane.known_only:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
@@ -117,7 +141,7 @@ class Call:
         skip = skip_of(entry, self.named, job.values)
         if skip is not None:
             raise Stop(SKIPPED, skip.reason)
-        self.evaluate(self.functions.of(job, entry))
+        return self.functions.of(job, entry)
 
     def _ready(self, function: Callable[..., Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
         """The function as the case calls it, and its arguments."""
@@ -314,11 +338,13 @@ class Call:
         self.elements += spec.size
         of_layer = tensor is not None
         if tensor is None:
-            tensor = self.framework.empty(spec.shape, spec.dtype)
+            tensor = self._empty(spec)
         pointer = self.framework.pointer(tensor) if spec.size else 0
         code = CODES[spec.dtype]
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
-        if fill is None:
+        if self.unfilled and is_large(spec) and spec.dtype in FLOATING and is_free(fill):
+            pass
+        elif fill is None:
             self.native.fill(spec.index, pointer, spec.size, code)
         elif isinstance(fill, Literal):
             values = array("d", fill.values)
@@ -345,6 +371,15 @@ class Call:
             self.inputs.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _empty(self, spec: TensorSpec) -> Any:
+        if not is_large(spec):
+            return self.framework.empty(spec.shape, spec.dtype)
+        self.native.scramble(False)  # it is filled at once, or shall not be touched
+        try:
+            return self.framework.empty(spec.shape, spec.dtype)
+        finally:
+            self.native.scramble(True)
 
     def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
         """The sparse tensor that holds some places of this one, which it is differentiated by."""
@@ -452,6 +487,10 @@ class Call:
             return [None] * len(wanted)
         values, upstream = zip(*others, strict=True)
         return self.framework.gradients(list(values), wanted, list(upstream))
+
+
+def is_large(spec: TensorSpec) -> bool:
+    return spec.size >= LARGE_INPUT
 
 
 def upstream_reach(dtype: str, count: int, inputs: int) -> float:

@@ -11,6 +11,7 @@ from assay.call import Call, Functions
 from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
+from assay.kernels import Kernels
 from assay.regimes import USUAL
 from assay.truth import evaluations
 from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, UNSUPPORTED, Job, Stop
@@ -31,6 +32,7 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
+        self.kernels = Kernels()
         self.timed: Call | None = None  # the case that is timed, from its first turn on
 
     def serve(self) -> None:
@@ -73,6 +75,8 @@ class Lane:
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
+                elif self._may_lack_kernel(job):
+                    self._try_unfilled(call, functions)
                 call.run()
                 message = call.planted
         except Exception as error:
@@ -83,6 +87,7 @@ class Lane:
             call.dump.finish(phase, message)
         if job.values == USUAL and run == 1 and not job.mutant:
             self.usual = job.id, status, phase, message
+            self.kernels.learn(job, status, phase)
         self.elements = call.elements
         truth = []
         if status == OK and job.moves and job.lane.reference_functions:
@@ -90,6 +95,21 @@ class Lane:
             truth = known[asked] = known[asked] if asked in known else self._truth(call)
         results = call.outputs, call.gradients, call.differentiable
         return status, phase, message, *results, call.durations(), truth, call.overwritten
+
+    def _may_lack_kernel(self, job: Job) -> bool:
+        plain = job.lane.device == "cpu" and job.lane.execution == "eager" and not job.mutant
+        return plain and job.values == USUAL and not job.moves and self.kernels.in_doubt(job)
+
+    def _try_unfilled(self, call: Call, functions: Functions) -> None:
+        """Raises what the framework says if it has no kernel; whatever else comes of that is forgotten."""
+        trial = Call(self.framework, self.native, functions, self.hand_over, call.job)
+        try:
+            trial.run_unfilled()
+        except Exception as error:
+            if self.framework.no_kernel(error):
+                call.phase = trial.phase
+                raise
+            error.__traceback__ = None
 
     def _call(self, job: Job, functions: Functions) -> Call:
         """The call of a case. Faults are planted in the lane under test, and only where a job has one."""

@@ -46,7 +46,12 @@ std::uint64_t bytes_in_use(std::uint64_t before) {
   return before + static_cast<std::uint64_t>(static_cast<std::int64_t>(change));
 }
 
+// As src/lane/fork_server.cc sets it.
+constexpr int kScrambled = 128;
+
 }  // namespace
+
+void scramble_memory(bool on) { ::mallopt(M_PERTURB, on ? kScrambled : 0); }
 
 void MemoryWatch::open() {
   statm_ = Fd(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));

@@ -8,6 +8,10 @@
 
 namespace assay::native {
 
+// Whether malloc writes over what it gives out and takes back, so that nobody takes it for a
+// result. Lanes begin with that (fork_server.cc); it touches memory that may never be used.
+void scramble_memory(bool on);
+
 class MemoryWatch {
  public:
   // After the fork: the file that it opens belongs to this process.

@@ -431,6 +431,14 @@ Status send_reply(ModuleState& state) {
   return now ? settle(state) : Status();
 }
 
+// scramble(on): whether memory is written over where it is given out and taken back.
+PyObject* scramble(PyObject*, PyObject* arguments) {
+  int on = 0;
+  if (!PyArg_ParseTuple(arguments, "p", &on)) return nullptr;
+  scramble_memory(on != 0);
+  return none();
+}
+
 // evict(pointer, count, dtype): puts a tensor of the host out of all caches.
 PyObject* evict(PyObject*, PyObject* arguments) {
   Target target;
@@ -536,6 +544,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
+      {"scramble", n::scramble, METH_VARARGS, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},

@@ -22,6 +22,10 @@ constexpr std::chrono::seconds kExitLimit{2};
 constexpr int kUnexplainedLimit = 20;
 // Between receiving a batch and starting its first job nothing of the user's runs.
 constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
+// Where the first lane ran out of time alone, the others have this part of the limit to show that
+// the case is no slow one: beyond it nothing new would be said.
+constexpr std::uint64_t kHurryPart = 10;
+constexpr std::uint64_t kHurryLeastMs = 1000;
 
 // What a lane said last before it ended.
 std::string last_line(const std::filesystem::path& log) {
@@ -65,7 +69,8 @@ BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
       jobs_(jobs),
       on_job_(std::move(on_job)),
       states_(seats.size()),
-      endings_(jobs.size()) {
+      endings_(jobs.size()),
+      hurries_(jobs.size()) {
   for (auto& of_job : endings_) of_job.resize(seats.size());
   for (const SlotJob& job : jobs) waits_.push_back(job.first_alone && seats.size() > 1);
 }
@@ -261,18 +266,21 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
 }
 
 // The first seat has run the first of a case's kinds of values, which speaks for all of them: a
-// kernel that is missing is so under any.
+// kernel that is missing is so under any, and where it died or hung none other is tried.
 void BatchRun::end_wait(std::size_t job) {
-  const bool unable = is_unable(endings_[job].front());
+  const Ending& first = endings_[job].front();
+  const bool unable = is_unable(first);
   for (std::size_t other = job; other < jobs_.size(); ++other) {
     if (jobs_[other].record != jobs_[job].record) continue;
     waits_[other] = false;
-    for (std::size_t seat = 1; unable && seat < seats_.size(); ++seat) {
+    const bool useless = unable || (other != job && first.blame.has_value());
+    for (std::size_t seat = 1; useless && seat < seats_.size(); ++seat) {
       endings_[other][seat].blame = wire::Status::skipped;
       endings_[other][seat].reason =
           fmt::format("not asked: the {} lane cannot run this", seats_.front().spec.label);
     }
   }
+  hurries_[job] = first.blame == wire::Status::timed_out;
 }
 
 Status BatchRun::finish_job(std::size_t job) {
@@ -327,7 +335,10 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
   const SlotJob& job = jobs_[state.sent[*state.at_hand]];
   const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
-  const std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
+  std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
+  if (seat > 0 && hurries_[state.sent[*state.at_hand]]) {
+    limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));
+  }
   return state.since_ns + static_cast<std::int64_t>(limit_ms) * kMs;
 }
 

@@ -128,6 +128,7 @@ class BatchRun {
   std::vector<SeatState> states_;
   std::vector<std::vector<Ending>> endings_;  // [job][seat]
   std::vector<bool> waits_;                   // [job]: other seats than the first wait with it
+  std::vector<bool> hurries_;                 // [job]: the first ran out of time before they began
   int unexplained_ = 0;
   bool gave_up_ = false;
 };

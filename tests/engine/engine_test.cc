@@ -277,6 +277,24 @@ TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
   EXPECT_EQ(*read_file(notes), "run\n");
 }
 
+// Of what a lane had no kernel for the next large inputs are not filled, and if there is one after
+// all, the case runs as any other.
+TEST(Engine, LargeInputsAreNotFilledWhereThereIsNoKernel) {
+  Cli cli;
+  const std::string notes = (cli.folder() / "notes").string();
+  const auto with = [&](int size, const std::string& has) {
+    return "paddle.fake.has_kernel(" + tensor(size) + ", \"" + notes + "\", " + has + ")";
+  };
+  constexpr int kLarge = 3'000'000;
+  const std::string cases =
+      cli.write_cases({with(kLarge, "False"), with(kLarge + 2, "False"), with(kLarge + 1, "True")});
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(with(kLarge, "False"), "no_kernel"),
+                                                   Pair(with(kLarge + 2, "False"), "no_kernel"),
+                                                   Pair(with(kLarge + 1, "True"), "pass")));
+  EXPECT_EQ(*read_file(notes), "filled\nempty\nempty\nfilled\n");
+}
+
 TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
   Cli cli;
   constexpr int kListed = 3'000'000;

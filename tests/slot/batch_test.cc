@@ -40,7 +40,7 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "dies", or a result.
+// Answers every job by its text: "no kernel", "dies", "hangs", or a result.
 void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -51,6 +51,7 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
       running.store(i);
       const std::string_view text = (*batch)->jobs()->Get(i)->text()->string_view();
       if (text == "dies") std::_Exit(1);
+      if (text == "hangs") ::pause();
       const bool none = text == "no kernel";
       if (!wire::send_frame(socket, answer(i, none ? wire::Status::no_kernel : wire::Status::ok))) {
         return;
@@ -251,9 +252,19 @@ TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
 
 // Its successor gets what it had not answered, and so do those who waited.
 TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
-  EXPECT_THAT(run_batch({job_of(0, "fine", true), job_of(1, "dies", true), job_of(1, "dies", true),
-                         job_of(2, "no kernel", true), job_of(3, "fine", true)}),
-              ::testing::ElementsAre("ok, ok", "crashed, ok", "skipped, ok", kNotAsked, "ok, ok"));
+  EXPECT_THAT(
+      run_batch({job_of(0, "fine", true), job_of(1, "dies", true), job_of(1, "dies", true),
+                 job_of(2, "no kernel", true), job_of(3, "fine", true)}),
+      ::testing::ElementsAre("ok, ok", "crashed, ok",
+                             "skipped, skipped (not asked: the paddle lane cannot run this)",
+                             kNotAsked, "ok, ok"));
+}
+
+// Slow is told from stuck.
+TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
+  SlotJob hangs = job_of(0, "hangs", true);
+  hangs.limit_ms = 500;
+  EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
 }
 
 // A kernel that is missing under other values only says nothing of the case.
