@@ -82,6 +82,13 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         (_NEAR,),
     ),
     **dict.fromkeys(("paddle.Tensor.half", "paddle.Tensor.float16"), (_CAST, _CAST_BACK)),
+    **dict.fromkeys(
+        (f"paddle.optimizer.{name}" for name in ("Momentum", "RMSProp", "NAdam", "RAdam")), (_NARROW,)
+    ),
+    **dict.fromkeys(
+        (f"paddle.optimizer.{name}" for name in ("Adam", "AdamW")),
+        (Fault("the powers of beta2 in float32", RESULT, "value"),),
+    ),
     "paddle.Tensor.__eq__": (_NEAR,),
     "paddle.Tensor.__ne__": (_NEAR,),
     "paddle.Tensor.__floordiv__": (_ONE_AXIS,),
