@@ -287,6 +287,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NARROW,
         _NARROW_BACK,
     ),
+    "paddle.nn.functional.hardswish": (Fault("NaN where 2x overflows", GRADIENT, "not finite", LARGE),),
     "paddle.nn.functional.hardtanh": (
         _NARROW,
         _NARROW_BACK,
@@ -344,6 +345,7 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
         _NARROW,
         _NARROW_BACK,
     ),
+    "paddle.nn.functional.selu": (_NARROW, _NARROW_BACK),
     "paddle.nn.functional.sigmoid_focal_loss": (_AT_ZERO,),
     "paddle.nn.functional.silu": (_OVERFLOWS_BACK,),
     "paddle.nn.functional.soft_margin_loss": (

@@ -6,7 +6,7 @@ from assay.arguments import as_dtype, as_int
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import distinct, integers, uniform
-from assay.shorthand import spread
+from assay.shorthand import edges, spread
 
 FUNCTIONAL = "paddle.nn.functional.{}"
 FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
@@ -14,12 +14,15 @@ FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
 WIDE = uniform(-4, 4)
 LAST = integers(-1, 0)  # an axis that comes as a tensor
 PLAIN = {"near_one": 0.0}  # small results have digits of their own
+SLOPES = {"near_one": 0.0, "near_one_back": 2.0}  # … but not slopes, as 1 - tanh²
+# Where whole numbers keep away from the knees.
+BEYOND = edges("x", without="exact")
 
 
-def functional(stems, *forms, torch_name=None, x=WIDE, traits=None):
+def functional(stems, *forms, torch_name=None, x=WIDE, traits=None, regimes=None):
     """Activations that torch.nn.functional has too and that take a tensor alone."""
     for stem in stems.split():
-        api(*spread(stem, *forms), x=x, traits=traits)(torch_activation(torch_name or stem))
+        api(*spread(stem, *forms), x=x, traits=traits, regimes=regimes)(torch_activation(torch_name or stem))
 
 
 def torch_activation(stem):
@@ -29,14 +32,19 @@ def torch_activation(stem):
     return activate
 
 
-functional("relu tanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE)
-functional("mish softsign tanhshrink", FUNCTIONAL)
+functional("relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE, traits=PLAIN)
+functional("tanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE, traits=SLOPES)
+functional("softsign", FUNCTIONAL, traits=SLOPES)
+functional("tanhshrink", FUNCTIONAL)
+functional(
+    "mish", FUNCTIONAL, traits={"near_one": 4.0, "near_one_back": 8.0}
+)  # x times a difference of 1, down to x = -38
 functional("sigmoid", FUNCTIONAL, traits={"direct": True})
-functional("relu6", FUNCTIONAL, x=uniform(-8, 8))
+functional("relu6", FUNCTIONAL, x=uniform(-8, 8), traits=PLAIN)
 functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid")
 functional("swish", FUNCTIONAL, torch_name="silu")
 # Whole numbers, since the knees are where x ± 3, once rounded, is 0 or 6.
-functional("hardswish", FUNCTIONAL, x=integers(-5, 6), traits=PLAIN)
+functional("hardswish", FUNCTIONAL, x=integers(-5, 6), traits=SLOPES, regimes=BEYOND)
 
 
 @api("paddle.nn.functional.silu", x=WIDE)
@@ -87,12 +95,13 @@ def gelu(x, approximate=False, name=None):
 @api(
     *spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
     accommodates=follows("the gradient at 0 is 1, where PyTorch takes the slope"),
+    traits=PLAIN,
 )
 def leaky_relu(x, negative_slope=0.01, name=None):
     return torch.where(x >= 0, x, negative_slope * x)
 
 
-@api("paddle.nn.functional.prelu")
+@api("paddle.nn.functional.prelu", traits=PLAIN)
 def prelu(x, weight, data_format="NCHW", name=None):
     """torch knows channels on the second axis only."""
     if data_format.startswith("NC") or weight.numel() == 1:
@@ -126,14 +135,14 @@ def between(x, low, high):
     return torch.where((x > low) & (x < high), x, x.detach().clamp(low, high))
 
 
-@api(*spread("hardtanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=WIDE)
+@api(*spread("hardtanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=WIDE, traits=PLAIN)
 def hardtanh(x, min=-1.0, max=1.0, name=None):
     """torch's own refuses bounds that are the wrong way round."""
     return between(x, min, max)
 
 
 # Whole numbers: the knees are where slope · x + offset, once rounded, is 0 or 1.
-@api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6), traits=PLAIN)
+@api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6), traits=PLAIN, regimes=BEYOND)
 def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
     return between(slope * x + offset, 0, 1)
 
@@ -141,12 +150,13 @@ def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
 @api(
     *spread("thresholded_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
     x=uniform(lambda threshold=1.0: threshold - 2, lambda threshold=1.0: threshold + 2),
+    traits=PLAIN,
 )
 def thresholded_relu(x, threshold=1.0, value=0.0, name=None):
     return torch.nn.functional.threshold(x, threshold, value)
 
 
-@api("paddle.nn.functional.softshrink", x=WIDE)
+@api("paddle.nn.functional.softshrink", x=WIDE, traits=PLAIN)
 def softshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.softshrink(x, threshold)
 
@@ -165,6 +175,7 @@ def hardshrink(x, threshold=0.5, name=None):
 @api(
     "paddle.nn.functional.maxout",
     x=distinct(-2, 2),
+    traits=PLAIN,
     undefined={"nan": "whether the largest of some numbers and NaN is NaN is not promised"},
 )
 def maxout(x, groups, axis=1, name=None):

@@ -256,7 +256,12 @@ def masked_scatter(x, mask, value, name=None):
     return torch.masked_scatter(x, mask, value)
 
 
-@api("paddle.multiplex", "paddle.Tensor.multiplex", index=integers(0, lambda inputs: len(inputs)))
+@api(
+    "paddle.multiplex",
+    "paddle.Tensor.multiplex",
+    index=integers(0, lambda inputs: len(inputs)),
+    traits={"moves": True},
+)
 def multiplex(inputs, index, name=None):
     """Row r of the result is row r of the input that index[r] names."""
     rows = torch.arange(len(index))
