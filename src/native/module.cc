@@ -534,7 +534,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 12> methods{{
+  static std::array<PyMethodDef, 13> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
