@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLong{30};
 constexpr std::size_t kRecordBytes = 600;
-constexpr std::chrono::milliseconds kTick{1000};  // how often an engine commits
+constexpr std::chrono::milliseconds kTick{1000};  // how often an engine commits, usually
 
 struct Spent {
   Clock::duration in_store{};
@@ -28,9 +28,11 @@ struct Spent {
   std::uint64_t cases = 0;
 };
 
+constexpr std::chrono::milliseconds kBundle{2000};  // expected work in one
+
 // Claims, "works" and commits as a supervisor with one slot does, until nothing is left or the time
-// is over.
-Status work(const std::string& address, std::uint64_t case_us, Clock::time_point until,
+// is over; at the store's pace, or always at the usual one.
+Status work(const std::string& address, std::uint64_t case_us, bool paced, Clock::time_point until,
             Spent& spent) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(address, StoreMode::existing));
   const std::vector<std::uint8_t> record(kRecordBytes, 7);
@@ -43,14 +45,16 @@ Status work(const std::string& address, std::uint64_t case_us, Clock::time_point
   };
   while (Clock::now() < until) {
     std::vector<Lease> leases;
+    const auto pace = paced ? store->pace() : kTick;
+    const auto bundles = static_cast<std::size_t>(std::max<std::int64_t>(pace / kBundle, 1));
     ASSAY_TRY(const Supply supply, timed([&] {
-                return store->claim(1, [&](const ClaimedCase& each) -> Status {
+                return store->claim(bundles, [&](const ClaimedCase& each) -> Status {
                   leases.push_back(each.lease);
                   return {};
                 });
               }));
     if (leases.empty() && supply == Supply::none) break;
-    const std::size_t in_a_tick = kTick / std::chrono::microseconds(case_us);
+    const std::size_t in_a_tick = pace / std::chrono::microseconds(case_us);
     for (std::size_t i = 0; i < leases.size();) {
       const std::size_t end = std::min(i + in_a_tick, leases.size());
       std::this_thread::sleep_for(std::chrono::microseconds((end - i) * case_us));
@@ -95,7 +99,7 @@ void Workers(benchmark::State& state) {
       threads.emplace_back([&, i] {
         // Workers of a cluster are not in step.
         std::this_thread::sleep_for(kTick * i / count);
-        failed += work(address, case_us, until, spent[i]) ? 0 : 1;
+        failed += work(address, case_us, state.range(2) != 0, until, spent[i]) ? 0 : 1;
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -117,9 +121,10 @@ void Workers(benchmark::State& state) {
 // Cases of 7 ms, as those of the public sample take on a slot of a CPU; and as many cases in all
 // from a thousand workers.
 BENCHMARK(Workers)
-    ->ArgNames({"workers", "case_ms"})
-    ->Args({64, 7})
-    ->Args({1000, 110})
+    ->ArgNames({"workers", "case_ms", "paced"})
+    ->Args({64, 7, 1})
+    ->Args({1000, 110, 0})
+    ->Args({1000, 110, 1})
     ->Iterations(1)
     ->UseRealTime()
     ->Unit(benchmark::kSecond);

@@ -41,7 +41,7 @@ struct ClosedRun {
 // What the run came to, from its store, after everything else; also after an interruption.
 Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate) {
   const std::filesystem::path& folder = config.folder;
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::read));
   if (options.test_tol) {
     ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(*store, folder));
   }

@@ -37,7 +37,7 @@ Result<FoundCase> shown_case(const std::string& folder, RunReader& run, const Fi
 }
 
 Result<int> run_finding(const FindingOptions& options) {
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::read));
   ASSAY_TRY(const auto properties, store->properties());
   ASSAY_TRY(const std::vector<Finding> findings, findings_of(*store, nullptr));
   if (options.number < 1 || options.number > findings.size()) {

@@ -41,8 +41,13 @@ struct ReportOptions {
   std::optional<std::string> judge;  // a file of policies; empty: those of this assay
   JudgeBy judge_by;
   bool logs = false;
+  bool every_failure = false;
   GateOptions gate;
 };
+
+// Of each outcome so many failed cases are read for findings: a report of millions of failures
+// shall come in seconds, and those behind them are hardly of another kind.
+constexpr std::uint64_t kReadFailures = 50'000;
 
 // `assay report` tells what came of a run; that something failed is no failure of the telling.
 constexpr const char* kUsualGateOfReport = "none";
@@ -61,10 +66,23 @@ Status list_outcome(RunReader& run, const std::string& text) {
       return {};
     }));
   }
-  return run.each_finished([&](const FinishedCase& finished) -> Status {
-    if (finished.verdict.outcome == *wanted) fmt::print("{}\n", finished.text);
+  return run.each_of(*wanted, kAllOfThem, [](const FinishedCase& finished) -> Status {
+    fmt::print("{}\n", finished.text);
     return {};
   });
+}
+
+// Says of which outcomes not every failed case was read.
+std::string unread_failures(const RunReport& report, std::uint64_t most) {
+  std::string text;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    const std::uint64_t cases = report.outcomes[static_cast<std::size_t>(outcome.outcome)];
+    if (!outcome.failed || outcome.outcome == Outcome::invalid || cases <= most) continue;
+    text +=
+        fmt::format("{}the first {} of {} {}", text.empty() ? "" : ", ", most, cases, outcome.name);
+  }
+  if (text.empty()) return text;
+  return fmt::format("findings are those of {} (--every-failure reads all)\n", text);
 }
 
 // What goes to files, each where it was asked for.
@@ -126,7 +144,7 @@ Result<int> run_report(ReportOptions options) {
         fmt::format("--format takes {}, not {}", fmt::join(kReportFormats, ", "), options.format));
   }
   ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfReport));
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.folder, StoreMode::read));
   if (options.logs && is_store_address(options.folder)) {
     return usage_error("--logs writes into the folder of a run, and this one is in a database");
   }
@@ -145,7 +163,9 @@ Result<int> run_report(ReportOptions options) {
     return kAllGood;
   }
   ASSAY_TRY(const RunReport report, load_report(run));
-  ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared));
+  const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
+  ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
+  if (compared == nullptr) fmt::print(stderr, "{}", unread_failures(report, most));
   if (!is_store_address(options.folder)) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);
@@ -180,6 +200,10 @@ Verb add_report_verb(CLI::App& parent) {
   app->add_option("--atol", options->judge_by.atol,
                   "With --judge: absolute tolerance, instead of the error bar");
   app->add_option("--rtol", options->judge_by.rtol, "With --judge: relative tolerance, likewise");
+  app->add_flag("--every-failure", options->every_failure,
+                fmt::format("Read every failed case for the findings, not the first {} of each "
+                            "outcome",
+                            kReadFailures));
   add_gate_options(*app, options->gate, kUsualGateOfReport);
   app->add_flag("--logs", options->logs, "Write engineV2's text logs again");
   return {app, [options] { return run_report(*options); }};

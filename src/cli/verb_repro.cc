@@ -24,7 +24,7 @@ struct ReproOptions {
 };
 
 Result<int> run_repro(const ReproOptions& options) {
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.run, StoreMode::read));
   ASSAY_TRY(const FoundCase found, find_case(*store, options.wanted));
   const std::filesystem::path folder =
       options.out.empty()

@@ -20,8 +20,8 @@ constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
 // The longest time between two ticks that counts; beyond it we have been asleep ourselves.
 constexpr std::int64_t kLongestTickMs = 1'000;
-// Between commits to a store that many share: each costs it as much as hundreds of results.
-constexpr std::int64_t kSharedCommitMs = 1'000;
+// Expected work in a bundle of a store that many share.
+constexpr std::int64_t kBundleMs = 2'000;
 
 // A case that has lost a slot is alone with its next one, so that nothing else is suspected.
 bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
@@ -68,7 +68,10 @@ void Core::complete() {
 void Core::ask_for_cases() {
   claiming_ = true;
   recorded_since_claim_ = false;
-  act(ClaimCases{config_.claim});
+  // Who claims commits before.
+  committed_ms_ = clock_ms_;
+  const auto times = config_.lease_ms ? std::max<std::int64_t>(pace_ms_ / kBundleMs, 1) : 1;
+  act(ClaimCases{config_.claim * static_cast<std::size_t>(times)});
 }
 
 bool Core::work_left() const {
@@ -289,7 +292,7 @@ void Core::tick(std::int64_t now_ms) {
   const std::int64_t passed = now_ms - ticked_ms_.value_or(now_ms);
   ticked_ms_ = now_ms;
   clock_ms_ += std::clamp<std::int64_t>(passed, 0, kLongestTickMs);
-  if (!config_.lease_ms || clock_ms_ - committed_ms_ >= kSharedCommitMs) {
+  if (!config_.lease_ms || clock_ms_ - committed_ms_ >= pace_ms_) {
     committed_ms_ = clock_ms_;
     act(CommitStore{});
   }

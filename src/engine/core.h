@@ -104,6 +104,9 @@ class Core {
   // ---- events ----
 
   void begin();
+  // How long to gather between two commits to a store that many share, and to have work claimed
+  // for. May be said at any time.
+  void set_pace(std::int64_t pace_ms) { pace_ms_ = pace_ms; }
   // Answers ClaimCases.
   void claimed(std::span<const QueuedCase> cases, Supply supply);
 
@@ -193,6 +196,7 @@ class Core {
   std::optional<std::int64_t> ticked_ms_;
   std::int64_t renewed_ms_ = 0;
   std::int64_t committed_ms_ = 0;
+  std::int64_t pace_ms_ = 1'000;
 
   StopReason stop_ = StopReason::none;
   std::int64_t stop_by_ms_ = 0;  // running cases have until then

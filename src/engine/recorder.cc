@@ -5,13 +5,6 @@
 #include "verdict/endings.h"
 
 namespace assay {
-namespace {
-
-std::string_view api_of(std::string_view case_text) {
-  return case_text.substr(0, case_text.find('('));
-}
-
-}  // namespace
 
 Answer Recorder::judge(const QueuedCase& queued, const OpenRecord& record) const {
   Answer answer;

@@ -153,6 +153,7 @@ void Session::perform(const ClaimCases& action) {
   std::vector<QueuedCase> cases;
   const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts, cases);
   if (!supply) return core_.fail(supply.error());
+  core_.set_pace(store_.pace().count());
   core_.claimed(cases, *supply);
 }
 
@@ -160,7 +161,10 @@ void Session::perform(const RenewLeases&) { check(store_.renew()); }
 
 void Session::perform(const RecordVerdict& action) { check(recorder_.record(action)); }
 
-void Session::perform(const CommitStore&) { check(store_.commit()); }
+void Session::perform(const CommitStore&) {
+  check(store_.commit());
+  core_.set_pace(store_.pace().count());
+}
 
 void Session::perform(const Tell& action) {
   if (observer_.note) observer_.note(action.line);

@@ -127,10 +127,21 @@ std::vector<Finding> FindingsCollector::findings() const {
   return sorted;
 }
 
-Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison) {
+Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
+                                         std::uint64_t most) {
   ASSAY_TRY(auto properties, run.properties());
   ASSAY_TRY(const Judging judging, judging_by({}, properties));
   FindingsCollector collector(comparison);
+  if (comparison == nullptr) {
+    for (const OutcomeInfo& outcome : kOutcomes) {
+      if (!outcome.failed) continue;
+      ASSAY_CHECK(run.each_of(outcome.outcome, most, [&](const FinishedCase& finished) -> Status {
+        collector.add(finished, judging.with_fault(finished));
+        return {};
+      }));
+    }
+    return collector.findings();
+  }
   ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
     if (!info(finished.verdict.outcome).failed && !collector.has_lost(finished.id)) return {};
     collector.add(finished, judging.with_fault(finished));

@@ -73,8 +73,9 @@ class FindingsCollector {
 };
 
 // Those of the framework under test first, then by number of cases. Lines that are no cases are not
-// among them.
-Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison);
+// among them. Without a comparison only failed cases are read, of each outcome the first `most`.
+Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
+                                         std::uint64_t most = kAllOfThem);
 // Puts in what has been made small of their cases.
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 

@@ -11,7 +11,7 @@ namespace assay {
 namespace {
 
 Result<PastRun> load_run(const std::string& where) {
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(where, StoreMode::existing));
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(where, StoreMode::read));
   PastRun past;
   ASSAY_TRY(past.properties, store->properties());
   ASSAY_CHECK(store->each_finished([&](const FinishedCase& finished) -> Status {

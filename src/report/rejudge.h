@@ -51,6 +51,7 @@ class RejudgedRun final : public RunReader {
     return run_.each_invalid(visit);
   }
   Result<StoreCounts> counts() override { return run_.counts(); }
+  Result<std::uint64_t> unfinished() override { return run_.unfinished(); }
 
  private:
   RejudgedRun(RunReader& run, Judging judging, std::map<std::string, std::string> properties)

@@ -10,8 +10,6 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "store/accommodations.h"
-#include "wire/frame.h"
-#include "wire/messages_generated.h"
 #include "wire/settings.h"
 
 namespace assay {
@@ -19,37 +17,21 @@ namespace {
 
 constexpr int kJsonVersion = 1;
 
-// STAGES of python/assay/call.py, in the order in which lanes report their nanoseconds.
-constexpr std::array<const char*, 4> kStages = {"build", "forward", "copy", "backward"};
+double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-double add_seconds_of(const wire::LaneRecord* lane, RunReport& report) {
-  double sum = 0;
-  if (lane->name() == nullptr || lane->nanoseconds() == nullptr) return sum;
-  std::map<std::string, double>& stages = report.seconds[lane->name()->str()];
-  const std::size_t count = std::min<std::size_t>(kStages.size(), lane->nanoseconds()->size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t spent = lane->nanoseconds()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    stages[kStages[i]] += static_cast<double>(spent) / 1e9;
-    sum += static_cast<double>(spent) / 1e9;
-  }
-  return sum;
-}
-
-// Gives the seconds of all lanes.
-double add_record(const wire::Record& record, RunReport& report) {
-  double sum = 0;
-  if (record.trials() == nullptr) return sum;
-  bool partly = false;
-  for (const wire::Trial* trial : *record.trials()) {
-    if (trial->skipped() != nullptr && trial->skipped()->size() > 0 && trial->values() != nullptr) {
-      ++report.not_judged[trial->values()->str()][trial->skipped()->str()];
-      partly = true;
-    }
-    if (trial->lanes() == nullptr) continue;
-    for (const wire::LaneRecord* lane : *trial->lanes()) sum += add_seconds_of(lane, report);
-  }
-  report.partly_judged += partly ? 1 : 0;
-  return sum;
+void count_cases(const TallyKey& key, const TallySums& sums, RunReport& report) {
+  const auto cases = static_cast<std::uint64_t>(sums.cases);
+  const auto outcome = static_cast<std::size_t>(key.outcome);
+  report.outcomes[outcome] += cases;
+  ApiReport& api = report.by_api[key.traits.api];
+  api.outcomes[outcome] += cases;
+  api.nanoseconds += sums.stages.in_lanes();
+  report.cases += cases;
+  report.partly_judged += static_cast<std::uint64_t>(sums.partly);
+  report.flaky += (key.flags & kFlaky) != 0 ? cases : 0;
+  report.contaminated += (key.flags & kContaminated) != 0 ? cases : 0;
+  report.leaked += (key.flags & kLeaked) != 0 ? cases : 0;
+  report.weak += key.outcome == Outcome::pass && (key.flags & kWeak) != 0 ? cases : 0;
 }
 
 // Settings whose flag has another name than their field; the mode is a flag of its own.
@@ -115,37 +97,24 @@ void take_accommodations(RunReport& report) {
 Result<RunReport> load_report(RunReader& run) {
   RunReport report;
   ASSAY_TRY(report.properties, run.properties());
-  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
-    const std::size_t outcome = index_of(finished.verdict.outcome);
-    ++report.outcomes[outcome];
-    const std::string_view api = api_of(finished.text);
-    auto found = report.by_api.find(api);
-    if (found == report.by_api.end()) found = report.by_api.emplace(api, ApiReport{}).first;
-    ++found->second.outcomes[outcome];
-    ++report.cases;
-    report.flaky += (finished.verdict.flags & kFlaky) != 0 ? 1 : 0;
-    report.contaminated += (finished.verdict.flags & kContaminated) != 0 ? 1 : 0;
-    if (const auto record = wire::open<wire::Record>(finished.record)) {
-      found->second.seconds += add_record(**record, report);
+  ASSAY_TRY(const Tally tally, run.tally());
+  for (const auto& [key, sums] : tally.cases()) count_cases(key, sums, report);
+  for (const auto& [lane, ns] : tally.lanes()) {
+    for (std::size_t i = 0; i < kLaneStages.size(); ++i) {
+      report.seconds[lane][kLaneStages[i]] = seconds(ns[i]);
     }
-    report.leaked += (finished.verdict.flags & kLeaked) != 0 ? 1 : 0;
-    const bool passed = finished.verdict.outcome == Outcome::pass;
-    report.weak += passed && (finished.verdict.flags & kWeak) != 0 ? 1 : 0;
-    return {};
-  }));
+  }
+  for (const auto& [key, cases] : tally.not_judged()) {
+    report.not_judged[key.first][key.second] = static_cast<std::uint64_t>(cases);
+  }
   ASSAY_CHECK(run.each_invalid([&](const InvalidLine&) -> Status {
     ++report.outcomes[index_of(Outcome::invalid)];
     ++report.cases;
     return {};
   }));
-  ASSAY_TRY(const StoreCounts counts, run.counts());
-  report.unfinished = counts.planned - counts.finished;
+  ASSAY_TRY(report.unfinished, run.unfinished());
   take_accommodations(report);
   return report;
-}
-
-std::string_view api_of(std::string_view case_text) {
-  return case_text.substr(0, case_text.find('('));
 }
 
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties) {
@@ -222,8 +191,8 @@ std::string api_table(const RunReport& report) {
         outcomes += fmt::format("{}{} {}", outcomes.empty() ? "" : ", ", count, outcome.name);
       }
     }
-    table +=
-        fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", api, total(counts), of_api.seconds, outcomes);
+    table += fmt::format("{:<56} {:>8} {:>9.2f}  {}\n", api, total(counts),
+                         seconds(of_api.nanoseconds), outcomes);
   }
   return table;
 }
@@ -248,7 +217,7 @@ nlohmann::json json_report(const RunReport& report) {
   };
   for (const auto& [api, of_api] : report.by_api) {
     object["apis"][api] = {{"outcomes", outcomes_json(of_api.outcomes)},
-                           {"seconds", of_api.seconds}};
+                           {"seconds", seconds(of_api.nanoseconds)}};
   }
   return object;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/case_traits.h"
 #include "store/store.h"
 #include "verdict/outcome.h"
 
@@ -20,7 +21,7 @@ using OutcomeCounts = std::array<std::uint64_t, kOutcomes.size()>;
 
 struct ApiReport {
   OutcomeCounts outcomes{};
-  double seconds = 0;  // in both lanes together
+  std::int64_t nanoseconds = 0;  // in both lanes together
 };
 
 struct RunReport {
@@ -44,9 +45,6 @@ struct RunReport {
 };
 
 Result<RunReport> load_report(RunReader& run);
-
-// "paddle.add" of "paddle.add(Tensor(…), 1)".
-std::string_view api_of(std::string_view case_text);
 
 // The flags that say how a case of this run is run and judged, each a word.
 std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& properties);

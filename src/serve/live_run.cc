@@ -1,6 +1,7 @@
 #include "serve/live_run.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "case/canonical.h"
@@ -33,6 +34,16 @@ nlohmann::json counts_json(const OutcomeCounts& counts) {
 // No half of a character: what is cut there is replaced when the page is written.
 std::string shortened(std::string_view text) { return std::string(text.substr(0, kShownText)); }
 
+// Milliseconds of a case on average, stage by stage.
+nlohmann::json stages_json(const StageTimes& times) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::int64_t each : times.ns) {
+    list.push_back(
+        times.cases > 0 ? static_cast<double>(each) / 1e6 / static_cast<double>(times.cases) : 0.0);
+  }
+  return list;
+}
+
 // Rows with most failures first, and no more than a page can show.
 nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows) {
   std::stable_sort(rows.begin(), rows.end(),
@@ -45,15 +56,6 @@ nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows)
 
 }  // namespace
 
-std::string_view first_dtype(std::string_view case_text) {
-  const std::size_t tensor = case_text.find("Tensor(");
-  const std::size_t open = tensor == std::string_view::npos ? tensor : case_text.find('"', tensor);
-  if (open == std::string_view::npos) return {};
-  const std::size_t close = case_text.find('"', open + 1);
-  return close == std::string_view::npos ? std::string_view()
-                                         : case_text.substr(open + 1, close - open - 1);
-}
-
 Result<LiveRun> LiveRun::make(Properties properties) {
   Properties judged = properties;  // in which it says by what it judges
   ASSAY_TRY(Judging judging, judging_by({}, judged));
@@ -61,87 +63,106 @@ Result<LiveRun> LiveRun::make(Properties properties) {
 }
 
 void LiveRun::add(const FinishedCase& finished) {
-  const auto outcome = static_cast<std::size_t>(finished.verdict.outcome);
+  tally_.add(traits_of(finished.text), finished);
+  list(finished);
+}
+
+void LiveRun::list(const FinishedCase& finished) {
   const bool failed = info(finished.verdict.outcome).failed;
-  ++cases_;
-  ++outcomes_[outcome];
-  OfApi& api = apis_[std::string(api_of(finished.text))];
-  ++api.outcomes[outcome];
-  api.seconds += static_cast<double>(finished.took_us) / 1e6;
-  if (const StageTimes times = stage_times(finished); times.cases > 0) {
-    api.stages.add(times);
-    sizes_[size_of_case(finished.text)].add(times);
-  }
-  ++dtypes_[std::string(first_dtype(finished.text))][outcome];
-  last_ms_ = std::max(last_ms_, finished.finished_ms);
-  Minute& minute = minutes_[finished.finished_ms / kMinuteMs];
-  ++minute.cases;
   if (failed || (finished.verdict.flags != 0 && listed_passed_++ < kListedPassed)) {
     list_.add(finished);
   }
-  if (!failed) return;
-  ++minute.failed;
-  findings_.add(finished, judging_.with_fault(finished));
+  if (failed) findings_.add(finished, judging_.with_fault(finished));
 }
 
 void LiveRun::add(const InvalidLine& line) {
-  ++outcomes_[static_cast<std::size_t>(Outcome::invalid)];
+  ++invalid_;
   list_.add(line);
 }
 
+LiveRun::Apis LiveRun::apis() const {
+  Apis apis;
+  for (const auto& [key, sums] : tally_.cases()) {
+    OfApi& api = apis[key.traits.api];
+    api.outcomes[static_cast<std::size_t>(key.outcome)] += static_cast<std::uint64_t>(sums.cases);
+    api.took_us += sums.took_us;
+    api.stages.add(sums.stages);
+  }
+  return apis;
+}
+
+OutcomeCounts LiveRun::outcomes() const {
+  OutcomeCounts counts{};
+  for (const auto& [key, sums] : tally_.cases()) {
+    counts[static_cast<std::size_t>(key.outcome)] += static_cast<std::uint64_t>(sums.cases);
+  }
+  counts[static_cast<std::size_t>(Outcome::invalid)] += invalid_;
+  return counts;
+}
+
 // What the tables accommodate of this run's APIs: {"cases": N, "rows": [[API, "in words; …"], …]}.
-nlohmann::json LiveRun::accommodated_json() const {
+nlohmann::json LiveRun::accommodated_json(const Apis& apis) const {
   std::uint64_t cases = 0;
   nlohmann::json rows = nlohmann::json::array();
   const auto kept = properties_.find(std::string(kAccommodations));
   const auto all = kept == properties_.end()
                        ? nlohmann::json()
                        : nlohmann::json::parse(kept->second, nullptr, /*allow_exceptions=*/false);
-  for (const auto& [api, of_api] : apis_) {
-    const auto found = all.is_object() ? all.find(api) : all.end();
+  for (const auto& [api, of_api] : apis) {
+    const auto found = all.is_object() ? all.find(std::string(api)) : all.end();
     if (found == all.end() || !found->is_array()) continue;
     for (const std::uint64_t count : of_api.outcomes) cases += count;
     std::string words;
     for (const auto& each : *found) {
       if (each.is_string()) words += (words.empty() ? "" : "; ") + each.get<std::string>();
     }
-    rows.push_back({api, words});
+    rows.push_back({std::string(api), words});
   }
   return {{"cases", cases}, {"rows", rows}};
 }
 
-nlohmann::json LiveRun::apis_json() const {
+nlohmann::json LiveRun::apis_json(const Apis& apis) {
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
-  rows.reserve(apis_.size());
-  for (const auto& [name, api] : apis_) {
+  rows.reserve(apis.size());
+  for (const auto& [name, api] : apis) {
     rows.emplace_back(failures(api.outcomes),
-                      nlohmann::json{{"api", name},
+                      nlohmann::json{{"api", std::string(name)},
                                      {"outcomes", counts_json(api.outcomes)},
                                      {"failed", failures(api.outcomes)},
-                                     {"seconds", api.seconds},
+                                     {"seconds", static_cast<double>(api.took_us) / 1e6},
                                      {"timed", api.stages.cases},
-                                     {"stage_ms", api.stages.json()}});
+                                     {"stage_ms", stages_json(api.stages)}});
   }
   return worst(std::move(rows));
 }
 
 nlohmann::json LiveRun::dtypes_json() const {
+  std::map<std::string_view, OutcomeCounts> dtypes;
+  for (const auto& [key, sums] : tally_.cases()) {
+    dtypes[key.traits.dtype][static_cast<std::size_t>(key.outcome)] +=
+        static_cast<std::uint64_t>(sums.cases);
+  }
   std::vector<std::pair<std::uint64_t, nlohmann::json>> rows;
-  rows.reserve(dtypes_.size());
-  for (const auto& [name, counts] : dtypes_) {
-    rows.emplace_back(failures(counts), nlohmann::json{{"dtype", name.empty() ? "none" : name},
-                                                       {"outcomes", counts_json(counts)},
-                                                       {"failed", failures(counts)}});
+  rows.reserve(dtypes.size());
+  for (const auto& [name, counts] : dtypes) {
+    rows.emplace_back(failures(counts),
+                      nlohmann::json{{"dtype", name.empty() ? "none" : std::string(name)},
+                                     {"outcomes", counts_json(counts)},
+                                     {"failed", failures(counts)}});
   }
   return worst(std::move(rows));
 }
 
 nlohmann::json LiveRun::sizes_json() const {
+  std::array<StageTimes, kSizes.size()> sizes{};
+  for (const auto& [key, sums] : tally_.cases()) {
+    sizes[std::min<std::size_t>(key.traits.size, sizes.size() - 1)].add(sums.stages);
+  }
   nlohmann::json list = nlohmann::json::array();
-  for (std::size_t i = 0; i < sizes_.size(); ++i) {
-    if (sizes_[i].cases == 0) continue;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].cases == 0) continue;
     list.push_back(
-        {{"size", kSizes[i]}, {"timed", sizes_[i].cases}, {"stage_ms", sizes_[i].json()}});
+        {{"size", kSizes[i]}, {"timed", sizes[i].cases}, {"stage_ms", stages_json(sizes[i])}});
   }
   return list;
 }
@@ -168,13 +189,14 @@ nlohmann::json LiveRun::found_json() const {
 
 // [[minute, cases, failed], …]; a long run in steps of several minutes.
 nlohmann::json LiveRun::history_json() const {
-  if (minutes_.empty()) return nlohmann::json::array();
-  const std::int64_t first = minutes_.begin()->first;
-  const std::int64_t span = minutes_.rbegin()->first - first + 1;
+  const std::map<std::int64_t, MinuteSums>& minutes = tally_.minutes();
+  if (minutes.empty()) return nlohmann::json::array();
+  const std::int64_t first = minutes.begin()->first;
+  const std::int64_t span = minutes.rbegin()->first - first + 1;
   const std::int64_t step = 1 + span / static_cast<std::int64_t>(kShownMinutes);
-  std::map<std::int64_t, Minute> steps;
-  for (const auto& [minute, counts] : minutes_) {
-    Minute& sum = steps[first + (minute - first) / step * step];
+  std::map<std::int64_t, MinuteSums> steps;
+  for (const auto& [minute, counts] : minutes) {
+    MinuteSums& sum = steps[first + (minute - first) / step * step];
     sum.cases += counts.cases;
     sum.failed += counts.failed;
   }
@@ -192,13 +214,15 @@ nlohmann::json LiveRun::json() const {
   }
   Properties facts = properties_;
   facts.erase(std::string(kAccommodations));
-  return {{"read", cases_},
+  const Apis by_api = apis();
+  const OutcomeCounts counts = outcomes();
+  return {{"read", cases()},
           {"properties", facts},
-          {"accommodated", accommodated_json()},
-          {"failed", failures(outcomes_)},
-          {"outcomes", counts_json(outcomes_)},
+          {"accommodated", accommodated_json(by_api)},
+          {"failed", failures(counts)},
+          {"outcomes", counts_json(counts)},
           {"meanings", meanings},
-          {"apis", apis_json()},
+          {"apis", apis_json(by_api)},
           {"dtypes", dtypes_json()},
           {"findings", found_json()},
           {"history", history_json()},
@@ -215,11 +239,8 @@ RunTotals LiveRun::totals(std::string name) const {
   RunTotals totals;
   totals.name = std::move(name);
   totals.properties = properties_;
-  totals.last_ms = last_ms_;
-  for (const OutcomeInfo& each : kOutcomes) {
-    const std::uint64_t count = outcomes_[static_cast<std::size_t>(each.outcome)];
-    if (count > 0) totals.outcomes.emplace(each.name, count);
-  }
+  totals.count(tally_);
+  if (invalid_ > 0) totals.outcomes.emplace(assay::name(Outcome::invalid), invalid_);
   return totals;
 }
 

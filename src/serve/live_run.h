@@ -1,8 +1,7 @@
 #pragma once
 
-// What a page shows of a run, grown case by case: nothing is read twice.
+// What a page shows of a run, grown case by case, or counted by its store: nothing is read twice.
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -14,24 +13,30 @@
 #include "report/rejudge.h"
 #include "report/run_report.h"
 #include "serve/case_list.h"
-#include "serve/stage_times.h"
 #include "store/run_totals.h"
 #include "store/store.h"
+#include "store/tally.h"
 
 namespace assay {
-
-// "float32" of the first tensor of a case; empty: it has none.
-std::string_view first_dtype(std::string_view case_text);
 
 class LiveRun {
  public:
   using Properties = std::map<std::string, std::string>;
   static Result<LiveRun> make(Properties properties);
 
-  // Records are wanted of failed cases, and of some of the others for the time of the stages.
+  // Counts a case, and lists it where somebody may want to look at it. Records are wanted of failed
+  // cases, and of some of the others for the time of the stages.
   void add(const FinishedCase& finished);
   void add(const InvalidLine& line);
-  std::uint64_t cases() const { return cases_; }  // without lines that are no cases
+  // Instead of counting: the sums of all cases, and each that is to be listed.
+  void set_tally(Tally tally) { tally_ = std::move(tally); }
+  void list(const FinishedCase& finished);
+  // Whether cases that passed with a flag have room in the list.
+  bool lists_passed() const { return listed_passed_ < kListedPassed; }
+  std::uint64_t cases() const {  // without lines that are no cases
+    return static_cast<std::uint64_t>(tally_.finished());
+  }
+  const Tally& tally() const { return tally_; }
   const Properties& properties() const { return properties_; }
 
   // All but the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […], "findings": […],
@@ -40,7 +45,7 @@ class LiveRun {
   nlohmann::json json() const;
   RunTotals totals(std::string name) const;
   // Cases that failed or have a flag (flaky, weak …).
-  CaseList& list() { return list_; }
+  CaseList& listed() { return list_; }
 
   static constexpr std::size_t kShown = 2'000;
   // Of the cases that passed with a flag so many are listed: failed ones shall have room.
@@ -52,16 +57,15 @@ class LiveRun {
 
   struct OfApi {
     OutcomeCounts outcomes{};
-    double seconds = 0;  // in slots
+    std::int64_t took_us = 0;  // in slots
     StageTimes stages;
   };
-  struct Minute {
-    std::uint64_t cases = 0;
-    std::uint64_t failed = 0;
-  };
+  using Apis = std::map<std::string_view, OfApi>;
 
-  nlohmann::json accommodated_json() const;
-  nlohmann::json apis_json() const;
+  Apis apis() const;
+  OutcomeCounts outcomes() const;
+  nlohmann::json accommodated_json(const Apis& apis) const;
+  static nlohmann::json apis_json(const Apis& apis);
   nlohmann::json dtypes_json() const;
   nlohmann::json sizes_json() const;
   nlohmann::json found_json() const;
@@ -69,14 +73,9 @@ class LiveRun {
 
   Judging judging_;
   Properties properties_;
-  std::uint64_t cases_ = 0;
-  OutcomeCounts outcomes_{};
-  std::map<std::string, OfApi, std::less<>> apis_;
-  std::map<std::string, OutcomeCounts, std::less<>> dtypes_;
-  std::array<StageTimes, kSizes.size()> sizes_{};
+  Tally tally_;
+  std::uint64_t invalid_ = 0;  // lines
   FindingsCollector findings_;
-  std::int64_t last_ms_ = 0;                // when the last case finished
-  std::map<std::int64_t, Minute> minutes_;  // since 1970, by the workers' clocks
   CaseList list_;
   std::uint64_t listed_passed_ = 0;
 };

@@ -49,12 +49,12 @@ std::string packed_element(std::string_view attributes, std::string_view packed)
 }
 
 Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
-  ASSAY_TRY(const StoreCounts counts, run.counts());
+  ASSAY_TRY(const std::uint64_t unfinished, run.unfinished());
   nlohmann::json data = grown.json();
   data["version"] = kPageVersion;
   data["begun"] = 0;
-  data["planned"] = counts.planned;
-  data["unfinished"] = counts.planned - counts.finished;
+  data["planned"] = grown.cases() + unfinished;
+  data["unfinished"] = unfinished;
   if (grown.properties().contains(std::string(kRerunFlag) + "test_tol")) {
     ASSAY_TRY(data["tolerances"], tolerances_json(run));
   }
@@ -78,7 +78,7 @@ Status write_report_page(RunReader& run, const std::string& where,
   ASSAY_TRY(const std::string packed,
             gzipped(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   std::string inside = packed_element("id=\"data\"", packed);
-  ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.list().parts());
+  ASSAY_TRY(const std::vector<CaseList::Part> parts, grown.listed().parts());
   for (const CaseList::Part& part : parts) inside += packed_element("class=\"cases\"", *part);
   std::string page = text_of("index.html");
   // Last things first: a line is looked for in the page alone, and not in what was put into it.

@@ -20,8 +20,11 @@ namespace {
 
 constexpr int kRowsOfPoll = 20'000;
 constexpr std::size_t kCasesOfLook = 20'000;  // in a folder, whose writer goes on meanwhile
-constexpr std::int64_t kRateMs = 60'000;      // over which the rate is taken
-constexpr std::int64_t kCountEveryMs = 60'000;
+constexpr int kSampled =
+    16;  // of a folder's cases that did not fail, every how many records are read
+constexpr std::int64_t kRateMs = 60'000;          // over which the rate is taken
+constexpr std::int64_t kLongMs = 50;              // sums that take longer to read
+constexpr std::int64_t kTimesAsLong = 10;         // are left alone for so many times as long
 constexpr std::int64_t kOthersEveryMs = 600'000;  // the other runs are counted
 constexpr std::size_t kShownWorkers = 2'000;
 
@@ -61,36 +64,24 @@ class DatabaseSource final : public RunSource {
   Result<bool> poll() override {
     const std::int64_t now = monotonic_ns() / 1'000'000;
     ASSAY_TRY(unfinished_, store_->unfinished());
-    if (!counted_ms_) {  // something to show at once; millions take seconds to be counted
-      ASSAY_TRY(planned_, store_->planned_about());
-      planned_ = std::max(planned_, unfinished_);
-      ASSAY_TRY(workers_, store_->holders());
+    ASSAY_TRY(workers_, store_->holders());
+    const bool first = !tally_until_ms_;
+    if (first) {
       ASSAY_CHECK(store_->each_invalid([this](const InvalidLine& line) -> Status {
         run_.add(line);
         return {};
       }));
-      counted_ms_ = now - kCountEveryMs;
-      return true;
     }
-    if (now - *counted_ms_ >= kCountEveryMs) {
-      ASSAY_TRY(const StoreCounts counts, store_->counts());
-      planned_ = counts.planned;
-      counted_ms_ = now;
-    }
-    planned_ = std::max(planned_, unfinished_);
-    rate_.note(planned_ - unfinished_);
-    ASSAY_TRY(workers_, store_->holders());
-    const std::uint64_t before = run_.cases();
-    ASSAY_TRY(last_, store_->each_finished_after(
-                         last_, kRowsOfPoll, [this](const FinishedCase& each) { run_.add(each); }));
-    const bool more = run_.cases() - before == kRowsOfPoll;
-    // A retest has taken results back: what was counted is counted anew.
-    if (!more && run_.cases() > planned_ - unfinished_) {
-      ASSAY_TRY(run_, LiveRun::make(run_.properties()));
-      ++begun_;
-      last_ = 0;
-      counted_ms_.reset();
-    }
+    if (first || now >= *tally_until_ms_) ASSAY_CHECK(count());
+    rate_.note(run_.cases());
+    if (first) return true;  // something to show at once; what is listed takes longer
+    std::size_t read = 0;
+    ASSAY_TRY(last_, store_->each_listed_after(last_, kRowsOfPoll, run_.lists_passed(),
+                                               [&](const FinishedCase& each) {
+                                                 run_.list(each);
+                                                 ++read;
+                                               }));
+    const bool more = read == kRowsOfPoll;
     if (!more && (!others_ms_ || now - *others_ms_ >= kOthersEveryMs)) {
       ASSAY_TRY(name_, store_->run_name());
       ASSAY_TRY(others_, store_->other_runs());
@@ -103,7 +94,7 @@ class DatabaseSource final : public RunSource {
     nlohmann::json page = run_.json();
     page["version"] = kPageVersion;
     page["begun"] = begun_;
-    page["planned"] = planned_;
+    page["planned"] = run_.cases() + unfinished_;
     page["unfinished"] = unfinished_;
     rate_.put_into(page, unfinished_);
     if (others_ms_) page["runs"] = runs_json(others_, run_.totals(name_));
@@ -119,16 +110,32 @@ class DatabaseSource final : public RunSource {
     return page;
   }
 
-  Result<std::vector<CaseList::Part>> parts() override { return run_.list().parts(); }
+  Result<std::vector<CaseList::Part>> parts() override { return run_.listed().parts(); }
 
  private:
+  // Reads the sums. Where a retest has taken results back, what is listed is read anew.
+  Status count() {
+    const std::int64_t began = monotonic_ns() / 1'000'000;
+    ASSAY_TRY(Tally tally, store_->tally());
+    const std::int64_t now = monotonic_ns() / 1'000'000;
+    const bool again = tally_until_ms_ && tally.taken_back() != run_.tally().taken_back();
+    tally_until_ms_ = now - began > kLongMs ? now + kTimesAsLong * (now - began) : now;
+    if (again) {
+      ASSAY_TRY(run_, LiveRun::make(run_.properties()));
+      ++begun_;
+      last_ = 0;
+      tally_until_ms_.reset();
+    }
+    run_.set_tally(std::move(tally));
+    return {};
+  }
+
   std::unique_ptr<PostgresStore> store_;
-  std::uint64_t begun_ = 0;  // how often it was counted anew
+  std::uint64_t begun_ = 0;  // how often the list was read anew
   LiveRun run_;
-  std::uint64_t planned_ = 0;
   std::uint64_t unfinished_ = 0;
-  std::optional<std::int64_t> counted_ms_;
-  std::int64_t last_ = 0;
+  std::optional<std::int64_t> tally_until_ms_;  // none: nothing was read yet
+  std::int64_t last_ = 0;                       // of what is listed
   std::vector<PostgresStore::Holder> workers_;
   Rate rate_;
   std::string name_;
@@ -140,7 +147,7 @@ class DatabaseSource final : public RunSource {
 class FolderSource final : public RunSource {
  public:
   explicit FolderSource(std::filesystem::path folder)
-      : folder_(std::move(folder)), watch_(folder_, PostgresStore::kSampled) {}
+      : folder_(std::move(folder)), watch_(folder_, kSampled) {}
 
   Result<bool> poll() override {
     ASSAY_TRY(const RunNews news, watch_.news(kCasesOfLook));
@@ -186,7 +193,7 @@ class FolderSource final : public RunSource {
 
   Result<std::vector<CaseList::Part>> parts() override {
     if (!run_) return std::vector<CaseList::Part>();
-    return run_->list().parts();
+    return run_->listed().parts();
   }
 
  private:

@@ -44,7 +44,7 @@ class Merger {
   };
 
   Status choose_from(std::size_t run) {
-    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(runs_[run], StoreMode::existing));
+    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(runs_[run], StoreMode::read));
     ASSAY_CHECK(check_properties(run, *store));
     return store->each_finished([&](const FinishedCase& finished) -> Status {
       choose(run, finished);
@@ -108,7 +108,7 @@ class Merger {
   }
 
   Status write_from(std::size_t run, Store& merged) {
-    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(runs_[run], StoreMode::existing));
+    ASSAY_TRY(const std::unique_ptr<Store> store, open_store(runs_[run], StoreMode::read));
     ASSAY_CHECK(store->each_finished([&](const FinishedCase& finished) {
       return chosen_.at(finished.id).run == run ? write(finished, merged) : Status();
     }));

@@ -7,7 +7,9 @@ namespace assay {
 
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, StoreMode mode) {
   if (is_store_address(folder.string())) {
-    ASSAY_TRY(std::unique_ptr<Store> store, PostgresStore::open(folder.string(), mode));
+    PostgresStore::Options options;
+    options.read_only = mode == StoreMode::read;
+    ASSAY_TRY(std::unique_ptr<Store> store, PostgresStore::open(folder.string(), mode, options));
     return store;
   }
   return SqliteStore::open(folder, mode);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/utf8.h"
 #include "store/postgres_store.h"
@@ -41,6 +43,12 @@ struct PostgresStore::Connection {
 
 namespace postgres {
 
+constexpr std::chrono::milliseconds kBetweenTries{500};
+template <typename Numbers>
+std::string as_array(const Numbers& numbers) {
+  return fmt::format("{{{}}}", fmt::join(numbers, ","));
+}
+
 // Estimates are compared in the database, so they keep their order there.
 inline std::int64_t clamped(std::uint64_t value) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -69,6 +77,47 @@ inline Error database_error(const std::exception& error) {
   return {fmt::format("the database: {}", text.substr(0, text.find('\n')))};
 }
 
+// "'timeout', 'crash'": of the index of cases that are listed, and of queries that use it.
+inline std::string failed_outcomes() {
+  std::string names;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
+  }
+  return names;
+}
+
+// Shows each row of the query to `visit`, until one is an error; so many at once come over.
+inline Status each_row(pqxx::transaction_base& work, const char* query,
+                       const std::function<Status(const pqxx::row&)>& visit) {
+  constexpr int kRowsAtOnce = 1000;
+  pqxx::icursorstream rows(work, query, "assay_rows", kRowsAtOnce);
+  pqxx::result part;
+  while (rows.get(part)) {
+    for (const auto& row : part) ASSAY_CHECK(visit(row));
+  }
+  return {};
+}
+
+// A case whose columns begin at `first`, in the order of kFinished.
+template <typename Visit>
+auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
+  const auto at = [&](int column) { return row[first + column]; };
+  const pqxx::binarystring record(at(10));
+  FinishedCase finished;
+  finished.id = unsigned_bits(at(0).template as<std::int64_t>());
+  finished.text = {at(1).c_str(), at(1).size()};
+  finished.verdict.outcome = find_outcome(at(2).c_str()).value_or(Outcome::invalid);
+  finished.verdict.mismatch = static_cast<std::uint8_t>(at(3).template as<int>());
+  finished.verdict.flags = static_cast<std::uint8_t>(at(4).template as<int>());
+  finished.verdict.lane = at(5).template as<std::string>();
+  finished.verdict.message = at(6).template as<std::string>();
+  finished.attempts = at(7).template as<std::uint32_t>();
+  finished.finished_ms = at(8).template as<std::int64_t>();
+  finished.took_us = unsigned_bits(at(9).template as<std::int64_t>());
+  finished.record = {record.data(), record.size()};
+  return visit(finished);
+}
+
 template <typename Work>
 Status guarded(Work&& work) {
   try {
@@ -89,6 +138,61 @@ Status PostgresStore::in_plan(Work&& work) {
     work(*connection_->plan);
     return {};
   });
+}
+
+// Tries again while the database is away, or has no room. What `work` did is lost with its
+// connection, or done although the answer got lost: it must bear to be done twice.
+template <typename Work>
+Status PostgresStore::patiently(Work&& work) {
+  const auto give_up = std::chrono::steady_clock::now() + options_.patience;
+  while (true) {
+    Status status = postgres::guarded(work);
+    if (connection_) connection_->drop_plan();
+    if (status) return status;
+    if (connection_ && connection_->session.is_open()) {
+      const bool full = status.error().message == postgres::kDiskIsFull;
+      if (!full || std::chrono::steady_clock::now() > give_up) return status;
+      std::this_thread::sleep_for(postgres::kBetweenTries);
+      continue;
+    }
+    while (!connect()) {
+      if (std::chrono::steady_clock::now() > give_up) return status;
+      std::this_thread::sleep_for(postgres::kBetweenTries);
+    }
+    ASSAY_CHECK(postgres::guarded([&]() -> Status {
+      pqxx::work transaction(connection_->session);
+      forget_unknown_bundles(transaction);
+      transaction.commit();
+      return {};
+    }));
+  }
+}
+
+// A single statement is a transaction by itself; who has added cases needs more than one.
+template <typename Work>
+Status PostgresStore::in_one(Work&& work) {
+  return patiently([&]() -> Status {
+    if (mine_.empty()) {
+      pqxx::nontransaction transaction(connection_->session);
+      work(transaction);
+      return {};
+    }
+    pqxx::work transaction(connection_->session);
+    work(transaction);
+    transaction.commit();
+    return {};
+  });
+}
+
+// A visit: one transaction, and how long it took is noted.
+template <typename Work>
+Status PostgresStore::in_timed(Work&& work) {
+  constexpr double kNewest = 0.3;  // of the average
+  const auto began = std::chrono::steady_clock::now();
+  Status done = in_one(work);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+  visit_ms_ += kNewest * (took.count() - visit_ms_);
+  return done;
 }
 
 }  // namespace assay

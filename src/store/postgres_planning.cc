@@ -272,7 +272,14 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
   std::int64_t forgotten = 0;
   for (const Outcome outcome : outcomes) {
     ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-      forgotten += work.exec_params1(kForget, std::string(name(outcome)))[0].as<std::int64_t>();
+      Tally changes;
+      for (const auto& row : work.exec_params(kForget, std::string(name(outcome)))) {
+        show_finished(row, 0, [&](const FinishedCase& finished) {
+          changes.take_back(traits_of(finished.text), finished);
+        });
+        ++forgotten;
+      }
+      if (!changes.empty()) work.exec_params0(kWriteTally, changes.text());
     }));
   }
   return forgotten;

@@ -13,43 +13,19 @@ namespace {
 
 using namespace postgres;
 
-constexpr int kRowsAtOnce = 1000;
 // Of another run so many results are counted, and what they are is taken for all.
 constexpr double kCountedResults = 200'000;
 
-// Shows each row of the query to `visit`, until one is an error; so many at once come over.
-Status each_row(pqxx::work& work, const char* query,
-                const std::function<Status(const pqxx::row&)>& visit) {
-  pqxx::icursorstream rows(work, query, "assay_rows", kRowsAtOnce);
-  pqxx::result part;
-  while (rows.get(part)) {
-    for (const auto& row : part) ASSAY_CHECK(visit(row));
+Result<Tally> tally_in(pqxx::work& work, const std::string& query) {
+  Tally tally;
+  for (const auto& row : work.exec(query)) {
+    ASSAY_CHECK(tally.add_text({row[0].c_str(), row[0].size()}));
   }
-  return {};
-}
-
-// A case whose columns begin at `first`, in the order of kFinished.
-template <typename Visit>
-auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
-  const auto at = [&](int column) { return row[first + column]; };
-  const pqxx::binarystring record(at(10));
-  FinishedCase finished;
-  finished.id = unsigned_bits(at(0).template as<std::int64_t>());
-  finished.text = {at(1).c_str(), at(1).size()};
-  finished.verdict.outcome = find_outcome(at(2).c_str()).value_or(Outcome::invalid);
-  finished.verdict.mismatch = static_cast<std::uint8_t>(at(3).template as<int>());
-  finished.verdict.flags = static_cast<std::uint8_t>(at(4).template as<int>());
-  finished.verdict.lane = at(5).template as<std::string>();
-  finished.verdict.message = at(6).template as<std::string>();
-  finished.attempts = at(7).template as<std::uint32_t>();
-  finished.finished_ms = at(8).template as<std::int64_t>();
-  finished.took_us = unsigned_bits(at(9).template as<std::int64_t>());
-  finished.record = {record.data(), record.size()};
-  return visit(finished);
+  return tally;
 }
 
 // A run in a schema with about so many results.
-RunTotals totals_of(pqxx::work& work, const std::string& schema, double results) {
+Result<RunTotals> totals_of(pqxx::work& work, const std::string& schema, double results) {
   RunTotals totals;
   totals.name = schema;
   totals.sampled = results > kCountedResults;
@@ -57,6 +33,12 @@ RunTotals totals_of(pqxx::work& work, const std::string& schema, double results)
   const std::string quoted = work.quote_name(schema);
   for (const auto& row : work.exec(fmt::format(kPropertiesOf, quoted))) {
     totals.properties.emplace(row[0].as<std::string>(), row[1].as<std::string>());
+  }
+  if (work.exec_params1(kMayReadTally, schema)[0].as<bool>()) {
+    ASSAY_TRY(const Tally tally, tally_in(work, fmt::format(kTallyOf, quoted)));
+    totals.sampled = false;
+    totals.count(tally);
+    return totals;
   }
   for (const auto& row : work.exec(fmt::format(kTotals, quoted, 100 * share))) {
     totals.outcomes[row[0].as<std::string>()] =
@@ -148,28 +130,51 @@ Result<std::vector<PostgresStore::Holder>> PostgresStore::holders() {
   return found;
 }
 
-Result<std::uint64_t> PostgresStore::number_of(const char* query) {
+Result<std::uint64_t> PostgresStore::unfinished() {
   std::uint64_t found = 0;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
-    found = work.exec1(query)[0].as<std::uint64_t>();
+    found = work.exec1(kUnfinishedCount)[0].as<std::uint64_t>();
     return {};
   }));
   return found;
 }
 
-Result<std::uint64_t> PostgresStore::unfinished() { return number_of(kUnfinishedCount); }
+Result<Tally> PostgresStore::tally() {
+  if (version_ == kVersionWithoutTally) return RunReader::tally();
+  Tally found;
+  ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    ASSAY_TRY(found, tally_in(work, kTally));
+    return {};
+  }));
+  return found;
+}
 
-Result<std::uint64_t> PostgresStore::planned_about() { return number_of(kPlannedAbout); }
+Status PostgresStore::each_of(Outcome outcome, std::uint64_t most,
+                              const std::function<Status(const FinishedCase&)>& visit) {
+  std::string condition = fmt::format("outcome = '{}'", name(outcome));
+  if (info(outcome).failed) condition += " AND " + fmt::format(kIsListed, failed_outcomes());
+  const auto limit = static_cast<std::int64_t>(clamped(most));
+  const std::string query = fmt::format(kOfOutcome, condition, limit);
+  return reading([&](pqxx::work& work) {
+    return each_row(work, query.c_str(),
+                    [&](const pqxx::row& row) { return show_finished(row, 0, visit); });
+  });
+}
 
-Result<std::int64_t> PostgresStore::each_finished_after(
-    std::int64_t after, int most, const std::function<void(const FinishedCase&)>& visit) {
+Result<std::int64_t> PostgresStore::each_listed_after(
+    std::int64_t after, int most, bool flagged,
+    const std::function<void(const FinishedCase&)>& visit) {
   std::string failed;
+  std::string others;
   for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed) failed += (failed.empty() ? "{" : ",") + std::string(outcome.name);
+    std::string& names = outcome.failed ? failed : others;
+    names += (names.empty() ? "{" : ",") + std::string(outcome.name);
   }
+  const std::string query = fmt::format(kListedAfter, fmt::format(kIsListed, failed_outcomes()));
   std::int64_t last = after;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
-    for (const auto& row : work.exec_params(kFinishedAfter, after, most, kSampled, failed + "}")) {
+    for (const auto& row :
+         work.exec_params(query, after, most, failed + "}", flagged, others + "}")) {
       last = row[0].as<std::int64_t>();
       show_finished(row, 1, visit);
     }
@@ -183,7 +188,8 @@ Result<std::vector<RunTotals>> PostgresStore::other_runs() {
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
     found.clear();
     for (const auto& row : work.exec(kOtherRuns)) {
-      found.push_back(totals_of(work, row[0].as<std::string>(), row[1].as<double>()));
+      ASSAY_TRY(RunTotals totals, totals_of(work, row[0].as<std::string>(), row[1].as<double>()));
+      found.push_back(std::move(totals));
     }
     return {};
   }));

@@ -8,7 +8,9 @@
 
 namespace assay::postgres {
 
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
+// It had no sums, and no index of what reports list. It can be read, and is upgraded by who writes.
+inline constexpr int kVersionWithoutTally = 3;
 
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
@@ -27,6 +29,19 @@ CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE
                        at_ms bigint NOT NULL, took_us bigint NOT NULL, record bytea);
 CREATE TABLE invalid (place text, text text, message text);
 )sql";
+
+// What stands in `tally` is to be added up (Tally::text()): each commit of results writes a row
+// more, so that nobody waits for anybody, and now and then all rows become one. Numbers of results
+// have no default, so that an assay of version 3 that still works here is refused: it would not
+// write any sums. {} is a list of outcomes; a query of what is listed has to say it word for word.
+inline constexpr const char* kTallyTable = R"sql(
+CREATE TABLE tally (changes text NOT NULL) WITH (autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE tally ALTER changes SET STORAGE EXTERNAL;
+ALTER TABLE finished ALTER sequence DROP DEFAULT;
+CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR outcome IN ({});
+)sql";
+inline constexpr const char* kNoResultsMeanwhile =
+    "LOCK TABLE bundle, finished IN ACCESS EXCLUSIVE MODE";
 
 // Of planned cases. Where the first cases come by millions, these are made after them.
 inline constexpr const char* kPlannedIndexes = R"sql(
@@ -72,12 +87,14 @@ inline constexpr const char* kNewEstimates = R"sql(
 UPDATE planned p SET elements = c.elements, bytes = c.bytes FROM changed c WHERE p.id = c.id
 )sql";
 
+// Gives what is forgotten, in the columns of kFinished.
 inline constexpr const char* kForget = R"sql(
-WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING id),
+WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING *),
      again AS (SELECT bundle, count(*) AS cases FROM planned JOIN gone USING (id) GROUP BY bundle),
      opened AS (UPDATE bundle SET done = false, left_over = left_over + cases
                 FROM again WHERE number = bundle)
-SELECT count(*) FROM gone
+SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, record
+FROM gone f JOIN planned p USING (id)
 )sql";
 
 // ---- leases ----
@@ -126,7 +143,8 @@ inline constexpr const char* kRelease =
 // count whose epoch is still ours. One that has no case left is done; else one that was ended is
 // for others to claim. Records are pieces of $12. A commit of results does not wait for the disk: a
 // database that crashes may lose those of its last second, with what they did to their bundles, and
-// their cases run again. Claims and plans do wait.
+// their cases run again. Claims and plans do wait. {0} and {1} are one of the two ways of the sums
+// below.
 inline constexpr const char* kRecord = R"sql(
 WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[],
@@ -142,9 +160,9 @@ WITH ended AS MATERIALIZED (
            ON b.number = of.bundle AND b.epoch = of.its_epoch
        ORDER BY number FOR NO KEY UPDATE OF b),
      recorded AS (
-       INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
-                             record)
-         SELECT id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
+       INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, at_ms,
+                             took_us, record)
+         SELECT nextval('finished_sequence_seq'), id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
                 substring($12::bytea FROM first FOR size)
          FROM placed JOIN ours ON in_bundle = our
          ON CONFLICT (id) DO NOTHING RETURNING id),
@@ -154,9 +172,26 @@ WITH ended AS MATERIALIZED (
                          done = left_over <= coalesce(cases, 0),
                          claimer = CASE WHEN NOT is_ended THEN claimer END,
                          held_until = CASE WHEN NOT is_ended THEN held_until END
-       FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our)
-SELECT count(*), set_config('synchronous_commit', 'off', true) FROM recorded
+       FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our){0}
+SELECT {1}, set_config('synchronous_commit', 'off', true) FROM recorded
 )sql";
+// All or nothing: $16 is what these cases do to the sums if each of them is recorded, and $17 how
+// many they are. If one is not, it divides by zero, and nothing has happened.
+inline constexpr const char* kWithTally =
+    ", summed AS (INSERT INTO tally SELECT $16::text WHERE $16 <> '')";
+inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $17::bigint)::integer";
+inline constexpr const char* kNotAllRecorded = "22012";  // SQLSTATE
+// As many as can be: says which, so that their sums can be written behind it.
+inline constexpr const char* kWhichRecorded = "coalesce(array_agg(id), '{}')";
+inline constexpr const char* kWriteTally = "INSERT INTO tally VALUES ($1)";
+
+// Only one at a time tries to make one row of all.
+inline constexpr const char* kTallyIsFree =
+    "SELECT pg_try_advisory_xact_lock(hashtext('assay tally'), hashtext(current_schema()))";
+inline constexpr const char* kTakeTally =
+    "WITH gone AS (DELETE FROM tally RETURNING changes) "
+    "SELECT changes, set_config('synchronous_commit', 'off', true) FROM gone";
+inline constexpr const char* kTally = "SELECT changes FROM tally";
 
 inline constexpr const char* kMineAreLeft = "DELETE FROM mine WHERE bundle = ANY ($1::bigint[])";
 
@@ -166,6 +201,15 @@ inline constexpr const char* kFinished =
     "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
     "record "
     "FROM finished f JOIN planned p USING (id) ORDER BY sequence";
+
+// The first of those that have one outcome. {0} is a condition on the outcome.
+inline constexpr const char* kOfOutcome =
+    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
+    "record "
+    "FROM (SELECT * FROM finished WHERE {0} ORDER BY sequence LIMIT {1}) f "
+    "JOIN planned p USING (id) ORDER BY sequence";
+// Of the condition of kTallyTable's index.
+inline constexpr const char* kIsListed = "(flags <> 0 OR outcome IN ({}))";
 
 inline constexpr const char* kUnfinished =
     "SELECT id, text, elements, bytes, work_us FROM planned p "
@@ -182,9 +226,6 @@ FROM bundle WHERE NOT done AND claimer IS NOT NULL GROUP BY claimer ORDER BY cla
 inline constexpr const char* kUnfinishedCount =
     "SELECT coalesce(sum(left_over), 0)::bigint FROM bundle WHERE NOT done";
 
-inline constexpr const char* kPlannedAbout =
-    "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'planned'::regclass";
-
 // The other runs of this database that we may read, and about how many cases have finished in each.
 inline constexpr const char* kOtherRuns = R"sql(
 SELECT nspname, greatest(reltuples, 0)::float8
@@ -198,20 +239,30 @@ inline constexpr const char* kCurrentRun = "SELECT current_schema()";
 // {0} is a schema, {1} percent of the table.
 inline constexpr const char* kTotals =
     "SELECT outcome, count(*), max(at_ms) FROM {0}.finished TABLESAMPLE SYSTEM ({1}) GROUP BY 1";
+inline constexpr const char* kTallyOf = "SELECT changes FROM {}.tally";
+inline constexpr const char* kMayReadTally = R"sql(
+SELECT coalesce(has_table_privilege(to_regclass(format('%I.tally', $1::text)), 'SELECT'), false)
+)sql";
 inline constexpr const char* kPropertiesOf = "SELECT key, value FROM {}.property";
 
-// Sequences are given out in one order and committed in another: rows count once every transaction
-// that began before theirs ended is over. $3 is every how many records are read of cases that have
-// none of the outcomes $4.
-inline constexpr const char* kFinishedAfter = R"sql(
-SELECT sequence, f.id,
-       CASE WHEN outcome = ANY ($4::text[]) OR flags <> 0 OR f.id % $3 = 0 THEN p.text
-            ELSE left(p.text, 2000) END,
-       outcome, mismatch, flags, lane, message, attempts, at_ms,
-       took_us, CASE WHEN outcome = ANY ($4::text[]) OR f.id % $3 = 0 THEN record END
-FROM finished f JOIN planned p USING (id)
-WHERE sequence > $1 AND age(f.xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
-ORDER BY sequence LIMIT $2
+// Cases to look at behind the place $1: those that have an outcome of $3, and where $4 says so
+// those of an outcome of $5 that have a flag. Sequences are given out in one order and committed in
+// another: rows count once every transaction that began before theirs ended is over. {} is
+// kIsListed.
+inline constexpr const char* kListedAfter = R"sql(
+SELECT f.sequence, f.id, p.text, f.outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
+       record
+FROM (SELECT each.* FROM unnest($3::text[]) AS failed, LATERAL
+        (SELECT *, xmin AS began FROM finished WHERE outcome = failed AND {0} AND sequence > $1
+         ORDER BY sequence LIMIT $2) AS each
+      UNION ALL
+      SELECT each.* FROM unnest($5::text[]) AS other, LATERAL
+        (SELECT *, xmin AS began FROM finished
+         WHERE $4 AND outcome = other AND flags <> 0 AND {0} AND sequence > $1
+         ORDER BY sequence LIMIT $2) AS each) AS f
+     JOIN planned p USING (id)
+WHERE age(began) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+ORDER BY f.sequence LIMIT $2
 )sql";
 
 }  // namespace assay::postgres

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +33,8 @@ class PostgresStore final : public Store {
     int least_bundles = 256;  // of a plan; a small one is cut finer, so that many can work on it
     // How long a database may be away, or its disk full, before that is an error.
     std::chrono::milliseconds patience{120'000};
-    bool read_only = false;  // the database itself refuses to write anything
+    std::size_t tally_characters = 8'000'000;  // of sums that are added up at once, about
+    bool read_only = false;                    // the database itself refuses to write anything
   };
   // Who works on the run.
   struct Holder {
@@ -47,7 +49,8 @@ class PostgresStore final : public Store {
   static bool is_address(std::string_view where);
   static bool has_password(std::string_view address);
 
-  // Opens the run in this database, or makes its tables. A schema of a newer assay is refused.
+  // Opens the run in this database, or makes its tables. A schema of a newer assay is refused; one
+  // of the version before is upgraded, and read as it is by who only reads.
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode,
                                                      Options options);
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode) {
@@ -79,26 +82,28 @@ class PostgresStore final : public Store {
   // Waits for a database that is away, as long as the options say. One that crashes may lose the
   // results of its last second; these cases run again.
   Status commit() override;
+  // So that visits take about a hundredth of a claimer's time; at most a third of the lease.
+  std::chrono::milliseconds pace() const override;
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
   Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
+  Result<Tally> tally() override;
+  Status each_of(Outcome outcome, std::uint64_t most,
+                 const std::function<Status(const FinishedCase&)>& visit) override;
+  // Quick, however many cases there are.
+  Result<std::uint64_t> unfinished() override;
 
   // ---- for those who look on while others work ----
 
   Result<std::vector<Holder>> holders();
-  // Planned cases that have not ended, and about how many are planned; quick, however many there
-  // are.
-  Result<std::uint64_t> unfinished();
-  Result<std::uint64_t> planned_about();
-  // Up to `most` cases that finished behind the place `after` (0: the beginning), in an order in
-  // which none can be missed; gives the place of the last one. Records are there of failed cases
-  // and of every kSampled-th other; texts of those that have neither a record nor a flag are cut.
-  Result<std::int64_t> each_finished_after(std::int64_t after, int most,
-                                           const std::function<void(const FinishedCase&)>& visit);
-  static constexpr int kSampled = 16;
+  // Up to `most` cases behind the place `after` (0: the beginning) that have failed, and with
+  // `flagged` those that passed with a flag, in an order in which none can be missed; gives the
+  // place of the last one.
+  Result<std::int64_t> each_listed_after(std::int64_t after, int most, bool flagged,
+                                         const std::function<void(const FinishedCase&)>& visit);
 
   // The runs in the other schemas of the database; of one with many results a sample is counted.
   Result<std::vector<RunTotals>> other_runs();
@@ -117,17 +122,20 @@ class PostgresStore final : public Store {
   struct Held {
     std::int64_t bundle = 0;
     std::uint64_t epoch = 0;
+    CaseTraits traits;
   };
   struct Ended {
     std::uint64_t id = 0;
     Held held;
-    std::string outcome;
     Verdict verdict;
     std::uint32_t attempts = 1;
     std::int64_t finished_ms = 0;
     std::int64_t took_us = 0;
     std::vector<std::uint8_t> record;
+
+    FinishedCase finished() const;
   };
+  struct Results;  // as they are written
   struct Added {
     std::int64_t id = 0;
     std::string text;
@@ -144,7 +152,9 @@ class PostgresStore final : public Store {
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
-  Result<std::uint64_t> number_of(const char* query);
+  Status upgrade(pqxx::transaction_base& work);
+  template <typename Work>
+  Status in_timed(Work&& work);
   Status begin_planning();
   Status prepare_planning();
   void keep_new();
@@ -157,7 +167,12 @@ class PostgresStore final : public Store {
   void fill_mine(pqxx::transaction_base& transaction);
   void forget_unknown_bundles(pqxx::transaction_base& transaction);
   bool has_results() const;
-  void write_results(pqxx::transaction_base& transaction);
+  Results gathered() const;
+  bool write_all(pqxx::transaction_base& transaction, const Results& results);
+  void write_some(pqxx::transaction_base& transaction, const Results& results);
+  void forget_mine(pqxx::transaction_base& transaction);
+  Status write_results();
+  void add_up_tally();
   template <typename Work>
   Status in_plan(Work&& work);
   template <typename Work>
@@ -181,6 +196,9 @@ class PostgresStore final : public Store {
   std::unordered_map<std::uint64_t, Held> held_;      // by case
   std::unordered_map<std::int64_t, Bundle> bundles_;  // of these cases
   std::uint64_t fenced_ = 0;
+  int version_ = 0;      // of the tables
+  double visit_ms_ = 0;  // how long a visit took, on average over the last ones
+  std::minstd_rand random_;
 };
 
 }  // namespace assay

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "store/case_traits.h"
 #include "store/signed_bits.h"
 
 namespace assay {
@@ -26,6 +28,24 @@ CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
                        at_ms INTEGER NOT NULL, record BLOB);
 CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
 )sql";
+
+// What stands in `tally` is to be added up: each commit writes a row more (Tally::text()).
+constexpr const char* kTallyTable = "CREATE TABLE tally (changes TEXT NOT NULL);";
+constexpr std::size_t kMostTallyBytes = 8'000'000;  // then they become one row
+
+constexpr const char* kAllFinished =
+    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, record "
+    "FROM finished f JOIN planned p USING (id) ORDER BY sequence";
+
+// Cases that reports show one by one. It stands in the queries as well as in the index, word for
+// word, or SQLite does not use the index.
+std::string is_listed() {
+  std::string names;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
+  }
+  return fmt::format("outcome IN ({})", names);
+}
 
 // Version 2 had no estimates, and a table of what had been started, which nobody read.
 constexpr const char* kFromVersion2 = R"sql(
@@ -61,9 +81,30 @@ Result<bool> is_empty(Database& database) {
   return tables.integer(0) == 0;
 }
 
+// Version 3 had no sums, and no index of what failed. For older ones all rows are read, once.
+Status begin_tally(Database& database) {
+  ASSAY_CHECK(database.execute(kTallyTable));
+  ASSAY_CHECK(database.execute(fmt::format(
+      "CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE {}", is_listed())));
+  Tally tally;
+  ASSAY_TRY(Statement rows, database.prepare(kAllFinished));
+  FinishedCase finished;
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) break;
+    SqliteStore::read_finished(rows, 0, finished);
+    tally.add(traits_of(finished.text), finished);
+  }
+  const std::string text = tally.text();
+  ASSAY_TRY(Statement insert, database.prepare("INSERT INTO tally VALUES (?)"));
+  insert.bind(1, std::string_view(text));
+  return insert.run();
+}
+
 Status create_tables(Database& database) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_CHECK(database.execute(kSchema));
+  ASSAY_CHECK(begin_tally(database));
   ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
   ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
   return transaction.commit();
@@ -74,6 +115,7 @@ Status upgrade_from_version_1(Database& database) {
   ASSAY_CHECK(database.execute(kFromVersion1));
   ASSAY_CHECK(database.execute(kSchema));
   ASSAY_CHECK(database.execute(kRowsOfVersion1));
+  ASSAY_CHECK(begin_tally(database));
   ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
   return transaction.commit();
 }
@@ -81,12 +123,21 @@ Status upgrade_from_version_1(Database& database) {
 Status upgrade_from_version_2(Database& database) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_CHECK(database.execute(kFromVersion2));
+  ASSAY_CHECK(begin_tally(database));
+  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
+  return transaction.commit();
+}
+
+Status upgrade_from_version_3(Database& database) {
+  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
+  ASSAY_CHECK(begin_tally(database));
   ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
   return transaction.commit();
 }
 
 Status upgrade(Database& database, std::int64_t version) {
   if (version == kSchemaVersion) return {};
+  if (version == 3) return upgrade_from_version_3(database);
   return version == 2 ? upgrade_from_version_2(database) : upgrade_from_version_1(database);
 }
 
@@ -152,6 +203,7 @@ Status SqliteStore::prepare_statements() {
             database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
                               "message, attempts, at_ms, record) "
                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+  ASSAY_TRY(text_of_planned_, database_.prepare("SELECT text FROM planned WHERE id = ?"));
   return {};
 }
 
@@ -169,9 +221,36 @@ Status SqliteStore::write(Statement& statement) {
 
 Status SqliteStore::commit() {
   if (!transaction_) return {};
-  Status status = transaction_->commit();
+  Status status = write_tally();
+  if (status) status = transaction_->commit();
   transaction_.reset();
+  changed_ = Tally();
   return status;
+}
+
+// In the transaction that it belongs to.
+Status SqliteStore::write_tally() {
+  if (changed_.empty()) return {};
+  const bool all = tally_bytes_ > kMostTallyBytes;
+  Tally written = changed_;
+  if (all) {
+    ASSAY_TRY(written, tally());
+    ASSAY_CHECK(database_.execute("DELETE FROM tally"));
+  }
+  const std::string text = written.text();
+  ASSAY_TRY(Statement insert, database_.prepare("INSERT INTO tally VALUES (?)"));
+  insert.bind(1, std::string_view(text));
+  ASSAY_CHECK(insert.run());
+  tally_bytes_ = all ? 0 : tally_bytes_ + text.size();
+  return {};
+}
+
+Result<CaseTraits> SqliteStore::traits_of_planned(std::uint64_t id) {
+  text_of_planned_.bind(1, signed_bits(id));
+  ASSAY_TRY(const bool row, text_of_planned_.step());
+  CaseTraits traits = traits_of(row ? text_of_planned_.text(0) : std::string_view());
+  text_of_planned_.reset();
+  return traits;
 }
 
 Result<std::map<std::string, std::string>> SqliteStore::properties() {
@@ -238,6 +317,10 @@ Status SqliteStore::forget_invalid() {
 Result<std::int64_t> SqliteStore::forget_finished(std::span<const Outcome> outcomes) {
   std::int64_t forgotten = 0;
   for (const Outcome outcome : outcomes) {
+    ASSAY_CHECK(each_of(outcome, kAllOfThem, [this](const FinishedCase& finished) -> Status {
+      changed_.take_back(traits_of(finished.text), finished);
+      return {};
+    }));
     ASSAY_TRY(Statement remove, database_.prepare("DELETE FROM finished WHERE outcome = ?"));
     remove.bind(1, name(outcome));
     ASSAY_CHECK(write(remove));
@@ -288,7 +371,12 @@ Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finishe
   insert_finished_.bind(8, finished.finished_ms);
   insert_finished_.bind(9, finished.record);
   ASSAY_CHECK(write(insert_finished_));
-  return database_.changes() > 0;
+  if (database_.changes() == 0) return false;
+  ASSAY_TRY(const CaseTraits traits, traits_of_planned(lease.id));
+  FinishedCase kept = finished;
+  kept.took_us = 0;  // as it is read again
+  changed_.add(traits, kept);
+  return true;
 }
 
 // ---- reading ----
@@ -303,16 +391,44 @@ Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& v
 }
 
 Status SqliteStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
-  ASSAY_TRY(Statement rows,
-            database_.prepare("SELECT f.id, p.text, outcome, mismatch, flags, lane, message, "
-                              "attempts, at_ms, record FROM finished f JOIN planned p USING (id) "
-                              "ORDER BY sequence"));
+  ASSAY_TRY(Statement rows, database_.prepare(kAllFinished));
   FinishedCase finished;
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
     read_finished(rows, 0, finished);
     ASSAY_CHECK(visit(finished));
+  }
+}
+
+Status SqliteStore::each_of(Outcome outcome, std::uint64_t most,
+                            const std::function<Status(const FinishedCase&)>& visit) {
+  ASSAY_TRY(Statement rows,
+            database_.prepare(fmt::format(
+                "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, "
+                "record FROM finished f JOIN planned p USING (id) "
+                "WHERE outcome = ?{} ORDER BY sequence LIMIT ?",
+                info(outcome).failed ? " AND " + is_listed() : "")));
+  rows.bind(1, name(outcome));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  rows.bind(2, static_cast<std::int64_t>(std::min(most, kMost)));
+  FinishedCase finished;
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    read_finished(rows, 0, finished);
+    ASSAY_CHECK(visit(finished));
+  }
+}
+
+// With what is not yet committed, as each_finished() shows it.
+Result<Tally> SqliteStore::tally() {
+  Tally tally = changed_;
+  ASSAY_TRY(Statement rows, database_.prepare("SELECT changes FROM tally"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return tally;
+    ASSAY_CHECK(tally.add_text(rows.text(0)));
   }
 }
 

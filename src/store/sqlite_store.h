@@ -14,7 +14,7 @@ namespace assay {
 class SqliteStore final : public Store {
  public:
   static constexpr std::string_view kFileName = "run.db";
-  static constexpr std::int64_t kSchemaVersion = 3;
+  static constexpr std::int64_t kSchemaVersion = 4;
   // "assa" in ASCII: tells a run of assay from any other SQLite file.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
@@ -50,6 +50,9 @@ class SqliteStore final : public Store {
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
+  Result<Tally> tally() override;
+  Status each_of(Outcome outcome, std::uint64_t most,
+                 const std::function<Status(const FinishedCase&)>& visit) override;
 
  private:
   explicit SqliteStore(Database database) : database_(std::move(database)) {}
@@ -57,12 +60,17 @@ class SqliteStore final : public Store {
   Status begin();
   Status write(Statement& statement);
   bool added_here(std::uint64_t id);
+  Result<CaseTraits> traits_of_planned(std::uint64_t id);
+  Status write_tally();
 
   Database database_;
   std::optional<Transaction> transaction_;
   Statement insert_case_;
   Statement update_case_;
   Statement insert_finished_;
+  Statement text_of_planned_;
+  Tally changed_;                     // what the transaction does to the sums
+  std::size_t tally_bytes_ = 0;       // that were written since they were last added up
   std::vector<std::uint64_t> added_;  // ids, since the store was opened
   bool sorted_ = true;                // added_
   std::uint64_t new_cases_ = 0;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/tally.h"
 #include "verdict/judge.h"
 
 namespace assay {
@@ -97,10 +99,22 @@ class RunReader {
   virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
   virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
   virtual Result<StoreCounts> counts() = 0;
+
+  // The run in sums. Stores keep them; here every case is read.
+  virtual Result<Tally> tally();
+  // Finished cases of one outcome, in the order in which they finished; the first `most` of them.
+  virtual Status each_of(Outcome outcome, std::uint64_t most,
+                         const std::function<Status(const FinishedCase&)>& visit);
+  // How many planned cases have not finished.
+  virtual Result<std::uint64_t> unfinished();
 };
+
+inline constexpr std::uint64_t kAllOfThem = std::numeric_limits<std::uint64_t>::max();
 
 class Store : public RunReader {
  public:
+  static constexpr std::chrono::milliseconds kUsualPace{1'000};
+
   virtual Status set_property(std::string_view key, std::string_view value) = 0;
   // Sets it where it is not there yet, and gives what stands now: all who begin a run at once get
   // the same.
@@ -141,6 +155,10 @@ class Store : public RunReader {
   // Makes what was written so far durable against the death of any process.
   virtual Status commit() = 0;
 
+  // How long a claimer had better gather between two visits: longer where visits take long, because
+  // many share the store.
+  virtual std::chrono::milliseconds pace() const { return kUsualPace; }
+
   // Calls `visit` with the id of each finished case.
   virtual Status each_finished_id(const std::function<void(std::uint64_t)>& visit) = 0;
 };
@@ -148,6 +166,7 @@ class Store : public RunReader {
 enum class StoreMode {
   create,    // a run is begun where there is none
   existing,  // a missing run is an error
+  read,      // likewise, and a database only reads: it is not upgraded either
 };
 
 }  // namespace assay

@@ -2,97 +2,22 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
 
 #include "../engine/cli.h"
-#include "../store/folder.h"
 #include "../store/postgres_server.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
+#include "slurm_machines.h"
 #include "store/open_store.h"
 
 namespace assay::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// The material's throw-away Slurm, every node a port of this machine: that needs no root.
-class Slurm {
- public:
-  static fs::path scripts() {
-    const char* named = std::getenv("ASSAY_SHARED");
-    const fs::path shared = named != nullptr ? named : fs::path(ASSAY_SOURCE_DIR) / ".." / "shared";
-    return fs::weakly_canonical(shared / "cluster");
-  }
-  // What is missing here; empty: nothing.
-  static std::string missing() {
-    for (const char* program : {"slurmctld", "slurmd", "sbatch"}) {
-      if (!fs::exists(fs::path("/usr/sbin") / program) && !find_program(program)) {
-        return std::string("needs ") + program + " (Debian: slurmctld slurmd slurm-client)";
-      }
-    }
-    if (!fs::exists(scripts() / "slurm-up.sh")) return "needs cluster/slurm-up.sh (ASSAY_SHARED)";
-    return PostgresServer::programs() ? "" : "needs PostgreSQL (Debian: postgresql)";
-  }
-
-  Slurm() { up_ = call({"bash", (scripts() / "slurm-up.sh").string()}).ok(); }
-  ~Slurm() { (void)call({"bash", (scripts() / "slurm-down.sh").string()}); }
-  Slurm(const Slurm&) = delete;
-  Slurm& operator=(const Slurm&) = delete;
-
-  bool is_up() const { return up_; }
-  bool tell(std::vector<std::string> argv) const { return call(std::move(argv)).ok(); }
-  fs::path configuration() const { return root_.path() / "slurm.conf"; }
-  std::string queue() const {
-    std::error_code ignored;
-    fs::remove(root_.path() / "output", ignored);
-    (void)call({"squeue", "--noheader", "--array", "--format=%T"});
-    return read_file(root_.path() / "output").value_or("");
-  }
-  bool is_done() const {
-    for (int tries = 0; tries < 1200; ++tries) {
-      if (queue().empty()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    }
-    return false;
-  }
-  // Of every task that has ended, by Slurm's own account of the jobs.
-  std::vector<std::string> states() const {
-    std::vector<std::string> found;
-    const std::string text = read_file(root_.path() / "log" / "jobcomp.txt").value_or("");
-    for (std::size_t at = text.find("JobState="); at != std::string::npos;
-         at = text.find("JobState=", at + 1)) {
-      found.push_back(text.substr(at + 9, text.find(' ', at) - at - 9));
-    }
-    return found;
-  }
-
- private:
-  ExitStatus call(std::vector<std::string> argv) const {
-    SpawnOptions options;
-    options.argv = std::move(argv);
-    options.environment = {"ROOT=" + root_.path().string(),
-                           "NODES=4",
-                           "GPUS=1",
-                           "CPUS=1",
-                           "MODE=plain",
-                           "AUTH=none",
-                           "SLURM_CONF=" + configuration().string()};
-    options.die_with_parent = false;  // the daemons stay until they are told to end
-    const auto log = open_for_append(root_.path() / "output");
-    options.fds = {{log->get(), 1}, {log->get(), 2}};
-    auto process = Process::spawn(options);
-    return process ? *process->wait() : ExitStatus{1, 0};
-  }
-
-  Folder root_;
-  bool up_ = false;
-};
 
 class UnderSlurm : public ::testing::Test {
  protected:

@@ -76,6 +76,34 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run.count<FinishRun>(), 1U);
 }
 
+// What a thousand claimers share is slow for each of them: they come less often, for more.
+TEST(Core, ASlowStoreIsVisitedLessOften) {
+  CoreConfig config;
+  config.lease_ms = 30'000;
+  config.claim = 3;
+  const auto claimed_at_pace = [&](std::int64_t pace_ms) {
+    Core core(config, Queue({kPlenty, 0, 0}));
+    core.set_pace(pace_ms);
+    core.begin();
+    std::size_t bundles = 0;
+    while (const auto action = core.next_action()) {
+      if (const auto* claim = std::get_if<ClaimCases>(&*action)) bundles = claim->bundles;
+    }
+    return bundles;
+  };
+  EXPECT_EQ(claimed_at_pace(1'000), 3U);
+  EXPECT_EQ(claimed_at_pace(10'000), 15U);
+  OneSlot run(config, 40);
+  run->set_pace(10'000);
+  std::size_t commits = 0;
+  for (std::int64_t ms = 0; ms <= 40'000; ms += 500) {
+    run->slot_spoke(0);
+    run->tick(ms);
+    commits += run.count<CommitStore>();
+  }
+  EXPECT_EQ(commits, 4U);
+}
+
 // It is slow in all of them, and would be again.
 TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   OneSlot run({}, 1);

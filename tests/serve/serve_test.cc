@@ -257,7 +257,9 @@ TEST(StagesOfACase, AreThoseOfItsLanes) {
   const StageTimes times = stage_times(timed);
   EXPECT_EQ(times.cases, 1U);
   // fill, test forward, test backward, reference, copy, compare, wait
-  EXPECT_THAT(times.seconds, ::testing::ElementsAre(11, 2, 4, 60, 33, 5, 90));
+  const auto seconds = [](std::int64_t count) { return count * std::int64_t{kSecond}; };
+  EXPECT_THAT(times.ns, ::testing::ElementsAre(seconds(11), seconds(2), seconds(4), seconds(60),
+                                               seconds(33), seconds(5), seconds(90)));
   LiveRun run = empty_run();
   run.add(timed);
   const nlohmann::json page = run.json();

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "made_cases.h"
 #include "postgres_server.h"
 
 namespace assay {
@@ -469,7 +470,7 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
 TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   { const StorePtr made = opened(); }
   pqxx::connection session(address_);
-  for (const auto& [version, who] : {std::pair{4, "a newer assay"}, {2, "an older assay"}}) {
+  for (const auto& [version, who] : {std::pair{5, "a newer assay"}, {2, "an older assay"}}) {
     pqxx::work work(session);
     work.exec_params0("UPDATE assay_schema SET version = $1", version);
     work.commit();
@@ -478,6 +479,170 @@ TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
     EXPECT_EQ(refused.error().kind, ErrorKind::usage);
     EXPECT_THAT(refused.error().message, HasSubstr(who));
   }
+}
+
+// As version 3 made it: without sums, and results had numbers by themselves.
+constexpr const char* kVersion3 = R"sql(
+CREATE TABLE assay_schema (version integer NOT NULL);
+INSERT INTO assay_schema VALUES (3);
+CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL, left_over bigint NOT NULL,
+                     epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
+                     done boolean NOT NULL DEFAULT false);
+CREATE TABLE planned (id bigint PRIMARY KEY, bundle bigint NOT NULL, text text NOT NULL,
+                      elements bigint NOT NULL, bytes bigint NOT NULL, work_us bigint NOT NULL);
+CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
+                       outcome text NOT NULL, mismatch integer NOT NULL, flags integer NOT NULL,
+                       lane text NOT NULL, message text NOT NULL, attempts bigint NOT NULL,
+                       at_ms bigint NOT NULL, took_us bigint NOT NULL, record bytea);
+CREATE TABLE invalid (place text, text text, message text);
+INSERT INTO bundle VALUES (1, 5, 1, 1);
+INSERT INTO planned VALUES (-5, 1, 'paddle.abs(Tensor([2], "int8"))', 1, 1, 5),
+                           (6, 1, 'paddle.exp(1)', 1, 1, 5), (7, 1, 'paddle.log(1)', 1, 1, 5);
+INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us) VALUES
+  (-5, 'mismatch', 8, 2, 'paddle', 'differs', 2, 1600000000000, 40),
+  (6, 'pass', 0, 0, '', '', 1, 1600000090000, 2);
+)sql";
+constexpr const char* kResultOfVersion3 =
+    "INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us) "
+    "VALUES (7, 'pass', 0, 0, '', '', 1, 1, 1)";
+
+TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
+  pqxx::connection session(address_);
+  {
+    pqxx::work work(session);
+    work.exec0(kVersion3);
+    work.commit();
+  }
+  const auto version = [&] {
+    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
+  };
+  PostgresStore::Options looks_on;
+  looks_on.read_only = true;
+  const auto reader = PostgresStore::open(address_, StoreMode::read, looks_on);
+  ASSERT_TRUE(reader.has_value()) << reader.error().message;
+  const Tally before = *(*reader)->tally();
+  EXPECT_EQ(before.finished(), 2);
+  EXPECT_EQ(before.cases().at({{"paddle.abs", "int8", 1}, Outcome::mismatch, kFlaky}).took_us, 40);
+  EXPECT_EQ(*(*reader)->unfinished(), 1U);
+  int mismatches = 0;
+  ASSERT_TRUE((*reader)->each_of(Outcome::mismatch, 9, [&](const FinishedCase&) -> Status {
+    ++mismatches;
+    return {};
+  }));
+  EXPECT_EQ(mismatches, 1);
+  EXPECT_EQ(version(), 3);
+  const StorePtr writer = opened();
+  EXPECT_EQ(version(), 4);
+  EXPECT_EQ(*writer->tally(), before);
+  const auto leases = claim(*writer, 1, Supply::more);
+  ASSERT_EQ(ids_of(leases), std::set<std::uint64_t>{7});
+  {  // one that was begun by version 3 is refused, and says so
+    pqxx::work old(session);
+    EXPECT_THROW(old.exec0(kResultOfVersion3), pqxx::not_null_violation);
+  }
+  EXPECT_TRUE(finish(*writer, leases[0]));
+  ASSERT_TRUE(writer->commit());
+  EXPECT_EQ(writer->tally()->finished(), 3);
+  EXPECT_EQ(*writer->tally(), *writer->RunReader::tally());
+}
+
+// Equal but for what only sums know.
+void expect_counted(PostgresStore& store) {
+  const Tally counted = *store.RunReader::tally();
+  const Tally kept = *store.tally();
+  EXPECT_EQ(kept.cases(), counted.cases());
+  EXPECT_EQ(kept.lanes(), counted.lanes());
+  EXPECT_EQ(kept.not_judged(), counted.not_judged());
+  EXPECT_EQ(kept.minutes(), counted.minutes());
+  const auto counts = *store.counts();
+  EXPECT_EQ(static_cast<std::uint64_t>(kept.finished()), counts.finished);
+  EXPECT_EQ(*store.unfinished(), counts.planned - counts.finished);
+}
+
+class PostgresSums : public Postgres {
+ protected:
+  StorePtr worker(std::chrono::milliseconds lease_time) {
+    PostgresStore::Options options;
+    options.lease_time = lease_time;
+    options.tally_characters = 1'000;
+    return std::move(*PostgresStore::open(address_, StoreMode::existing, options));
+  }
+  void plan(std::uint64_t cases) {
+    const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::microseconds(20));
+    for (std::uint64_t id = 1; id <= cases; ++id) {
+      ASSERT_TRUE(planner->add_case({id, testing::made_text(id), 1, 1, 1 + id % 9}));
+    }
+    ASSERT_TRUE(planner->commit());
+  }
+};
+
+// Claimers that lose their leases and come back, those that die, what is taken back by a retest:
+// the sums are those of counting all cases.
+TEST_F(PostgresSums, AreThoseOfAFullCountWhateverHappens) {
+  plan(400);
+  const StorePtr reader = opened();
+  std::mt19937_64 random(7);
+  std::array<StorePtr, 3> workers;
+  std::array<std::vector<Lease>, 3> held;
+  std::uint64_t fenced = 0;
+  for (int step = 0; step < 400; ++step) {
+    const std::size_t who = random() % 3;
+    StorePtr& own = workers[who];
+    std::vector<Lease>& leases = held[who];
+    if (!own) own = worker(std::chrono::milliseconds(who == 0 ? 30'000 : 1));
+    const int what = static_cast<int>(random() % 20);
+    if (what < 5) {
+      for (const Lease& each : claim(*own, 1 + random() % 3)) leases.push_back(each);
+    } else if (what < 14) {
+      for (std::size_t i = random() % 6; i > 0 && !leases.empty(); --i) {
+        ASSERT_TRUE(testing::finish_somehow(*own, leases.back(), random));
+        leases.pop_back();
+      }
+    } else if (what < 17) {
+      ASSERT_TRUE(own->commit());
+      expect_counted(*reader);
+    } else if (what == 17) {
+      fenced += own->fenced();
+      own.reset();
+      leases.clear();
+    } else {
+      const std::array open_again{what == 18 ? Outcome::crash : Outcome::pass};
+      ASSERT_TRUE(reader->forget_finished(open_again));
+      ASSERT_TRUE(reader->commit());
+      expect_counted(*reader);
+    }
+  }
+  for (const StorePtr& each : workers) fenced += each ? each->fenced() : 0;
+  EXPECT_GT(fenced, 0U);
+  EXPECT_GT(reader->tally()->taken_back(), 0);
+}
+
+// Many at once, who add up the sums between each other's commits.
+TEST_F(PostgresSums, AreThoseOfAFullCountWithManyAtOnce) {
+  plan(3'000);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 6; ++i) {
+    threads.emplace_back([this, i] {
+      std::mt19937_64 random(i);
+      const StorePtr own = worker(std::chrono::seconds(30));
+      while (true) {
+        const auto leases = claim(*own, 1);
+        if (leases.empty()) break;
+        for (const Lease& each : leases) {
+          ASSERT_TRUE(*testing::finish_somehow(*own, each, random));
+        }
+        ASSERT_TRUE(own->commit());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const StorePtr reader = opened();
+  expect_counted(*reader);
+  EXPECT_EQ(reader->tally()->finished(), 3'000);
+  pqxx::connection session(address_);
+  const auto rows = pqxx::work(session).exec1("SELECT count(*) FROM tally")[0].as<int>();
+  EXPECT_LT(rows, 500);  // of more than 1,000 commits
 }
 
 TEST_F(Postgres, BadDatabasesAreOneLine) {

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "folder.h"
+#include "made_cases.h"
 
 namespace assay {
 namespace {
@@ -319,8 +320,8 @@ TEST(SqliteStore, ANewerRunIsRefusedUntouched) {
   const Folder folder;
   EXPECT_THAT(opening_says(folder,
                            "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
-                           "PRAGMA user_version = 4"),
-              HasSubstr("written by a newer assay (store version 4"));
+                           "PRAGMA user_version = 5"),
+              HasSubstr("written by a newer assay (store version 5"));
 }
 
 TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {
@@ -353,7 +354,89 @@ PRAGMA user_version = 2;
             "opened");
   const auto store = opened(folder, StoreMode::existing);
   EXPECT_THAT(all_finished(*store), ElementsAre(Pair(7, "pass")));
+  EXPECT_EQ(*store->tally(), *store->RunReader::tally());
   EXPECT_THAT(claim(*store, 9, Supply::none), ElementsAre(2));
+}
+
+// As version 3 wrote it. It had no sums.
+TEST(SqliteStore, AVersion3RunIsCountedOnce) {
+  const Folder folder;
+  EXPECT_EQ(opening_says(folder, R"(
+CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL,
+                      elements INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
+                       outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
+                       lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
+                       at_ms INTEGER NOT NULL, record BLOB);
+CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+INSERT INTO planned (id, text) VALUES (7, 'paddle.abs(1)'), (2, 'paddle.exp(1)'), (3, 'paddle.f()');
+INSERT INTO finished VALUES (1, 7, 'pass', 0, 8, '', '', 1, 1600000000000, NULL);
+INSERT INTO finished VALUES (2, 3, 'crash', 0, 0, '', '', 1, 1600000060000, x'00');
+PRAGMA application_id = 0x61737361;
+PRAGMA user_version = 3;
+)"),
+            "opened");
+  const auto store = opened(folder, StoreMode::existing);
+  const Tally tally = *store->tally();
+  EXPECT_EQ(tally.finished(), 2);
+  EXPECT_EQ(tally, *store->RunReader::tally());
+  EXPECT_TRUE(tally.cases().contains({{"paddle.f", "", 0}, Outcome::crash, 0}));
+}
+
+std::vector<std::uint64_t> ids_of(RunReader& run, Outcome outcome, std::uint64_t most) {
+  std::vector<std::uint64_t> ids;
+  EXPECT_TRUE(run.each_of(outcome, most, [&](const FinishedCase& each) -> Status {
+    EXPECT_EQ(each.verdict.outcome, outcome);
+    EXPECT_EQ(each.text, testing::made_text(each.id));
+    ids.push_back(each.id);
+    return {};
+  }));
+  return ids;
+}
+
+// Whatever happens, the sums are those of counting all cases, before a commit as well.
+TEST(SqliteStore, SumsAreThoseOfAFullCount) {
+  const Folder folder;
+  std::mt19937_64 random(5);
+  auto store = opened(folder, StoreMode::create);
+  for (std::uint64_t id = 1; id <= 500; ++id) {
+    ASSERT_TRUE(store->add_case({id, testing::made_text(id)}));
+  }
+  for (int step = 0; step < 300; ++step) {
+    const std::uint64_t id = 1 + random() % 500;
+    const int what = static_cast<int>(random() % 20);
+    if (what < 14) {  // also of cases that have finished
+      ASSERT_TRUE(testing::finish_somehow(*store, {id, 1}, random));
+    } else if (what < 17) {
+      ASSERT_TRUE(store->commit());
+    } else if (what < 19) {
+      const std::array open_again{what == 17 ? Outcome::crash : Outcome::pass};
+      ASSERT_TRUE(store->forget_finished(open_again));
+    } else {  // a process that is killed
+      store.reset();
+      store = opened(folder, StoreMode::existing);
+    }
+    const Tally counted = *store->RunReader::tally();
+    const Tally kept = *store->tally();
+    EXPECT_EQ(static_cast<std::uint64_t>(kept.finished()), store->counts()->finished);
+    EXPECT_EQ(kept.cases(), counted.cases());
+    EXPECT_EQ(kept.lanes(), counted.lanes());
+    EXPECT_EQ(kept.not_judged(), counted.not_judged());
+    EXPECT_EQ(kept.minutes(), counted.minutes());
+  }
+  const Tally tally = *store->tally();
+  EXPECT_GT(tally.finished(), 50);
+  for (const OutcomeInfo& each : kOutcomes) {
+    auto all = ids_of(*store, each.outcome, kAllOfThem);
+    std::size_t summed = 0;
+    for (const auto& [key, sums] : tally.cases()) {
+      summed += key.outcome == each.outcome ? static_cast<std::size_t>(sums.cases) : 0;
+    }
+    EXPECT_EQ(all.size(), summed);
+    if (all.size() > 3) all.resize(3);
+    EXPECT_EQ(ids_of(*store, each.outcome, 3), all);
+  }
 }
 
 // A run as version 1 wrote it; every later version must read it. Not made by our own code.

@@ -1,0 +1,254 @@
+// How results get into PostgreSQL: cases, their bundles and the run's sums in one transaction.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "store/postgres_connection.h"
+#include "store/postgres_sql.h"
+
+namespace assay {
+namespace {
+
+using namespace postgres;
+
+// What PostgreSQL reads as an array.
+class ArrayText {
+ public:
+  void add(std::int64_t number) {
+    begin_entry();
+    fmt::format_to(std::back_inserter(text_), "{}", number);
+  }
+  void add(const std::string& entry) {
+    begin_entry();
+    text_ += '"';
+    for (const char c : entry) {
+      if (c == '"' || c == '\\') text_ += '\\';
+      text_ += c;
+    }
+    text_ += '"';
+  }
+  std::string take() { return std::move(text_) + "}"; }
+
+ private:
+  void begin_entry() {
+    if (text_.size() > 1) text_ += ',';
+  }
+  std::string text_ = "{";
+};
+
+}  // namespace
+
+FinishedCase PostgresStore::Ended::finished() const {
+  FinishedCase finished;
+  finished.id = id;
+  finished.verdict = verdict;
+  finished.attempts = attempts;
+  finished.finished_ms = finished_ms;
+  finished.took_us = unsigned_bits(took_us);
+  finished.record = record;
+  return finished;
+}
+
+Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finished) {
+  const auto found = held_.find(lease.id);
+  if (found == held_.end() || found->second.epoch != lease.epoch) return false;
+  Held held = std::move(found->second);
+  held_.erase(found);
+  const auto bundle = bundles_.find(held.bundle);
+  if (bundle == bundles_.end() || bundle->second.epoch != held.epoch) return false;
+  --bundle->second.left;
+  ended_.push_back({lease.id,
+                    std::move(held),
+                    finished.verdict,
+                    finished.attempts,
+                    finished.finished_ms,
+                    clamped(finished.took_us),
+                    {finished.record.begin(), finished.record.end()}});
+  return true;
+}
+
+bool PostgresStore::has_results() const {
+  return !ended_.empty() || std::any_of(bundles_.begin(), bundles_.end(),
+                                        [](const auto& each) { return each.second.left == 0; });
+}
+
+// What $1 to $15 of kRecord are.
+struct PostgresStore::Results {
+  std::array<std::string, 11> of_cases;
+  std::string records;
+  std::array<std::string, 3> of_bundles;
+  bool empty = true;  // nothing is to be written
+
+  template <typename Transaction, typename... More>
+  auto exec(const Transaction& transaction, const More&... more) const {
+    return std::apply(
+        [&](const auto&... column) {
+          return std::apply(
+              [&](const auto&... bundle) {
+                return transaction(column..., pqxx::binarystring(records), bundle..., more...);
+              },
+              of_bundles);
+        },
+        of_cases);
+  }
+};
+
+PostgresStore::Results PostgresStore::gathered() const {
+  ArrayText ids, of, outcomes, mismatches, flags, lanes, messages, attempts, at_ms, took_us, sizes;
+  Results results;
+  std::map<std::int64_t, std::uint64_t> touched;  // in order: who locks bundles does it so
+  for (const Ended& each : ended_) {
+    touched[each.held.bundle] = each.held.epoch;
+    ids.add(signed_bits(each.id));
+    of.add(each.held.bundle);
+    outcomes.add(std::string(name(each.verdict.outcome)));
+    mismatches.add(std::int64_t{each.verdict.mismatch});
+    flags.add(std::int64_t{each.verdict.flags});
+    lanes.add(as_text(each.verdict.lane));
+    messages.add(as_text(each.verdict.message));
+    attempts.add(std::int64_t{each.attempts});
+    at_ms.add(each.finished_ms);
+    took_us.add(each.took_us);
+    sizes.add(static_cast<std::int64_t>(each.record.size()));
+    results.records.append(each.record.begin(), each.record.end());
+  }
+  for (const auto& [number, bundle] : bundles_) {
+    if (bundle.left == 0) touched[number] = bundle.epoch;
+  }
+  ArrayText numbers, epochs, all_ended;
+  for (const auto& [number, epoch] : touched) {
+    const auto bundle = bundles_.find(number);
+    numbers.add(number);
+    epochs.add(signed_bits(epoch));
+    all_ended.add(std::int64_t{bundle == bundles_.end() || bundle->second.left == 0});
+  }
+  results.of_cases = {ids.take(),   of.take(),      outcomes.take(), mismatches.take(),
+                      flags.take(), lanes.take(),   messages.take(), attempts.take(),
+                      at_ms.take(), took_us.take(), sizes.take()};
+  results.of_bundles = {numbers.take(), epochs.take(), all_ended.take()};
+  results.empty = touched.empty();
+  return results;
+}
+
+// One statement, which is the whole transaction where there is no other. False: not every case can
+// be recorded, and nothing was.
+bool PostgresStore::write_all(pqxx::transaction_base& transaction, const Results& results) {
+  Tally tally;
+  for (const Ended& each : ended_) tally.add(each.held.traits, each.finished());
+  const std::string changes = tally.text();
+  try {
+    results.exec(
+        [&](const auto&... values) {
+          return transaction.exec_prepared1("assay_record", values...);
+        },
+        changes, static_cast<std::int64_t>(ended_.size()));
+  } catch (const pqxx::sql_error& error) {
+    if (error.sqlstate() == kNotAllRecorded) return false;
+    throw;
+  }
+  return true;
+}
+
+// Those that can be recorded, and behind them what they do to the sums.
+void PostgresStore::write_some(pqxx::transaction_base& transaction, const Results& results) {
+  const auto row = results.exec([&](const auto&... values) {
+    return transaction.exec_params1(fmt::format(kRecord, "", kWhichRecorded), values...);
+  });
+  std::set<std::uint64_t> recorded;
+  auto ids = row[0].as_array();
+  for (auto [what, text] = ids.get_next(); what != pqxx::array_parser::juncture::done;
+       std::tie(what, text) = ids.get_next()) {
+    if (what == pqxx::array_parser::juncture::string_value) {
+      recorded.insert(unsigned_bits(std::stoll(text)));
+    }
+  }
+  Tally tally;
+  for (const Ended& each : ended_) {
+    if (recorded.contains(each.id)) tally.add(each.held.traits, each.finished());
+  }
+  if (!tally.empty()) transaction.exec_params0(kWriteTally, tally.text());
+  fenced_ += ended_.size() - recorded.size();
+}
+
+void PostgresStore::forget_mine(pqxx::transaction_base& transaction) {
+  if (mine_.empty() || !connection_->knows_mine) return;
+  std::vector<std::int64_t> ended;
+  for (const auto& [number, bundle] : bundles_) {
+    if (bundle.left == 0) ended.push_back(number);
+  }
+  transaction.exec_params0(kMineAreLeft, as_array(ended));
+}
+
+Status PostgresStore::write_results() {
+  const Results results = gathered();
+  if (results.empty) return {};
+  bool written = false;
+  if (mine_.empty()) {
+    ASSAY_CHECK(
+        in_timed([&](pqxx::transaction_base& work) { written = write_all(work, results); }));
+  }
+  if (written) return {};
+  const std::uint64_t fenced_before = fenced_;
+  return patiently([&]() -> Status {
+    fenced_ = fenced_before;
+    pqxx::work transaction(connection_->session);
+    write_some(transaction, results);
+    forget_mine(transaction);
+    transaction.commit();
+    return {};
+  });
+}
+
+// About as often as so many characters were written by all claimers together. Rows that others
+// write meanwhile stay as they are. Where it fails, another one will do it.
+void PostgresStore::add_up_tally() {
+  std::size_t written = 0;
+  for (const Ended& each : ended_) written += 100 + each.held.traits.api.size();
+  if (std::uniform_int_distribution<std::size_t>(0, options_.tally_characters)(random_) > written)
+    return;
+  (void)guarded([&]() -> Status {
+    pqxx::work work(connection_->session);
+    if (!work.exec1(kTallyIsFree)[0].as<bool>()) return {};
+    Tally all;
+    for (const auto& row : work.exec(kTakeTally)) {
+      ASSAY_CHECK(all.add_text({row[0].c_str(), row[0].size()}));
+    }
+    if (!all.empty()) work.exec_params0(kWriteTally, all.text());
+    work.commit();
+    return {};
+  });
+}
+
+// A plan that is lost with its connection is an error: nobody knows its cases any more. Results are
+// kept until they are written; one that was written although the answer got lost is fenced the
+// second time.
+Status PostgresStore::commit() {
+  ASSAY_CHECK(place_added());
+  if (!connection_->plan && !has_results()) return {};
+  if (connection_->plan) {
+    const Status written = guarded([&]() -> Status {
+      const Results results = gathered();
+      if (!results.empty) {
+        write_some(*connection_->plan, results);
+        forget_mine(*connection_->plan);
+      }
+      connection_->plan->commit();
+      return {};
+    });
+    connection_->drop_plan();
+    ASSAY_CHECK(written);
+  } else {
+    ASSAY_CHECK(write_results());
+    add_up_tally();
+  }
+  ended_.clear();
+  std::erase_if(bundles_, [](const auto& each) { return each.second.left == 0; });
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,13 @@
+#include "store/run_totals.h"
+
+namespace assay {
+
+void RunTotals::count(const Tally& tally) {
+  constexpr std::int64_t kMinuteMs = 60'000;
+  for (const auto& [key, sums] : tally.cases()) {
+    outcomes[std::string(assay::name(key.outcome))] += static_cast<std::uint64_t>(sums.cases);
+  }
+  if (!tally.minutes().empty()) last_ms = tally.minutes().rbegin()->first * kMinuteMs;
+}
+
+}  // namespace assay

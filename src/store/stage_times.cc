@@ -1,0 +1,88 @@
+#include "store/stage_times.h"
+
+#include <algorithm>
+
+#include "store/store.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+// Places in a lane's nanoseconds, as in kLaneStages.
+enum LaneStage : std::size_t { kBuild, kForward, kCopy, kBackward };
+// Places in kStages.
+enum Stage : std::size_t {
+  kFill,
+  kTestForward,
+  kTestBackward,
+  kReference,
+  kCopied,
+  kCompare,
+  kWait
+};
+
+using LaneTimes = std::array<std::int64_t, kLaneStages.size()>;
+
+LaneTimes times_of(const wire::LaneRecord& lane) {
+  LaneTimes ns{};
+  if (lane.nanoseconds() == nullptr) return ns;
+  const std::size_t count = std::min<std::size_t>(ns.size(), lane.nanoseconds()->size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto place = static_cast<flatbuffers::uoffset_t>(i);
+    ns[i] = static_cast<std::int64_t>(lane.nanoseconds()->Get(place));
+  }
+  return ns;
+}
+
+void add_trial(const wire::Trial& trial, StageTimes& times) {
+  if (trial.lanes() == nullptr) return;
+  std::int64_t longest = 0;
+  std::int64_t shortest = 0;
+  bool first = true;
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    const LaneTimes ns = times_of(*lane);
+    times.ns[kFill] += ns[kBuild];
+    times.ns[kCopied] += ns[kCopy];
+    if (lane->role() == wire::Role::test) {
+      times.ns[kTestForward] += ns[kForward];
+      times.ns[kTestBackward] += ns[kBackward];
+    } else {
+      times.ns[kReference] += ns[kForward] + ns[kBackward];
+    }
+    std::int64_t all = 0;
+    for (const std::int64_t each : ns) all += each;
+    longest = std::max(longest, all);
+    shortest = first ? all : std::min(shortest, all);
+    first = false;
+  }
+  times.ns[kWait] += longest - shortest;
+}
+
+}  // namespace
+
+void StageTimes::add(const StageTimes& other) {
+  for (std::size_t i = 0; i < ns.size(); ++i) ns[i] += other.ns[i];
+  cases += other.cases;
+}
+
+std::int64_t StageTimes::in_lanes() const {
+  return ns[kFill] + ns[kTestForward] + ns[kTestBackward] + ns[kReference] + ns[kCopied];
+}
+
+StageTimes stage_times(const wire::Record& record) {
+  StageTimes times;
+  if (record.trials() == nullptr) return times;
+  times.cases = 1;
+  times.ns[kCompare] = static_cast<std::int64_t>(record.compare_ns());
+  for (const wire::Trial* trial : *record.trials()) add_trial(*trial, times);
+  return times;
+}
+
+StageTimes stage_times(const FinishedCase& finished) {
+  if (finished.record.empty()) return {};
+  const auto record = wire::open<wire::Record>(finished.record);
+  return record ? stage_times(**record) : StageTimes();
+}
+
+}  // namespace assay

@@ -1,0 +1,31 @@
+#include "store/store.h"
+
+#include "store/case_traits.h"
+
+namespace assay {
+
+Result<Tally> RunReader::tally() {
+  Tally tally;
+  ASSAY_CHECK(each_finished([&](const FinishedCase& finished) -> Status {
+    tally.add(traits_of(finished.text), finished);
+    return {};
+  }));
+  return tally;
+}
+
+Status RunReader::each_of(Outcome outcome, std::uint64_t most,
+                          const std::function<Status(const FinishedCase&)>& visit) {
+  std::uint64_t seen = 0;
+  return each_finished([&](const FinishedCase& finished) -> Status {
+    if (finished.verdict.outcome != outcome || seen == most) return {};
+    ++seen;
+    return visit(finished);
+  });
+}
+
+Result<std::uint64_t> RunReader::unfinished() {
+  ASSAY_TRY(const StoreCounts found, counts());
+  return found.planned - found.finished;
+}
+
+}  // namespace assay

@@ -1,0 +1,248 @@
+#include "store/tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "base/utf8.h"
+#include "store/store.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay {
+namespace {
+
+constexpr std::int64_t kMinuteMs = 60'000;
+constexpr char kBetween = '\t';
+
+// Without what separates fields and lines, and without what a database takes for no text.
+std::string as_field(std::string_view text) {
+  std::string field;
+  while (true) {
+    const std::size_t good = find_bad_byte(text);
+    field += text.substr(0, good);
+    if (good == text.size()) break;
+    field += '?';
+    text.remove_prefix(good + 1);
+  }
+  std::replace_if(
+      field.begin(), field.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return field;
+}
+
+template <std::size_t kCount>
+void add_to(std::array<std::int64_t, kCount>& sums, const std::array<std::int64_t, kCount>& more) {
+  for (std::size_t i = 0; i < kCount; ++i) sums[i] += more[i];
+}
+
+void add_to(std::int64_t& sum, std::int64_t more) { sum += more; }
+
+void add_to(MinuteSums& sums, const MinuteSums& more) {
+  sums.cases += more.cases;
+  sums.failed += more.failed;
+}
+
+void add_to(TallySums& sums, const TallySums& more) {
+  sums.cases += more.cases;
+  sums.took_us += more.took_us;
+  sums.partly += more.partly;
+  sums.stages.add(more.stages);
+}
+
+// Adds to the sums of one key; sums of zero are not kept.
+template <typename Key, typename Sums>
+void add_under(std::map<Key, Sums>& all, const std::type_identity_t<Key>& key,
+               const std::type_identity_t<Sums>& more) {
+  const auto at = all.try_emplace(key).first;
+  add_to(at->second, more);
+  if (at->second == Sums{}) all.erase(at);
+}
+
+StageTimes times(StageTimes of, std::int64_t by) {
+  for (std::int64_t& each : of.ns) each *= by;
+  of.cases *= by;
+  return of;
+}
+
+void write_numbers(std::string& text, std::span<const std::int64_t> numbers) {
+  for (const std::int64_t each : numbers) {
+    fmt::format_to(std::back_inserter(text), "{}{}", kBetween, each);
+  }
+  text += '\n';
+}
+
+// The fields of a line, one after the other.
+class Fields {
+ public:
+  explicit Fields(std::string_view line) : left_(line) {}
+
+  std::string_view next() {
+    if (ended_) good_ = false;
+    const std::size_t end = left_.find(kBetween);
+    const std::string_view field = left_.substr(0, end);
+    ended_ = end == std::string_view::npos;
+    left_.remove_prefix(ended_ ? left_.size() : end + 1);
+    return field;
+  }
+  std::int64_t number() {
+    const std::string_view field = next();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size()) good_ = false;
+    return value;
+  }
+  // There were as many as were asked for, and numbers where one was.
+  bool good() const { return good_ && ended_; }
+
+ private:
+  std::string_view left_;
+  bool ended_ = false;
+  bool good_ = true;
+};
+
+}  // namespace
+
+void Tally::change_lanes(const wire::Trial& trial, std::int64_t by) {
+  if (trial.lanes() == nullptr) return;
+  for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane->name() == nullptr || lane->nanoseconds() == nullptr) continue;
+    LaneNanoseconds ns{};
+    const std::size_t count = std::min<std::size_t>(ns.size(), lane->nanoseconds()->size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto place = static_cast<flatbuffers::uoffset_t>(i);
+      ns[i] = by * static_cast<std::int64_t>(lane->nanoseconds()->Get(place));
+    }
+    add_under(lanes_, as_field(lane->name()->str()), ns);
+  }
+}
+
+void Tally::change_by_record(const wire::Record& record, std::int64_t by, TallySums& sums) {
+  if (record.trials() == nullptr) return;
+  sums.stages = times(stage_times(record), by);
+  for (const wire::Trial* trial : *record.trials()) {
+    change_lanes(*trial, by);
+    const bool skipped = trial->skipped() != nullptr && trial->skipped()->size() > 0;
+    if (!skipped || trial->values() == nullptr) continue;
+    sums.partly = by;
+    add_under(not_judged_, {as_field(trial->values()->str()), as_field(trial->skipped()->str())},
+              by);
+  }
+}
+
+void Tally::change(const CaseTraits& traits, const FinishedCase& finished, std::int64_t by) {
+  TallySums sums{by, by * static_cast<std::int64_t>(finished.took_us), 0, {}};
+  if (!finished.record.empty()) {
+    const auto record = wire::open<wire::Record>(finished.record);
+    if (record) change_by_record(**record, by, sums);
+  }
+  const CaseTraits plain{as_field(traits.api), as_field(traits.dtype), traits.size};
+  add_under(cases_, {plain, finished.verdict.outcome, finished.verdict.flags}, sums);
+  add_under(minutes_, finished.finished_ms / kMinuteMs,
+            {by, info(finished.verdict.outcome).failed ? by : 0});
+}
+
+void Tally::take_back(const CaseTraits& traits, const FinishedCase& finished) {
+  change(traits, finished, -1);
+  ++taken_back_;
+}
+
+void Tally::add(const Tally& other) {
+  for (const auto& [key, sums] : other.cases_) add_under(cases_, key, sums);
+  for (const auto& [key, sums] : other.lanes_) add_under(lanes_, key, sums);
+  for (const auto& [key, sums] : other.not_judged_) add_under(not_judged_, key, sums);
+  for (const auto& [key, sums] : other.minutes_) add_under(minutes_, key, sums);
+  taken_back_ += other.taken_back_;
+}
+
+std::int64_t Tally::finished() const {
+  std::int64_t sum = 0;
+  for (const auto& [key, sums] : cases_) sum += sums.cases;
+  return sum;
+}
+
+bool Tally::empty() const { return *this == Tally(); }
+
+std::string Tally::text() const {
+  std::string text;
+  for (const auto& [key, sums] : cases_) {
+    fmt::format_to(std::back_inserter(text), "case\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}",
+                   key.traits.api, key.traits.dtype, key.traits.size, name(key.outcome), key.flags,
+                   sums.cases, sums.took_us, sums.partly, sums.stages.cases);
+    write_numbers(text, sums.stages.ns);
+  }
+  for (const auto& [lane, ns] : lanes_) {
+    text += "lane\t" + lane;
+    write_numbers(text, ns);
+  }
+  for (const auto& [key, cases] : not_judged_) {
+    text += "not_judged\t" + key.first + kBetween + key.second;
+    write_numbers(text, {&cases, 1});
+  }
+  for (const auto& [minute, sums] : minutes_) {
+    text += "minute";
+    write_numbers(text, std::array{minute, sums.cases, sums.failed});
+  }
+  if (taken_back_ != 0) {
+    text += "taken_back";
+    write_numbers(text, {&taken_back_, 1});
+  }
+  return text;
+}
+
+Status Tally::add_line(std::string_view line) {
+  Fields fields(line);
+  const std::string_view what = fields.next();
+  bool known = true;
+  if (what == "case") {
+    TallyKey key;
+    TallySums sums;
+    key.traits.api = fields.next();
+    key.traits.dtype = fields.next();
+    key.traits.size = static_cast<std::uint8_t>(fields.number());
+    const auto outcome = find_outcome(fields.next());
+    known = outcome.has_value();
+    key.outcome = outcome.value_or(Outcome::invalid);
+    key.flags = static_cast<std::uint8_t>(fields.number());
+    sums.cases = fields.number();
+    sums.took_us = fields.number();
+    sums.partly = fields.number();
+    sums.stages.cases = fields.number();
+    for (std::int64_t& each : sums.stages.ns) each = fields.number();
+    add_under(cases_, key, sums);
+  } else if (what == "lane") {
+    const std::string lane(fields.next());
+    LaneNanoseconds ns{};
+    for (std::int64_t& each : ns) each = fields.number();
+    add_under(lanes_, lane, ns);
+  } else if (what == "not_judged") {
+    const std::string values(fields.next());
+    const std::string reason(fields.next());
+    add_under(not_judged_, {values, reason}, fields.number());
+  } else if (what == "minute") {
+    const std::int64_t minute = fields.number();
+    const std::int64_t cases = fields.number();
+    add_under(minutes_, minute, {cases, fields.number()});
+  } else if (what == "taken_back") {
+    taken_back_ += fields.number();
+  } else {
+    known = false;
+  }
+  if (known && fields.good()) return {};
+  return fail(fmt::format("the sums of this run are damaged: “{}”", line.substr(0, 80)));
+}
+
+Status Tally::add_text(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    ASSAY_CHECK(add_line(text.substr(0, end)));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return {};
+}
+
+}  // namespace assay

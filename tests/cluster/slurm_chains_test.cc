@@ -1,0 +1,132 @@
+// A campaign of many models under a real Slurm of four nodes, of which one loses its power.
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <map>
+
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "slurm_machines.h"
+
+namespace assay::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Each stage says when it begins and ends, in one file for all models. One stage of one model waits
+// for a file.
+constexpr const char* kStage = R"sh(
+model=$1 stage=$2
+echo "begin $model $stage $SLURMD_NODENAME" >> ran.txt
+for word in "$@"; do case $word in --out=*) out=${word#--out=} ;; esac; done
+if [ "$model $stage" = "m5 export" ]; then until [ -e go ]; do sleep 0.1; done; fi
+case $stage in
+  train) mkdir -p "$out" && echo w > "$out/last.w" ;;
+  export) mkdir -p "$out" && echo w > "$out/inference.pdmodel" ;;
+esac
+echo "end $model $stage" >> ran.txt
+)sh";
+
+std::string params_of(const std::string& model) {
+  const auto stage = [&](const char* name) { return "stage.sh " + model + " " + name; };
+  return "===train_params===\nmodel_name:" + model +
+         "\npython:bash\ngpu_list:-1\n--use_gpu:False\n--epochs:lite_train_lite_infer=1\n"
+         "--out:./output/\n--batch_size:lite_train_lite_infer=4\n--init_weights:null\n"
+         "train_model_name:last.w\n--data:./data\n##\ntrainer:norm_train\nnorm_train:" +
+         stage("train") + "\n##\n===eval_params===\neval:" + stage("eval") +
+         "\n##\n===infer_params===\n--out:./output\n--weights:\nnorm_export:" + stage("export") +
+         "\n##\ntrain_model:./p\ninfer_export:null\n##\ninference:" + stage("infer") +
+         "\n--use_gpu:False\n--batch_size:1\n--model_dir:./output\n--image:null\n"
+         "--benchmark:null\n";
+}
+
+// ASSAY_CHAIN_MODELS says how many; 500 take minutes.
+int model_count() {
+  const char* asked = std::getenv("ASSAY_CHAIN_MODELS");
+  return asked == nullptr ? 12 : std::stoi(asked);
+}
+
+class ManyModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string missing = Slurm::missing();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    slurm_ = std::make_unique<Slurm>();
+    if (!slurm_->is_up()) GTEST_SKIP() << "Slurm does not come up here";
+    ::setenv("SLURM_CONF", slurm_->configuration().c_str(), 1);
+    std::string list;
+    for (int i = 1; i <= model_count(); ++i) {
+      const std::string model = "m" + std::to_string(i);
+      ASSERT_TRUE(write_file(cli_.folder() / (model + ".txt"), params_of(model)));
+      list += model + ".txt\n";
+    }
+    ASSERT_TRUE(write_file(cli_.folder() / "models.txt", list));
+    ASSERT_TRUE(write_file(cli_.folder() / "stage.sh", kStage));
+  }
+
+  std::string ran() const { return read_file(cli_.folder() / "ran.txt").value_or(""); }
+  bool comes_to(const std::string& text) const {
+    for (int tries = 0; tries < 1200; ++tries) {
+      if (ran().find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+  // Slurm lets what was put back wait for two minutes.
+  bool all_end() const {
+    for (int tries = 0; tries < 4800; ++tries) {
+      const std::string waiting = slurm_->ask({"squeue", "--noheader", "--format=%A %T %r"});
+      if (waiting.empty()) return true;
+      for (const std::string& line : split_at(waiting, '\n')) {
+        if (line.find("BeginTime") == std::string::npos) continue;
+        (void)slurm_->tell(
+            {"scontrol", "update", "JobId=" + line.substr(0, line.find(' ')), "StartTime=now"});
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    }
+    return false;
+  }
+  std::string log_of(int model) const {
+    return read_file(cli_.folder() / "suite" / fmt::format("model-{}.log", model)).value_or("");
+  }
+
+  std::unique_ptr<Slurm> slurm_;
+  Cli cli_;
+};
+
+// What had ended before a node lost its power is not done again, the rest is done once.
+TEST_F(ManyModels, EachStageEndsOnceThoughANodeIsLost) {
+  const auto began = std::chrono::steady_clock::now();
+  const CliResult submitted =
+      cli_.call({"submit", "slurm", "--chains=models.txt", "--mode=lite_train_lite_infer",
+                 "--workers=4", "--log_dir=suite"});
+  ASSERT_EQ(submitted.status.code, 0) << submitted.output;
+  ASSERT_TRUE(comes_to("begin m5 export ")) << ran() << log_of(5);
+  const std::string text = ran();
+  const std::size_t at = text.find("begin m5 export ") + 16;
+  const std::string node = text.substr(at, text.find('\n', at) - at);
+  slurm_->kill_node(node);
+  ASSERT_TRUE(write_file(cli_.folder() / "go", ""));
+  slurm_->start_node(node);
+  ASSERT_TRUE(all_end()) << slurm_->queue() << log_of(5);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  fmt::print("{} models in {:.0f} s\n", model_count(), took.count());
+
+  std::map<std::string, int> lines;
+  for (const std::string& line : split_at(ran(), '\n')) {
+    const bool begins = line.starts_with("begin");
+    ++lines[begins ? line.substr(0, line.rfind(' ')) : line];
+  }
+  for (int i = 1; i <= model_count(); ++i) {
+    for (const char* stage : {"train", "eval", "export", "infer"}) {
+      EXPECT_EQ(lines[fmt::format("end m{} {}", i, stage)], 1) << stage << log_of(i);
+    }
+  }
+  EXPECT_EQ(lines["begin m5 train"], 1) << log_of(5);
+  EXPECT_EQ(lines["begin m5 eval"], 1) << log_of(5);
+  EXPECT_EQ(lines["begin m5 export"], 2) << log_of(5);
+}
+
+}  // namespace
+}  // namespace assay::testing

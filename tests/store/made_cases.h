@@ -1,0 +1,72 @@
+#pragma once
+
+// Records and runs that are made up.
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
+
+namespace assay::testing {
+
+// Of one trial in two lanes, with what they spent on building, forward, copying and backward. With
+// a reason the trial was not run under these values.
+inline std::vector<std::uint8_t> record_of(const std::vector<std::uint64_t>& test_ns,
+                                           const std::vector<std::uint64_t>& reference_ns,
+                                           const std::string& values, const std::string& skipped) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto lane = [&](wire::Role role, const char* label, const std::vector<std::uint64_t>& ns) {
+    const auto name = builder.CreateString(label);
+    const auto times = builder.CreateVector(ns);
+    wire::LaneRecordBuilder made(builder);
+    made.add_role(role);
+    made.add_name(name);
+    made.add_nanoseconds(times);
+    return made.Finish();
+  };
+  const std::vector<flatbuffers::Offset<wire::LaneRecord>> both{
+      lane(wire::Role::test, "paddle", test_ns),
+      lane(wire::Role::reference, "torch", reference_ns)};
+  const auto lanes = builder.CreateVector(both);
+  const auto values_text = builder.CreateString(values);
+  const auto skipped_text = builder.CreateString(skipped);
+  wire::TrialBuilder trial(builder);
+  trial.add_values(values_text);
+  trial.add_lanes(lanes);
+  trial.add_skipped(skipped_text);
+  const auto trials =
+      builder.CreateVector(std::vector<flatbuffers::Offset<wire::Trial>>{trial.Finish()});
+  wire::RecordBuilder record(builder);
+  record.add_version(wire::kVersion);
+  record.add_trials(trials);
+  builder.Finish(record.Finish());
+  const auto bytes = wire::bytes_of(builder);
+  return {bytes.begin(), bytes.end()};
+}
+
+// A case of one of a few APIs.
+inline std::string made_text(std::uint64_t id) {
+  return "paddle.f" + std::to_string(id % 7) + "(Tensor([" + std::to_string(id) + "], \"" +
+         (id % 2 == 0 ? "float32" : "int8") + "\"))";
+}
+
+// Ends the case in some way.
+inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt19937_64& random) {
+  constexpr std::array kEnds{Outcome::pass, Outcome::pass, Outcome::mismatch, Outcome::crash,
+                             Outcome::no_kernel};
+  const std::vector<std::uint64_t> ns{random() % 1000, random() % 1000, random() % 1000, 1};
+  const auto record = record_of(ns, ns, "wide", random() % 3 == 0 ? "too large" : "");
+  FinishedCase made;
+  made.id = lease.id;
+  made.verdict.outcome = kEnds[random() % kEnds.size()];
+  made.verdict.flags = static_cast<std::uint8_t>(random() % 4 == 0 ? random() % 16 : 0);
+  made.finished_ms = static_cast<std::int64_t>(random() % 600'000);
+  made.took_us = random() % 10'000;
+  if (random() % 5 != 0) made.record = record;
+  return store.finish(lease, made);
+}
+
+}  // namespace assay::testing

@@ -1,0 +1,41 @@
+// Unequal workers end together: what is asked of handing out bundles.
+
+#include "makespan.h"
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+using testing::made_costs;
+using testing::makespan_over_ideal;
+using testing::plan_of;
+using testing::speeds_of;
+
+constexpr std::size_t kWorkers = 64;
+
+// A million cases are cut as they come, 100,000 are sorted first.
+TEST(Makespan, IsNearTheIdealWithUnequalWorkers) {
+  for (const std::size_t cases : {std::size_t{1'000'000}, std::size_t{100'000}}) {
+    const auto plan = plan_of(made_costs(cases, 1), 0.3, 2);
+    // A hundred thousand cases are 79 s for each worker: a bundle of two seconds shows there.
+    EXPECT_LT(makespan_over_ideal(plan, speeds_of(kWorkers, 0.2, 3)), cases > 500'000 ? 1.02 : 1.1);
+  }
+}
+
+TEST(Makespan, IsTheIdealForOneWorker) {
+  const auto plan = plan_of(made_costs(1000, 1), 0.3, 2);
+  EXPECT_NEAR(makespan_over_ideal(plan, {0.7}), 1, 1e-9);
+}
+
+// By hand: two bundles of a second on workers of speed 1 and 0.5 take 2 s, where 4/3 s are ideal.
+TEST(Makespan, IsThatOfTheSlowerOfTwo) {
+  testing::SimulatedPlan plan;
+  plan.cases = {{1'000'000, 1'000'000}, {1'000'000, 1'000'000}};
+  plan.bundle_us = 1'000'000;
+  plan.least_bundles = 1;
+  EXPECT_NEAR(makespan_over_ideal(plan, {1, 0.5}), 1.5, 1e-9);
+}
+
+}  // namespace
+}  // namespace assay
