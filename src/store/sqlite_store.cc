@@ -95,6 +95,7 @@ Status begin_tally(Database& database) {
     SqliteStore::read_finished(rows, 0, finished);
     tally.add(traits_of(finished.text), finished);
   }
+  if (tally.empty()) return {};
   const std::string text = tally.text();
   ASSAY_TRY(Statement insert, database.prepare("INSERT INTO tally VALUES (?)"));
   insert.bind(1, std::string_view(text));

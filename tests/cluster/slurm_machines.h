@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -107,6 +108,7 @@ class Slurm {
                            "GPUS=1",
                            "CPUS=1",
                            "MODE=plain",
+                           fmt::format("PORT={}", port_),
                            "AUTH=none",
                            "SLURM_CONF=" + configuration().string()};
     options.die_with_parent = false;  // the daemons stay until they are told to end
@@ -117,6 +119,8 @@ class Slurm {
   }
 
   Folder root_;
+  // Of its controller, and of a node each of those behind it: another Slurm may be here as well.
+  int port_ = 17'000 + (::getpid() % 9'000) * 5;
   bool up_ = false;
 };
 
