@@ -79,8 +79,8 @@ class Bar {
       if (is_finite(value)) scale = std::max(scale, std::abs(value));
     }
     // A move that is larger than this is a jump, not conditioning: half of the digits at once.
-    // Nothing is known better than float64: there the truth itself is only as good as the scale, but
-    // that of one element hangs on no other.
+    // Nothing is known better than float64: there the truth itself is only as good as the scale,
+    // but that of one element hangs on no other.
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
     const double at_scale = std::max(input.scale_floor, is_finest() && !alone ? 1.0 : 0.0);
     // float16 is computed in float32, whose range is wider.

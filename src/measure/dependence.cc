@@ -16,9 +16,7 @@ Dependence::Found Dependence::run() const {
     if (correlation > found.correlation || found.pairs == 0) found = {correlation, lag, pairs};
   };
   const std::size_t first = std::min(draws_.size(), kNeighbours);
-  for (std::size_t lag = 1; lag <= first / 2; lag = lag < kNear ? lag + 1 : 2 * lag) {
-    look(first, lag);
-  }
+  for (std::size_t lag = 1; lag <= first / 2; ++lag) look(first, lag);
   if (const std::size_t half = draws_.size() / 2; half > first / 2) look(draws_.size(), half);
   return found;
 }

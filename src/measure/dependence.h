@@ -9,10 +9,10 @@
 
 namespace assay {
 
-// So many draws from the first one on are looked at as neighbours: under every lag up to kNear, and
-// beyond under the powers of two, as generators have blocks…
+// So many draws from the first one on are looked at as neighbours, under every lag up to kNear:
+// rows and blocks of any length…
 inline constexpr std::size_t kNeighbours = 4096;
-inline constexpr std::size_t kNear = 256;
+inline constexpr std::size_t kNear = kNeighbours / 2;
 // … and with fewer pairs than this nothing is said.
 inline constexpr std::size_t kFewestPairs = 32;
 
@@ -39,6 +39,6 @@ class Dependence {
 };
 
 // How many lags are looked at, at most.
-inline constexpr std::size_t kMostLags = kNear + 8;
+inline constexpr std::size_t kMostLags = kNear + 1;
 
 }  // namespace assay

@@ -451,7 +451,7 @@ std::vector<double> in_blocks(const std::vector<double>& drawn, std::size_t bloc
 TEST_P(Laws, DoNotHoldForNumbersThatComeTwice) {
   const Sample& sample = GetParam();
   if (!has_distribution(sample.kind)) GTEST_SKIP() << "permutations are judged otherwise";
-  for (const std::size_t block : {1U, 4U, 100U, 32'768U}) {
+  for (const std::size_t block : {1U, 4U, 100U, 500U, 2000U, 32'768U}) {
     const auto drawn = in_blocks(sample.draw(std::max<std::size_t>(block, 4000), 1), block);
     const auto m = measure_law(sample.kind, drawn, sample.right, kDouble);
     EXPECT_FALSE(law_holds(m)) << name(sample.kind) << " block " << block;

@@ -200,6 +200,9 @@ CASES = {
         with_argument(delta=0.9),
     "paddle.nanmean(Tensor([4, 10],'float32'), 1)":
         instead(lambda x, axis: paddle.nansum(x, axis) / x.shape[axis]),
+    "paddle.searchsorted(Tensor([20],'float32'), Tensor([30],'float32'))": with_argument(right=True),
+    "paddle.cast(Tensor([40],'float32'), 'int32')":
+        lambda right: lambda x, dtype: right(paddle.floor(x), dtype),
     # Gradients.
     "paddle.square(Tensor([4, 6],'float32'))": gradient_times(1.001),
     "paddle.nn.functional.prelu(Tensor([2, 3, 4],'float32'), Tensor([3],'float32'))": gradient_of(1, 0.9),
@@ -229,6 +232,7 @@ CASES = {
     "paddle.optimizer.SGD(0.1, weight_decay=0.01)(Tensor([8],'float32'), Tensor([8],'float32'))":
         lambda right: lambda rate, weight_decay, **kwargs: right(rate, **kwargs),
     # Draws.
+    "paddle.randn(list[3000])": then(lambda y: paddle.concat([y[:1500], y[:1500]])),
     "paddle.normal(1.0, 2.0, list[2000])": instead(lambda mean, std, shape: paddle.normal(mean, 1.7, shape)),
     "paddle.uniform(list[3000], min=0.0, max=2.0)":
         instead(lambda shape, min, max: paddle.uniform(shape, min=0.0, max=1.9)),

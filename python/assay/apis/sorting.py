@@ -4,8 +4,10 @@ import math
 
 from assay.arguments import as_dtype, as_int
 from assay.reference import torch
+from assay.regimes import TRAITS
 from assay.registry import api
-from assay.rules import DISTINCT, Fill, increasing, integers, uniform
+from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
+from assay.shorthand import LITERAL_LIMIT
 from assay.spec import INTEGER, TensorSpec
 
 
@@ -103,6 +105,22 @@ def around(sorted_sequence, this):
     return integers(0, 4 * sorted_sequence.shape[-1] + 2) if this.dtype in INTEGER else uniform(-0.6, 0.6)
 
 
+def met(this):
+    """Growing halves that come again and again, where a place is left or right of equal ones."""
+    if this.dtype in INTEGER or this.size > LITERAL_LIMIT:
+        return None
+    row = max(1, this.shape[-1])
+    return Literal([math.floor(13 * (place % row) / row) / 2 - 3 for place in range(this.size)])
+
+
+def asked(this):
+    return None if this.dtype in INTEGER else halves(-3.5, 4)
+
+
+# Where equal elements stand is promised here, other than by a sort.
+SEARCH = {"without": {name: why for name, why in TRAITS["sorting"].without.items() if name != "exact"}}
+
+
 def search(sorted_sequence, values, out_int32, right):
     """In the common dtype: torch refuses what differs."""
     common = torch.promote_types(sorted_sequence.dtype, values.dtype)
@@ -111,13 +129,26 @@ def search(sorted_sequence, values, out_int32, right):
     )
 
 
-@api("paddle.searchsorted", sorted_sequence=steps, values=around)
+@api(
+    "paddle.searchsorted",
+    sorted_sequence=steps,
+    values=around,
+    regimes={"exact": {"sorted_sequence": met, "values": asked}},
+    traits=SEARCH,
+)
 def searchsorted(
     sorted_sequence, values, out_int32=False, right=False, name=None, *, side=None, out=None, sorter=None
 ):
     return search(sorted_sequence, values, out_int32, right if side is None else side == "right")
 
 
-@api("paddle.bucketize", "paddle.Tensor.bucketize", x=around, sorted_sequence=steps)
+@api(
+    "paddle.bucketize",
+    "paddle.Tensor.bucketize",
+    x=around,
+    sorted_sequence=steps,
+    regimes={"exact": {"sorted_sequence": met, "x": asked}},
+    traits=SEARCH,
+)
 def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None, *, out=None):
     return search(sorted_sequence, x, out_int32, right)
