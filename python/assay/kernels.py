@@ -16,8 +16,8 @@ class Kernels:
 
     def __init__(self) -> None:
         self.missing: dict[Kind, bool] = {}  # in the last case of a kind
-        self.runs: Counter[tuple[str, ...]] = Counter()  # of any API with these dtypes
-        self.misses: Counter[tuple[str, ...]] = Counter()
+        self.runs: Counter[str] = Counter()  # of any API with tensors of this dtype
+        self.misses: Counter[str] = Counter()
 
     def in_doubt(self, job: Job) -> bool:
         """Whether the case has large inputs and, as far as is known, no kernel. Of a kind that has not been
@@ -29,13 +29,12 @@ class Kernels:
         known = self.missing.get((job.api, dtypes))
         if known is not None:
             return known
-        seen = tuple(sorted(set(dtypes)))
-        return 2 * self.misses[seen] > self.runs[seen]
+        return any(2 * self.misses[dtype] > self.runs[dtype] for dtype in dtypes)
 
     def learn(self, job: Job, status: int, phase: str) -> None:
         dtypes = tuple(spec.dtype for spec in specs_in((*job.args, *job.kwargs.values())))
         missing = status == NO_KERNEL and phase != "backward"
         self.missing[job.api, dtypes] = missing
-        seen = tuple(sorted(set(dtypes)))
-        self.runs[seen] += 1
-        self.misses[seen] += missing
+        for dtype in set(dtypes):
+            self.runs[dtype] += 1
+            self.misses[dtype] += missing

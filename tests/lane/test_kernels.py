@@ -29,6 +29,8 @@ def test_of_a_kind_that_is_new_its_dtypes_tell():
     for api in ("paddle.abs", "paddle.exp", "paddle.sin"):
         kernels.learn(job(api, "float16"), NO_KERNEL, "forward")
     assert kernels.in_doubt(job("paddle.cos", "float16", "float16"))
+    assert kernels.in_doubt(job("paddle.where", "bool", "float16", "float32"))
+    assert not kernels.in_doubt(job("paddle.where", "bool", "float32"))
     for api in ("paddle.add", "paddle.cast", "paddle.concat"):
         kernels.learn(job(api, "float16"), OK, "")
     assert not kernels.in_doubt(job("paddle.cos", "float16", "float16"))
