@@ -91,7 +91,8 @@ class Bar {
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
     direct_ = input.terms < 1;
     few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
-    jump_ = scale * std::sqrt(std::ldexp(1, -format_.mantissa));
+    // Of whole numbers every move is one.
+    jump_ = format_.real ? scale * std::sqrt(std::ldexp(1, -format_.mantissa)) : 0;
   }
 
   BarMeasurement run() {

@@ -246,6 +246,9 @@ TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {
   // round(0.5) is 0; a moved input gives 1.
   EXPECT_EQ(against({1}, {0}, {0}, {{1}}).test.errors < 8, true);
   EXPECT_GT(against({1}, {0}, {0}, {{1}}, 1, DType::float32, false).test.errors, 1e6);
+  // 0.5 < 0.5 is false; a moved input makes it true.
+  EXPECT_LT(against({1}, {0}, {0}, {{1}}, 1, DType::boolean, true).test.errors, 8);
+  EXPECT_GT(against({1}, {0}, {0}, {{1}}, 1, DType::boolean, false).test.errors, 1e6);
 }
 
 TEST(Bar, WholeNumbersAreRightOrWrong) {
