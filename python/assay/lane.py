@@ -13,8 +13,9 @@ from assay.frameworks import Framework
 from assay.handover import HandOver
 from assay.kernels import Kernels
 from assay.regimes import USUAL
+from assay.sanitizer import Sanitizer
 from assay.truth import evaluations
-from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, UNSUPPORTED, Job, Stop
+from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, UNSUPPORTED, Job, Stop
 
 MAX_MESSAGE = 4000
 # After a case with more elements than these the memory that it leaves is of use to others.
@@ -29,6 +30,7 @@ class Lane:
         self.native = native
         self.functions: dict[str, Functions] = {}  # by execution
         self.hand_over = HandOver(framework, native)
+        self.sanitizer = Sanitizer(native)
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
@@ -55,8 +57,11 @@ class Lane:
                 self.native.reply(error.status, "build", str(error), [], [], False, (), [], [])
                 return 0
             self.functions[job.lane.execution] = functions
+        self.sanitizer.begin()
         first = self._once(job, functions, 1)
         again = [self._once(job, functions, run) for run in range(2, functions.execution.runs + 1)]
+        if text := self.sanitizer.found():
+            first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], []), []
         try:
             self.native.reply(*first, again)
         except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8

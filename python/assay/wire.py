@@ -17,6 +17,8 @@ DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
 
 # Status, LeafKind and Equality of src/wire/messages.fbs.
 OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
+# The phase of a case of whose kernels compute-sanitizer has something to say (kSanitizerPhase in judge.cc).
+SANITIZER = "sanitizer"
 TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
 EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3, "bits": 4}
 

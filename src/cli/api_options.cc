@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
+#include "device/compute_sanitizer.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
@@ -188,6 +189,29 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   return {};
 }
 
+// What it writes is not told apart by process, so one worker has to do.
+Status choose_sanitizer(const ApiOptions& options, RunConfig& config,
+                        std::vector<std::string>& notes) {
+  ASSAY_TRY(config.sanitizer, sanitizer_tool(options.use_compute_sanitizer));
+  if (config.sanitizer.empty()) return {};
+  if (config.gpus.empty() || config.test.device == "cpu") {
+    return usage_error(
+        "--use_compute_sanitizer looks at kernels of a GPU, and the lane under test sits on the "
+        "CPU");
+  }
+  if (mode_of(config).agreement == Agreement::speed) {
+    return usage_error("--use_compute_sanitizer makes everything slow; do not time that");
+  }
+  ASSAY_TRY([[maybe_unused]] const std::string program, find_compute_sanitizer());
+  if (config.slots > 1) {
+    notes.push_back("one worker: compute-sanitizer does not say which process its reports are of");
+  }
+  config.slots = 1;
+  config.spares = 0;
+  config.mps = false;
+  return {};
+}
+
 std::string python_of(const ApiOptions& options, const std::string& lane) {
   if (lane == "paddle") return options.paddle_python;
   return lane == "torch" ? options.torch_python : std::string();
@@ -225,6 +249,7 @@ std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
   repeat("settings", options.settings_file);
   repeat("test_amp", options.test_amp ? "True" : "");
   repeat("test_backward", options.test_backward ? "True" : "");
+  repeat("use_compute_sanitizer", options.use_compute_sanitizer);
   repeat("test_tol", options.test_tol ? "True" : "");
   repeat_lane("test-lane", options.test_lane, ApiOptions().test_lane);
   repeat_lane("reference-lane", options.reference_lane, ApiOptions().reference_lane);
@@ -332,6 +357,9 @@ void add_place_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--gpu_ids", options.gpu_ids, "Which, as nvidia-smi counts: 0,2,4-7");
   add_bool(app, "--mps", options.mps,
            "Lanes share a GPU by NVIDIA's MPS, which assay starts and ends for itself");
+  app.add_option("--use_compute_sanitizer", options.use_compute_sanitizer,
+                 "The lane under test under NVIDIA's compute-sanitizer: memcheck (or True), "
+                 "racecheck, initcheck");
   app.add_option("--num_workers_per_gpu", options.num_workers_per_gpu,
                  "Workers on each GPU, or on the CPU; -1: as many as pay off")
       ->capture_default_str();
@@ -462,6 +490,7 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
         "from a counter, so there is nothing to cache");
   }
   ASSAY_CHECK(choose_slots(options, config, notes));
+  ASSAY_CHECK(choose_sanitizer(options, config, notes));
   return config;
 }
 

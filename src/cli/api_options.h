@@ -35,6 +35,7 @@ struct ApiOptions {
   int num_workers_per_gpu = -1;
   std::string gpu_ids;
   bool mps = true;
+  std::string use_compute_sanitizer;  // a tool of it, or "True"
   double required_memory = 0;  // GiB a worker
   std::string log_dir;
   std::string store;

@@ -1,7 +1,9 @@
 #include "device/mps.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/file.h>
 
 #include <chrono>
 #include <system_error>
@@ -16,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDaemon = "nvidia-cuda-mps-control";
+constexpr std::string_view kFolder = "assay-mps-";
+constexpr const char* kLock = "lock";
 constexpr const char* kPipeVariable = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr std::chrono::seconds kStartLimit{10};
 constexpr std::chrono::seconds kQuitLimit{5};
@@ -24,6 +28,31 @@ constexpr std::chrono::milliseconds kLookEvery{20};
 std::vector<std::string> own_folder(const fs::path& folder) {
   return {fmt::format("{}={}", kPipeVariable, folder.string()),
           fmt::format("CUDA_MPS_LOG_DIRECTORY={}", folder.string())};
+}
+
+// A locked file in the folder. It has its name only once it is locked.
+Result<Fd> lock_folder(const fs::path& folder) {
+  ASSAY_TRY(Fd lock, open_for_append(folder / "lock.new"));
+  std::error_code error;
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) {
+    fs::rename(folder / "lock.new", folder / kLock, error);
+  }
+  if (error) return fail(fmt::format("cannot lock {}: {}", folder.string(), error.message()));
+  return lock;
+}
+
+// Removes what processes that were killed have left in this folder.
+void remove_abandoned(const fs::path& temporary) {
+  std::error_code error;
+  for (fs::directory_iterator entry(temporary, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(kFolder)) continue;
+    // Opened and not made: one that is just being set up has none yet.
+    const Fd lock(::open((entry->path() / kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    std::error_code ignored;
+    fs::remove_all(entry->path(), ignored);
+  }
 }
 
 // What a started daemon says when it is asked to end itself and its servers.
@@ -47,9 +76,12 @@ Status ask_to_quit(const fs::path& folder) {
 Result<MpsService> MpsService::start() {
   MpsService service;
   std::error_code error;
-  std::string name = (fs::temp_directory_path(error) / "assay-mps-XXXXXX").string();
+  const fs::path temporary = fs::temp_directory_path(error);
+  remove_abandoned(temporary);
+  std::string name = (temporary / fmt::format("{}XXXXXX", kFolder)).string();
   if (::mkdtemp(name.data()) == nullptr) return errno_error("cannot make " + name);
   service.folder_ = name;
+  ASSAY_TRY(service.lock_, lock_folder(service.folder_));
   SpawnOptions options;
   // Its GPUs are all that there are; which of them a process sees is the process's own affair.
   options.argv = {"env", "-u", "CUDA_VISIBLE_DEVICES", kDaemon, "-f"};
@@ -71,10 +103,13 @@ Result<MpsService> MpsService::start() {
 }
 
 MpsService::MpsService(MpsService&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), daemon_(std::move(other.daemon_)) {}
+    : folder_(std::exchange(other.folder_, {})),
+      lock_(std::move(other.lock_)),
+      daemon_(std::move(other.daemon_)) {}
 
 MpsService& MpsService::operator=(MpsService&& other) noexcept {
   std::swap(folder_, other.folder_);
+  std::swap(lock_, other.lock_);
   std::swap(daemon_, other.daemon_);
   return *this;
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "base/result.h"
 
@@ -19,7 +20,8 @@ class MpsService {
   static Result<MpsService> start();
   MpsService(MpsService&& other) noexcept;
   MpsService& operator=(MpsService&& other) noexcept;
-  // Ends the daemon with its servers, and removes the folder.
+  // Ends the daemon with its servers, and removes the folder. A process that is killed leaves its
+  // folder behind, which the next start() of anybody who may do so removes.
   ~MpsService();
 
   // "NAME=value": with it in its environment a process computes through the service.
@@ -29,6 +31,7 @@ class MpsService {
   MpsService() = default;
 
   std::filesystem::path folder_;
+  Fd lock_;  // of a file in the folder, held for as long as somebody needs it
   Process daemon_;
 };
 

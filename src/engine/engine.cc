@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "device/compute_sanitizer.h"
 #include "device/mps.h"
 #include "engine/lane_plan.h"
 #include "engine/plan.h"
@@ -76,6 +77,19 @@ std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& 
   return std::nullopt;
 }
 
+// The lane under test alone is looked at.
+Status put_under_sanitizer(const RunConfig& config, PlannedLane& lane) {
+  if (config.sanitizer.empty() || lane.spec.role != wire::Role::test) return {};
+  ASSAY_TRY(const std::string program, find_compute_sanitizer());
+  std::error_code error;
+  const auto log = std::filesystem::absolute(config.folder, error) / "lanes/compute-sanitizer.log";
+  lane.framework.command = sanitizer_command(program, config.sanitizer, log);
+  for (std::string& entry : sanitizer_environment(log)) {
+    lane.framework.environment.push_back(std::move(entry));
+  }
+  return {};
+}
+
 // The servers import in the background.
 Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
@@ -89,6 +103,7 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
     if (config.spares > 0) {
       lane.framework.environment.push_back(fmt::format("ASSAY_SPARES={}", config.spares));
     }
+    ASSAY_CHECK(put_under_sanitizer(config, lane));
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
     const std::string& address = lanes.servers[server].address();
     lane.spec.address.assign(address.begin(), address.end());

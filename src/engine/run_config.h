@@ -53,6 +53,8 @@ struct RunConfig {
   std::vector<int> gpus;                    // as CUDA counts; slots take turns on them
   std::uint64_t gpu_budget = 0;             // bytes on each of them, for all of its slots together
   int spares = 0;                           // lanes forked ahead, of each server on each GPU
+  // The tool of compute-sanitizer that the lane under test runs under; empty: none.
+  std::string sanitizer;
   bool mps = false;                         // lanes share the GPUs by NVIDIA's MPS where it starts
   std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
   std::uint64_t memory_budget = 0;          // bytes for all slots together

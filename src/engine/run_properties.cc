@@ -28,7 +28,9 @@ std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
   for (const PlannedLane& lane : plan_lanes(config)) {
     const std::string role = wire::EnumNameRole(lane.spec.role);
     found.emplace(role + ".lane", lane.spec.label);
-    found.emplace(role + ".device", lane.spec.device);
+    const bool looked_at = !config.sanitizer.empty() && lane.spec.role == wire::Role::test;
+    found.emplace(role + ".device",
+                  lane.spec.device + (looked_at ? " under " + config.sanitizer : ""));
     found.emplace(role + ".execution", lane.spec.execution);
   }
   return found;

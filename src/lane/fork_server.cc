@@ -74,7 +74,9 @@ Status ForkServer::launch() {
   ASSAY_TRY(FdPair ready, make_pipe());
   ASSAY_TRY(const Fd log, open_for_append(log_));
   SpawnOptions options;
-  options.argv = {config_.python, "-m", "assay.server", "--framework", config_.name};
+  options.argv = config_.command;
+  options.argv.insert(options.argv.end(),
+                      {config_.python, "-m", "assay.server", "--framework", config_.name});
   options.environment.assign(kLaneEnvironment.begin(), kLaneEnvironment.end());
   std::string path =
       fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string());

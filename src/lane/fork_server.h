@@ -24,6 +24,7 @@ struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
   std::string python;                    // the interpreter of its environment
   std::vector<std::string> environment;  // more "NAME=value" for it
+  std::vector<std::string> command;      // a program and its arguments that runs it; none: nothing
 
   friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };

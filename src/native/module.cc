@@ -439,6 +439,12 @@ PyObject* scramble(PyObject*, PyObject* arguments) {
   return none();
 }
 
+// wait(): returns once the device has done all that was begun.
+PyObject* wait_for_device(PyObject* module, PyObject*) {
+  const Status settled = settle(state_of(module));
+  return settled ? none() : raise(settled.error());
+}
+
 // evict(pointer, count, dtype): puts a tensor of the host out of all caches.
 PyObject* evict(PyObject*, PyObject* arguments) {
   Target target;
@@ -534,7 +540,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 13> methods{{
+  static std::array<PyMethodDef, 14> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -545,6 +551,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
       {"scramble", n::scramble, METH_VARARGS, nullptr},
+      {"wait", n::wait_for_device, METH_NOARGS, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},

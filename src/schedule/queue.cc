@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
+// On GPUs cases of at most so many elements count as equally dear.
+constexpr std::uint64_t kSmallOnGpu = 20'000;
 
 // Whether so much more fits; what fits nowhere is let in where nothing else is.
 bool fits(std::uint64_t bytes, std::uint64_t in_use, std::uint64_t budget) {
@@ -24,7 +26,13 @@ void Queue::add(const QueuedCase& added) {
 }
 
 void Queue::sort() {
-  std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
+  // A kernel's first call in a process takes 10 to 50 ms, as long as some hundred small cases, and
+  // each lane has to pay it: cases of one API go to few lanes.
+  const auto small = [&](const QueuedCase& queued) {
+    return !on_gpu_.empty() && queued.cost.elements <= kSmallOnGpu;
+  };
+  std::stable_sort(cases_.begin(), cases_.end(), [&](const QueuedCase& a, const QueuedCase& b) {
+    if (small(a) && small(b)) return a.text < b.text;
     return a.cost.elements < b.cost.elements;
   });
 }

@@ -20,6 +20,8 @@ namespace {
 // Small cases share a batch, so that the switches between slot and lanes are paid once; large ones
 // run alone, so that no more memory is in use than their own and their results can be lent.
 constexpr std::size_t kBatchJobs = 32;
+// Lanes on GPUs answer as their GPU comes along, so that larger batches are compared beside it.
+constexpr std::size_t kGpuBatchJobs = 64;
 constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
@@ -148,7 +150,8 @@ Status Slot::take_message(const wire::Bytes& bytes) {
 std::vector<SlotJob> Slot::next_batch() {
   std::vector<SlotJob> batch;
   std::uint64_t bytes = 0;
-  while (!queue_.empty() && batch.size() < kBatchJobs) {
+  const std::size_t most = device_ ? kGpuBatchJobs : kBatchJobs;
+  while (!queue_.empty() && batch.size() < most) {
     const SlotJob& next = queue_.front();
     const bool alone = next.fresh || bytes + next.bytes > kBatchBytes;
     if (alone && !batch.empty()) break;

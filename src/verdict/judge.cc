@@ -25,7 +25,15 @@ namespace {
 // What a case left behind in its lane's memory beyond this is called a leak.
 constexpr std::int64_t kLeakKb = 512 * 1024;
 
-bool raised(const wire::LaneRecord& lane) { return lane.status() == wire::Status::raised; }
+// The phase that a lane names where compute-sanitizer found a fault (SANITIZER of wire.py).
+constexpr std::string_view kSanitizerPhase = "sanitizer";
+
+bool sanitized(const wire::LaneRecord& lane) {
+  return lane.phase() != nullptr && lane.phase()->string_view() == kSanitizerPhase;
+}
+bool raised(const wire::LaneRecord& lane) {
+  return lane.status() == wire::Status::raised && !sanitized(lane);
+}
 
 Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string message) {
   Verdict verdict;
@@ -69,6 +77,7 @@ std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
     case wire::Status::crashed:
       return dead(lane);
     case wire::Status::raised:
+      if (sanitized(lane)) return of_lane(Outcome::sanitizer, lane, text(lane.error()));
       return of_lane(
           lane.role() == wire::Role::test ? Outcome::test_error : Outcome::reference_error, lane,
           lane_message(lane));

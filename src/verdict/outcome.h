@@ -19,6 +19,7 @@ enum class Outcome : std::uint8_t {
   timeout,          // a lane ran out of time
   oom,              // a lane ran out of memory
   crash,            // a lane died
+  sanitizer,        // compute-sanitizer reports a fault of its kernels
   test_error,       // only the test lane raises
   reference_error,  // only the reference lane raises
   rejected,         // both raise: they agree that the call is wrong
@@ -40,7 +41,7 @@ struct OutcomeInfo {
   std::string_view meaning;  // for people
 };
 
-inline constexpr std::array<OutcomeInfo, 17> kOutcomes{{
+inline constexpr std::array<OutcomeInfo, 18> kOutcomes{{
     {Outcome::invalid, "invalid", true, false, "api_config_invalid.txt",
      "the line is not a case that can be run"},
     {Outcome::unsupported, "unsupported", false, false, "api_config_paddle_to_torch_failed.txt",
@@ -51,6 +52,8 @@ inline constexpr std::array<OutcomeInfo, 17> kOutcomes{{
     {Outcome::timeout, "timeout", true, true, "api_config_timeout.txt", "a lane ran out of time"},
     {Outcome::oom, "oom", true, true, "api_config_oom.txt", "a lane ran out of memory"},
     {Outcome::crash, "crash", true, true, "api_config_crash.txt", "a lane died"},
+    {Outcome::sanitizer, "sanitizer", true, true, "api_config_sanitizer.txt",
+     "compute-sanitizer reports a fault in a kernel"},
     {Outcome::test_error, "test_error", true, true, "api_config_paddle_error.txt",
      "only the framework under test raises"},
     {Outcome::reference_error, "reference_error", true, false, "api_config_torch_error.txt",

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/atomic_file.h"
+#include "base/fd.h"
 #include "cli.h"
 
 namespace assay::testing {
@@ -34,8 +37,9 @@ class Gpu : public ::testing::Test {
     ::setenv("PATH", path_.c_str(), 1);
   }
   // What stands in the place of NVIDIA's daemon of MPS.
-  void daemon(const std::string& script) {
-    const std::filesystem::path file = cli_.folder() / "nvidia-cuda-mps-control";
+  void daemon(const std::string& script) { program("nvidia-cuda-mps-control", script); }
+  void program(const std::string& name, const std::string& script) {
+    const std::filesystem::path file = cli_.folder() / name;
     ASSERT_TRUE(write_file(file, "#!/bin/sh\n" + script));
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
     ::setenv("PATH", (cli_.folder().string() + ":" + path_).c_str(), 1);
@@ -166,6 +170,28 @@ TEST_F(Gpu, LanesShareItByMpsAndSuspectsDoNot) {
   EXPECT_EQ(*read_file(cli_.folder() / "daemons"), *daemons) << "nothing more was started";
 }
 
+TEST_F(Gpu, FoldersOfKilledRunsAreRemovedAndThoseOfOthersAreNot) {
+  const std::string temporary = cli_.folder().string();
+  set("TMPDIR", temporary.c_str());
+  daemon("test \"$1\" = -f || exit 0\ntouch $CUDA_MPS_PIPE_DIRECTORY/control; exec sleep 1000\n");
+  for (const char* name : {"assay-mps-killed", "assay-mps-living", "assay-mps-begins"}) {
+    std::filesystem::create_directory(cli_.folder() / name);
+  }
+  ASSERT_TRUE(write_file(cli_.folder() / "assay-mps-killed/lock", ""));
+  const auto held = open_for_append(cli_.folder() / "assay-mps-living/lock");
+  ASSERT_TRUE(held);
+  ASSERT_EQ(::flock(held->get(), LOCK_EX), 0);
+  const CliResult result =
+      run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=2"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(cli_.folder())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("assay-mps-")) left.push_back(name);
+  }
+  EXPECT_THAT(left, UnorderedElementsAre("assay-mps-living", "assay-mps-begins"));
+}
+
 TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
   daemon("exit 1\n");
   const CliResult result =
@@ -184,6 +210,83 @@ TEST_F(Gpu, ThePlugInIsLookedForNearTheProgram) {
   const CliResult result = cli_.call_program({"assay", "doctor"});
   EXPECT_THAT(result.output, Not(HasSubstr(cli_.folder().parent_path().string() + "/lib/")));
   EXPECT_THAT(result.output, HasSubstr("GPU 0"));
+}
+
+// As compute-sanitizer 2025.3 writes it (docs/gpu/2026-11-22-sanitizer.txt).
+constexpr const char* kOutOfBounds =
+    "========= Invalid __global__ write of size 4 bytes\n"
+    "=========     at oob_write(float *, long long)+0x90 in planted.cu:2\n"
+    "=========     by thread (0,0,0) in block (0,0,0)\n"
+    "=========     Access to 0x7f1fe2800190 is out of bounds\n"
+    "========= \n";
+// What fails while it is asked for, as frameworks do, is no fault of a kernel.
+constexpr const char* kFailedCall =
+    "========= Program hit cudaErrorInvalidValue (error 1) due to \"invalid argument\" on CUDA API "
+    "call to cudaMemset.\n"
+    "=========     Saved host backtrace up to driver entry point at error\n"
+    "========= \n";
+
+class Sanitizer : public Gpu {
+ protected:
+  // What stands in the place of NVIDIA's program: it begins its log, and becomes what it is to run.
+  void SetUp() override {
+    Gpu::SetUp();
+    program(
+        "compute-sanitizer",
+        "echo \"$@\" >>" + (cli_.folder() / "called").string() +
+            "\nwhile case \"$1\" in --*) true;; *) false;; esac; do\n"
+            "  if test \"$1\" = --log-file; then echo '========= COMPUTE-SANITIZER' >\"$2\"; fi\n"
+            "  shift 2\ndone\nexec \"$@\"\n");
+  }
+  // What it finds in kernels of fake("sanitized").
+  void finds(const std::string& text) {
+    const std::string file = (cli_.folder() / "said").string();
+    ASSERT_TRUE(write_file(file, text));
+    said_ = file;
+    set("FAKE_SANITIZER_SAYS", said_.c_str());
+  }
+  std::string said_;
+};
+
+TEST_F(Sanitizer, TheCaseWhoseKernelItReportsIsNamed) {
+  finds(std::string(kFailedCall) + kOutOfBounds + kOutOfBounds);
+  const std::string cases =
+      cli_.write_cases({fake("echo"), fake("sanitized"), fake("echo", 4), fake("wrong")});
+  const CliResult result = run(
+      {"--api_config_file=" + cases, "--use_compute_sanitizer=True", "--num_workers_per_gpu=2"});
+  EXPECT_EQ(result.status.code, 1);
+  EXPECT_THAT(
+      cli_.outcomes(),
+      UnorderedElementsAre(Pair(fake("echo"), "pass"), Pair(fake("echo", 4), "pass"),
+                           Pair(fake("wrong"), "mismatch"), Pair(fake("sanitized"), "sanitizer")))
+      << result.output;
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("Invalid __global__ write of size 4 bytes; at oob_write(float *, "
+                              "long long)+0x90 in planted.cu:2"),
+                    HasSubstr("(and 1 more reports)"), HasSubstr("one worker:")));
+  const auto called = read_file(cli_.folder() / "called");
+  ASSERT_TRUE(called);
+  EXPECT_THAT(*called, AllOf(HasSubstr("--tool memcheck"), HasSubstr("assay.server")));
+  EXPECT_EQ(std::count(called->begin(), called->end(), '\n'), 1) << "the lane under test alone";
+  const auto log = read_file(cli_.run() / "api_config_sanitizer.txt");
+  EXPECT_TRUE(log && log->find("sanitized") != std::string::npos);
+}
+
+TEST_F(Sanitizer, CallsThatFailAreNoFaultOfAKernel) {
+  finds(kFailedCall);
+  const CliResult result = run({"--api_config_file=" + cli_.write_cases({fake("sanitized")}),
+                                "--use_compute_sanitizer=racecheck"});
+  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("sanitized"), "pass")))
+      << result.output;
+  const auto called = read_file(cli_.folder() / "called");
+  EXPECT_TRUE(called && called->find("--tool racecheck") != std::string::npos);
+}
+
+TEST_F(Sanitizer, ARunIsResumedUnderTheSameToolOnly) {
+  finds(kOutOfBounds);
+  const std::string cases = "--api_config_file=" + cli_.write_cases({fake("echo")});
+  EXPECT_EQ(run({cases, "--use_compute_sanitizer=initcheck"}).status.code, 0);
+  EXPECT_THAT(run({cases}).output, HasSubstr("was begun with test.device = gpu under initcheck"));
 }
 
 TEST_F(Gpu, MemoryLimitsTheWorkers) {
@@ -239,6 +342,18 @@ INSTANTIATE_TEST_SUITE_P(
                {{"FAKE_GPU_BUILDS", "torch"}},
                {},
                "paddle 1.0 has no CUDA (--test_cpu runs the test lane on the CPU"},
+        BadGpu{"no_sanitizer",
+               {{"CUDA_HOME", "/nowhere"}},
+               {"--use_compute_sanitizer=True"},
+               "compute-sanitizer is neither on PATH nor in /nowhere/bin"},
+        BadGpu{"no_such_tool",
+               {},
+               {"--use_compute_sanitizer=valgrind"},
+               "takes memcheck (the same as True), racecheck or initcheck"},
+        BadGpu{"nothing_for_the_sanitizer",
+               {},
+               {"--use_compute_sanitizer=True", "--num_gpus=0"},
+               "the lane under test sits on the CPU"},
         BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
     [](const auto& of) { return of.param.name; });
 

@@ -145,6 +145,13 @@ class Fake:
         ctypes.CDLL(os.environ["ASSAY_DEVICE_PLUGIN"]).assay_fake_fault()
         return x
 
+    def do_sanitized(self, x):
+        """A kernel of which compute-sanitizer has something to say, once it is waited for: this text."""
+        if log := os.environ.get("ASSAY_SANITIZER_LOG"):
+            with open(os.environ["FAKE_SANITIZER_SAYS"]) as said, open(log, "a") as file:
+                file.write(said.read())
+        return x
+
     def do_where(self, x):
         return self.device
 
@@ -311,7 +318,7 @@ def kill_when_idle(lane, note):
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs "
-        "unsteady raises_the_second_time gpu_fault".split()
+        "unsteady raises_the_second_time gpu_fault sanitized".split()
     )
 )
 def unchanged(x, tag=None):
