@@ -46,6 +46,8 @@ class Lane:
                 self.framework.release()
             # What is timed keeps its memory from turn to turn.
             large = self._run(Job(*job)) > LARGE and self.timed is None
+            if large:  # what is lent stays until the next job, which may be long in coming
+                self.framework.release()
 
     def _run(self, job: Job) -> int:
         """Runs a case and replies; how many elements its inputs had."""

@@ -19,9 +19,9 @@ namespace {
 constexpr double kContextBytes = 0.6 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
-// Lanes that a fork server has ready outside an MPS, one for each lane of a second attempt, and all
-// of them, with the one that it has ready for the MPS.
-constexpr int kSpares = 2;
+// Lanes that a fork server has ready outside an MPS: a fault takes one to find its case, one to go
+// on, and one for each lane of the second attempt. All of them, with the one ready for the MPS.
+constexpr int kSpares = 4;
 constexpr int kAllSpares = kSpares + 1;
 // They are made where they take no more than this of what the cases could have.
 constexpr double kShareOfSpares = 0.25;
