@@ -36,7 +36,7 @@ struct ApiOptions {
   std::string gpu_ids;
   bool mps = true;
   std::string use_compute_sanitizer;  // a tool of it, or "True"
-  double required_memory = 0;  // GiB a worker
+  double required_memory = 0;         // GiB a worker
   std::string log_dir;
   std::string store;
   wire::CaseSettingsT settings;  // defaults and all
