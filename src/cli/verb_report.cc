@@ -47,7 +47,7 @@ struct ReportOptions {
 
 // Of each outcome so many failed cases are read for findings: a report of millions of failures
 // shall come in seconds, and those behind them are hardly of another kind.
-constexpr std::uint64_t kReadFailures = 50'000;
+constexpr std::uint64_t kReadFailures = 20'000;
 
 // `assay report` tells what came of a run; that something failed is no failure of the telling.
 constexpr const char* kUsualGateOfReport = "none";
