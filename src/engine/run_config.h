@@ -50,9 +50,9 @@ struct RunConfig {
   std::filesystem::path folder;
   std::string store;  // address of a database instead of the folder's own file
   std::uint32_t slots = 1;
-  std::vector<int> gpus;                    // as CUDA counts; slots take turns on them
-  std::uint64_t gpu_budget = 0;             // bytes on each of them, for all of its slots together
-  int spares = 0;                           // lanes forked ahead, of each server on each GPU
+  std::vector<int> gpus;         // as CUDA counts; slots take turns on them
+  std::uint64_t gpu_budget = 0;  // bytes on each of them, for all of its slots together
+  int spares = 0;                // lanes forked ahead, of each server on each GPU
   // The tool of compute-sanitizer that the lane under test runs under; empty: none.
   std::string sanitizer;
   bool mps = false;                         // lanes share the GPUs by NVIDIA's MPS where it starts
