@@ -25,7 +25,7 @@ std::string escaped(const std::string& path) {
 }  // namespace
 
 Result<std::string> sanitizer_tool(std::string_view text) {
-  const std::string wish = lowered(std::string(text));
+  const std::string wish = lowered(text);
   for (const std::string_view none : {"", "false", "0", "no", "n"}) {
     if (wish == none) return std::string();
   }

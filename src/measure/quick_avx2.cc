@@ -93,7 +93,7 @@ struct QuickBFloat16 {
 template <typename Format, std::size_t kGrid, bool kExcess>
 bool quick(const std::byte* left, const std::byte* right, const Accepted<float>& accepted,
            Split<float>& split, Profile<float>& profile) {
-  using Code = typename Format::Code;
+  using Code = Format::Code;
   QuickLanes<Format::kFirst, kGrid, kExcess> lanes;
   Distances<Code> distances;
   __m256i unlike = _mm256_setzero_si256();

@@ -12,7 +12,6 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <optional>
 
 #include "base/clock.h"
@@ -22,8 +21,10 @@
 #include "fill/fill.h"
 #include "native/case_to_python.h"
 #include "native/channel.h"
+#include "native/filling.h"
 #include "native/kept_replies.h"
 #include "native/memory.h"
+#include "native/module_state.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
 #include "wire/settings.h"
@@ -31,18 +32,8 @@
 namespace assay::native {
 namespace {
 
-// Upstream gradients take tensor numbers of their own, above those of any case.
-constexpr std::uint32_t kUpstream = 1U << 31;
 // Smaller results are copied into the arena, whose first pages are warm.
 constexpr std::size_t kLendFrom = 1 << 20;
-// More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
-constexpr std::size_t kMostListed = std::size_t{1} << 21;
-
-// A tensor of the case and where its values lie.
-struct FilledTensor {
-  std::uint32_t tensor = 0;
-  std::span<std::byte> memory;
-};
 
 // Of the arena's first bytes, which a device copies results to by itself; no arena is ever cut to
 // less (kFreshArenaKeep of the slot).
@@ -52,38 +43,6 @@ constexpr std::uint64_t kPinAtBatch = 2;
 // Replies wait this long at most for the device. What waits is compared only then, so that a long
 // time leaves the slot idle first and the lanes afterwards.
 constexpr std::int64_t kSettleAfterNs = 2'000'000;
-
-struct ModuleState {
-  std::optional<Channel> channel;
-  CurrentJob job;
-  FillKey key;
-  Case parsed;
-  PythonTypes types;
-  std::vector<Filling> fillings;
-  std::vector<FilledTensor> filled;
-  std::uint64_t lent_bytes = 0;
-  flatbuffers::FlatBufferBuilder builder;
-  MemoryWatch memory;
-  Ref settings;  // of the batch
-  Ref lane;      // its LaneSpec
-  // Where tensors are: until a channel is open, and in lanes on the CPU, the host.
-  std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
-  std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
-  KeptReplies kept;
-  std::int64_t settled_ns = 0;
-  std::uint64_t batches = 0;  // begun
-};
-
-ModuleState& state_of(PyObject* module) {
-  return **static_cast<ModuleState**>(PyModule_GetState(module));
-}
-
-std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
-  // Frameworks give their addresses as whole numbers.
-  return {reinterpret_cast<std::byte*>(pointer), bytes};  // NOLINT(performance-no-int-to-ptr)
-}
-
-PyObject* none() { return Py_NewRef(Py_None); }
 
 // die_with_parent(signal): the kernel sends it to us when our parent has ended.
 PyObject* die_with_parent(PyObject*, PyObject* arguments) {
@@ -239,105 +198,6 @@ PyObject* next_job(PyObject* module, PyObject*) {
       static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
       state.job.mutant.empty() ? "" : state.job.mutant.data(),
       static_cast<Py_ssize_t>(state.job.mutant.size()));
-}
-
-struct Target {
-  unsigned int tensor = 0;
-  unsigned long long pointer = 0;
-  Py_ssize_t count = 0;
-  int dtype = 0;
-
-  DType type() const { return static_cast<DType>(dtype); }
-  std::span<std::byte> memory() const {
-    return memory_at(pointer, static_cast<std::size_t>(count) * size_of(type()));
-  }
-  bool valid() const {
-    return dtype >= 0 && static_cast<std::size_t>(dtype) < kDTypes.size() && count >= 0;
-  }
-};
-
-// Keeps how an input was filled, and begins to work out the checksum of its bytes.
-Status record_filling(ModuleState& state, const Target& target, const FillRule& rule,
-                      std::vector<double> literal = {}) {
-  if (target.tensor >= state.fillings.size()) return {};
-  std::uint64_t& sum = state.checksums.emplace_back(KeptReplies::kToCome);
-  state.fillings[target.tensor] = {rule, std::move(literal), &sum};
-  const std::span<std::byte> memory = target.memory();
-  // What an earlier run of the case had is gone by now.
-  std::erase_if(state.filled,
-                [&](const FilledTensor& filled) { return filled.tensor == target.tensor; });
-  state.filled.push_back({target.tensor, memory});
-  return state.device->checksum(memory.data(), memory.size(), &sum);
-}
-
-Status fill_by_rule(ModuleState& state, const Target& target, const FillRule& rule,
-                    std::uint32_t tensor) {
-  FillKey key = state.key;
-  key.tensor = tensor;
-  return state.device->fill(rule, key, target.type(), target.memory().data(),
-                            static_cast<std::uint64_t>(target.count), 0);
-}
-
-// fill(tensor, pointer, count, dtype[, kind, low, high, extent]): by rule, or by the dtype's
-// default.
-PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
-  Target target;
-  int kind = -1;
-  FillRule rule;
-  long long extent = 0;
-  if (!PyArg_ParseTuple(arguments, "IKni|iddL", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype, &kind, &rule.low, &rule.high, &extent)) {
-    return nullptr;
-  }
-  if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
-  if (kind > static_cast<int>(kLastFillKind)) return raise(Error{"fill: no such kind"});
-  rule.kind = static_cast<FillKind>(kind);
-  rule.extent = extent;
-  if (kind < 0) rule = default_rule(target.type());
-  ModuleState& state = state_of(module);
-  Status filled = fill_by_rule(state, target, rule, target.tensor);
-  if (filled) filled = record_filling(state, target, rule);
-  return filled ? none() : raise(filled.error());
-}
-
-// fill_literal(tensor, pointer, count, dtype, values): these values, one for each element; the
-// bytes of an array of doubles.
-PyObject* fill_literal(PyObject* module, PyObject* arguments) {
-  Target target;
-  const char* bytes = nullptr;
-  Py_ssize_t size = 0;
-  if (!PyArg_ParseTuple(arguments, "IKniy#", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype, &bytes, &size)) {
-    return nullptr;
-  }
-  if (!target.valid()) return raise(Error{"fill_literal: bad dtype or count"});
-  std::vector<double> values(static_cast<std::size_t>(target.count));
-  if (static_cast<std::size_t>(size) != values.size() * sizeof(double)) {
-    return raise(Error{"fill_literal: another number of values than elements"});
-  }
-  std::memcpy(values.data(), bytes, static_cast<std::size_t>(size));
-  ModuleState& state = state_of(module);
-  std::vector<std::byte> listed(target.memory().size());
-  fill_values(values, target.type(), listed);
-  if (values.size() > kMostListed) values.clear();
-  Status filled = state.device->copy(target.memory().data(), listed.data(), listed.size());
-  if (filled) filled = record_filling(state, target, {}, std::move(values));
-  return filled ? none() : raise(filled.error());
-}
-
-// fill_upstream(output, pointer, count, dtype, reach): the upstream gradient of an output, evenly
-// spread over [-reach, reach).
-PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
-  Target target;
-  FillRule rule;
-  if (!PyArg_ParseTuple(arguments, "IKnid", &target.tensor, &target.pointer, &target.count,
-                        &target.dtype, &rule.high)) {
-    return nullptr;
-  }
-  if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
-  rule.low = -rule.high;
-  const Status filled = fill_by_rule(state_of(module), target, rule, kUpstream + target.tensor);
-  return filled ? none() : raise(filled.error());
 }
 
 // The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false

@@ -90,7 +90,7 @@ ComplexValues complex_values(const TensorBytes& tensor) {
   ComplexValues values(tensor.count());
   const std::size_t size = size_of(tensor.dtype);
   visit(tensor.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
+    using T = decltype(type)::type;
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = widened<T>(tensor.bytes.data() + i * size);
     }
@@ -102,7 +102,7 @@ std::vector<double> real_values(const TensorBytes& tensor) {
   std::vector<double> values(tensor.count());
   const std::size_t size = size_of(tensor.dtype);
   visit(tensor.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
+    using T = decltype(type)::type;
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = widened<T>(tensor.bytes.data() + i * size).real();
     }

@@ -153,7 +153,7 @@ Status PostgresStore::each_of(Outcome outcome, std::uint64_t most,
                               const std::function<Status(const FinishedCase&)>& visit) {
   std::string condition = fmt::format("outcome = '{}'", name(outcome));
   if (info(outcome).failed) condition += " AND " + fmt::format(kIsListed, failed_outcomes());
-  const auto limit = static_cast<std::int64_t>(clamped(most));
+  const std::int64_t limit = clamped(most);
   const std::string query = fmt::format(kOfOutcome, condition, limit);
   return reading([&](pqxx::work& work) {
     return each_row(work, query.c_str(),

@@ -44,7 +44,7 @@ class Client : public std::enable_shared_from_this<Client> {
     timer_.expires_after(30s);
     timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       asio::error_code ignored;
-      if (!error) self->socket_.close(ignored);
+      if (!error) (void)self->socket_.close(ignored);
     });
   }
 
@@ -81,7 +81,7 @@ class Client : public std::enable_shared_from_this<Client> {
     if (got <= 0) {
       timer_.cancel();
       asio::error_code ignored;
-      socket_.shutdown(tcp::socket::shutdown_both, ignored);
+      (void)socket_.shutdown(tcp::socket::shutdown_both, ignored);
       return;
     }
     asio::async_write(socket_, asio::buffer(chunk_.data(), static_cast<std::size_t>(got)),

@@ -1,0 +1,78 @@
+#pragma once
+
+// What the module assay_native keeps for its lane, and what its functions share.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "case/case.h"
+#include "device/device.h"
+#include "fill/fill.h"
+#include "native/case_to_python.h"
+#include "native/channel.h"
+#include "native/kept_replies.h"
+#include "native/memory.h"
+#include "native/python.h"
+#include "native/reply_builder.h"
+
+namespace assay::native {
+
+// A tensor of the case and where its values lie.
+struct FilledTensor {
+  std::uint32_t tensor = 0;
+  std::span<std::byte> memory;
+};
+
+struct ModuleState {
+  std::optional<Channel> channel;
+  CurrentJob job;
+  FillKey key;
+  Case parsed;
+  PythonTypes types;
+  std::vector<Filling> fillings;
+  std::vector<FilledTensor> filled;
+  std::uint64_t lent_bytes = 0;
+  flatbuffers::FlatBufferBuilder builder;
+  MemoryWatch memory;
+  Ref settings;  // of the batch
+  Ref lane;      // its LaneSpec
+  // Where tensors are: until a channel is open, and in lanes on the CPU, the host.
+  std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
+  std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
+  KeptReplies kept;
+  std::int64_t settled_ns = 0;
+  std::uint64_t batches = 0;  // begun
+};
+
+inline ModuleState& state_of(PyObject* module) {
+  return **static_cast<ModuleState**>(PyModule_GetState(module));
+}
+
+inline std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
+  // Frameworks give their addresses as whole numbers.
+  return {reinterpret_cast<std::byte*>(pointer), bytes};  // NOLINT(performance-no-int-to-ptr)
+}
+
+inline PyObject* none() { return Py_NewRef(Py_None); }
+
+struct Target {
+  unsigned int tensor = 0;
+  unsigned long long pointer = 0;
+  Py_ssize_t count = 0;
+  int dtype = 0;
+
+  DType type() const { return static_cast<DType>(dtype); }
+  std::span<std::byte> memory() const {
+    return memory_at(pointer, static_cast<std::size_t>(count) * size_of(type()));
+  }
+  bool valid() const {
+    return dtype >= 0 && static_cast<std::size_t>(dtype) < kDTypes.size() && count >= 0;
+  }
+};
+
+}  // namespace assay::native
