@@ -227,7 +227,8 @@ void lane_back() {
   // Beside the assay program, not beside this one.
   const std::filesystem::path root = ASSAY_SOURCE_DIR;
   const LanePackage package{root / "python", std::filesystem::path(ASSAY_LIBRARY_DIR)};
-  FrameworkConfig config{"paddle", std::string(ASSAY_SOURCE_DIR) + "/.venv/paddle/bin/python", {}};
+  const std::string python = std::string(ASSAY_SOURCE_DIR) + "/.venv/paddle/bin/python";
+  const FrameworkConfig config{"paddle", python, {}, {}};
   auto server = ForkServer::start(config, package, cli.folder() / "server.log");
   if (!server || !server->wait_ready(std::chrono::minutes(3))) {
     fmt::print("lane back after a crash: left out, Paddle cannot be imported\n");

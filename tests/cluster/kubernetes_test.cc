@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-KubernetesJob some_job() {
+KubernetesJob some_indexed_job() {
   KubernetesJob job;
   job.workers = {"nightly", 3, "assay", "postgresql://a@db/runs", "/var/log/assay", {"--quiet"}};
   job.image = "registry/assay:1";
@@ -19,7 +19,7 @@ KubernetesJob some_job() {
 }
 
 TEST(Kubernetes, EveryWorkerIsAPodOfOneJob) {
-  KubernetesJob job = some_job();
+  KubernetesJob job = some_indexed_job();
   job.gpus = 2;
   job.secret = "db";
   const auto manifest = nlohmann::json::parse(*kubernetes_manifest(job));
@@ -39,7 +39,7 @@ TEST(Kubernetes, EveryWorkerIsAPodOfOneJob) {
 }
 
 TEST(Kubernetes, WhatIsNotAskedForIsNotThere) {
-  KubernetesJob job = some_job();
+  KubernetesJob job = some_indexed_job();
   job.gpus = 0;
   const auto manifest = nlohmann::json::parse(*kubernetes_manifest(job));
   const auto& worker = manifest["spec"]["template"]["spec"]["containers"][0];
@@ -48,7 +48,7 @@ TEST(Kubernetes, WhatIsNotAskedForIsNotThere) {
 }
 
 TEST(Kubernetes, NothingButTheNumberIsPutIntoAWord) {
-  KubernetesJob job = some_job();
+  KubernetesJob job = some_indexed_job();
   job.workers.arguments = {"--settings=$(HOME)/$(JOB_COMPLETION_INDEX)$(X)"};
   const auto manifest = nlohmann::json::parse(*kubernetes_manifest(job));
   EXPECT_EQ(manifest["spec"]["template"]["spec"]["containers"][0]["command"].back(),
@@ -58,7 +58,7 @@ TEST(Kubernetes, NothingButTheNumberIsPutIntoAWord) {
 TEST(Kubernetes, NamesThatItWouldRefuseAreRefusedHere) {
   for (const char* bad : {"", "Nightly", "a_b", "-a", "a-", "a.b",
                           "a-name-that-is-longer-than-kubernetes-lets-a-job-have-it"}) {
-    KubernetesJob job = some_job();
+    KubernetesJob job = some_indexed_job();
     job.workers.name = bad;
     const auto refused = kubernetes_manifest(job);
     ASSERT_FALSE(refused.has_value()) << bad;
