@@ -65,12 +65,15 @@ std::string run_name(const fs::path& folder) {
 }
 
 nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& own) {
-  std::vector<const RunTotals*> runs{&own};
+  std::vector<const RunTotals*> runs;
   for (const RunTotals& each : others) {
     if (property(each, "mode") == property(own, "mode")) runs.push_back(&each);
   }
+  runs.push_back(&own);
+  // Its end is known to the minute; of those that ended in the same one it is the last.
+  const auto minute = [](const RunTotals* run) { return run->last_ms / kMinuteMs; };
   std::stable_sort(runs.begin(), runs.end(),
-                   [](const RunTotals* a, const RunTotals* b) { return a->last_ms < b->last_ms; });
+                   [&](const RunTotals* a, const RunTotals* b) { return minute(a) < minute(b); });
   nlohmann::json list = nlohmann::json::array();
   for (const RunTotals* run : runs) {
     list.push_back({{"name", run->name},

@@ -3,7 +3,6 @@
 namespace assay {
 
 void RunTotals::count(const Tally& tally) {
-  constexpr std::int64_t kMinuteMs = 60'000;
   for (const auto& [key, sums] : tally.cases()) {
     outcomes[std::string(assay::name(key.outcome))] += static_cast<std::uint64_t>(sums.cases);
   }

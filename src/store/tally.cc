@@ -17,7 +17,6 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kMinuteMs = 60'000;
 constexpr char kBetween = '\t';
 
 // Without what separates fields and lines, and without what a database takes for no text.

@@ -24,6 +24,8 @@ struct Record;
 struct Trial;
 }  // namespace wire
 
+inline constexpr std::int64_t kMinuteMs = 60'000;
+
 // Finished cases that are alike in all of this are counted together.
 struct TallyKey {
   CaseTraits traits;
