@@ -10,7 +10,6 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::size_t kShownText = 500;
 constexpr std::size_t kShownMinutes = 2'000;
 
