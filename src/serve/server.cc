@@ -107,7 +107,7 @@ class Client : public std::enable_shared_from_this<Client> {
                       [self = shared_from_this()](beast::error_code error, std::size_t) {
                         if (error) return;
                         if (self->response_.keep_alive()) return self->read();
-                        // Whoever has hung up already needs no end.
+                        // A browser that has hung up needs no end.
                         (void)self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
                       });
   }

@@ -29,6 +29,18 @@ def run(folder, corpus, *flags):
     return found
 
 
+def outcomes_by_api(folder, cases, module=None):
+    """Outcome of each API of these cases, with the frameworks wrapped by this module beside the tests."""
+    corpus = folder / "cases.txt"
+    corpus.write_text("\n".join(cases) + "\n")
+    if module:
+        beside = pathlib.Path(__file__).parent
+        setting = f'environment = ["ASSAY_FRAMEWORK_MODULE={module}", "PYTHONPATH={beside}"]\n'
+        tables = "".join(f"[frameworks.{name}]\n{setting}" for name in ("paddle", "torch"))
+        (folder / "assay.toml").write_text("version = 1\n" + tables)
+    return {case.split("(")[0]: outcome for case, outcome in run(folder, corpus).items()}
+
+
 def findings(folder):
     """The findings of the run in folder/run, as `assay report --json` has them."""
     report = subprocess.check_output([ASSAY, "report", folder / "run", "--json"], text=True)

@@ -10,29 +10,19 @@ os.environ.pop("ASSAY_FRAMEWORK", None)
 
 from faulty_values import CASES, FAULTS, OWN_FAULTS  # noqa: E402
 
-from engine import run  # noqa: E402
-
-
-def outcomes(folder, cases, module=None):
-    corpus = folder / "cases.txt"
-    corpus.write_text("\n".join(cases) + "\n")
-    if module:
-        setting = f'environment = ["ASSAY_FRAMEWORK_MODULE={module}", "PYTHONPATH={FOLDER}"]\n'
-        tables = "".join(f"[frameworks.{name}]\n{setting}" for name in ("paddle", "torch"))
-        (folder / "assay.toml").write_text("version = 1\n" + tables)
-    return {case.split("(")[0]: outcome for case, outcome in run(folder, corpus).items()}
+from engine import outcomes_by_api  # noqa: E402
 
 
 def test_every_planted_fault_is_found(tmp_path):
-    assert outcomes(tmp_path, CASES, "faulty_values") == dict.fromkeys(FAULTS, "mismatch")
+    assert outcomes_by_api(tmp_path, CASES, "faulty_values") == dict.fromkeys(FAULTS, "mismatch")
 
 
 def test_without_them_only_paddles_own_are(tmp_path):
     own = {case.split("(")[0] for case in OWN_FAULTS}
-    found = outcomes(tmp_path, CASES)
+    found = outcomes_by_api(tmp_path, CASES)
     assert {name for name, outcome in found.items() if outcome != "pass"} <= own
 
 
 def test_paddles_own_faults_are_found(tmp_path):
-    found = outcomes(tmp_path, OWN_FAULTS)
+    found = outcomes_by_api(tmp_path, OWN_FAULTS)
     assert found == dict.fromkeys([case.split("(")[0] for case in OWN_FAULTS], "mismatch")
