@@ -87,6 +87,16 @@ def test_compiled_graphs_agree_with_eager_mode_forward_and_backward(run):
     assert {"paddle.add", "paddle.matmul", "paddle.nn.functional.softmax", "paddle.split"} <= backward
 
 
+def test_graphs_of_many_cases_do_not_disturb_each_other(run):
+    # Of as many cases ten fail where a graph is freed while the next one is made or run.
+    shapes = [(rows, columns) for rows in range(4, 19) for columns in range(5, 25)]
+    cases = [ADD.replace("[4, 5]", f"[{rows}, {columns}]") for rows, columns in shapes]
+    done = run(cases, "--paddle_cinn=True", "--test_backward=True")
+    assert done.code == 0, done.output
+    assert done.listed("pass") == set(cases)
+    assert "contaminated" not in done.output
+
+
 def test_graphs_are_indexed_by_slices(run):
     done = run([SLICE, SLICES, ELLIPSIS], "--paddle_cinn=True", "--test_backward=True")
     assert done.code == 0, done.output

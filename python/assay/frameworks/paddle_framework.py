@@ -1,5 +1,6 @@
 """PaddlePaddle as a lane sees it."""
 
+import gc
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -41,8 +42,7 @@ class PaddleFramework:
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
         self._grad = paddle.grad
         self._empty = paddle.empty
-        self._graph: Any = None
-        self._graphs = 0
+        self._graphs: list[Any] = []
         self._on_gpu = False
 
     def devices(self) -> list[str]:
@@ -146,18 +146,19 @@ class PaddleFramework:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             # Made anew for every case: a graph belongs to the shapes of its inputs, and they differ. Paddle
-            # would keep 0.7 MB of each. The last one stays: going backward through one that is gone is a
-            # crash.
-            self._graphs += 1
-            if self._graphs % MOST_GRAPHS == 0:
-                self._graph = None
+            # would keep 0.7 MB of each. They go together, between two cases: when one goes while another
+            # is made or run, that one may crash.
+            if len(self._graphs) == MOST_GRAPHS:
+                self._graphs.clear()
+                gc.collect()
                 clear()
             tensors: list[Any] = []
             fixed = jit.not_to_static(_without_tensors((args, kwargs), self.tensor_type, tensors))
             source = _method_call(method, fixed) if method else _plain_call(function, fixed)
-            self._graph = jit.to_static(source, full_graph=True, backend=backend)
+            graph = jit.to_static(source, full_graph=True, backend=backend)
+            self._graphs.append(graph)
             try:
-                return self._graph(tensors)
+                return graph(tensors)
             except AssertionError as error:
                 if "dynamic graph mode" not in str(error):
                     raise
