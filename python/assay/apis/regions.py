@@ -74,7 +74,8 @@ def _mean_weights(start, extent, bins, ratio, size):
 def roi_align(
     x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None
 ):
-    """Sampling is linear and apart in rows and columns: two products with a matrix for each box."""
+    """The mean of a bin's samples, each of which lies between four pixels: so the sum of a few pixels with
+    weights, which are the products of those of their rows and columns."""
     (height, width), (rows, columns) = x.shape[2:], _pair(output_size)
     if not len(boxes):
         return x.new_zeros(0, x.shape[1], rows, columns) + 0 * x.sum()
@@ -85,11 +86,31 @@ def roi_align(
     compute = torch.float64 if x.dtype == torch.float64 else torch.float32
     down = _mean_weights(start[:, 1], extent[:, 1], rows, sampling_ratio, height).to(compute)
     across = _mean_weights(start[:, 0], extent[:, 0], columns, sampling_ratio, width).to(compute)
+    (row, row_weight), (column, column_weight) = _windows(down), _windows(across)
     pooled = []
     for image, own in _by_image(x, boxes, boxes_num):
-        halfway = torch.einsum("rph,chw->rcpw", down[own], image.to(compute))
-        pooled.append(torch.einsum("rcpw,rqw->rcpq", halfway, across[own]))
+        # [box, row of bins, column of bins, row of pixels, column of pixels]
+        place = row[own][:, :, None, :, None] * width + column[own][:, None, :, None]
+        weight = row_weight[own][:, :, None, :, None] * column_weight[own][:, None, :, None]
+        bags = torch.nn.functional.embedding_bag(
+            place.flatten(0, 2).flatten(1),
+            image.to(compute).flatten(1).T,
+            per_sample_weights=weight.flatten(0, 2).flatten(1),
+            mode="sum",
+        )
+        pooled.append(bags.reshape(-1, rows, columns, x.shape[1]).movedim(3, 1))
     return torch.cat(pooled).to(x.dtype)
+
+
+def _windows(weights):
+    """Of each bin of [box, bin, place] the places in a row that hold all of its weight, and their weights."""
+    places = torch.arange(weights.shape[2])
+    some = weights != 0
+    first = torch.where(some, places, weights.shape[2]).amin(2)
+    last = torch.where(some, places, -1).amax(2)
+    length = max(1, int((last - first).max()) + 1)
+    window = first.clamp(max=weights.shape[2] - length)[..., None] + torch.arange(length)
+    return window, weights.gather(2, window)
 
 
 def _bins(start, extent, bins, size):
