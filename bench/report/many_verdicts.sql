@@ -37,8 +37,11 @@ INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, att
   FROM generate_series(1::bigint, :n) AS i;
 SELECT setval('finished_sequence_seq', :n);
 -- What the workers' commits would have come to, in the lines of src/store/tally.h.
-INSERT INTO tally
-  SELECT string_agg(line, '') FROM (
+INSERT INTO tally (changes, costs)
+  SELECT string_agg(line, ''), (
+    SELECT string_agg(format(E'%s\t%s\t%s\t%s\t%s\n', api, dtype, step, cases, 7000 * cases), '') FROM (
+      SELECT pg_temp.api_of(i) AS api, pg_temp.dtype_of(i) AS dtype, (floor(log(2, 7 * i))::integer + 1) / 2 AS step, count(*) AS cases
+      FROM generate_series(1::bigint, :n) AS i GROUP BY 1, 2, 3) AS kinds) FROM (
     SELECT format(E'case\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t0\t0\t0\t0\t0\t0\t0\t0\t0\n', pg_temp.api_of(i), pg_temp.dtype_of(i),
                   CASE WHEN 7 * i <= 100 THEN 1 WHEN 7 * i <= 10000 THEN 2 WHEN 7 * i <= 1000000 THEN 3
                        WHEN 7 * i <= 100000000 THEN 4 ELSE 5 END,

@@ -70,16 +70,32 @@ std::vector<Estimates> read_known(pqxx::work& work) {
   return known;
 }
 
-std::vector<Took> read_learned(pqxx::work& work) {
-  std::vector<Took> learned;
-  const auto earlier = work.exec1(kEarlierRuns)[0];
-  if (earlier.is_null()) return learned;
-  work.exec0("SET LOCAL work_mem = '256MB'");
-  each_read(work, fmt::format(kLearned, earlier.c_str()), [&](const pqxx::row& row) {
-    learned.push_back({row[0].as<std::int64_t>(), row[1].as<std::int64_t>()});
+// What cases took in earlier runs: of single ones, and of kinds of cases.
+struct Learned {
+  std::vector<Took> cases;  // by id
+  LearnedCosts kinds;
+
+  std::optional<std::int64_t> expected_us(std::int64_t id, std::string_view text,
+                                          std::uint64_t elements) const {
+    if (const Took* took = find_id(cases, id)) return took->us;
+    return kinds.expected_us(text, elements);
+  }
+};
+
+Status read_learned(pqxx::work& work, Learned& learned) {
+  const auto earlier = work.exec1(fmt::format(kEarlierRuns, kDearUs));
+  if (!earlier[0].is_null()) {
+    work.exec0("SET LOCAL work_mem = '256MB'");
+    const std::string of_each = fmt::format(kLearnedOfEach, earlier[0].c_str());
+    each_read(work, of_each, [&](const pqxx::row& row) {
+      learned.cases.push_back({row[0].as<std::int64_t>(), row[1].as<std::int64_t>()});
+    });
+    sort_by_id(learned.cases);
+  }
+  if (earlier[1].is_null()) return {};
+  return each_row(work, earlier[1].c_str(), [&](const pqxx::row& row) {
+    return learned.kinds.add_text({row[0].c_str(), row[0].size()});
   });
-  sort_by_id(learned);
-  return learned;
 }
 
 // Takes the indexes of an empty table away; not while somebody else uses the table, and not where
@@ -100,8 +116,8 @@ bool bare_planned(pqxx::work& work) {
 }  // namespace
 
 struct PostgresStore::Planning {
-  std::vector<Estimates> known;    // what is planned already, by id
-  std::vector<Took> learned;       // what cases took in earlier runs, by id
+  std::vector<Estimates> known;  // what is planned already, by id
+  Learned learned;
   std::vector<Estimates> changed;  // estimates of known ones that are others than before
   std::int64_t first_bundle = 0;
   bool bare = false;                   // the table has no indexes meanwhile
@@ -129,13 +145,15 @@ Status PostgresStore::prepare_planning() {
   if (planning_) return {};
   ASSAY_CHECK(begin_planning());
   std::unique_ptr<Planning, PlanningDeleter> made(new Planning);
+  Status learned;
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
     made->known = read_known(work);
-    made->learned = read_learned(work);
+    learned = read_learned(work, made->learned);
     made->first_bundle =
         work.exec1("SELECT coalesce(max(number), 0) + 1 FROM bundle")[0].as<std::int64_t>();
     if (added_.size() >= kSorted) made->bare = bare_planned(work);
   }));
+  ASSAY_CHECK(learned);
   planning_ = std::move(made);
   return {};
 }
@@ -151,7 +169,9 @@ void PostgresStore::keep_new() {
     return true;
   });
   for (Added& each : added_) {
-    if (const Took* took = find_id(planning_->learned, each.id)) each.work_us = took->us;
+    const auto elements = unsigned_bits(each.elements);
+    each.work_us =
+        planning_->learned.expected_us(each.id, each.text, elements).value_or(each.work_us);
   }
 }
 
@@ -279,7 +299,8 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
         });
         ++forgotten;
       }
-      if (!changes.empty()) work.exec_params0(kWriteTally, changes.text());
+      // What they took is as true as before.
+      if (!changes.empty()) work.exec_params0(kWriteTally, changes.text(), "");
     }));
   }
   return forgotten;

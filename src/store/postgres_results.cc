@@ -72,6 +72,12 @@ Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finis
   return true;
 }
 
+void PostgresStore::Sums::add(const Ended& ended) {
+  const CaseTraits& traits = ended.held.traits;
+  tally.add(traits, ended.finished());
+  costs.add(traits.api, traits.dtype, ended.held.elements, unsigned_bits(ended.took_us));
+}
+
 bool PostgresStore::has_results() const {
   return !ended_.empty() || std::any_of(bundles_.begin(), bundles_.end(),
                                         [](const auto& each) { return each.second.left == 0; });
@@ -138,15 +144,16 @@ PostgresStore::Results PostgresStore::gathered() const {
 // One statement, which is the whole transaction where there is no other. False: not every case can
 // be recorded, and nothing was.
 bool PostgresStore::write_all(pqxx::transaction_base& transaction, const Results& results) {
-  Tally tally;
-  for (const Ended& each : ended_) tally.add(each.held.traits, each.finished());
-  const std::string changes = tally.text();
+  Sums sums;
+  for (const Ended& each : ended_) sums.add(each);
+  const std::string changes = sums.tally.text();
+  const std::string costs = sums.costs.text();
   try {
     results.exec(
         [&](const auto&... values) {
           return transaction.exec_prepared1("assay_record", values...);
         },
-        changes, static_cast<std::int64_t>(ended_.size()));
+        changes, costs, static_cast<std::int64_t>(ended_.size()));
   } catch (const pqxx::sql_error& error) {
     if (error.sqlstate() == kNotAllRecorded) return false;
     throw;
@@ -167,11 +174,13 @@ void PostgresStore::write_some(pqxx::transaction_base& transaction, const Result
       recorded.insert(unsigned_bits(std::stoll(text)));
     }
   }
-  Tally tally;
+  Sums sums;
   for (const Ended& each : ended_) {
-    if (recorded.contains(each.id)) tally.add(each.held.traits, each.finished());
+    if (recorded.contains(each.id)) sums.add(each);
   }
-  if (!tally.empty()) transaction.exec_params0(kWriteTally, tally.text());
+  if (!recorded.empty()) {
+    transaction.exec_params0(kWriteTally, sums.tally.text(), sums.costs.text());
+  }
   fenced_ += ended_.size() - recorded.size();
 }
 
@@ -214,11 +223,12 @@ void PostgresStore::add_up_tally() {
   (void)guarded([&]() -> Status {
     pqxx::work work(connection_->session);
     if (!work.exec1(kTallyIsFree)[0].as<bool>()) return {};
-    Tally all;
+    Sums all;
     for (const auto& row : work.exec(kTakeTally)) {
-      ASSAY_CHECK(all.add_text({row[0].c_str(), row[0].size()}));
+      ASSAY_CHECK(all.tally.add_text({row[0].c_str(), row[0].size()}));
+      ASSAY_CHECK(all.costs.add_text({row[1].c_str(), row[1].size()}));
     }
-    if (!all.empty()) work.exec_params0(kWriteTally, all.text());
+    work.exec_params0(kWriteTally, all.tally.text(), all.costs.text());
     work.commit();
     return {};
   });

@@ -8,9 +8,11 @@
 
 namespace assay::postgres {
 
-inline constexpr int kSchemaVersion = 4;
-// It had no sums, and no index of what reports list. It can be read, and is upgraded by who writes.
+inline constexpr int kSchemaVersion = 5;
+// These can be read, and are upgraded by who writes. The first had no sums, and no index of what
+// reports list; the second did not sum up what cases take, nor the work of its bundles.
 inline constexpr int kVersionWithoutTally = 3;
+inline constexpr int kVersionWithoutCosts = 4;
 
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
@@ -40,6 +42,21 @@ ALTER TABLE tally ALTER changes SET STORAGE EXTERNAL;
 ALTER TABLE finished ALTER sequence DROP DEFAULT;
 CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR outcome IN ({});
 )sql";
+// Beside what a commit does to the sums stands what its cases took (LearnedCosts::text()): a plan
+// reads that, and of `finished` only cases that took {0} microseconds and more. Neither has a
+// default, so that an assay of version 4 that still works here is refused. `work_us` is the
+// expected work of a bundle, `left_us` that of it and of all that are claimed after it; 0: not
+// known.
+inline constexpr const char* kCosts = R"sql(
+ALTER TABLE tally ADD COLUMN costs text NOT NULL DEFAULT '';
+ALTER TABLE tally ALTER costs DROP DEFAULT, ALTER costs SET STORAGE EXTERNAL;
+CREATE INDEX finished_dear ON finished (took_us, id) WHERE took_us >= {0};
+ALTER TABLE bundle ADD COLUMN work_us bigint NOT NULL DEFAULT 0,
+                   ADD COLUMN left_us bigint NOT NULL DEFAULT 0;
+)sql";
+// Of the version before: what each case took.
+inline constexpr const char* kTookOfEach =
+    "SELECT p.text, p.elements, took_us FROM finished JOIN planned p USING (id) WHERE took_us > 0";
 inline constexpr const char* kNoResultsMeanwhile =
     "LOCK TABLE bundle, finished IN ACCESS EXCLUSIVE MODE";
 
@@ -63,14 +80,22 @@ inline constexpr const char* kMineTable =
 inline constexpr const char* kPlanAlone =
     "SELECT pg_advisory_xact_lock(hashtext('assay plan'), hashtext(current_schema()))";
 
-// A query of what cases took in every run of this database that we may read; NULL: there is none.
+// Two queries of what cases took in every run of this database that we may read, each NULL where
+// there is none: of single cases (the dear ones; all of a run that keeps no sums), and of the sums.
+// {0} microseconds and more are dear.
 inline constexpr const char* kEarlierRuns = R"sql(
-SELECT string_agg(format('SELECT id, took_us FROM %I.finished WHERE took_us > 0', nspname),
-                  ' UNION ALL ')
-FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'finished'
-     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'took_us'
-WHERE to_regclass(format('%I.assay_schema', nspname)) IS NOT NULL
-  AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+SELECT string_agg(format('SELECT id, took_us FROM %I.finished WHERE took_us >= %s', nspname,
+                         CASE WHEN sums THEN {0} ELSE 1 END), ' UNION ALL '),
+       string_agg(format('SELECT costs FROM %I.tally', nspname), ' UNION ALL ') FILTER (WHERE sums)
+FROM (SELECT nspname, EXISTS (SELECT FROM pg_attribute WHERE attrelid = tally AND attname = 'costs')
+                      AND has_table_privilege(tally, 'SELECT') AS sums
+      FROM (SELECT nspname, to_regclass(format('%I.tally', nspname)) AS tally
+            FROM pg_namespace n
+                 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'finished'
+                 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'took_us'
+            WHERE to_regclass(format('%I.assay_schema', nspname)) IS NOT NULL
+              AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+           ) AS runs) AS known
 )sql";
 
 // Whether nothing is planned, by tables that are ours to change.
@@ -79,8 +104,8 @@ SELECT NOT EXISTS (SELECT FROM planned) AND pg_has_role(relowner, 'MEMBER')
 FROM pg_class WHERE oid = 'planned'::regclass
 )sql";
 
-// {} is the query of earlier costs.
-inline constexpr const char* kLearned =
+// {} is the first of these queries.
+inline constexpr const char* kLearnedOfEach =
     "SELECT id, avg(took_us)::bigint FROM ({}) AS earlier GROUP BY id";
 
 inline constexpr const char* kNewEstimates = R"sql(
@@ -175,22 +200,22 @@ WITH ended AS MATERIALIZED (
        FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our){0}
 SELECT {1}, set_config('synchronous_commit', 'off', true) FROM recorded
 )sql";
-// All or nothing: $16 is what these cases do to the sums if each of them is recorded, and $17 how
-// many they are. If one is not, it divides by zero, and nothing has happened.
+// All or nothing: $16 is what these cases do to the sums if each of them is recorded, $17 what they
+// took, and $18 how many they are. If one is not, it divides by zero, and nothing has happened.
 inline constexpr const char* kWithTally =
-    ", summed AS (INSERT INTO tally SELECT $16::text WHERE $16 <> '')";
-inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $17::bigint)::integer";
+    ", summed AS (INSERT INTO tally (changes, costs) SELECT $16::text, $17::text WHERE $16 <> '')";
+inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $18::bigint)::integer";
 inline constexpr const char* kNotAllRecorded = "22012";  // SQLSTATE
 // As many as can be: says which, so that their sums can be written behind it.
 inline constexpr const char* kWhichRecorded = "coalesce(array_agg(id), '{}')";
-inline constexpr const char* kWriteTally = "INSERT INTO tally VALUES ($1)";
+inline constexpr const char* kWriteTally = "INSERT INTO tally (changes, costs) VALUES ($1, $2)";
 
 // Only one at a time tries to make one row of all.
 inline constexpr const char* kTallyIsFree =
     "SELECT pg_try_advisory_xact_lock(hashtext('assay tally'), hashtext(current_schema()))";
 inline constexpr const char* kTakeTally =
-    "WITH gone AS (DELETE FROM tally RETURNING changes) "
-    "SELECT changes, set_config('synchronous_commit', 'off', true) FROM gone";
+    "WITH gone AS (DELETE FROM tally RETURNING changes, costs) "
+    "SELECT changes, costs, set_config('synchronous_commit', 'off', true) FROM gone";
 inline constexpr const char* kTally = "SELECT changes FROM tally";
 
 inline constexpr const char* kMineAreLeft = "DELETE FROM mine WHERE bundle = ANY ($1::bigint[])";

@@ -93,14 +93,14 @@ Status PostgresStore::make_tables(StoreMode mode) {
     if (!known) {
       work.exec0(kSchema);
       work.exec0(fmt::format(kTallyTable, failed_outcomes()));
+      work.exec0(fmt::format(kCosts, kDearUs));
       work.exec0(kPlannedIndexes);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
     version_ = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
-    if (version_ == kVersionWithoutTally && !options_.read_only) ASSAY_CHECK(upgrade(work));
-    if (version_ != kSchemaVersion && !(version_ == kVersionWithoutTally && options_.read_only)) {
-      return usage_error(version_error(version_));
-    }
+    const bool before = version_ == kVersionWithoutTally || version_ == kVersionWithoutCosts;
+    if (before && !options_.read_only) ASSAY_CHECK(upgrade(work));
+    if (version_ != kSchemaVersion && !before) return usage_error(version_error(version_));
     work.commit();
     return {};
   });
@@ -109,15 +109,27 @@ Status PostgresStore::make_tables(StoreMode mode) {
 // Reads every case, once. Nobody records anything meanwhile.
 Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   work.exec0(kNoResultsMeanwhile);
-  work.exec0(fmt::format(kTallyTable, failed_outcomes()));
+  if (version_ == kVersionWithoutTally) work.exec0(fmt::format(kTallyTable, failed_outcomes()));
+  work.exec0(fmt::format(kCosts, kDearUs));
   Tally tally;
-  ASSAY_CHECK(each_row(work, kFinished, [&](const pqxx::row& row) {
-    return show_finished(row, 0, [&](const FinishedCase& finished) -> Status {
-      tally.add(traits_of(finished.text), finished);
-      return {};
-    });
+  if (version_ == kVersionWithoutTally) {
+    ASSAY_CHECK(each_row(work, kFinished, [&](const pqxx::row& row) {
+      return show_finished(row, 0, [&](const FinishedCase& finished) -> Status {
+        tally.add(traits_of(finished.text), finished);
+        return {};
+      });
+    }));
+  }
+  LearnedCosts costs;
+  ASSAY_CHECK(each_row(work, kTookOfEach, [&](const pqxx::row& row) -> Status {
+    const std::string_view text(row[0].c_str(), row[0].size());
+    costs.add(api_of(text), first_dtype(text), unsigned_bits(row[1].as<std::int64_t>()),
+              unsigned_bits(row[2].as<std::int64_t>()));
+    return {};
   }));
-  work.exec_params0(kWriteTally, tally.text());
+  if (!tally.empty() || !costs.empty()) {
+    work.exec_params0(kWriteTally, tally.text(), costs.text());
+  }
   version_ = kSchemaVersion;
   work.exec_params0("UPDATE assay_schema SET version = $1", version_);
   return {};
@@ -212,11 +224,11 @@ Result<Supply> PostgresStore::claim(std::size_t bundles,
     const auto id = unsigned_bits(row[2].as<std::int64_t>());
     const std::string_view text(row[3].c_str(), row[3].size());
     const auto epoch = unsigned_bits(row[1].as<std::int64_t>());
-    held_[id] = {row[0].as<std::int64_t>(), epoch, traits_of(text)};
-    ASSAY_CHECK(visit(
-        {{id, epoch},
-         {id, text, unsigned_bits(row[4].as<std::int64_t>()),
-          unsigned_bits(row[5].as<std::int64_t>()), unsigned_bits(row[6].as<std::int64_t>())}}));
+    const auto elements = unsigned_bits(row[4].as<std::int64_t>());
+    held_[id] = {row[0].as<std::int64_t>(), epoch, traits_of(text), elements};
+    ASSAY_CHECK(visit({{id, epoch},
+                       {id, text, elements, unsigned_bits(row[5].as<std::int64_t>()),
+                        unsigned_bits(row[6].as<std::int64_t>())}}));
   }
   if (static_cast<std::int64_t>(claimed.size()) == limit) return Supply::more;
   return elsewhere ? Supply::held_elsewhere : Supply::none;

@@ -3,12 +3,12 @@
 // A run in a PostgreSQL database, with any number of claimers on any number of machines.
 //
 // Cases are planned in bundles of some seconds of expected work, the most expensive ones first;
-// what cases took in earlier runs of the same database is what they are expected to take. A claim
-// takes bundles with FOR UPDATE SKIP LOCKED, so claimers never wait for each other, and raises
-// their epoch. What has come of cases is gathered here and written by commit() in one transaction,
-// which records a case only if its bundle's epoch still holds: a claimer that was cut off and comes
-// back changes nothing. Leases end by the database's clock alone, so the clocks of workers do not
-// matter.
+// what cases of their kind took in earlier runs of the same database is what they are expected to
+// take. A claim takes bundles with FOR UPDATE SKIP LOCKED, so claimers never wait for each other,
+// and raises their epoch. What has come of cases is gathered here and written by commit() in one
+// transaction, which records a case only if its bundle's epoch still holds: a claimer that was cut
+// off and comes back changes nothing. Leases end by the database's clock alone, so the clocks of
+// workers do not matter.
 
 #include <chrono>
 #include <memory>
@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/learned_costs.h"
 #include "store/run_totals.h"
 #include "store/store.h"
 
@@ -50,7 +51,7 @@ class PostgresStore final : public Store {
   static bool has_password(std::string_view address);
 
   // Opens the run in this database, or makes its tables. A schema of a newer assay is refused; one
-  // of the version before is upgraded, and read as it is by who only reads.
+  // of the two versions before is upgraded, and read as it is by who only reads.
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode,
                                                      Options options);
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode) {
@@ -123,6 +124,7 @@ class PostgresStore final : public Store {
     std::int64_t bundle = 0;
     std::uint64_t epoch = 0;
     CaseTraits traits;
+    std::uint64_t elements = 0;
   };
   struct Ended {
     std::uint64_t id = 0;
@@ -136,6 +138,12 @@ class PostgresStore final : public Store {
     FinishedCase finished() const;
   };
   struct Results;  // as they are written
+  struct Sums {    // of cases that were recorded
+    Tally tally;
+    LearnedCosts costs;
+
+    void add(const Ended& ended);
+  };
   struct Added {
     std::int64_t id = 0;
     std::string text;

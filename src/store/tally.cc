@@ -3,36 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <span>
 #include <type_traits>
 #include <vector>
 
-#include "base/utf8.h"
 #include "store/store.h"
+#include "store/sum_lines.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
 namespace {
-
-constexpr char kBetween = '\t';
-
-// Without what separates fields and lines, and without what a database takes for no text.
-std::string as_field(std::string_view text) {
-  std::string field;
-  while (true) {
-    const std::size_t good = find_bad_byte(text);
-    field += text.substr(0, good);
-    if (good == text.size()) break;
-    field += '?';
-    text.remove_prefix(good + 1);
-  }
-  std::replace_if(
-      field.begin(), field.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return field;
-}
 
 template <std::size_t kCount>
 void add_to(std::array<std::int64_t, kCount>& sums, const std::array<std::int64_t, kCount>& more) {
@@ -70,39 +52,10 @@ StageTimes times(StageTimes of, std::int64_t by) {
 
 void write_numbers(std::string& text, std::span<const std::int64_t> numbers) {
   for (const std::int64_t each : numbers) {
-    fmt::format_to(std::back_inserter(text), "{}{}", kBetween, each);
+    fmt::format_to(std::back_inserter(text), "{}{}", kBetweenFields, each);
   }
   text += '\n';
 }
-
-// The fields of a line, one after the other.
-class Fields {
- public:
-  explicit Fields(std::string_view line) : left_(line) {}
-
-  std::string_view next() {
-    if (ended_) good_ = false;
-    const std::size_t end = left_.find(kBetween);
-    const std::string_view field = left_.substr(0, end);
-    ended_ = end == std::string_view::npos;
-    left_.remove_prefix(ended_ ? left_.size() : end + 1);
-    return field;
-  }
-  std::int64_t number() {
-    const std::string_view field = next();
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc() || end != field.data() + field.size()) good_ = false;
-    return value;
-  }
-  // There were as many as were asked for, and numbers where one was.
-  bool good() const { return good_ && ended_; }
-
- private:
-  std::string_view left_;
-  bool ended_ = false;
-  bool good_ = true;
-};
 
 }  // namespace
 
@@ -179,7 +132,7 @@ std::string Tally::text() const {
     write_numbers(text, ns);
   }
   for (const auto& [key, cases] : not_judged_) {
-    text += "not_judged\t" + key.first + kBetween + key.second;
+    text += "not_judged\t" + key.first + kBetweenFields + key.second;
     write_numbers(text, {&cases, 1});
   }
   for (const auto& [minute, sums] : minutes_) {
@@ -194,7 +147,7 @@ std::string Tally::text() const {
 }
 
 Status Tally::add_line(std::string_view line) {
-  Fields fields(line);
+  LineFields fields(line);
   const std::string_view what = fields.next();
   bool known = true;
   if (what == "case") {
@@ -236,12 +189,7 @@ Status Tally::add_line(std::string_view line) {
 }
 
 Status Tally::add_text(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    ASSAY_CHECK(add_line(text.substr(0, end)));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return {};
+  return each_line(text, [this](std::string_view line) { return add_line(line); });
 }
 
 }  // namespace assay

@@ -245,6 +245,69 @@ TEST_F(Postgres, WhatACaseTookBeforeIsWhatItIsExpectedToTake) {
   EXPECT_THAT(ids_of(claim(*now, 1)), ElementsAre(4, 5));
 }
 
+// Works on a plan of these cases, of which each takes so long.
+void run_all(Store& store, std::uint64_t first, std::uint64_t last, std::uint64_t took_us) {
+  for (std::uint64_t id = first; id <= last; ++id) {
+    const std::string text = fmt::format("paddle.tan(Tensor([{}], \"float32\"))", id);
+    ASSERT_TRUE(store.add_case({id, text, id, 1, 7}));
+  }
+  for (const Lease& lease : claim(store, 1'000)) {
+    FinishedCase made;
+    made.took_us = took_us;
+    ASSERT_TRUE(*store.finish(lease, made));
+  }
+  ASSERT_TRUE(store.commit());
+}
+
+std::map<std::uint64_t, std::uint64_t> expected_of(Store& store) {
+  std::map<std::uint64_t, std::uint64_t> expected;
+  EXPECT_TRUE(store.each_unfinished([&](const StoredCase& each) -> Status {
+    expected[each.id] = each.work_us;
+    return {};
+  }));
+  return expected;
+}
+
+void add_tan(Store& store, std::initializer_list<std::uint64_t> elements) {
+  for (const std::uint64_t each : elements) {
+    const std::string text = fmt::format("paddle.tan(Tensor([{}], \"float32\"))", each);
+    ASSERT_TRUE(store.add_case({each, text, each, 1, 7}));
+  }
+  ASSERT_TRUE(store.commit());
+}
+
+// Of 50 million elements, so that no other test of this database has run cases of this kind.
+TEST_F(Postgres, CasesOfAKindAreExpectedToTakeWhatOthersOfItTook) {
+  constexpr std::uint64_t kFirst = 50'000'000;
+  const StorePtr before = opened();
+  run_all(*before, kFirst, kFirst + 1, 400);
+  run_all(*opened(), kFirst + 2, kFirst + 3, 800);
+  const StorePtr dear = opened();
+  run_all(*dear, kFirst + 4, kFirst + 4, 3'000'000);
+  address_ = server_->address("kinds_learned");
+  const StorePtr now = opened();
+  add_tan(*now, {kFirst, kFirst + 4, kFirst + 9, 5});
+  EXPECT_EQ(expected_of(*now),
+            (std::map<std::uint64_t, std::uint64_t>{
+                {kFirst, 600}, {kFirst + 4, 3'000'000}, {kFirst + 9, 600}, {5, 7}}));
+}
+
+// A plan reads the sums of a run and its dear cases: what stands in other rows does not matter.
+TEST_F(Postgres, APlanDoesNotReadWhatIsSummedUp) {
+  constexpr std::uint64_t kFirst = 300'000'000;
+  run_all(*opened(), kFirst, kFirst + 3, 500);
+  pqxx::connection session(address_);
+  {
+    pqxx::work work(session);
+    work.exec0("UPDATE finished SET took_us = 999");
+    work.commit();
+  }
+  address_ = server_->address("not_read");
+  const StorePtr now = opened();
+  add_tan(*now, {kFirst});
+  EXPECT_EQ(expected_of(*now).at(kFirst), 500U);
+}
+
 TEST_F(Postgres, WhoBeginsARunAtOnceAgreesOnWhatItIs) {
   const StorePtr first = opened();
   const StorePtr second = opened();
@@ -470,7 +533,7 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
 TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   { const StorePtr made = opened(); }
   pqxx::connection session(address_);
-  for (const auto& [version, who] : {std::pair{5, "a newer assay"}, {2, "an older assay"}}) {
+  for (const auto& [version, who] : {std::pair{6, "a newer assay"}, {2, "an older assay"}}) {
     pqxx::work work(session);
     work.exec_params0("UPDATE assay_schema SET version = $1", version);
     work.commit();
@@ -533,7 +596,7 @@ TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
   EXPECT_EQ(mismatches, 1);
   EXPECT_EQ(version(), 3);
   const StorePtr writer = opened();
-  EXPECT_EQ(version(), 4);
+  EXPECT_EQ(version(), 5);
   EXPECT_EQ(*writer->tally(), before);
   const auto leases = claim(*writer, 1, Supply::more);
   ASSERT_EQ(ids_of(leases), std::set<std::uint64_t>{7});
@@ -545,6 +608,60 @@ TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
   ASSERT_TRUE(writer->commit());
   EXPECT_EQ(writer->tally()->finished(), 3);
   EXPECT_EQ(*writer->tally(), *writer->RunReader::tally());
+}
+
+// What version 4 added to it.
+constexpr const char* kVersion4 = R"sql(
+UPDATE assay_schema SET version = 4;
+CREATE TABLE tally (changes text NOT NULL);
+ALTER TABLE finished ALTER sequence DROP DEFAULT;
+CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR outcome IN ('mismatch');
+INSERT INTO tally VALUES ('case	paddle.abs	int8	1	mismatch	2	1	40	0	0	0	0	0	0	0	0	0
+');
+UPDATE planned SET elements = 90000000;
+UPDATE finished SET took_us = 2000000 WHERE id = 6;
+)sql";
+
+TEST_F(Postgres, TheVersionWithoutCostsIsLearnedFromAndUpgradedByWhoWrites) {
+  pqxx::connection session(address_);
+  {
+    pqxx::work work(session);
+    work.exec0(kVersion3);
+    work.exec0(kVersion4);
+    work.commit();
+  }
+  const auto version = [&] {
+    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
+  };
+  const std::string old = address_;
+  constexpr std::uint64_t kAbs = ~std::uint64_t{0} - 4;  // -5
+  const auto expected_in = [&](const std::string& schema) {
+    address_ = server_->address(schema);
+    const StorePtr now = opened();
+    EXPECT_TRUE(now->add_case({kAbs, "paddle.abs(Tensor([2], \"int8\"))", 90'000'000, 1, 7}));
+    EXPECT_TRUE(now->add_case({6, "paddle.exp(1)", 90'000'000, 1, 7}));
+    EXPECT_TRUE(now->add_case({1007, "paddle.abs(Tensor([3], \"int8\"))", 90'000'000, 1, 7}));
+    EXPECT_TRUE(now->commit());
+    return expected_of(*now);
+  };
+  // Another run learns from its cases as they are, and does not touch it.
+  const auto from_cases = expected_in("beside_version_4");
+  EXPECT_EQ(from_cases.at(kAbs), 40U);
+  EXPECT_EQ(from_cases.at(6), 2'000'000U);
+  EXPECT_EQ(from_cases.at(1007), 7U);
+  EXPECT_EQ(version(), 4);
+  address_ = old;
+  const StorePtr writer = opened();
+  EXPECT_EQ(version(), 5);
+  EXPECT_EQ(writer->tally()->cases().size(), 1U);  // as it stood there
+  {  // one that was begun by version 4 is refused, and says so
+    pqxx::work late(session);
+    EXPECT_THROW(late.exec0("INSERT INTO tally SELECT 'x'"), pqxx::not_null_violation);
+  }
+  const auto from_sums = expected_in("beside_version_5");
+  EXPECT_EQ(from_sums.at(kAbs), 40U);
+  EXPECT_EQ(from_sums.at(6), 2'000'000U);
+  EXPECT_EQ(from_sums.at(1007), 40U);
 }
 
 // Equal but for what only sums know.

@@ -1,0 +1,41 @@
+#include "store/sum_lines.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/utf8.h"
+
+namespace assay {
+
+std::string as_field(std::string_view text) {
+  std::string field;
+  while (true) {
+    const std::size_t good = find_bad_byte(text);
+    field += text.substr(0, good);
+    if (good == text.size()) break;
+    field += '?';
+    text.remove_prefix(good + 1);
+  }
+  std::replace_if(
+      field.begin(), field.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return field;
+}
+
+std::string_view LineFields::next() {
+  if (ended_) good_ = false;
+  const std::size_t end = left_.find(kBetweenFields);
+  const std::string_view field = left_.substr(0, end);
+  ended_ = end == std::string_view::npos;
+  left_.remove_prefix(ended_ ? left_.size() : end + 1);
+  return field;
+}
+
+std::int64_t LineFields::number() {
+  const std::string_view field = next();
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (error != std::errc() || end != field.data() + field.size()) good_ = false;
+  return value;
+}
+
+}  // namespace assay
