@@ -1,7 +1,10 @@
 #include "measure/bar.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "fill/numbers.h"
@@ -44,9 +47,30 @@ Format format_of(DType dtype) {
   return visit(dtype, []<typename T>(Type<T>) { return format_of_part<PartOf<T>>(); });
 }
 
+// 2^exponent, at once where it is a normal number.
+double power_of_two(int exponent) {
+  using Limits = std::numeric_limits<double>;
+  if (exponent < Limits::min_exponent - 1) return std::ldexp(1, exponent);
+  constexpr int kBias = Limits::max_exponent - 1;
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kBias)
+                               << (Limits::digits - 1));
+}
+
+// Of a normal number that is positive.
+int exponent_of(double value) {
+  using Limits = std::numeric_limits<double>;
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> (Limits::digits - 1)) -
+         (Limits::max_exponent - 1);
+}
+
 double ulp_in(const Format& format, double magnitude) {
   if (!format.real || !std::isfinite(magnitude)) return 0;
-  return std::ldexp(1, std::ilogb(std::max(magnitude, format.smallest_normal)) - format.mantissa);
+  return power_of_two(exponent_of(std::max(magnitude, format.smallest_normal)) - format.mantissa);
+}
+
+// Most numbers are real: those need no root.
+double magnitude_of(Number value) {
+  return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
 
 bool is_nan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
@@ -67,6 +91,13 @@ double larger_part(Number value) {
   return std::max(std::abs(value.real()), std::abs(value.imag()));
 }
 
+// One that both sides are measured at.
+struct Element {
+  std::uint64_t index = 0;
+  Number truth;
+  std::optional<double> moved;  // how far the truth moves there, once it has been asked for
+};
+
 class Bar {
  public:
   // The scale of a result is that of `like`.
@@ -76,7 +107,7 @@ class Bar {
         root_(std::sqrt(std::max(1.0, input.terms))) {
     double scale = 0;
     for (const Number value : like) {
-      if (is_finite(value)) scale = std::max(scale, std::abs(value));
+      if (is_finite(value)) scale = std::max(scale, magnitude_of(value));
     }
     // A move that is larger than this is a jump, not conditioning: half of the digits at once.
     // Nothing is known better than float64: there the truth itself is only as good as the scale,
@@ -102,8 +133,10 @@ class Bar {
     exact_ = (input_.exact_values || input_.terms <= 1) && is_exact();
     few_ = few_ || (input_.exact_values && rounds_once());
     for (std::uint64_t i = 0; i < measured.count; ++i) {
-      const bool worse = take(input_.test[i], input_.reference[i], i, measured.test);
-      (void)take(input_.reference[i], input_.test[i], i, measured.reference);
+      if (input_.test[i] == input_.reference[i]) continue;
+      Element element{i, input_.truth[i], std::nullopt};
+      const bool worse = take(input_.test[i], input_.reference[i], element, measured.test);
+      (void)take(input_.reference[i], input_.test[i], element, measured.reference);
       if (!worse) continue;
       measured.test_value = input_.test[i];
       measured.reference_value = input_.reference[i];
@@ -120,7 +153,7 @@ class Bar {
       if (a == b || (is_nan(a) && is_nan(b))) continue;
       if (!is_finite(a) || !is_finite(b)) return INFINITY;
       const double unit = rounding(ulp_in(format_, larger_part(b)), 0) + below();
-      most = std::max(most, unit > 0 ? std::abs(a - b) / unit : INFINITY);
+      most = std::max(most, unit > 0 ? magnitude_of(a - b) / unit : INFINITY);
     }
     return most;
   }
@@ -175,12 +208,17 @@ class Bar {
   double below() const { return format_.floor * slack_; }
 
   // How far the truth moves at an element; infinite where it leaves its kind.
-  double moved(std::uint64_t i) const {
+  double moved(Element& element) const {
+    if (!element.moved) element.moved = moved_at(element.index);
+    return *element.moved;
+  }
+
+  double moved_at(std::uint64_t i) const {
     double distance = 0;
     for (const Values& values : input_.moved) {
       double apart = INFINITY;
       if (same_kind(values[i], input_.truth[i])) {
-        apart = is_finite(values[i]) ? std::abs(values[i] - input_.truth[i]) : 0;
+        apart = is_finite(values[i]) ? magnitude_of(values[i] - input_.truth[i]) : 0;
       }
       if (!input_.jumps_excuse && apart > jump_) continue;
       distance = std::max(distance, apart);
@@ -210,26 +248,26 @@ class Bar {
   }
 
   // True when `value` is the worst of its side so far.
-  bool take(Number value, Number other, std::uint64_t i, Distance& side) const {
-    const Number truth = input_.truth[i];
+  bool take(Number value, Number other, Element& element, Distance& side) const {
+    const Number truth = element.truth;
     // Where both lanes agree to the bit there is nothing to choose between, whatever the truth is.
     if (value == other || (is_nan(value) && is_nan(other))) return false;
     const double ulp = ulp_in(format_, larger_part(truth));
     if (!is_finite(value) || !is_finite(truth)) {
       if (same_kind(value, truth) || same_kind(value, other)) return false;
       const double unit = std::isfinite(ulp) ? root_ * (ulp + format_.largest * 0x1p-52) : 0;
-      const double distance = moved(i);
+      const double distance = moved(element);
       if (std::isinf(distance) || at_the_limit(value, truth, unit)) return false;
       if (input_.jumps_excuse && distance > jump_) return false;
-      return ++side.specials == 1 && set(side, i, INFINITY, INFINITY);
+      return ++side.specials == 1 && set(side, element.index, INFINITY, INFINITY);
     }
-    const double error = std::abs(value - truth);
+    const double error = magnitude_of(value - truth);
     if (error == 0) return false;
-    const double unit = rounding(ulp, direct_ ? 0 : moved(i)) + below();
+    const double unit = rounding(ulp, direct_ ? 0 : moved(element)) + below();
     if (std::isinf(unit)) return false;
     const double errors = unit > 0 ? error / unit : INFINITY;
     if (errors <= side.errors) return false;
-    return set(side, i, errors, ulp > 0 ? error / ulp : INFINITY);
+    return set(side, element.index, errors, ulp > 0 ? error / ulp : INFINITY);
   }
 
   static bool set(Distance& side, std::uint64_t i, double errors, double ulps) {
