@@ -59,6 +59,10 @@ int main(int argc, char** argv) {
   kind("float32/increasing", {assay::FillKind::increasing, -0.5, 0.5, 1000});
   kind("float32/symmetric", {assay::FillKind::symmetric, -0.5, 0.5, 1024});
   kind("float32/boxes", {assay::FillKind::boxes, 0, 100, 1});
+  kind("float32/magnitudes", {assay::FillKind::magnitudes, 0, 1e30, 2});
+  kind("float32/with_nan", {assay::FillKind::with_nan, -0.5, 0.5, 32});
+  kind("float32/with_infinity", {assay::FillKind::with_infinity, -0.5, 0.5, 32});
+  kind("float32/halves", {assay::FillKind::halves, -3, 3.5, 1});
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -69,10 +69,11 @@ ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint6
   }
 }
 
+// `start` is the first draw of the tensor's keys.
 template <typename T>
-ASSAY_HD T magnitude_value(const FillPlan& plan, Draws& values, Draws& keys, std::uint64_t place) {
-  const std::uint64_t draw = values.draw(64, place);
-  const std::uint32_t point = golden_place(place, static_cast<std::uint32_t>(keys.draw(32, 0)));
+ASSAY_HD T magnitude_value(const FillPlan& plan, std::uint64_t draw, std::uint64_t start,
+                           std::uint64_t place) {
+  const std::uint32_t point = golden_place(place, static_cast<std::uint32_t>(start));
   if constexpr (kIsFloat<T>) {
     return real_magnitude<T>(plan, point, draw);
   } else {
@@ -80,7 +81,8 @@ ASSAY_HD T magnitude_value(const FillPlan& plan, Draws& values, Draws& keys, std
   }
 }
 
-// Which elements of a row are not ordinary; the rows' draws lie behind all elements' own.
+// Where an element lies in its row, and the draws that say whether it is ordinary; those of rows
+// lie behind all elements' own.
 struct RowEdges {
   static constexpr std::uint64_t kRows = std::uint64_t{1} << 40;
   std::uint64_t row;
@@ -88,30 +90,26 @@ struct RowEdges {
   std::uint64_t of_row;
   std::uint64_t of_element;
 
-  ASSAY_HD RowEdges(const FillPlan& plan, Draws& keys, std::uint64_t index)
-      : row(index / plan.extent),
-        column(index % plan.extent),
-        of_row(keys.draw(32, kRows + row)),
-        of_element(keys.draw(32, index)) {}
-
   ASSAY_HD bool chosen(const FillPlan& plan, std::uint64_t one_in) const {
     return of_element % one_in == 0 || column == (of_row >> 8) % plan.extent;
   }
+  ASSAY_HD bool is_nan(const FillPlan& plan) const {
+    return (row == 0 || of_row % 3 != 0) && chosen(plan, 4);
+  }
+  // 1, -1, or 0 where the element is ordinary.
+  ASSAY_HD int infinity(const FillPlan& plan) const {
+    std::uint64_t kind = of_row % 4;  // none, +, -, both
+    if (row == 0 && kind == 0) kind = 3;
+    if (kind == 0 || !chosen(plan, 3)) return 0;
+    if (kind == 3) return (of_element >> 16 & 1) != 0 ? 1 : -1;
+    return kind == 1 ? 1 : -1;
+  }
 };
 
-ASSAY_HD bool is_nan_place(const FillPlan& plan, Draws& keys, std::uint64_t index) {
-  const RowEdges edges(plan, keys, index);
-  return (edges.row == 0 || edges.of_row % 3 != 0) && edges.chosen(plan, 4);
-}
-
-// 1, -1, or 0 where the element is ordinary.
-ASSAY_HD int infinity_place(const FillPlan& plan, Draws& keys, std::uint64_t index) {
-  const RowEdges edges(plan, keys, index);
-  std::uint64_t kind = edges.of_row % 4;  // none, +, -, both
-  if (edges.row == 0 && kind == 0) kind = 3;
-  if (kind == 0 || !edges.chosen(plan, 3)) return 0;
-  if (kind == 3) return (edges.of_element >> 16 & 1) != 0 ? 1 : -1;
-  return kind == 1 ? 1 : -1;
+ASSAY_HD RowEdges edges_of(const FillPlan& plan, Draws& keys, std::uint64_t index) {
+  const std::uint64_t row = index / plan.extent;
+  const std::uint64_t of_row = keys.draw(32, RowEdges::kRows + row);
+  return {row, index % plan.extent, of_row, keys.draw(32, index)};
 }
 
 template <typename T>

@@ -93,6 +93,14 @@ ASSAY_HD T linear_value(const FillPlan& plan, std::uint64_t draw, int width) {
   return whole_value<T>(plan, below(draw, width, plan.count));
 }
 
+// halves: the half of a whole number first + k.
+template <typename T>
+ASSAY_HD T half_value(const FillPlan& plan, std::uint64_t draw, int width) {
+  const std::uint64_t k = below(draw, width, plan.count);
+  const auto twice = static_cast<double>(static_cast<std::int64_t>(plan.first + k));
+  return rounded<T>(ieee::mul(0.5, twice));
+}
+
 // A permutation of 0 … extent-1 under four random words: an alternating Feistel network over the
 // next power of two, walked until it falls inside (less than two steps on average). Black and
 // Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
@@ -275,24 +283,21 @@ ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t in
       return value_at<T>(plan, ieee::div(ieee::add(rank, u), static_cast<double>(plan.extent)));
     }
     case FillKind::magnitudes:
-      return magnitude_value<T>(plan, draws.values, draws.keys, place);
+      return magnitude_value<T>(plan, draws.values.draw(64, place), draws.keys.draw(32, 0), place);
     case FillKind::with_nan:
       if constexpr (kIsFloat<T>) {
-        if (is_nan_place(plan, draws.keys, index)) return nan_value<T>();
+        if (edges_of(plan, draws.keys, index).is_nan(plan)) return nan_value<T>();
       }
       break;
     case FillKind::with_infinity:
       if constexpr (kIsFloat<T>) {
-        const int sign = infinity_place(plan, draws.keys, index);
+        const int sign = edges_of(plan, draws.keys, index).infinity(plan);
         if (sign != 0) return infinity_value<T>(sign);
       }
       break;
     case FillKind::halves:
       if constexpr (kIsFloat<T>) {
-        const std::uint64_t k =
-            below(draws.values.draw(plan.draw_width, place), plan.draw_width, plan.count);
-        const auto twice = static_cast<double>(static_cast<std::int64_t>(plan.first + k));
-        return rounded<T>(ieee::mul(0.5, twice));
+        return half_value<T>(plan, draws.values.draw(plan.draw_width, place), plan.draw_width);
       }
       break;
     case FillKind::uniform:

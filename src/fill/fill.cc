@@ -41,13 +41,34 @@ void whole_loop(const FillPlan& plan, const std::byte* draws, std::size_t n, std
   }
 }
 
-// The loop from draws to elements of a part type, for the linear kinds.
+template <typename T, typename Draw>
+void half_loop(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
+  constexpr int kWidth = 8 * sizeof(Draw);
+  for (std::size_t i = 0; i < n; ++i) {
+    store(out + i * sizeof(T), half_value<T>(plan, load<Draw>(draws + i * sizeof(Draw)), kWidth));
+  }
+}
+
+// That of the three loops which takes draws of the plan's width.
+UniformLoop of_width(const FillPlan& plan, UniformLoop narrow, UniformLoop middle,
+                     UniformLoop wide) {
+  if (plan.draw_width == 16) return narrow;
+  return plan.draw_width == 32 ? middle : wide;
+}
+
+// The loop from draws to elements of a part type, for kinds whose elements hang on their own draws
+// alone.
 template <typename T>
 UniformLoop loop_for(const FillKernels& kernels, const FillPlan& plan) {
+  if constexpr (kIsFloat<T>) {
+    if (plan.kind == FillKind::halves) {
+      return of_width(plan, half_loop<T, std::uint16_t>, half_loop<T, std::uint32_t>,
+                      half_loop<T, std::uint64_t>);
+    }
+  }
   if (plan.whole) {
-    if (plan.draw_width == 16) return whole_loop<T, std::uint16_t>;
-    if (plan.draw_width == 32) return whole_loop<T, std::uint32_t>;
-    return whole_loop<T, std::uint64_t>;
+    return of_width(plan, whole_loop<T, std::uint16_t>, whole_loop<T, std::uint32_t>,
+                    whole_loop<T, std::uint64_t>);
   }
   if constexpr (std::is_same_v<T, Float16>) return kernels.float16;
   if constexpr (std::is_same_v<T, BFloat16>) return kernels.bfloat16;
@@ -57,23 +78,78 @@ UniformLoop loop_for(const FillKernels& kernels, const FillPlan& plan) {
   return nullptr;  // integers are always whole
 }
 
-// Parts first, first + 1, … of a linear kind; T is the part's type.
+// Calls use(draws, done, n) for draws first + done, first + done + 1, … of `bytes` each, n at once
+// and `count` in all.
+template <typename Use>
+void for_draws(const FillKernels& kernels, const Stream& stream, std::size_t bytes,
+               std::uint64_t first, std::size_t count, Use use) {
+  alignas(32) std::byte words[kChunkBlocks * kBlockBytes];
+  const std::size_t in_block = kBlockBytes / bytes;
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t skip = (first + done) % in_block;
+    const std::size_t n = std::min(count - done, kChunkBlocks * in_block - skip);
+    const std::size_t blocks = (skip + n + in_block - 1) / in_block;
+    kernels.words(stream, (first + done) / in_block, blocks, words);
+    use(words + skip * bytes, done, n);
+    done += n;
+  }
+}
+
+// Parts first, first + 1, … of a kind that loop_for() has; T is the part's type.
 template <typename T>
 void fill_linear(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first,
                  std::span<std::byte> out) {
-  alignas(32) std::byte words[kChunkBlocks * kBlockBytes];
   const UniformLoop convert = loop_for<T>(kernels, plan);
-  const auto draw_bytes = static_cast<std::size_t>(plan.draw_width / 8);
-  const std::size_t draws_in_block = kBlockBytes / draw_bytes;
-  while (!out.empty()) {
-    const std::size_t skip = first % draws_in_block;
-    const std::size_t n = std::min(out.size() / sizeof(T), kChunkBlocks * draws_in_block - skip);
-    const std::size_t blocks = (skip + n + draws_in_block - 1) / draws_in_block;
-    kernels.words(plan.stream, first / draws_in_block, blocks, words);
-    convert(plan, words + skip * draw_bytes, n, out.data());
-    out = out.subspan(n * sizeof(T));
-    first += n;
-  }
+  for_draws(kernels, plan.stream, static_cast<std::size_t>(plan.draw_width / 8), first,
+            out.size() / sizeof(T), [&](const std::byte* draws, std::size_t done, std::size_t n) {
+              convert(plan, draws, n, out.data() + done * sizeof(T));
+            });
+}
+
+// Parts first, first + 1, … of `magnitudes`.
+template <typename T>
+void fill_magnitudes(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first,
+                     std::span<std::byte> out) {
+  const std::uint64_t start = TensorDraws(plan.stream).keys.draw(32, 0);
+  for_draws(kernels, plan.stream, sizeof(std::uint64_t), first, out.size() / sizeof(T),
+            [&](const std::byte* draws, std::size_t done, std::size_t n) {
+              for (std::size_t i = 0; i < n; ++i) {
+                const auto draw = load<std::uint64_t>(draws + i * sizeof(std::uint64_t));
+                store(out.data() + (done + i) * sizeof(T),
+                      magnitude_value<T>(plan, draw, start, first + done + i));
+              }
+            });
+}
+
+// Elements first, first + 1, … of `with_nan` and `with_infinity`: ordinary ones, and then what is
+// not in its place. T is the part's type.
+template <typename T>
+void fill_special(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
+                  std::span<std::byte> out) {
+  const auto step = static_cast<std::size_t>(parts);
+  fill_linear<T>(kernels, plan, first * step, out);
+  TensorDraws draws(plan.stream);
+  RowEdges edges = edges_of(plan, draws.keys, first);
+  const auto put = [&](std::size_t i, T value) {
+    for (std::size_t part = 0; part < step; ++part) {
+      store(out.data() + (i * step + part) * sizeof(T), value);
+    }
+  };
+  const Stream keys = companion(plan.stream);
+  const auto take = [&](const std::byte* of_elements, std::size_t done, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      edges.of_element = load<std::uint32_t>(of_elements + i * sizeof(std::uint32_t));
+      if (plan.kind == FillKind::with_nan) {
+        if (edges.is_nan(plan)) put(done + i, nan_value<T>());
+      } else if (const int sign = edges.infinity(plan); sign != 0) {
+        put(done + i, infinity_value<T>(sign));
+      }
+      if (++edges.column < plan.extent) continue;
+      edges.column = 0;
+      edges.of_row = draws.keys.draw(32, RowEdges::kRows + ++edges.row);
+    }
+  };
+  for_draws(kernels, keys, sizeof(std::uint32_t), first, out.size() / (step * sizeof(T)), take);
 }
 
 void portable_permutation_step(const Permutation& permutation, std::size_t n,
@@ -136,6 +212,7 @@ void fill_distinct(const FillKernels& kernels, const FillPlan& plan, std::uint64
   }
 }
 
+// Elements first, first + 1, … of any kind, one after another.
 template <typename T>
 void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<std::byte> out) {
   TensorDraws draws(plan.stream);
@@ -145,6 +222,28 @@ void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<s
       store(out.data() + (i * step + static_cast<std::size_t>(part)) * sizeof(T),
             part_value<T>(plan, draws, first + i, parts, part));
     }
+  }
+}
+
+// Elements first, first + 1, … in the fastest way that their kind has.
+template <typename T>
+void fill_parts(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
+                std::span<std::byte> out) {
+  const std::uint64_t first_part = first * static_cast<std::uint64_t>(parts);
+  if (is_linear(plan)) return fill_linear<T>(kernels, plan, first_part, out);
+  switch (plan.kind) {
+    case FillKind::distinct:
+      return fill_distinct<T>(kernels, plan, first, parts, out);
+    case FillKind::magnitudes:
+      return fill_magnitudes<T>(kernels, plan, first_part, out);
+    case FillKind::halves:
+      return fill_linear<T>(kernels, plan, first_part, out);
+    case FillKind::with_nan:
+    case FillKind::with_infinity:
+      if constexpr (kIsFloat<T>) return fill_special<T>(kernels, plan, first, parts, out);
+      return fill_linear<T>(kernels, plan, first_part, out);
+    default:
+      return fill_each<T>(plan, first, parts, out);
   }
 }
 
@@ -168,14 +267,7 @@ void fill_with(const FillKernels& kernels, const FillRule& rule, const FillKey& 
                std::span<std::byte> out, std::uint64_t first_element) {
   const FillPlan plan = make_plan(rule, key, dtype);
   visit(dtype, [&]<typename T>(Type<T>) {
-    constexpr int kParts = kIsComplex<T> ? 2 : 1;
-    if (is_linear(plan)) {
-      fill_linear<PartOf<T>>(kernels, plan, first_element * kParts, out);
-    } else if (plan.kind == FillKind::distinct) {
-      fill_distinct<PartOf<T>>(kernels, plan, first_element, kParts, out);
-    } else {
-      fill_each<PartOf<T>>(plan, first_element, kParts, out);
-    }
+    fill_parts<PartOf<T>>(kernels, plan, first_element, kIsComplex<T> ? 2 : 1, out);
   });
 }
 

@@ -8,10 +8,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 
 #include "fill/checksum.h"
+#include "fill/element.h"
+#include "fill/make_plan.h"
 #include "tensor.h"
 
 namespace assay {
@@ -20,8 +23,10 @@ namespace {
 using testing::Each;
 
 constexpr FillKind kKinds[] = {
-    FillKind::uniform,   FillKind::integers,          FillKind::distinct, FillKind::increasing,
-    FillKind::symmetric, FillKind::positive_definite, FillKind::boxes,    FillKind::constant};
+    FillKind::uniform,    FillKind::integers,      FillKind::distinct,
+    FillKind::increasing, FillKind::symmetric,     FillKind::positive_definite,
+    FillKind::boxes,      FillKind::constant,      FillKind::magnitudes,
+    FillKind::with_nan,   FillKind::with_infinity, FillKind::halves};
 
 std::string label(DType dtype, const FillRule& rule) {
   return std::string(name(dtype)) + " kind " + std::to_string(static_cast<int>(rule.kind)) + " [" +
@@ -39,6 +44,31 @@ TEST(Fill, AnElementDependsOnItsIndexAndNotOnWhereTheFillBegan) {
         ASSERT_TRUE(std::equal(tail.begin(), tail.end(),
                                whole.begin() + static_cast<long>(first * dtype.size)))
             << label(dtype.dtype, rule) << " from " << first;
+      }
+    }
+  }
+}
+
+TEST(Fill, LoopsOverAChunkGiveWhatEachElementIsByItself) {
+  constexpr std::size_t kCount = 3000;
+  constexpr std::uint64_t kFirst = 1021;
+  for (const DTypeInfo& dtype : kDTypes) {
+    for (const FillKind kind : kKinds) {
+      for (const std::int64_t extent : {1, 7, 2000}) {
+        const FillRule rule{kind, 0.25, 300, extent};
+        const auto made = make(rule, dtype.dtype, kCount, kFirst);
+        const FillPlan plan = make_plan(rule, kKey, dtype.dtype);
+        TensorDraws draws(plan.stream);
+        visit(dtype.dtype, [&]<typename T>(Type<T>) {
+          using Part = PartOf<T>;
+          constexpr int kParts = kIsComplex<T> ? 2 : 1;
+          for (std::size_t i = 0; i < kCount * kParts; ++i) {
+            const auto value = part_value<Part>(plan, draws, kFirst + i / kParts, kParts,
+                                                static_cast<int>(i % kParts));
+            ASSERT_EQ(std::memcmp(&value, made.data() + i * sizeof(Part), sizeof(Part)), 0)
+                << label(dtype.dtype, rule) << " extent " << extent << " part " << i;
+          }
+        });
       }
     }
   }
