@@ -58,9 +58,13 @@ def test_eight_ulps_are_eight_floats_further():
     assert numbers(result("off_8_ulp", floats(largest))) == [(2 - 9 * 2.0**-23) * 2.0**127]
 
 
-def test_a_half_takes_a_permille_or_does_not():
+def test_what_a_right_result_may_be_off_is_no_fault():
     # One ulp is 2^-10 of 1, and 0.001 is more than half of that; of bfloat16 it is 2^-7.
-    assert numbers(result("off_0.1_percent", floats(1.0, dtype="float16"))) == [1 + 2.0**-10]
+    with pytest.raises(Stop, match="the last 3 places of float16"):
+        result("off_0.1_percent", floats(1.0, dtype="float16"))
+    leaves = [("x", Elements("bfloat16", (2,), struct.pack("<HH", 0x3F80, 0x3FC0)))]  # 1 and 1.5
+    with pytest.raises(Stop, match="the last 3 places of bfloat16"):
+        FAULTS["gradient_1.01"].gradients(Call(), leaves)
     one = Elements("bfloat16", (1,), struct.pack("<H", 0x3F80))
     assert result("off_0.1_percent", one).data == one.data
     assert numbers(result("off_5_percent", one)) == [1 + 6 * 2.0**-7]  # 1.05 is 6.4 of them above 1

@@ -54,6 +54,9 @@ class Elements:
     def put_code(self, place: int, code: int) -> None:
         self.data[place * self.size : (place + 1) * self.size] = code.to_bytes(self.size, "little")
 
+    def copy(self) -> "Elements":
+        return Elements(self.dtype, self.shape, bytes(self.data), self.python)
+
     def row(self) -> int:
         """The parts of a row."""
         return (self.shape[-1] if self.shape else 1) * (2 if self.dtype in PART_OF else 1)
