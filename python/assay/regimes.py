@@ -60,7 +60,9 @@ class Traits(NamedTuple):
     sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
     products: bool = False  # of products
     moves: bool = False  # nothing is computed: results have the same bits, where an API says nothing else
-    coordinates: bool = False  # places are computed, and a rounding of them costs an ulp times the extent
+    # Places are computed, and a rounding of them costs an ulp times the extent: the longest of all, or what a
+    # function of the call's arguments gives.
+    coordinates: bool | Callable[..., float] = False
     # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
     # So many ulps of 1; of x · Φ(x) as well twice as many.
     near_one: float = 0.0
@@ -70,6 +72,7 @@ class Traits(NamedTuple):
     # Where shapes do not say how many terms an element of a result (not of a gradient) is the sum of: that
     # number, or a function of the call's arguments that gives it, or None where shapes do.
     terms: float | Callable[..., float | None] | None = None
+    terms_back: float | Callable[..., float | None] | None = None  # … of a gradient, whichever has more
     # A result adds up rows of one input, which only it takes: as many terms as the input has elements for it.
     rows: bool = False
     # What a result adds up are the inputs themselves: of exact values that needs no rounding, and what
@@ -353,11 +356,10 @@ def bar_of(
     reaches so far, is made of: the terms that are added up for one of them, and its floors in ulps of the
     result's largest value and of 1."""
     terms = terms_of(entry, inputs, count)
-    if entry is not None and not upstream:
-        terms = terms_said(entry, inputs, terms)
     if entry is None:
         return terms, 1.0, 0.0
     traits = traits_of(entry)
+    terms = said_of(traits.terms_back if upstream else traits.terms, inputs, terms)
     if traits.direct and not upstream and not inputs.complex and terms <= 1:
         return DIRECT, 0.0, 0.0
     scale = 0.0
@@ -365,7 +367,9 @@ def bar_of(
     if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
         terms = DIRECT
     if traits.coordinates:
-        scale = float(inputs.longest)
+        scale = said_of(
+            None if traits.coordinates is True else traits.coordinates, inputs, float(inputs.longest)
+        )
     elif regime != "wide" and not alone:
         scale = 1.0
     near_one = traits.near_one
@@ -374,9 +378,8 @@ def bar_of(
     return terms, scale, (upstream or 1.0) * near_one
 
 
-def terms_said(entry: Any, inputs: Inputs, otherwise: float) -> float:
-    """What the table says of the terms of a result."""
-    said = traits_of(entry).terms
+def said_of(said: float | Callable[..., float | None] | None, inputs: Inputs, otherwise: float) -> float:
+    """What the table says of a call, in words or as a function of its arguments."""
     said = ask(said, inputs.named, None) if callable(said) else said
     return otherwise if said is None else float(said)
 

@@ -173,8 +173,10 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   const wire::Measurement* measured = comparison.measurement();
   if (measured == nullptr || measured->count() == 0) return;
   Policy strict = due.policy;
+  // What a policy says of outliers holds where results were too large for a bar.
+  const bool own_tolerance = !strict.reason.empty() && strict.outliers == 0;
   const bool by_bar =
-      due.agreement == Agreement::within && due.settings.error_bar && strict.reason.empty();
+      due.agreement == Agreement::within && due.settings.error_bar && !own_tolerance;
   if (by_bar && judged_by_bar(comparison, finding)) return;
   if (by_bar && comparison.equality() == wire::Equality::bits) strict.atol = strict.rtol = 0;
   if (due.agreement == Agreement::bits) {

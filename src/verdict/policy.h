@@ -16,8 +16,10 @@ struct Policy {
   double atol = 0.01;
   double rtol = 0.01;
   bool exact_integers = true;
-  std::string reason;   // of an entry
-  double outliers = 0;  // the share of elements that may be off all the same, NaN and infinity not
+  std::string reason;  // of an entry
+  // The share of elements that may be off all the same, NaN and infinity not; of results that have
+  // an error bar none may.
+  double outliers = 0;
 };
 
 class Policies {

@@ -254,6 +254,20 @@ TEST(Judge, TheRunsSettingsSayWhetherTheErrorBarDecides) {
   EXPECT_EQ(judge(**record, {}, rules).outcome, Outcome::mismatch);
 }
 
+TEST(Judge, AToleranceOfItsOwnGoesBeforeTheErrorBarAndOutliersDoNot) {
+  LeafParts leaf = floats({1}, {1.5});
+  leaf.apart = 0.5;
+  const wire::Bytes bytes = testing::make_record(with_output(leaf));
+  const auto record = wire::open<wire::Record>(bytes);
+  Rules rules;
+  rules.settings.error_bar = true;
+  Policy policy;
+  policy.reason = "why";
+  EXPECT_EQ(judge(**record, policy, rules).outcome, Outcome::mismatch);
+  policy.outliers = 1e-6;
+  EXPECT_EQ(judge(**record, policy, rules).outcome, Outcome::pass);
+}
+
 // In units of what rounding can do.
 TEST(Judge, TheReferenceIsBlamedOnlyWhereItIsFarOff) {
   const auto verdict = [](double test, double reference) {

@@ -11,6 +11,7 @@ from assay.registry import api
 from assay.rules import Literal, boxes, distinct, integers, positive
 
 _MOST = 1_500_000  # numbers that a rule writes out one by one
+_LISTED = 1 << 16
 _CELL = 64
 _BLOCK = 64  # boxes looked at together where overlapping ones are suppressed
 
@@ -221,10 +222,18 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
     return order[_survivors(boxes[order], iou_threshold)][:top_k]
 
 
+def off_thresholds(this):
+    """No score twice, and none that is a threshold of few digits: what is above hangs on no rounding."""
+    if not 0 < this.size <= _LISTED:
+        return distinct(0.001, 0.999)
+    step = 7919 if this.size % 7919 else 7907
+    return Literal([0.0007 + 0.9974 * (n * step % this.size) / this.size for n in range(this.size)])
+
+
 @api(
     "paddle.vision.ops.matrix_nms",
     bboxes=lambda this: whole_boxes(64, 64, this),
-    scores=distinct(0.001, 0.999),
+    scores=off_thresholds,
     grad=False,
     accommodates=follows("gives (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
 )

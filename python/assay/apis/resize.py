@@ -1,5 +1,7 @@
 """Resizing and sampling of maps."""
 
+from array import array
+
 from assay.accommodations import follows
 from assay.apis.adaptive_pooling import adaptive_avg, output_sizes
 from assay.apis.loss import functional
@@ -7,7 +9,7 @@ from assay.apis.windows import channels_back, channels_second, each
 from assay.arguments import as_ints, widened
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import integers, literal, uniform
+from assay.rules import Literal, integers, literal, uniform
 
 
 def nearest(place, size):
@@ -104,10 +106,44 @@ def interpolate(
     return channels_back(y, data_format).to(x.dtype)
 
 
+_MOST = 3_000_000  # numbers that are listed; cases with more have no error bar
+_PERIOD = 4093  # points, which then come again
+_BEYOND = uniform(-1.2, 1.2)
+
+
+def between_pixels(x, align_corners=True, *, this):
+    """Points in an image and around it, an odd number of eighths of a pixel beside one: at a pixel and in the
+    middle of two the slope jumps, or which is the nearest."""
+    extents = x.shape[:1:-1]  # the last axis of the image is the first number of a point
+    if this.shape[-1:] != (len(extents),) or not 0 < this.size <= _MOST or 0 in extents:
+        return _BEYOND
+    points = array("d")
+    for n in range(min(_PERIOD, this.size // len(extents))):
+        for axis, extent in enumerate(extents):
+            pixel = n * 7919 // (1 + axis * 3) % (extent + 2) - 1 + (2 * ((n * 5 + axis) % 4) + 1) / 8
+            span = extent - 1 if align_corners else extent
+            points.append((2 * pixel + (not align_corners)) / max(span, 1) - 1)
+    return Literal((points * (this.size // len(points) + 1))[: this.size])
+
+
+def neighbours(x):
+    return 2 ** (x.ndim - 2)
+
+
+def of_a_gradient(x, grid):
+    """That of a point adds up channels, that of a pixel four times as many points as there are for each."""
+    points, pixels = grid.size / (x.ndim - 2), max(1, x.size // max(1, x.shape[1]))
+    return neighbours(x) * max(x.shape[1], 4 * points / pixels, 1)
+
+
 @api(
     "paddle.nn.functional.grid_sample",
-    grid=uniform(-1.2, 1.2),
-    undefined={"exact": "on the border of two pixels the gradient of the grid jumps"},
+    grid=between_pixels,
+    traits={
+        "coordinates": lambda x: max(x.shape[2:], default=1),
+        "terms": neighbours,
+        "terms_back": of_a_gradient,
+    },
 )
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
     return functional.grid_sample(x, grid, mode, padding_mode, align_corners)
