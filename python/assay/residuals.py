@@ -69,6 +69,26 @@ def of_svd(x: Any, u: Any, values: Any, vh: Any) -> Arrays:
     return shown
 
 
+def of_low_rank(matrix: Any, u: Any, values: Any, v: Any, whole: bool) -> Arrays:
+    """The best parts U diag(values) Vᴴ of the array A, found from random samples: Uᴴ A V = diag(values)
+    however well they were found; where A has no more rank than there are parts they are the `whole` of it."""
+    left, middle, right = array_of(u), array_of(values), array_of(v)
+    dtype = real_dtype(values)
+    shown = {
+        "u": shape_of(u),
+        "v": shape_of(v),
+        "dtypes": [u.dtype, v.dtype],
+        "columns of u": orthonormal(left, dtype),
+        "columns of v": orthonormal(right, dtype),
+    }
+    found = left * middle[..., None, :]
+    core = adjoint(left) @ (matrix @ right - found)
+    shown["core"] = left_over(core, matrix, dtype)
+    if whole:
+        shown["product"] = left_over(matrix - found @ adjoint(right), matrix, dtype)
+    return shown
+
+
 def of_eigen(matrix: Any, values: Any, vectors: Any, measure: Callable[[Any, Any], Any]) -> Arrays:
     """A V = V diag(values) of the array A, and what `measure` says of V."""
     middle, basis = array_of(values), array_of(vectors)

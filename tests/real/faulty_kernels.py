@@ -210,6 +210,8 @@ CASES = {
         lambda right: lambda parts: right([parts[0], parts[1].detach()]),
     "paddle.nn.functional.leaky_relu(Tensor([40],'float32'))": gradient_times(-1.0),
     "paddle.kron(Tensor([2, 3],'float32'), Tensor([3, 2],'float32'))": gradient_of(0, 1.01),
+    "paddle.nn.functional.grid_sample(Tensor([2, 3, 16, 16],'float32'), Tensor([2, 16, 16, 2],'float32'))":
+        gradient_of(1, 1.01),
     "paddle.index_select(Tensor([10, 3],'float32'), Tensor([6],'int64'))":
         lambda right: lambda x, index: right(x, paddle.where(index == 0, paddle.ones_like(index), index)),
     # In place.
@@ -245,6 +247,13 @@ CASES = {
         lambda right: lambda x, count: right(x, count, True),
     "paddle.nn.functional.rrelu(Tensor([3000],'float32'), 0.1, 0.3)":
         lambda right: lambda x, low, high: right(x, low, 0.25),
+    "paddle.nn.functional.gumbel_softmax(Tensor([300, 8],'float32'), 0.5)":
+        lambda right: lambda x, temperature: right(x),
+    # Random projections.
+    "paddle.linalg.svd_lowrank(Tensor([8, 6],'float32'), 3)":
+        then(lambda parts: (parts[0], parts[1], paddle.concat([parts[2][:, 1:], parts[2][:, :1]], 1))),
+    "paddle.linalg.pca_lowrank(Tensor([9, 7],'float32'), 4)":
+        lambda right: lambda x, q: right(x, q, False),
 }  # fmt: skip
 
 FAULTS = {case.split("(")[0]: fault for case, fault in CASES.items()}

@@ -65,6 +65,26 @@ def test_wrong_singular_vectors_are_seen():
     assert "product" not in few and excess(few, "rows of vh") < 6
 
 
+def test_the_best_parts_of_a_matrix():
+    x = matrix(7, 2) @ matrix(2, 9)  # of rank 2
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    names = "product", "core", "columns of u", "columns of v"
+
+    def seen(u, s, v, whole=True):
+        found = residuals.of_low_rank(residuals.array_of(Tensor(x)), Tensor(u), Tensor(s), Tensor(v), whole)
+        return {name: excess(found, name) for name in names if name in found}
+
+    three = -u[:, :3], s[:3], -vh[:3].T
+    assert max(seen(*three).values()) < 6
+    swapped = seen(three[0], three[1], three[2][:, [1, 0, 2]])
+    assert swapped["product"] > 1000 and swapped["core"] > 1000 and swapped["columns of v"] < 6
+    # Parts of a random basis, which are not the best ones, and what they are of the matrix.
+    basis, _ = np.linalg.qr(matrix(7, 1))
+    of_basis, values, rows = np.linalg.svd(basis.T @ x, full_matrices=False)
+    poor = basis @ of_basis, values, rows.T
+    assert max(seen(*poor, whole=False).values()) < 6 and seen(*poor)["product"] > 1000
+
+
 def test_eigenvectors():
     x = matrix(6, 6)
     whole = residuals.triangle(Tensor(x), lower=True)

@@ -1,6 +1,6 @@
 """Activations of paddle.nn.functional."""
 
-from assay import laws
+from assay import gumbel, laws
 from assay.accommodations import dodges, follows
 from assay.arguments import as_dtype, as_int
 from assay.reference import torch
@@ -203,6 +203,11 @@ def rrelu(x, lower=0.125, upper=0.3333333333333333, training=True, name=None):
     return laws.uniform_draw(x * upper, x * lower, x.shape, x.dtype)
 
 
-@api("paddle.nn.functional.gumbel_softmax", grad=False)
+def _drawn(found, given):
+    keywords = {"temperature": 1.0, "hard": False, "axis": -1}
+    return gumbel.shown(given["x"], found, *({**keywords, **given}[name] for name in keywords))
+
+
+@api("paddle.nn.functional.gumbel_softmax", x=uniform(-2, 2), grad=False, shown=_drawn)
 def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
-    return laws.anything(x.shape, x.dtype)
+    return gumbel.promised(x, temperature, hard, axis)

@@ -187,30 +187,98 @@ def svdvals(x, name=None):
     return torch.linalg.svdvals(x)
 
 
-def low_rank(x, q):
-    """Found from random samples: exact where q leaves nothing out, and the vectors never."""
-    values = torch.linalg.svdvals(x)
-    *batch, rows, columns = x.shape
-    q = min(q, rows, columns) if x.numel() == 0 else q
-    if q > values.shape[-1]:
-        raise ValueError(f"q={q} for matrices of {rows} x {columns}")
-    return (
-        anything((*batch, rows, q), x.dtype),
-        values if q == min(rows, columns) else anything((*batch, q), x.dtype),
-        anything((*batch, columns, q), x.dtype),
+def parts_of(x, q):
+    return min(6, *x.shape[-2:]) if q is None else q
+
+
+def of_low_rank(this, q, shares):
+    """Sums of products of a column and a row, made of halves: no more of them than parts are asked for."""
+    if this.size > MANY or this.ndim < 2:
+        return None
+    rows, columns = this.shape[-2:]
+    shares = shares[: parts_of(this, q)]
+    return Literal(
+        [
+            sum(
+                share * ((i * (3 + 2 * k) + 5 * k + place) % 7 - 3) * ((j * (5 + 2 * k) + k * k) % 11 - 4.5)
+                for k, share in enumerate(shares)
+            )
+            for place in range(this.size // max(rows * columns, 1))
+            for i in range(rows)
+            for j in range(columns)
+        ]
     )
 
 
-@api("paddle.linalg.svd_lowrank", "paddle.Tensor.svd_lowrank", grad=False)
+def low_rank(q=None, *, this):
+    return of_low_rank(this, q, (1, 0.5, 2))
+
+
+def of_the_same_rank(q=None, *, this):
+    """The same columns and rows in other shares, so that less this one a matrix is of low rank as well."""
+    return of_low_rank(this, q, (0.25, 1, 0.5))
+
+
+def _low_rank(matrix, q, found, whole):
+    """What the parts of a matrix promise, and the values where these are all that it has."""
+    few = min(matrix.shape[-2:])
+    if q > few > 0:
+        raise ValueError(f"q={q} for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
+    whole = q >= few or (whole and matrix.size <= MANY)
+    u, values, v = found
+    known = whole or torch is None
+    return {
+        "values": values if known else anything(values.shape, values.dtype),
+        "factors": on_host(residuals.of_low_rank(matrix, u, values, v, whole)),
+    }
+
+
+def best_parts(matrix, q):
+    """The exact ones; random samples find them where that is all there is."""
+    u, values, vh = torch.linalg.svd(matrix, full_matrices=False)
+    return u[..., :q], values[..., :q], vh.mH[..., :q]
+
+
+def _svd_lowrank(given, found):
+    x, less = given["x"], given.get("M")
+    matrix = residuals.array_of(x) if less is None else residuals.array_of(x) - residuals.array_of(less)
+    return _low_rank(matrix, parts_of(x, given.get("q")), found, less is None or less.shape == x.shape)
+
+
+@api(
+    "paddle.linalg.svd_lowrank",
+    "paddle.Tensor.svd_lowrank",
+    grad=False,
+    x=low_rank,
+    M=of_the_same_rank,
+    shown=lambda found, given: _svd_lowrank(given, found),
+)
 def svd_lowrank(x, q=None, niter=2, M=None, name=None):
-    q = min(6, *x.shape[-2:]) if q is None else q
-    return low_rank(x if M is None else x - M, q)
+    matrix = x if M is None else x - M
+    return _svd_lowrank({"x": x, "q": q, "M": M}, best_parts(matrix, parts_of(x, q)))
 
 
-@api("paddle.linalg.pca_lowrank", "paddle.Tensor.pca_lowrank", grad=False)
+def principal_parts(x, found, q=None, center=True, whole=True):
+    """What is promised of those of a dense tensor; `whole` where it is known to be of low rank."""
+    matrix = residuals.array_of(x)
+    if center and matrix.size:
+        matrix = matrix - matrix.mean(-2, keepdims=True)
+    return _low_rank(matrix, parts_of(x, q), found, whole)
+
+
+@api(
+    "paddle.linalg.pca_lowrank",
+    "paddle.Tensor.pca_lowrank",
+    grad=False,
+    x=low_rank,
+    shown=lambda found, given: principal_parts(given["x"], found, given.get("q"), given.get("center", True)),
+)
 def pca_lowrank(x, q=None, center=True, niter=2, name=None):
-    q = min(6, *x.shape[-2:]) if q is None else q
-    return low_rank(x - x.mean(-2, keepdim=True) if center else x, q)
+    return principal_parts(x, best_principal(x, parts_of(x, q), center), q, center)
+
+
+def best_principal(x, q, center):
+    return best_parts(x - x.mean(-2, keepdim=True) if center else x, q)
 
 
 def _eigh(x, found, lower):

@@ -3,7 +3,7 @@
 from math import prod
 
 from assay.accommodations import follows
-from assay.apis.decomposition import low_rank
+from assay.apis.decomposition import best_principal, parts_of, principal_parts
 from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -247,12 +247,18 @@ def masked_matmul(x, y, mask, name=None):
     return taken_from(x @ y, mask.held(), "csr")
 
 
-@api("paddle.sparse.pca_lowrank", layouts=COO, grad=False)
+def _principal(found, given):
+    q = given.get("q")
+    dense = given["x"].to_dense()
+    return principal_parts(dense, found, q if q is None else int(q), given.get("center", True), whole=False)
+
+
+@api("paddle.sparse.pca_lowrank", layouts=COO, grad=False, shown=_principal)
 def pca_lowrank(x, q=None, center=True, niter=2, name=None):
     """Singular vectors have no gradient that a sign does not change."""
     dense = x.dense()
-    q = min(6, *dense.shape[-2:]) if q is None else as_int(q)
-    return low_rank(dense - dense.mean(-2, keepdim=True) if center else dense, q)
+    q = parts_of(dense, q if q is None else as_int(q))
+    return principal_parts(dense, best_principal(dense, q, center), q, center, whole=False)
 
 
 @api("paddle.sparse.nn.functional.attention", layouts={"sparse_mask": "csr"})
