@@ -173,6 +173,8 @@ class Registry(dict[str, Api]):
             for rule in all_rules:
                 if rule not in parameters:
                     raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
+            if not isinstance(updates, tuple) or not set(updates) <= set(parameters):
+                raise ValueError(f"{names[0]}: updates={updates!r} are no parameters of it")
             for parameter, layout in (layouts or {}).items():
                 if parameter not in parameters or not is_layout(layout):
                     raise ValueError(f"{names[0]}: {parameter!r} cannot be {layout!r}")

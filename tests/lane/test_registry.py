@@ -100,6 +100,10 @@ def test_rules_must_name_parameters(table):
     # `rules` takes a parameter whose name is an option of api().
     table.api("paddle.f", rules={"skip": integers(0, 1)})(lambda x, skip: x)
     assert "skip" in table["paddle.f"].rules and not table["paddle.f"].skip
+    with pytest.raises(ValueError, match="no parameters of it"):
+        table.api("paddle.g", updates=integers(0, 1))(lambda x, updates: x)
+    with pytest.raises(ValueError, match="no parameters of it"):
+        table.api("paddle.g", updates=("y",))(lambda x: x)
 
 
 @pytest.mark.parametrize(

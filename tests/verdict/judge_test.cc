@@ -89,6 +89,13 @@ TEST(Judge, RaisingTellsWhose) {
   EXPECT_EQ(judged(lanes(Status::raised, Status::raised)).outcome, Outcome::rejected);
 }
 
+// Both were called, and neither could hand over what came of it: nothing refused that call.
+TEST(Judge, ResultsThatCannotBeHandedOverAreNoRefusal) {
+  RecordParts parts = lanes(Status::raised, Status::raised);
+  parts.test.phase = parts.reference.phase = "copy";
+  EXPECT_EQ(judged(parts).outcome, Outcome::test_error);
+}
+
 // What the lane under test did comes first, whatever became of the reference: a crash is not hidden
 // by a reference without a kernel.
 TEST(Judge, TheTestLanesOwnEndComesFirst) {

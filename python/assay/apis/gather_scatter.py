@@ -104,7 +104,9 @@ def _alike(value, doubtful):
     "paddle.Tensor.scatter",
     "paddle.Tensor.scatter_",
     index=lambda x, this: _rows(x.shape[0], this),
-    updates=lambda x, index, overwrite=True, *, this: _alike(this, overwrite and index.size > x.shape[0]),
+    rules={
+        "updates": lambda x, index, overwrite=True, *, this: _alike(this, overwrite and index.size > x.shape[0])
+    },
 )
 def scatter(x, index, updates, overwrite=True, name=None, out=None):
     """Not overwriting means: the rows named are emptied, then the updates are added up there."""
