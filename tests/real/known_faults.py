@@ -347,6 +347,10 @@ KNOWN_FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "paddle.nn.functional.selu": (_NARROW, _NARROW_BACK),
     "paddle.nn.functional.sigmoid_focal_loss": (_AT_ZERO,),
+    "paddle.nn.functional.elu": (_NARROW, _NARROW_BACK),
+    "paddle.nn.functional.mish": (
+        Fault("x times what tanh leaves of 1, five ulps off", GRADIENT, "value", LARGE),
+    ),
     "paddle.nn.functional.silu": (_OVERFLOWS_BACK,),
     "paddle.nn.functional.soft_margin_loss": (
         _OVERFLOWS,
