@@ -113,3 +113,13 @@ def triangle(x: Any, lower: bool) -> Any:
     half = np.tril(matrix, -1) if lower else np.triu(matrix, 1)
     diagonal = np.real(np.diagonal(matrix, axis1=-2, axis2=-1))
     return half + adjoint(half) + diagonal[..., None] * np.eye(matrix.shape[-1])
+
+
+def pointed_at(x: Any, found: Any, axis: int) -> tuple[Any, Any, Any]:
+    """Values of x along an axis, what stands where their indices point in one row, and the indices."""
+    values, index = found
+    source, place = (tensor.detach().cpu().numpy() for tensor in (x, index))
+    if place.ndim < source.ndim:
+        place = np.expand_dims(place, axis)
+    pointed = np.take_along_axis(source, place, axis) if source.ndim else source
+    return values, pointed.reshape(-1), index

@@ -154,6 +154,9 @@ CASES = {
     "paddle.logcumsumexp(Tensor([4, 50],'float32'), -1)": from_place(190, lambda y: y + 0.001),
     "paddle.transpose(Tensor([2, 3, 4],'float32'), list[-1, 0, 1])":
         lambda right: lambda x, perm: right(x, [1, 2, 0]),
+    "paddle.scatter(Tensor([10, 3],'float32'), Tensor([6],'int64'), Tensor([6, 3],'float32'), False)":
+        lambda right: lambda x, index, updates, overwrite: right(x, index, updates),
+    "paddle.mode(Tensor([4, 10],'int64'))": then(lambda y: (y[0], y[1] * 0)),
     # Layouts and calls.
     "paddle.tanh(Tensor([8, 6],'float32'))": contiguous_only,
     "paddle.nn.functional.softsign(Tensor([4, 6],'float32'))": second_call(lambda y, first: first),
@@ -186,6 +189,10 @@ CASES = {
     "paddle.nn.functional.log_softmax(Tensor([8, 10],'float32'))": instead(naive_log_softmax),
     "paddle.nn.functional.softplus(Tensor([40],'float32'))":
         instead(lambda x: paddle.log(1 + paddle.exp(x))),
+    "paddle.linalg.slogdet(Tensor([4, 4],'float32'))":
+        then(lambda y: paddle.stack([paddle.abs(y[0]), y[1]])),
+    "paddle.nn.functional.cosine_similarity(Tensor([4, 8],'float32'), Tensor([4, 8],'float32'))":
+        with_argument(eps=1e-7),
     "paddle.nn.functional.hardswish(Tensor([40],'float32'))":
         at(lambda x: x == 3, lambda y: y * 0),
     "paddle.var(Tensor([50],'float32'))": instead(one_pass_variance),

@@ -41,6 +41,20 @@ def lopsided(this):
     return _lopsided(this, 1)
 
 
+def turned(this):
+    """The same, but for every other matrix, the first one too, whose determinant is negative."""
+    matrices = _lopsided(this, 1)
+    if not isinstance(matrices, Literal):
+        return matrices
+    extent = this.shape[-1]
+    return Literal(
+        [
+            -value if place % extent**2 < extent and place // extent**2 % 2 == 0 else value
+            for place, value in enumerate(matrices.values)
+        ]
+    )
+
+
 def mirrored(this, hermitian=True):
     square = this.ndim > 1 and this.shape[-1] == this.shape[-2]
     return symmetric() if hermitian and square else None
@@ -51,12 +65,12 @@ def inverse(x, name=None):
     return torch.linalg.inv(x)
 
 
-@api("paddle.linalg.det", x=lopsided)
+@api("paddle.linalg.det", x=turned)
 def det(x, name=None):
     return torch.linalg.det(x)
 
 
-@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=lopsided)
+@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=turned)
 def slogdet(x, name=None):
     """Sign and logarithm stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])

@@ -103,9 +103,13 @@ def _alike(value, doubtful):
     "paddle.scatter_",
     "paddle.Tensor.scatter",
     "paddle.Tensor.scatter_",
-    index=lambda x, this: _rows(x.shape[0], this),
+    index=lambda x, overwrite=True, *, this: (
+        _rows(x.shape[0], this) if overwrite else integers(0, x.shape[0])
+    ),
     rules={
-        "updates": lambda x, index, overwrite=True, *, this: _alike(this, overwrite and index.size > x.shape[0])
+        "updates": lambda x, index, overwrite=True, *, this: _alike(
+            this, overwrite and index.size > x.shape[0]
+        )
     },
 )
 def scatter(x, index, updates, overwrite=True, name=None, out=None):

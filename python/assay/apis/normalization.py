@@ -7,7 +7,7 @@ from assay.apis.windows import channels_back, channels_second
 from assay.arguments import in_float32, widened
 from assay.reference import torch
 from assay.registry import api
-from assay.rules import positive
+from assay.rules import positive, uniform
 from assay.shorthand import FAR_FROM_ZERO
 
 
@@ -135,7 +135,11 @@ def norm(x, p, axis, keepdim):
     return torch.linalg.vector_norm(x, p, axis, keepdim)
 
 
-@api("paddle.nn.functional.cosine_similarity")
+# Vectors so short that only `eps` keeps the quotient of their lengths small.
+SHORT = uniform(-1e-5, 1e-5)
+
+
+@api("paddle.nn.functional.cosine_similarity", regimes={"exact": {"x1": SHORT, "x2": SHORT}})
 def cosine_similarity(x1, x2, axis=1, eps=1e-8):
     x1, x2 = torch.broadcast_tensors(x1, x2)
     if not x1.shape[axis]:

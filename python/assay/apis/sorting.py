@@ -6,6 +6,7 @@ from assay.arguments import as_dtype, as_int
 from assay.reference import torch
 from assay.regimes import TRAITS
 from assay.registry import api
+from assay.residuals import pointed_at
 from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
 from assay.shorthand import LITERAL_LIMIT
 from assay.spec import INTEGER, TensorSpec
@@ -87,12 +88,14 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     "paddle.mode",
     "paddle.Tensor.mode",
     x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
-    equal=("value", "shape"),
+    equal=("value", "value", "shape"),
     grad=False,
+    shown=lambda found, given: pointed_at(given["x"], found, given.get("axis", -1)),
 )
 def mode(x, axis=-1, keepdim=False, name=None):
     """The least of the most frequent values; which of the equal elements is pointed at is not promised."""
-    return tuple(torch.mode(x, axis, keepdim))
+    values, index = torch.mode(x, axis, keepdim)
+    return values, values.reshape(-1), index
 
 
 def steps(this):
