@@ -215,7 +215,9 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
           const SlotJob& entry = entries[i];
           if (entry.values == kUsual) abilities_.learn(entry, endings.front());
           ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
-          const std::uint32_t moves = next == CaseRecord::Next::truth        ? kFirstMoves
+          // What runs again has failed before, mostly for good: then nothing less will do.
+          const std::uint32_t first = entry.fresh ? kMostMoves : kFirstMoves;
+          const std::uint32_t moves = next == CaseRecord::Next::truth        ? first
                                       : next == CaseRecord::Next::more_moves ? kMostMoves
                                                                              : 0;
           if (moves > entry.moves) {
