@@ -3,7 +3,7 @@
 import os
 import time
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -254,11 +254,9 @@ class Call:
         self.taken = () if entry is None else entry.inputs if entry.kind else entry.parameters
         self._names(self.taken, job.args, job.kwargs)
 
-    def _names(self, parameters: Any, args: Any, kwargs: Any) -> list[str]:
-        names = [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
-        self.named.update(zip(names, args, strict=True))
+    def _names(self, parameters: Any, args: Any, kwargs: Any) -> None:
+        self.named.update(zip(names_of(parameters, args), args, strict=True))
         self.named.update(kwargs)
-        return names
 
     def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
         """What the case's layer is made with. Its tensors are constants of it."""
@@ -273,7 +271,7 @@ class Call:
         return self._built(self.taken, self.job.args, self.job.kwargs)
 
     def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-        names = self._names(parameters, args, kwargs)
+        names = names_of(parameters, args)
         positional = [self._build(value, name, name) for name, value in zip(names, args, strict=True)]
         return positional, {name: self._build(value, name, name) for name, value in kwargs.items()}
 
@@ -487,6 +485,11 @@ class Call:
             return [None] * len(wanted)
         values, upstream = zip(*others, strict=True)
         return self.framework.gradients(list(values), wanted, list(upstream))
+
+
+def names_of(parameters: Sequence[str], args: Any) -> list[str]:
+    """The parameters' names of positional arguments; those beyond them have numbers."""
+    return [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
 
 
 def is_large(spec: TensorSpec) -> bool:
