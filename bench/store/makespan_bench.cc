@@ -44,18 +44,22 @@ void Makespan(benchmark::State& state) {
     costs = testing::made_costs(1'000'000, 1);
   }
   double worst = 0;
+  std::size_t claims = 0;
   for ([[maybe_unused]] auto _ : state) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const auto plan = testing::plan_of(costs, static_cast<double>(state.range(2)) / 100, seed);
       const auto speeds = testing::speeds_of(static_cast<std::size_t>(state.range(0)),
                                              static_cast<double>(state.range(1)) / 100, seed);
-      worst = std::max(worst, testing::makespan_over_ideal(plan, speeds));
+      const testing::Makespan made = testing::makespan_of(plan, speeds);
+      worst = std::max(worst, made.over_ideal);
+      claims = std::max(claims, made.claims);
     }
   }
   double all = 0;
   for (const std::int64_t each : costs) all += static_cast<double>(each);
   state.counters["cases"] = static_cast<double>(costs.size());
   state.counters["work_s_a_worker"] = all / 1e6 / static_cast<double>(state.range(0));
+  state.counters["claims"] = static_cast<double>(claims);
   state.counters["worst_over_ideal"] = worst;
 }
 BENCHMARK(Makespan)
@@ -64,6 +68,12 @@ BENCHMARK(Makespan)
     ->Args({64, 20, 0, 500})
     ->Args({64, 20, 30, 500})
     ->Args({64, 40, 30, 500})
+    ->Args({64, 0, 0, 62})
+    ->Args({64, 20, 0, 62})
+    ->Args({64, 20, 30, 62})
+    ->Args({64, 40, 30, 62})
+    ->Args({64, 20, 30, 25})
+    ->Args({64, 40, 30, 25})
     ->Iterations(1)
     ->Unit(benchmark::kSecond);
 

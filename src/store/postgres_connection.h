@@ -8,6 +8,7 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <map>
 #include <optional>
 #include <pqxx/pqxx>
 #include <set>
@@ -27,7 +28,7 @@ struct PostgresStore::Connection {
   std::optional<pqxx::work> plan;       // what is written and not yet committed, but for results
   std::optional<pqxx::stream_to> rows;  // within it: planned cases on their way
   bool knows_mine = false;              // its table `mine` is filled
-  std::set<std::int64_t> claims;        // of so many bundles, whose statements it knows
+  std::set<std::string> statements;     // that it has prepared, by their names
 
   // Ends the stream of rows: nothing else goes over the connection before.
   void end_rows() {
@@ -39,6 +40,12 @@ struct PostgresStore::Connection {
     rows.reset();
     plan.reset();
   }
+};
+
+struct PostgresStore::Claimed {
+  pqxx::result rows;
+  std::map<std::int64_t, Bundle> bundles;
+  std::int64_t left_us = 0;  // that was to be handed out, these among it
 };
 
 namespace postgres {

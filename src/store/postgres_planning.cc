@@ -175,12 +175,17 @@ void PostgresStore::keep_new() {
   }
 }
 
-// Microseconds of work in a bundle: fewer where there would be too few bundles for many workers.
-std::int64_t PostgresStore::bundle_us() const {
+// Of all that was added and is not yet sent.
+std::int64_t PostgresStore::work_us() const {
   std::int64_t all = 0;
   for (const Added& each : added_) all += each.work_us;
+  return all;
+}
+
+// Microseconds of work in a bundle: fewer where there would be too few bundles for many workers.
+std::int64_t PostgresStore::bundle_us() const {
   return std::min(std::int64_t{options_.bundle.count()},
-                  (all + options_.least_bundles - 1) / options_.least_bundles);
+                  (work_us() + options_.least_bundles - 1) / options_.least_bundles);
 }
 
 Status PostgresStore::write_added(const std::function<std::int64_t(std::int64_t)>& place) {
@@ -222,15 +227,17 @@ Status PostgresStore::place_added() {
     std::sort(added_.begin(), added_.end(), [](const Added& a, const Added& b) {
       return std::tie(b.work_us, a.id) < std::tie(a.work_us, b.id);
     });
-    sorted.emplace(planning_->first_bundle, bundle_us());
+    sorted.emplace(planning_->first_bundle, bundle_us(), work_us());
     ASSAY_CHECK(write_added([&](std::int64_t us) { return sorted->place_sorted(us); }));
   }
-  const std::vector<CutBundle>& bundles = sorted ? sorted->bundles() : planning_->cutter->bundles();
+  const std::vector<CutBundle> bundles =
+      sorted ? sorted->in_order() : planning_->cutter->in_order();
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-    pqxx::stream_to rows(work, "bundle",
-                         std::vector<std::string>{"number", "dearest_us", "left_over"});
+    pqxx::stream_to rows(
+        work, "bundle",
+        std::vector<std::string>{"number", "dearest_us", "left_over", "work_us", "left_us"});
     for (const CutBundle& each : bundles) {
-      rows << std::tie(each.number, each.dearest_us, each.cases);
+      rows << std::tie(each.number, each.rank, each.cases, each.work_us, each.left_us);
     }
     rows.complete();
   }));

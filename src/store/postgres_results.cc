@@ -59,9 +59,11 @@ Result<bool> PostgresStore::finish(const Lease& lease, const FinishedCase& finis
   if (found == held_.end() || found->second.epoch != lease.epoch) return false;
   Held held = std::move(found->second);
   held_.erase(found);
+  held_us_ -= held.work_us;
   const auto bundle = bundles_.find(held.bundle);
   if (bundle == bundles_.end() || bundle->second.epoch != held.epoch) return false;
   --bundle->second.left;
+  done_us_ += held.work_us;
   ended_.push_back({lease.id,
                     std::move(held),
                     finished.verdict,

@@ -124,26 +124,38 @@ FROM gone f JOIN planned p USING (id)
 
 // ---- leases ----
 
-// Cases of {2} bundles, each row with its bundle's number and new epoch; a bundle of which nothing
-// is left is one row without a case. A bundle that nobody had before has no finished cases. {0} and
-// {1} are conditions on bundles and cases. OFFSET 0 makes it look up bundle by bundle, however many
-// bundles it thinks that there will be.
+// Cases of {2} bundles, each row with its bundle's number and new epoch and what work was left
+// then; a bundle of which nothing is left is one row without a case. A bundle that nobody had
+// before has no finished cases. {0} and {1} are conditions on bundles and cases; $1 to $3 the
+// parameters for who claims, for how many milliseconds, and how much work a bundle may have; {3} is
+// kFirst or kLast. OFFSET 0 makes it look up bundle by bundle, however many bundles it thinks that
+// there will be.
 inline constexpr const char* kClaim = R"sql(
-WITH free AS (SELECT number, dearest_us FROM bundle WHERE NOT done AND claimer IS NULL {0}
-              ORDER BY dearest_us DESC, number LIMIT {2} FOR UPDATE SKIP LOCKED),
+WITH free AS (SELECT number, dearest_us FROM bundle
+              WHERE NOT done AND claimer IS NULL AND work_us <= $3 {0}
+              ORDER BY {3} LIMIT {2} FOR UPDATE SKIP LOCKED),
      lost AS (SELECT number, dearest_us FROM bundle
-              WHERE NOT done AND claimer IS NOT NULL AND held_until < now() AND claimer <> $1 {0}
+              WHERE NOT done AND claimer IS NOT NULL AND held_until < now() AND claimer <> $1
+                    AND work_us <= $3 {0}
               ORDER BY held_until LIMIT {2} FOR UPDATE SKIP LOCKED),
      best AS (SELECT number AS next FROM (SELECT * FROM free UNION ALL SELECT * FROM lost) AS either
-              ORDER BY dearest_us DESC, number LIMIT {2}),
+              ORDER BY {3} LIMIT {2}),
      taken AS (UPDATE bundle SET epoch = epoch + 1, claimer = $1,
                                  held_until = now() + $2 * interval '1 ms'
-               FROM best WHERE number = next RETURNING number, epoch)
-SELECT number, epoch, p.* FROM taken LEFT JOIN LATERAL
+               FROM best WHERE number = next RETURNING number, epoch, left_us)
+SELECT number, epoch, left_us, p.* FROM taken LEFT JOIN LATERAL
   (SELECT id, text, elements, bytes, work_us FROM planned p
    WHERE bundle = number AND (epoch = 1 OR NOT EXISTS (SELECT FROM finished f WHERE f.id = p.id)) {1}
    OFFSET 0) AS p ON true
 ORDER BY number, work_us DESC, id
+)sql";
+// The dearest bundles, or the smallest of those that are kept for the end.
+inline constexpr const char* kFirst = "dearest_us DESC, number";
+inline constexpr const char* kLast = "dearest_us, number DESC";
+// What is left to be claimed.
+inline constexpr const char* kLeft = R"sql(
+SELECT coalesce((SELECT left_us FROM bundle WHERE NOT done AND claimer IS NULL
+                 ORDER BY dearest_us DESC, number LIMIT 1), 0)
 )sql";
 inline constexpr const char* kBundleIsMine = "AND number IN (SELECT bundle FROM mine)";
 inline constexpr const char* kCaseIsMine = "AND id IN (SELECT id FROM mine)";

@@ -30,6 +30,11 @@ std::string claimer_name() {
   return fmt::format("{}:{:08x}{:08x}", host.data(), random(), random());
 }
 
+double now_us() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(now).count();
+}
+
 std::string version_error(int version) {
   if (version > kSchemaVersion) {
     return fmt::format(
@@ -55,6 +60,7 @@ PostgresStore::PostgresStore(std::string address, Options options)
     : address_(std::move(address)),
       options_(options),
       claimer_(claimer_name()),
+      share_(options_.share),
       random_(std::random_device()()) {}
 
 PostgresStore::~PostgresStore() = default;
@@ -185,53 +191,97 @@ void PostgresStore::forget_unknown_bundles(pqxx::transaction_base& transaction) 
   transaction.exec_params0(kRelease, claimer_, as_array(known));
 }
 
+// How much work a bundle may have of which so many are claimed; 0: none had better be claimed now.
+std::int64_t PostgresStore::most_of_bundle(std::int64_t bundles) const {
+  const std::int64_t most_us = share_.most_us();
+  if (most_us == FairShare::kAny) return most_us;
+  if (held_us_ == 0) return std::max<std::int64_t>(most_us / bundles, 1);
+  return std::max<std::int64_t>(most_us - held_us_, 0) / bundles;
+}
+
+pqxx::result PostgresStore::claim_rows(pqxx::transaction_base& work, const ClaimTerms& terms) {
+  const std::int64_t lease_ms = options_.lease_time.count();
+  if (!mine_.empty()) {
+    return work.exec_params(
+        fmt::format(kClaim, kBundleIsMine, kCaseIsMine, terms.bundles, terms.order), claimer_,
+        lease_ms, terms.most_us);
+  }
+  const std::string statement =
+      fmt::format("assay_claim_{}_{}", terms.order == kFirst ? "first" : "last", terms.bundles);
+  if (connection_->statements.insert(statement).second) {
+    connection_->session.prepare(statement,
+                                 fmt::format(kClaim, "", "", terms.bundles, terms.order));
+  }
+  return work.exec_prepared(statement, claimer_, lease_ms, terms.most_us);
+}
+
 Result<Supply> PostgresStore::claim(std::size_t bundles,
                                     const std::function<Status(const ClaimedCase&)>& visit) {
   const bool only_mine = !mine_.empty();
   const auto limit = static_cast<std::int64_t>(
       std::min<std::size_t>(bundles, std::numeric_limits<std::int32_t>::max()));
-  pqxx::result rows;
-  std::map<std::int64_t, Bundle> claimed;
+  ASSAY_CHECK(commit());
+  note_work();
+  const ClaimTerms terms{limit, most_of_bundle(limit), kFirst};
+  if (terms.most_us == 0) return Supply::held_elsewhere;
+  const bool limited = terms.most_us != FairShare::kAny;
+  Claimed claimed;
   bool elsewhere = false;
   const char* const of_bundle = only_mine ? kBundleIsMine : "";
-  ASSAY_CHECK(commit());
   ASSAY_CHECK(in_timed([&](pqxx::transaction_base& work) {
-    claimed.clear();
     fill_mine(work);
-    if (only_mine) {
-      rows = work.exec_params(fmt::format(kClaim, kBundleIsMine, kCaseIsMine, limit), claimer_,
-                              options_.lease_time.count());
-    } else {
-      const std::string statement = fmt::format("assay_claim_{}", limit);
-      if (connection_->claims.insert(limit).second) {
-        connection_->session.prepare(statement, fmt::format(kClaim, "", "", limit));
-      }
-      rows = work.exec_prepared(statement, claimer_, options_.lease_time.count());
+    claimed = claimed_in(claim_rows(work, terms));
+    if (limited && claimed.rows.empty() && held_us_ == 0) {
+      claimed = claimed_in(claim_rows(work, {1, FairShare::kAny, kLast}));
     }
-    for (const auto& row : rows) {
-      Bundle& bundle = claimed[row[0].as<std::int64_t>()];
-      bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());
-      bundle.left += row[2].is_null() ? 0 : 1;
-    }
-    if (static_cast<std::int64_t>(claimed.size()) < limit) {
+    if (limited) claimed.left_us = work.exec1(kLeft)[0].as<std::int64_t>();
+    if (static_cast<std::int64_t>(claimed.bundles.size()) < limit) {
       elsewhere = work.exec_params1(fmt::format(kHeldElsewhere, of_bundle), claimer_)[0].as<bool>();
     }
   }));
   connection_->knows_mine = only_mine;
-  for (const auto& [number, bundle] : claimed) bundles_[number] = bundle;
-  for (const auto& row : rows) {
-    if (row[2].is_null()) continue;
-    const auto id = unsigned_bits(row[2].as<std::int64_t>());
-    const std::string_view text(row[3].c_str(), row[3].size());
-    const auto epoch = unsigned_bits(row[1].as<std::int64_t>());
-    const auto elements = unsigned_bits(row[4].as<std::int64_t>());
-    held_[id] = {row[0].as<std::int64_t>(), epoch, traits_of(text), elements};
-    ASSAY_CHECK(visit({{id, epoch},
-                       {id, text, elements, unsigned_bits(row[5].as<std::int64_t>()),
-                        unsigned_bits(row[6].as<std::int64_t>())}}));
-  }
-  if (static_cast<std::int64_t>(claimed.size()) == limit) return Supply::more;
+  if (claimed.left_us > 0) share_.saw(now_us(), claimed.left_us);
+  ASSAY_CHECK(show_claimed(claimed, visit));
+  if (static_cast<std::int64_t>(claimed.bundles.size()) == limit) return Supply::more;
   return elsewhere ? Supply::held_elsewhere : Supply::none;
+}
+
+PostgresStore::Claimed PostgresStore::claimed_in(const pqxx::result& rows) {
+  Claimed claimed;
+  for (const auto& row : rows) {
+    Bundle& bundle = claimed.bundles[row[0].as<std::int64_t>()];
+    bundle.epoch = unsigned_bits(row[1].as<std::int64_t>());
+    bundle.left += row[3].is_null() ? 0 : 1;
+    claimed.left_us = std::max(claimed.left_us, row[2].as<std::int64_t>());
+  }
+  claimed.rows = rows;
+  return claimed;
+}
+
+Status PostgresStore::show_claimed(const Claimed& claimed,
+                                   const std::function<Status(const ClaimedCase&)>& visit) {
+  for (const auto& [number, bundle] : claimed.bundles) bundles_[number] = bundle;
+  for (const auto& row : claimed.rows) {
+    if (row[3].is_null()) continue;
+    const auto id = unsigned_bits(row[3].as<std::int64_t>());
+    const std::string_view text(row[4].c_str(), row[4].size());
+    const auto epoch = unsigned_bits(row[1].as<std::int64_t>());
+    const auto elements = unsigned_bits(row[5].as<std::int64_t>());
+    const auto work_us = row[7].as<std::int64_t>();
+    Held& held = held_[id];  // where a claim of ours was lost, it is there already
+    held_us_ += work_us - held.work_us;
+    held = {row[0].as<std::int64_t>(), epoch, traits_of(text), elements, work_us};
+    ASSAY_CHECK(visit(
+        {{id, epoch},
+         {id, text, elements, unsigned_bits(row[6].as<std::int64_t>()), unsigned_bits(work_us)}}));
+  }
+  return {};
+}
+
+// How much this claimer has done since the last time.
+void PostgresStore::note_work() {
+  share_.worked(now_us(), done_us_);
+  done_us_ = 0;
 }
 
 Status PostgresStore::renew() {
@@ -247,6 +297,7 @@ Status PostgresStore::renew() {
 
 Status PostgresStore::release_all() {
   held_.clear();
+  held_us_ = 0;
   bundles_.clear();
   return in_plan([&](pqxx::work& work) { work.exec_params0(kRelease, claimer_, "{}"); });
 }

@@ -16,13 +16,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/fair_share.h"
 #include "store/learned_costs.h"
 #include "store/run_totals.h"
 #include "store/store.h"
 
 namespace pqxx {
+class result;
 class transaction_base;
-}
+}  // namespace pqxx
 
 namespace assay {
 
@@ -35,7 +37,8 @@ class PostgresStore final : public Store {
     // How long a database may be away, or its disk full, before that is an error.
     std::chrono::milliseconds patience{120'000};
     std::size_t tally_characters = 8'000'000;  // of sums that are added up at once, about
-    bool read_only = false;                    // the database itself refuses to write anything
+    FairShare share;         // what is known already of how fast this claimer and all others are
+    bool read_only = false;  // the database itself refuses to write anything
   };
   // Who works on the run.
   struct Holder {
@@ -125,6 +128,7 @@ class PostgresStore final : public Store {
     std::uint64_t epoch = 0;
     CaseTraits traits;
     std::uint64_t elements = 0;
+    std::int64_t work_us = 0;  // expected
   };
   struct Ended {
     std::uint64_t id = 0;
@@ -138,7 +142,13 @@ class PostgresStore final : public Store {
     FinishedCase finished() const;
   };
   struct Results;  // as they are written
-  struct Sums {    // of cases that were recorded
+  struct Claimed;
+  struct ClaimTerms {
+    std::int64_t bundles = 1;
+    std::int64_t most_us = 0;     // of expected work in each of them
+    const char* order = nullptr;  // of which the first are taken
+  };
+  struct Sums {  // of cases that were recorded
     Tally tally;
     LearnedCosts costs;
 
@@ -166,6 +176,7 @@ class PostgresStore final : public Store {
   Status begin_planning();
   Status prepare_planning();
   void keep_new();
+  std::int64_t work_us() const;
   std::int64_t bundle_us() const;
   Status write_added(const std::function<std::int64_t(std::int64_t)>& place);
   Status stream_added();
@@ -176,6 +187,12 @@ class PostgresStore final : public Store {
   void forget_unknown_bundles(pqxx::transaction_base& transaction);
   bool has_results() const;
   Results gathered() const;
+  std::int64_t most_of_bundle(std::int64_t bundles) const;
+  pqxx::result claim_rows(pqxx::transaction_base& work, const ClaimTerms& terms);
+  static Claimed claimed_in(const pqxx::result& rows);
+  Status show_claimed(const Claimed& claimed,
+                      const std::function<Status(const ClaimedCase&)>& visit);
+  void note_work();
   bool write_all(pqxx::transaction_base& transaction, const Results& results);
   void write_some(pqxx::transaction_base& transaction, const Results& results);
   void forget_mine(pqxx::transaction_base& transaction);
@@ -203,6 +220,9 @@ class PostgresStore final : public Store {
   std::vector<Ended> ended_;     // not yet written
   std::unordered_map<std::uint64_t, Held> held_;      // by case
   std::unordered_map<std::int64_t, Bundle> bundles_;  // of these cases
+  std::int64_t held_us_ = 0;                          // expected work of these cases
+  std::int64_t done_us_ = 0;  // and of those that have ended since `share_` was told
+  FairShare share_;
   std::uint64_t fenced_ = 0;
   int version_ = 0;      // of the tables
   double visit_ms_ = 0;  // how long a visit took, on average over the last ones

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
 #include <numeric>
 #include <queue>
 #include <random>
 #include <vector>
 
 #include "store/bundles.h"
+#include "store/fair_share.h"
 
 namespace assay::testing {
 
@@ -55,7 +59,8 @@ inline std::vector<double> speeds_of(std::size_t workers, double spread, std::ui
 }
 
 struct HandedOut {
-  std::int64_t dearest_us = 0;
+  std::int64_t work_us = 0;  // expected
+  std::int64_t left_us = 0;  // likewise, of it and of all after it
   double takes_us = 0;
 };
 
@@ -64,45 +69,107 @@ inline std::vector<HandedOut> bundles_of(SimulatedPlan plan) {
   const std::int64_t all =
       std::accumulate(plan.cases.begin(), plan.cases.end(), std::int64_t{0},
                       [](std::int64_t sum, const SimulatedCase& c) { return sum + c.expected_us; });
-  BundleCutter cutter(
-      0, std::min(plan.bundle_us, (all + plan.least_bundles - 1) / plan.least_bundles));
   const bool sorted = plan.cases.size() <= plan.sorted;
+  BundleCutter cutter(0,
+                      std::min(plan.bundle_us, (all + plan.least_bundles - 1) / plan.least_bundles),
+                      sorted ? all : 0);
   if (sorted) {
     std::stable_sort(plan.cases.begin(), plan.cases.end(),
                      [](const auto& a, const auto& b) { return a.expected_us > b.expected_us; });
   }
-  std::vector<HandedOut> bundles;
+  std::map<std::int64_t, double> takes_us;
   for (const SimulatedCase& each : plan.cases) {
-    const auto number = static_cast<std::size_t>(sorted ? cutter.place_sorted(each.expected_us)
-                                                        : cutter.place(each.expected_us));
-    if (bundles.size() <= number) bundles.resize(number + 1);
-    bundles[number].takes_us += each.takes_us;
-    bundles[number].dearest_us = std::max(bundles[number].dearest_us, each.expected_us);
+    takes_us[sorted ? cutter.place_sorted(each.expected_us) : cutter.place(each.expected_us)] +=
+        each.takes_us;
   }
-  std::stable_sort(bundles.begin(), bundles.end(),
-                   [](const auto& a, const auto& b) { return a.dearest_us > b.dearest_us; });
+  std::vector<HandedOut> bundles;
+  for (const CutBundle& each : cutter.in_order()) {
+    bundles.push_back({each.work_us, each.left_us, takes_us.at(each.number)});
+  }
   return bundles;
 }
 
-// The time until all is done, in times of the ideal: all speeds together, and no worker ever idle.
-// A worker claims when it holds less than a second of work.
-inline double makespan_over_ideal(const SimulatedPlan& plan, const std::vector<double>& speeds) {
+struct Makespan {
+  double over_ideal = 0;  // the time until all is done, in times of the ideal
+  std::size_t claims = 0;
+};
+
+// The ideal: all speeds together, and no worker ever idle. A worker claims when it holds less than
+// a second of work.
+inline Makespan makespan_of(const SimulatedPlan& plan, const std::vector<double>& speeds) {
   constexpr double kLowUs = 1'000'000;
+  constexpr double kAgainUs = 1'000'000;
+  struct Taken {
+    double from = 0;
+    double until = 0;
+    std::int64_t work_us = 0;
+  };
+  struct Worker {
+    double busy_until = 0;
+    FairShare share;
+    std::deque<Taken> taken;
+    std::int64_t ended_us = 0;  // expected work of the cases that have ended
+    std::int64_t taken_us = 0;
+    std::int64_t told_us = 0;  // of them, to its share
+
+    // Cases are short: a bundle is done bit by bit.
+    std::int64_t done_us(double now) {
+      for (; !taken.empty() && taken.front().until <= now; taken.pop_front()) {
+        ended_us += taken.front().work_us;
+      }
+      if (taken.empty() || taken.front().from >= now) return ended_us;
+      const Taken& at = taken.front();
+      return ended_us + static_cast<std::int64_t>(static_cast<double>(at.work_us) *
+                                                  (now - at.from) / (at.until - at.from));
+    }
+  };
   using Claim = std::pair<double, std::size_t>;  // when, and who
   std::priority_queue<Claim, std::vector<Claim>, std::greater<>> next;
-  std::vector<double> busy_until(speeds.size());
+  std::vector<Worker> workers(speeds.size());
   for (std::size_t worker = 0; worker < speeds.size(); ++worker) next.emplace(0, worker);
+  std::vector<HandedOut> bundles = bundles_of(plan);
+  std::list<HandedOut> left(bundles.begin(), bundles.end());
   double all = 0;
-  for (const HandedOut& bundle : bundles_of(plan)) {
-    const auto [now, worker] = next.top();
+  Makespan made;
+  while (!left.empty()) {
+    const auto [now, number] = next.top();
     next.pop();
-    all += bundle.takes_us;
-    double& until = busy_until[worker];
-    until = std::max(until, now) + bundle.takes_us / speeds[worker];
-    next.emplace(std::max(now, until - kLowUs / speeds[worker]), worker);
+    Worker& worker = workers[number];
+    const std::int64_t done_us = worker.done_us(now);
+    const std::int64_t held_us = worker.taken_us - done_us;
+    worker.share.worked(now, done_us - worker.told_us);
+    worker.told_us = done_us;
+    const std::int64_t most_us = worker.share.most_us();
+    auto chosen = left.begin();
+    if (most_us != FairShare::kAny) {
+      chosen = std::find_if(left.begin(), left.end(), [&](const HandedOut& bundle) {
+        return bundle.work_us <= most_us - held_us;
+      });
+      if (chosen == left.end() && held_us > 0) {
+        next.emplace(std::min(now + kAgainUs, std::max(worker.busy_until, now)), number);
+        continue;
+      }
+      if (chosen == left.end()) --chosen;  // the smallest
+    }
+    ++made.claims;
+    worker.share.saw(now, left.front().left_us);
+    all += chosen->takes_us;
+    const double from = std::max(worker.busy_until, now);
+    worker.busy_until = from + chosen->takes_us / speeds[number];
+    worker.taken.push_back({from, worker.busy_until, chosen->work_us});
+    worker.taken_us += chosen->work_us;
+    next.emplace(std::max(now, worker.busy_until - kLowUs / speeds[number]), number);
+    left.erase(chosen);
   }
+  double end = 0;
+  for (const Worker& each : workers) end = std::max(end, each.busy_until);
   const double speed = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-  return *std::max_element(busy_until.begin(), busy_until.end()) / (all / speed);
+  made.over_ideal = end / (all / speed);
+  return made;
+}
+
+inline double makespan_over_ideal(const SimulatedPlan& plan, const std::vector<double>& speeds) {
+  return makespan_of(plan, speeds).over_ideal;
 }
 
 }  // namespace assay::testing

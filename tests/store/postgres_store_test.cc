@@ -365,6 +365,69 @@ TEST_F(Postgres, AClaimerThatWasCutOffChangesNothing) {
   EXPECT_EQ(finished_ids(*planner).size(), 3U);
 }
 
+// A claim records what has ended before it, also where some of it cannot be.
+TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
+  const StorePtr planner = opened();
+  for (const std::uint64_t id :
+       {7'000'001, 7'000'002, 7'000'003, 7'000'004, 7'000'005, 7'000'006}) {
+    ASSERT_TRUE(planner->add_case({id, fmt::format("paddle.sinh({})", id), 1, 1, id}));
+  }
+  ASSERT_TRUE(planner->commit());
+  const StorePtr slow = opened();
+  const StorePtr worker = opened();
+  const auto both = claim(*slow, 2, Supply::more);
+  EXPECT_TRUE(finish(*slow, both[0]));
+  const auto own = claim(*worker, 2, Supply::more);
+  ASSERT_EQ(own.size(), 2U);
+  EXPECT_EQ(finished_ids(*planner).size(), 0U);
+  for (const Lease& lease : own) EXPECT_TRUE(finish(*worker, lease));
+  {
+    pqxx::connection session(address_);
+    pqxx::work work(session);
+    work.exec_params0(
+        "UPDATE bundle SET held_until = now() - interval '1 h' WHERE dearest_us >= $1",
+        std::min(both[0].id, both[1].id));
+    work.commit();
+  }
+  // It gets the two that `slow` has lost: dear ones come first.
+  EXPECT_EQ(ids_of(claim(*worker, 2, Supply::more)), ids_of(both));
+  const auto recorded = [&] {
+    const auto ids = finished_ids(*planner);
+    return std::set<std::uint64_t>(ids.begin(), ids.end());
+  };
+  EXPECT_EQ(recorded(), ids_of(own));
+  EXPECT_EQ(claim(*slow, 1, Supply::more).size(), 1U);  // and what it had ended is not recorded
+  EXPECT_EQ(slow->fenced(), 1U);
+  EXPECT_EQ(recorded(), ids_of(own));
+  EXPECT_EQ(planner->tally()->finished(), 2);
+}
+
+// One that is slow near the end takes a small bundle, or none while it has work; but one that has
+// none is given the smallest.
+TEST_F(Postgres, ASlowClaimerTakesSmallBundles) {
+  const StorePtr planner = opened();
+  for (std::uint64_t id = 1; id <= 40; ++id) {
+    const std::uint64_t work = id <= 20 ? 900'000 : 1'000;
+    ASSERT_TRUE(
+        planner->add_case({80'000'000 + id, fmt::format("paddle.acosh({})", id), 1, 1, work}));
+  }
+  ASSERT_TRUE(planner->commit());
+  PostgresStore::Options options;  // it has ended nothing in 30 s, in which others did 30 s of work
+  for (const double second : {0, 10, 20, 30}) {
+    options.share.worked(second * 1e6, 0);
+    options.share.saw(second * 1e6, static_cast<std::int64_t>((100 - second) * 1e6));
+  }
+  const auto slow = PostgresStore::open(address_, StoreMode::existing, options);
+  const auto smallest = claim(**slow, 1, Supply::more);
+  ASSERT_EQ(smallest.size(), 1U);
+  EXPECT_GT(smallest[0].id, 80'000'020U);
+  EXPECT_TRUE(claim(**slow, 1, Supply::held_elsewhere).empty());
+  EXPECT_TRUE(finish(**slow, smallest[0]));
+  EXPECT_EQ(claim(**slow, 1, Supply::more).size(), 1U);
+  const StorePtr other = opened();
+  EXPECT_LE(claim(*other, 1, Supply::more).at(0).id, 80'000'020U);
+}
+
 TEST_F(Postgres, WhatIsRenewedOrReleasedIsKnownToOthers) {
   const StorePtr planner = opened();
   add(*planner, 1, 2);
@@ -407,7 +470,10 @@ TEST_F(Postgres, ARetestMakesCasesOpenAgain) {
 // Where an earlier case of the bundle is open again, a bundle that was done is not.
 TEST_F(Postgres, ABundleIsDoneWhenItsLastCaseHasEnded) {
   const StorePtr planner = opened(std::chrono::seconds(30), std::chrono::seconds(60));
-  add(*planner, 9'000'001, 9'000'003);  // nobody has taken these before
+  for (const std::uint64_t id : {9'000'001, 9'000'002, 9'000'003}) {
+    ASSERT_TRUE(planner->add_case({id, fmt::format("paddle.cosh({})", id), 1, 1, 1}));
+  }
+  ASSERT_TRUE(planner->commit());
   const auto is_done = [&] {
     pqxx::connection session(address_);
     pqxx::work work(session);
