@@ -1,24 +1,103 @@
 #include "measure/dependence.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 namespace assay {
+namespace {
 
-Dependence::Found Dependence::run() const {
-  Found found;
+// The lag with the largest correlation; `sum_of(count, lag)` is the sum of products of the first
+// `count` draws under a lag, `most` what one product's deviation is at most.
+template <typename SumOf>
+DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of) {
+  DependenceFound found;
   const auto look = [&](std::size_t count, std::size_t lag) {
     const std::size_t pairs = count - lag;
     if (pairs < kFewestPairs) return;
-    double sum = 0;
-    for (std::size_t i = 0; i < pairs; ++i) sum += draws_[i] * draws_[i + lag];
-    const double correlation = std::abs(sum) / (most_ * std::sqrt(static_cast<double>(pairs)));
+    const double correlation =
+        std::abs(sum_of(count, lag)) / (most * std::sqrt(static_cast<double>(pairs)));
     if (correlation > found.correlation || found.pairs == 0) found = {correlation, lag, pairs};
   };
-  const std::size_t first = std::min(draws_.size(), kNeighbours);
+  const std::size_t first = std::min(all, kNeighbours);
   for (std::size_t lag = 1; lag <= first / 2; ++lag) look(first, lag);
-  if (const std::size_t half = draws_.size() / 2; half > first / 2) look(draws_.size(), half);
+  if (const std::size_t half = all / 2; half > first / 2) look(all, half);
   return found;
+}
+
+// A bit for each of the first draws, and of their ones how many there are up to any place.
+class Bits {
+ public:
+  explicit Bits(std::span<const std::uint8_t> draws) {
+    for (std::size_t i = 0; i < draws.size(); ++i) {
+      words_[i / 64] |= std::uint64_t{draws[i]} << (i % 64);
+      before_[i + 1] = before_[i] + draws[i];
+    }
+  }
+  std::uint64_t ones(std::size_t from, std::size_t to) const { return before_[to] - before_[from]; }
+  // Places below `pairs` that hold a one, as does the place `lag` behind. No bit is set behind the
+  // last draw.
+  std::uint64_t both(std::size_t lag) const {
+    const std::size_t words = lag / 64;
+    const auto bits = static_cast<int>(lag % 64);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i + words < kWords; ++i) {
+      std::uint64_t later = words_[i + words] >> bits;
+      if (bits != 0) later |= words_[i + words + 1] << (64 - bits);
+      sum += static_cast<std::uint64_t>(std::popcount(words_[i] & later));
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kWords = kNeighbours / 64;
+  std::array<std::uint64_t, kWords + 1> words_{};  // the last one is 0
+  std::array<std::uint32_t, kNeighbours + 1> before_{};
+};
+
+}  // namespace
+
+DependenceFound Dependence::run() const {
+  return look_at_lags(draws_.size(), most_, [&](std::size_t count, std::size_t lag) {
+    double sum = 0;
+    for (std::size_t i = 0; i < count - lag; ++i) sum += draws_[i] * draws_[i + lag];
+    return sum;
+  });
+}
+
+ChoiceDependence::ChoiceDependence(double share)
+    : share_(share), most_(std::max(share, 1 - share) * 0.5) {}
+
+std::span<std::uint8_t> ChoiceDependence::room(std::size_t more) {
+  kept_ = draws_.size();
+  draws_.resize(kept_ + more);
+  return std::span(draws_).subspan(kept_);
+}
+
+// Each draw off its mean is 1 − share or −share, so the products of a lag follow from how many
+// ones there are before and behind it, and how many of them meet.
+DependenceFound ChoiceDependence::run() const {
+  const std::span<const std::uint8_t> draws = draws_;
+  const Bits first(draws.first(std::min(draws.size(), kNeighbours)));
+  return look_at_lags(draws.size(), most_, [&](std::size_t count, std::size_t lag) {
+    std::uint64_t before = 0;
+    std::uint64_t behind = 0;
+    std::uint64_t both = 0;
+    if (count <= kNeighbours) {
+      before = first.ones(0, count - lag);
+      behind = first.ones(lag, count);
+      both = first.both(lag);
+    } else {
+      for (std::size_t i = 0; i < count - lag; ++i) {
+        before += draws[i];
+        behind += draws[i + lag];
+        both += draws[i] & draws[i + lag];
+      }
+    }
+    return static_cast<double>(both) - share_ * static_cast<double>(before + behind) +
+           share_ * share_ * static_cast<double>(count - lag);
+  });
 }
 
 }  // namespace assay

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace assay {
@@ -16,6 +17,13 @@ inline constexpr std::size_t kNear = kNeighbours / 2;
 // … and with fewer pairs than this nothing is said.
 inline constexpr std::size_t kFewestPairs = 32;
 
+// The lag with the largest correlation: of neighbours, and of the two halves of all draws.
+struct DependenceFound {
+  double correlation = 0;  // in units of √V
+  std::uint64_t lag = 0;
+  std::uint64_t pairs = 0;
+};
+
 // Draws in their order, each as its distance from its mean, of which the law says how far it
 // reaches.
 class Dependence {
@@ -25,17 +33,29 @@ class Dependence {
   Dependence(double reach, double deviation) : most_(reach * deviation) {}
   void add(double centred) { draws_.push_back(centred); }
 
-  struct Found {
-    double correlation = 0;  // in units of √V
-    std::uint64_t lag = 0;
-    std::uint64_t pairs = 0;
-  };
-  // The lag with the largest correlation: of neighbours, and of the two halves of all draws.
-  Found run() const;
+  DependenceFound run() const;
 
  private:
   double most_;
   std::vector<double> draws_;
+};
+
+// The same of draws from two values, a byte for each: 1 for the one that has this `share`, 0 for
+// the other.
+class ChoiceDependence {
+ public:
+  explicit ChoiceDependence(double share);
+  void add(bool one) { draws_.push_back(one ? 1 : 0); }
+  // Room for so many more, of which keep() says how many have become draws.
+  std::span<std::uint8_t> room(std::size_t more);
+  void keep(std::size_t count) { draws_.resize(kept_ += count); }
+  DependenceFound run() const;
+
+ private:
+  double share_;
+  double most_;
+  std::size_t kept_ = 0;  // when room() was asked for
+  std::vector<std::uint8_t> draws_;
 };
 
 // How many lags are looked at, at most.

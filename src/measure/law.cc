@@ -8,6 +8,7 @@
 #include "fill/fill.h"
 #include "fill/numbers.h"
 #include "fill/philox.h"
+#include "measure/choice.h"
 #include "measure/dependence.h"
 #include "measure/distribution.h"
 
@@ -40,11 +41,6 @@ constexpr std::array<LawName, 16> kLaws{{
 
 // Where the distribution of u is looked at: what is found there is at most the true distance.
 constexpr std::size_t kPlaces = 2048;
-// How far an element may be from a value that it must equal: a few roundings of its dtype, and
-// never more than 0.01 · (1 + |value|).
-double slack(double value, double resolution) {
-  return std::min(0.01, 1e-4 + 16 * resolution) * (1 + std::abs(value));
-}
 // The end of float16, the one dtype whose end a law in use reaches; of coarse dtypes alone infinity
 // is taken for a draw beyond it.
 constexpr double kCoarseEnd = 65504;
@@ -63,14 +59,10 @@ double spacing(double x, double resolution) {
   return x == 0 ? 0 : std::ldexp(resolution, std::ilogb(x));
 }
 
-bool near(double x, double value, double resolution) {
-  return x == value || std::abs(x - value) <= slack(value, resolution);
-}
-
 // Whether x can come from the law, give or take the rounding to the dtype.
 bool in_support(const Distribution& law, double x, double resolution) {
   if (std::isnan(x)) return false;
-  if (const auto only = law.only_value()) return near(x, *only, resolution);
+  if (const auto only = law.only_value()) return near(x, *only, slack_of(resolution));
   if (std::isinf(x)) {
     const double beyond = x > 0 ? 1 - law.cumulative(kCoarseEnd) : law.cumulative(-kCoarseEnd);
     return resolution >= kCoarse && !law.discrete() && beyond > 1e-13;
@@ -86,7 +78,7 @@ bool in_support(const Distribution& law, double x, double resolution) {
 }
 
 void note_dependence(LawMeasurement& measured, const Dependence& dependence) {
-  const Dependence::Found found = dependence.run();
+  const DependenceFound found = dependence.run();
   measured.correlation = found.correlation;
   measured.lag = found.lag;
   measured.pairs = found.pairs;
@@ -191,50 +183,16 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
   uniformity.finish(measured);
 }
 
-// Two values to choose from: what is kept, and what stands where it is not.
-struct Choice {
-  const LawParameter& values;
-  const LawParameter& others;
-  double share;
-  const LawParameter& groups;
-};
-
-enum class Fate : std::uint8_t { unknown, kept, fallen };
-
-void measure_choice(std::span<const double> drawn, const Choice& choice, double resolution,
-                    LawMeasurement& measured) {
-  measured.share = choice.share;
-  Dependence dependence(std::max(choice.share, 1 - choice.share), 0.5);
-  std::vector<Fate> fates;  // of the groups
-  for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const double x = drawn[i];
-    const double value = choice.values.at(i);
-    const double other = choice.others.at(i);
-    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor do two equal values.
-    if (!std::isfinite(value) || !std::isfinite(other)) continue;
-    // Zeros, as dropout leaves them, are exact: however small a value is, it is told from them.
-    const bool is_other =
-        other == 0 ? x == 0
-                   : near(x, other, resolution) && std::abs(x - other) < std::abs(x - value);
-    if (!is_other && !near(x, value, resolution)) {
-      note_outside(measured, i, x);
-      continue;
-    }
-    if (!(std::abs(value - other) > (other == 0 ? 0 : 2 * slack(value, resolution)))) continue;
-    ++measured.draws;
-    measured.kept += is_other ? 0 : 1;
-    if (choice.groups.values.empty()) {
-      dependence.add((is_other ? 0 : 1) - choice.share);
-      continue;
-    }
-    const auto group = static_cast<std::size_t>(choice.groups.at(i));
-    if (group >= fates.size()) fates.resize(group + 1);  // below the number of elements
-    const Fate fate = is_other ? Fate::fallen : Fate::kept;
-    if (fates[group] == Fate::unknown) fates[group] = fate;
-    if (fates[group] != fate) note_outside(measured, i, x);
-  }
-  measured.independent = fates.size();
-  note_dependence(measured, dependence);
+LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,
+                              std::span<const LawParameter> parameters, double resolution) {
+  const auto numbers = [&](std::size_t which) {
+    return LawNumbers{parameters[which].number, parameters[which].values};
+  };
+  const std::size_t share = parameters.size() - 2;
+  Choice choice(parameters[share].number, resolution);
+  choice.add(drawn, numbers(0), kind == LawKind::either ? numbers(1) : LawNumbers{},
+             numbers(share + 1));
+  return choice.finish();
 }
 
 // Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,
@@ -389,18 +347,12 @@ LawMeasurement measure_law(LawKind kind, std::span<const double> drawn,
                            std::span<const LawParameter> parameters, double resolution) {
   LawMeasurement measured;
   measured.count = drawn.size();
-  const LawParameter zero;
   switch (kind) {
     case LawKind::anything:
       break;
     case LawKind::kept:
-      measure_choice(drawn, {parameters[0], zero, parameters[1].number, parameters[2]}, resolution,
-                     measured);
-      break;
     case LawKind::either:
-      measure_choice(drawn, {parameters[0], parameters[1], parameters[2].number, parameters[3]},
-                     resolution, measured);
-      break;
+      return measure_choice(kind, drawn, parameters, resolution);
     case LawKind::categorical:
       measure_categorical(drawn, parameters, measured);
       break;

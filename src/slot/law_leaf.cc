@@ -1,9 +1,13 @@
 #include "slot/law_leaf.h"
 
+#include <algorithm>
+#include <array>
 #include <complex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "measure/choice.h"
 #include "measure/law.h"
 #include "slot/values.h"
 
@@ -40,6 +44,66 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
   return read;
 }
 
+// Draws that are looked at together, so that they stay in the cache.
+constexpr std::uint64_t kBlock = std::uint64_t{1} << 14;
+
+// A parameter as it lies in the arena: one number for all draws, or as many values as there are.
+struct PartOfLaw {
+  double number = 0;
+  TensorBytes values;
+};
+
+std::optional<PartOfLaw> part_of(const wire::Parameter& parameter, const wire::Arena& arena,
+                                 std::uint64_t draws) {
+  PartOfLaw part;
+  part.number = parameter.number();
+  if (!parameter.is_array()) return part;
+  if (parameter.dtype() >= kDTypes.size() || !arena.holds(parameter.offset(), parameter.bytes())) {
+    return std::nullopt;
+  }
+  part.values = {static_cast<DType>(parameter.dtype()),
+                 {arena.data() + parameter.offset(), parameter.bytes()}};
+  if (part.values.count() != draws || draws == 1) return std::nullopt;
+  return part;
+}
+
+// Draws of `kept` and `either` of which each is on its own, block by block; nullopt: it is another
+// law, or there is something wrong with it, which is said where parameters are read.
+Result<std::optional<LawMeasurement>> measure_choices(LawKind kind, const wire::Leaf& law,
+                                                      const wire::Arena& arena, Tensor& drawn) {
+  std::optional<LawMeasurement> none;
+  const std::size_t size = size_of(drawn.dtype());
+  const std::uint64_t draws = drawn.size() / size;
+  const auto* given = law.parameters();
+  if (kind != LawKind::kept && kind != LawKind::either) return none;
+  if (given == nullptr || given->size() != parameter_count(kind)) return none;
+  std::vector<PartOfLaw> parts;
+  for (const wire::Parameter* each : *given) {
+    const auto part = part_of(*each, arena, draws);
+    const bool is_last = parts.size() + 2 >= given->size();  // the share, and the groups
+    if (!part || (is_last && each->is_array())) return none;
+    parts.push_back(*part);
+  }
+  if (kind == LawKind::kept) parts.insert(parts.begin() + 1, PartOfLaw{});
+  Choice choice(parts[2].number, resolution_of(drawn.dtype()));
+  for (std::uint64_t from = 0; from < draws; from += kBlock) {
+    const std::uint64_t count = std::min(kBlock, draws - from);
+    ASSAY_TRY(const TensorBytes block, drawn.bytes(from * size, count * size));
+    std::array<std::vector<double>, 2> values;
+    std::array<LawNumbers, 2> numbers;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const TensorBytes& all = parts[i].values;
+      const std::size_t each = all.bytes.empty() ? 0 : size_of(all.dtype);
+      if (each > 0) {
+        values[i] = real_values({all.dtype, all.bytes.subspan(from * each, count * each)});
+      }
+      numbers[i] = {parts[i].number, values[i]};
+    }
+    choice.add(real_values(block), numbers[0], numbers[1], {});
+  }
+  return std::optional(choice.finish());
+}
+
 }  // namespace
 
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
@@ -49,6 +113,14 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
   const auto kind = find_law(law_name);
   if (!kind) return fail("a lane sent a law that is not known: " + law_name);
   ASSAY_TRY(Tensor in_lane, Tensor::of(drawn, drawn_memory));
+  const auto said = [&](const LawMeasurement& measured) {
+    const bool holds = law_holds(measured);
+    return wire::CreateLawMeasurement(builder, builder.CreateString(law_name), measured.count,
+                                      holds,
+                                      builder.CreateString(holds ? "" : describe(*kind, measured)));
+  };
+  ASSAY_TRY(const auto measured, measure_choices(*kind, law, law_arena, in_lane));
+  if (measured) return said(*measured);
   ASSAY_TRY(const TensorBytes tensor, in_lane.bytes());
   // The parts of a complex draw are two draws; of what is kept or dropped whole the real part
   // tells.
@@ -66,11 +138,7 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
       !fault.empty()) {
     return fail("a lane sent a law that cannot be: " + law_name + ": " + fault);
   }
-  const LawMeasurement measured =
-      measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype));
-  const bool holds = law_holds(measured);
-  return wire::CreateLawMeasurement(builder, builder.CreateString(law_name), measured.count, holds,
-                                    builder.CreateString(holds ? "" : describe(*kind, measured)));
+  return said(measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype)));
 }
 
 }  // namespace assay

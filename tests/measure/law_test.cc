@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "fill/numbers.h"
-
+#include "measure/choice.h"
+#include "measure/dependence.h"
 namespace assay {
 namespace {
 
@@ -135,6 +136,57 @@ TEST(Kept, HoldsForDropoutAndFailsForAWrongScaleOrShare) {
     EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.75, {}}, {0, {}}}));
     EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, doubled}, {0.7, {}}, {0, {}}}));
   }
+}
+
+// The sums of products, one by one, as measure/dependence.h says.
+TEST(Kept, HangsTogetherAsTheProductsOfItsDrawsSay) {
+  for (const std::size_t count : {std::size_t{40}, std::size_t{4096}, std::size_t{5001}}) {
+    std::mt19937_64 random(count);
+    std::bernoulli_distribution one(0.3);
+    Dependence plain(0.7, 0.5);
+    ChoiceDependence choice(0.3);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool draw = one(random);
+      plain.add((draw ? 1 : 0) - 0.3);
+      choice.add(draw);
+    }
+    EXPECT_NEAR(choice.run().correlation, plain.run().correlation, 1e-9);
+    EXPECT_EQ(choice.run().lag, plain.run().lag);
+    EXPECT_EQ(choice.run().pairs, plain.run().pairs);
+  }
+}
+
+// However the draws are cut into blocks, and with what does not tell among them.
+TEST(Kept, ComesInBlocks) {
+  std::vector<double> values = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 1);
+  std::vector<double> drawn = dropped(values, 0.7, 3);
+  values[5] = drawn[5] = 0;
+  values[6] = INFINITY;
+  drawn[6] = NAN;
+  values[7] = drawn[7] = -1e-300;
+  drawn[12'345] = 3;
+  drawn[12'346] = NAN;
+  const LawMeasurement whole = measure_law(
+      LawKind::kept, drawn, std::vector<LawParameter>{{0, values}, {0.7, {}}, {0, {}}}, kDouble);
+  EXPECT_EQ(whole.count, 20'000U);
+  EXPECT_EQ(whole.draws, 19'996U);
+  EXPECT_EQ(whole.outside, 2U);
+  EXPECT_EQ(whole.first_outside, 12'345U);
+  EXPECT_EQ(whole.first_value, 3);
+  Choice choice(0.7, kDouble);
+  for (std::size_t from = 0; from < drawn.size(); from += 3000) {
+    const std::size_t count = std::min<std::size_t>(3000, drawn.size() - from);
+    choice.add(std::span(drawn).subspan(from, count), {0, std::span(values).subspan(from, count)},
+               {}, {});
+  }
+  const LawMeasurement blocks = choice.finish();
+  EXPECT_EQ(blocks.count, whole.count);
+  EXPECT_EQ(blocks.draws, whole.draws);
+  EXPECT_EQ(blocks.kept, whole.kept);
+  EXPECT_EQ(blocks.outside, whole.outside);
+  EXPECT_EQ(blocks.first_outside, whole.first_outside);
+  EXPECT_EQ(blocks.lag, whole.lag);
+  EXPECT_EQ(blocks.correlation, whole.correlation);
 }
 
 TEST(Kept, CertainSharesAreExact) {

@@ -298,6 +298,37 @@ std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
   return compared[0].law()->holds() ? "holds" : "fails";
 }
 
+// More draws than are looked at together.
+TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
+  constexpr std::size_t kCount = 50'000;
+  std::mt19937_64 random(1);
+  std::vector<double> values(kCount);
+  std::vector<double> others(kCount);
+  std::vector<float> dropped(kCount);
+  std::vector<float> either(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    values[i] = static_cast<float>(1 + i % 7);
+    others[i] = -values[i];
+    const bool kept = std::bernoulli_distribution(0.7)(random);
+    dropped[i] = kept ? static_cast<float>(values[i]) : 0;
+    either[i] = static_cast<float>(kept ? values[i] : others[i]);
+  }
+  const auto says = [&](const std::vector<float>& drawn, const std::string& law,
+                        const std::vector<std::vector<double>>& arrays, double share) {
+    return law_says(DType::float32, {static_cast<std::int64_t>(kCount)}, drawn, law, arrays,
+                    {share, 0});
+  };
+  EXPECT_EQ(says(dropped, "kept", {values}, 0.7), "holds");
+  EXPECT_EQ(says(dropped, "kept", {values}, 0.75), "fails");
+  EXPECT_EQ(says(dropped, "kept", {others}, 0.7), "fails");
+  EXPECT_EQ(says(either, "either", {values, others}, 0.7), "holds");
+  EXPECT_EQ(says(either, "either", {others, values}, 0.7), "fails");
+  EXPECT_EQ(says(either, "kept", {values}, 0.7), "fails");
+  dropped.back() += 0.5F;
+  EXPECT_EQ(says(dropped, "kept", {values}, 0.7), "fails");
+  EXPECT_THAT(says(dropped, "kept", {{1, 2}}, 0.7), ::testing::HasSubstr("another size"));
+}
+
 // What would make the measuring read beyond an array or ask for all memory.
 TEST(Laws, ImpossibleParametersAreAnError) {
   const std::vector<double> drawn{0, 1, 2, 3};

@@ -1,0 +1,92 @@
+#include "measure/choice.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace assay {
+
+double slack_of(double resolution) { return std::min(0.01, 1e-4 + 16 * resolution); }
+
+Choice::Choice(double share, double resolution) : slack_(slack_of(resolution)), dependence_(share) {
+  measured_.share = share;
+}
+
+void Choice::note_outside(std::uint64_t index, double value) {
+  if (measured_.outside++ == 0) {
+    measured_.first_outside = index;
+    measured_.first_value = value;
+  }
+}
+
+void Choice::add(std::span<const double> drawn, const LawNumbers& values, const LawNumbers& others,
+                 const LawNumbers& groups) {
+  const bool zeros = others.values.empty() && others.number == 0 && groups.values.empty();
+  const std::uint64_t first = measured_.count;
+  if (zeros) add_with_zeros(drawn, values);
+  for (std::size_t i = 0; !zeros && i < drawn.size(); ++i) {
+    const double x = drawn[i];
+    const double value = values.at(i);
+    const double other = others.at(i);
+    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor do two equal values.
+    if (!std::isfinite(value) || !std::isfinite(other)) continue;
+    // Zeros, as dropout leaves them, are exact: however small a value is, it is told from them.
+    const bool is_other =
+        other == 0 ? x == 0 : near(x, other, slack_) && std::abs(x - other) < std::abs(x - value);
+    if (!is_other && !near(x, value, slack_)) {
+      note_outside(first + i, x);
+      continue;
+    }
+    const double apart = other == 0 ? 0 : 2 * slack_ * (1 + std::abs(value));
+    if (!(std::abs(value - other) > apart)) continue;
+    ++measured_.draws;
+    measured_.kept += is_other ? 0 : 1;
+    if (groups.values.empty()) {
+      dependence_.add(!is_other);
+      continue;
+    }
+    const auto group = static_cast<std::size_t>(groups.at(i));
+    if (group >= fates_.size()) fates_.resize(group + 1);  // below the number of elements
+    const Fate fate = is_other ? Fate::fallen : Fate::kept;
+    if (fates_[group] == Fate::unknown) fates_[group] = fate;
+    if (fates_[group] != fate) note_outside(first + i, x);
+  }
+  measured_.count += drawn.size();
+}
+
+// The same where nothing but zeros stands for what is not kept, without a branch that hangs on a
+// draw: there is nothing to predict about it.
+void Choice::add_with_zeros(std::span<const double> drawn, const LawNumbers& values) {
+  std::span<std::uint8_t> room = dependence_.room(drawn.size());
+  std::size_t told = 0;
+  std::uint64_t kept = 0;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const double x = drawn[i];
+    const double value = values.at(i);
+    const bool finite = std::abs(value) <= std::numeric_limits<double>::max();
+    const bool is_zero = x == 0;
+    const bool possible =
+        is_zero | (x == value) | (std::abs(x - value) <= slack_ * (1 + std::abs(value)));
+    if (finite & !possible) [[unlikely]] {
+      note_outside(measured_.count + i, x);
+    }
+    const bool tells = finite & possible & (value != 0);
+    room[told] = is_zero ? 0 : 1;
+    told += tells ? 1 : 0;
+    kept += tells & !is_zero ? 1 : 0;
+  }
+  dependence_.keep(told);
+  measured_.draws += told;
+  measured_.kept += kept;
+}
+
+LawMeasurement Choice::finish() const {
+  LawMeasurement measured = measured_;
+  measured.independent = fates_.size();
+  const DependenceFound found = dependence_.run();
+  measured.correlation = found.correlation;
+  measured.lag = found.lag;
+  measured.pairs = found.pairs;
+  return measured;
+}
+
+}  // namespace assay
