@@ -137,8 +137,11 @@ bool Core::give_lease(std::size_t slot) {
   Slot& at = slots_[slot];
   if (queue_.empty() || at.killed || at.held.size() >= kLowWater) return false;
   if (work_us(at) >= kLowWorkUs) return false;
-  if (!at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect())) return false;
-  std::vector<QueuedCase> leased = queue_.lease(static_cast<std::uint32_t>(slot));
+  const auto number = static_cast<std::uint32_t>(slot);
+  const bool with_suspect =
+      !at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect(number));
+  if (with_suspect) return false;
+  std::vector<QueuedCase> leased = queue_.lease(number, !at.held.empty());
   if (leased.empty()) return false;  // memory does not allow it now
   if (!at.up) {
     at.up = true;
@@ -187,12 +190,13 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.answered_ms = clock_ms_;
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes);
+  queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes, answered.short_of_memory);
 
   Verdict verdict = answer.verdict;
   if (retries_.again(answer, verdict)) {
     ++answered.attempt;
     answered.fresh = true;
+    answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;
     answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
     return queue_.put_back(answered);
   }
@@ -229,7 +233,7 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
   const std::deque<QueuedCase> lost = std::exchange(at.held, {});
   at.up = at.killed = false;
   for (const QueuedCase& queued : lost) {
-    queue_.release(static_cast<std::uint32_t>(slot), queued.cost.bytes);
+    queue_.release(static_cast<std::uint32_t>(slot), queued.cost.bytes, queued.short_of_memory);
     run_again(queued, alone, from_outside ? kCaseKills : kCaseLosses);
   }
   if (stop_ == StopReason::none && work_left()) {

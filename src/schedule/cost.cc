@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::uint64_t kWorkOfAnyUs = 600;
 constexpr std::uint64_t kElementsInUs = 50;
+// Multiplications and additions of a product, forward and backward together.
+constexpr std::uint64_t kProductsInUs = 3'000;
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 // Inputs, their gradients, the result, its upstream gradient, the copy in the arena, work space.
 constexpr std::uint64_t kCopies = 6;
@@ -131,6 +133,44 @@ std::uint64_t elements_broadcast(const Case& parsed) {
   return elements > parsed.total_elements() ? elements : 0;
 }
 
+bool is_true(const Case& parsed, std::string_view keyword) {
+  for (const Argument& argument : parsed.arguments()) {
+    if (argument.keyword == keyword)
+      return argument.value.is(ValueKind::boolean) && argument.value.boolean();
+  }
+  return false;
+}
+
+// Multiplications of a product of two matrices, or of stacks of them: of [M, K] with [K, N] there
+// are M·K·N, which is the elements of one side times an extent of the other.
+std::uint64_t products_of_matrices(const Case& parsed) {
+  static constexpr std::array<std::string_view, 6> kProducts = {
+      "paddle.matmul", "paddle.Tensor.matmul",        "paddle.mm",
+      "paddle.bmm",    "paddle.nn.functional.linear", "paddle.Tensor.__matmul__"};
+  if (std::find(kProducts.begin(), kProducts.end(), parsed.api()) == kProducts.end()) return 0;
+  if (parsed.tensor_count() < 2) return 0;
+  const auto left = parsed.tensor(0).shape;
+  const auto right = parsed.tensor(1).shape;
+  if (left.size() < 2 || right.size() < 2) return 0;
+  const std::size_t inner = is_true(parsed, "transpose_y") ? 2 : 1;
+  const auto columns =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(right[right.size() - inner], 1));
+  const std::uint64_t of_left = saturating_product(parsed.tensor(0).elements(), columns);
+  if (right.size() <= left.size()) return of_left;
+  // More matrices on the right: each meets the rows of the left.
+  const auto rows = static_cast<std::uint64_t>(std::max<std::int64_t>(left[left.size() - 2], 1));
+  return std::max(of_left, saturating_product(parsed.tensor(1).elements(), rows));
+}
+
+// Of a convolution with stride 1: each weight meets each place of each image.
+std::uint64_t products_of_convolution(const Case& parsed) {
+  if (!parsed.api().starts_with("paddle.nn.functional.conv") || parsed.tensor_count() < 2) return 0;
+  const auto image = parsed.tensor(0).shape;
+  if (image.size() < 3 || image[1] <= 0) return 0;
+  return saturating_product(parsed.tensor(0).elements() / static_cast<std::uint64_t>(image[1]),
+                            parsed.tensor(1).elements());
+}
+
 }  // namespace
 
 std::uint64_t time_limit_ms(std::uint64_t elements) {
@@ -179,7 +219,9 @@ Cost estimate_cost(const Case& parsed) {
   }
   cost.bytes = std::max(cost.bytes, kLeastBytes);
   cost.limit_ms = time_limit_ms(cost.elements);
-  cost.work_us = expected_work_us(cost.elements);
+  const std::uint64_t products =
+      std::max(products_of_matrices(parsed), products_of_convolution(parsed));
+  cost.work_us = saturating_sum(expected_work_us(cost.elements), products / kProductsInUs);
   return cost;
 }
 

@@ -7,8 +7,10 @@
 // half of the slots, whose memory is warm for them (a first touch is ten times as slow as reuse),
 // and fewer of them compete for the memory budget; the two meet at cases of middling size. The
 // first lease of every slot is a short one from the cheap end, so that the first verdicts come at
-// once. A lease is admitted while the estimated memory of all leases fits the budget; a case that
-// fits no budget runs when nothing else does.
+// once. A lease is admitted while the estimated memory of all leases fits the budget. Of cases that
+// fit no budget one runs at a time, and beside it what is small: estimates are generous, and other
+// slots shall not stand still. What ran out of memory so is tried again without such company. What
+// is not admitted holds up nothing else.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +30,9 @@ struct QueuedCase {
   std::string_view text;    // kept by the caller
   Cost cost;
   std::uint32_t attempt = 1;
-  std::uint32_t losses = 0;  // slots that died while they held it
-  bool fresh = false;        // alone, in lanes that have run nothing
+  std::uint32_t losses = 0;      // slots that died while they held it
+  bool fresh = false;            // alone, in lanes that have run nothing
+  bool short_of_memory = false;  // where it ran before
 };
 
 // What the cases of all slots may need at once, in bytes of one lane, as Cost counts them. A slot
@@ -55,24 +58,32 @@ class Queue {
   // Gives a waiting case the epoch of a newer lease; false: it does not wait here.
   bool renew(std::uint64_t id, std::uint64_t epoch);
 
-  // The next cases for a slot: none when the queue is empty or memory does not allow.
-  std::vector<QueuedCase> lease(std::uint32_t slot);
+  // The next cases for a slot: none when the queue is empty or memory does not allow. `ahead`: it
+  // still has others, so that what is large in memory is kept for those that have none.
+  std::vector<QueuedCase> lease(std::uint32_t slot, bool ahead = false);
 
   // A case of the slot has ended, or the slot died: its memory is free again.
-  void release(std::uint32_t slot, std::uint64_t bytes);
+  void release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);
 
-  // Whether the next lease is a case that has lost a slot before, which wants a slot for itself.
-  bool next_is_suspect() const { return !again_.empty() && again_.front().losses > 0; }
+  // Whether the next lease of this slot is a case that has lost a slot before, which wants a slot
+  // for itself.
+  bool next_is_suspect(std::uint32_t slot) const;
 
   bool empty() const { return cases_.empty() && again_.empty(); }
   std::size_t size() const { return cases_.size() + again_.size(); }
   std::uint64_t work_us() const { return work_us_; }  // expected, of all that wait
 
  private:
-  bool admits(std::uint32_t slot, std::uint64_t bytes) const;
+  bool admits(std::uint32_t slot, const QueuedCase& queued) const;
+  bool has_room(const QueuedCase& queued) const;
+  std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot) const;
+  // The next of the cheap or of the dear ones that memory allows.
+  std::deque<QueuedCase>::const_iterator next_case(std::uint32_t slot, bool cheap) const;
 
   MemoryBudget budget_;
-  std::uint64_t in_use_ = 0;
+  std::uint64_t in_use_ = 0;           // by cases that fit the budget
+  bool over_budget_ = false;           // one runs that does not
+  std::size_t short_of_memory_ = 0;    // cases that run again, having run out of memory
   std::vector<std::uint64_t> on_gpu_;  // in use on each
   std::uint64_t work_us_ = 0;
   std::deque<QueuedCase> cases_;  // cheapest first

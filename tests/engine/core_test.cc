@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <random>
+#include <utility>
 
 namespace assay {
 namespace {
@@ -204,6 +207,80 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   }
   EXPECT_EQ(sent, 1U);
   EXPECT_EQ(claimed, 2U);  // the slot's, and the one that it does next
+}
+
+// When all have ended, on slots that take for each case what it costs: the most that lanes can do.
+double makespan_us(std::size_t slots, const MemoryBudget& budget,
+                   const std::vector<QueuedCase>& cases) {
+  CoreConfig config;
+  config.slots = slots;
+  Core core(config, Queue(budget));
+  struct Running {
+    std::deque<QueuedCase> held;
+    double free_at = 0;  // when the first of them is done, if there is one
+  };
+  std::vector<Running> running(slots);
+  double now = 0;
+  const auto act = [&] {
+    while (auto action = core.next_action()) {
+      if (std::holds_alternative<ClaimCases>(*action)) core.claimed(cases, Supply::none);
+      const auto* lease = std::get_if<SendLease>(&*action);
+      if (lease == nullptr) continue;
+      Running& slot = running[lease->slot];
+      if (slot.held.empty()) {
+        slot.free_at = now + static_cast<double>(lease->cases.front().cost.work_us);
+      }
+      slot.held.insert(slot.held.end(), lease->cases.begin(), lease->cases.end());
+    }
+  };
+  core.begin();
+  act();
+  while (core.stop_reason() == StopReason::none) {
+    const auto next =
+        std::min_element(running.begin(), running.end(), [](const Running& a, const Running& b) {
+          return std::pair(a.held.empty(), a.free_at) < std::pair(b.held.empty(), b.free_at);
+        });
+    if (next->held.empty()) return std::numeric_limits<double>::infinity();
+    now = next->free_at;
+    Answer answer;
+    answer.id = next->held.front().id;
+    answer.verdict.outcome = Outcome::pass;
+    next->held.pop_front();
+    if (!next->held.empty()) {
+      next->free_at = now + static_cast<double>(next->held.front().cost.work_us);
+    }
+    core.slot_answered(static_cast<std::size_t>(next - running.begin()), std::span(&answer, 1));
+    act();
+  }
+  return now;
+}
+
+// Times as a corpus has them: most take a moment, few a minute. The longest case fits no budget.
+TEST(Core, ARunEndsWithItsLongestCaseOrWithAllSlotsAtOnce) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 random(seed);
+    std::lognormal_distribution<double> times(0, 3);
+    std::vector<QueuedCase> cases;
+    std::uint64_t all_us = 0;
+    for (std::uint64_t id = 1; id <= 2000; ++id) {
+      QueuedCase made = queued(id);
+      made.cost.work_us = 1000 + static_cast<std::uint64_t>(1000 * times(random));
+      made.cost.elements = made.cost.work_us * 50;
+      all_us += made.cost.work_us;
+      cases.push_back(made);
+    }
+    const auto longest = std::max_element(cases.begin(), cases.end(), [](auto& a, auto& b) {
+      return a.cost.work_us < b.cost.work_us;
+    });
+    longest->cost.bytes = kPlenty;
+    const std::uint64_t longest_us = longest->cost.work_us;
+    for (const std::uint64_t slots : {2, 3, 8}) {
+      const std::uint64_t least = std::max(longest_us, all_us / slots);
+      EXPECT_LE(makespan_us(slots, {1 << 20, 0, 0}, cases),
+                static_cast<double>(least) + 0.05 * static_cast<double>(all_us - longest_us))
+          << "seed " << seed << ", " << slots << " slots";
+    }
+  }
 }
 
 }  // namespace

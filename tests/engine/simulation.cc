@@ -80,6 +80,8 @@ bool Simulation::run_session(bool calm) {
   slots_.assign(config.slots, {});
   servers_.assign(config.servers.size(), {});
   in_use_.clear();
+  unended_.clear();
+  short_of_memory_.clear();
   recorded_.clear();
   for (auto& [id, row] : store_.rows) row.slots_lost = 0;
   faults_left_ = calm ? 0 : static_cast<int>(chance_.below(30));
@@ -195,6 +197,7 @@ Answer Simulation::answer_to(const QueuedCase& queued) {
   answer.fresh = queued.fresh;
   const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
   answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
+  if (fails && queued.id % 3 == 0) answer.verdict.outcome = Outcome::oom;
   if (!calm_ && chance_.one_in(40)) {
     answer.verdict.outcome = Outcome::crash;
     answer.killed_from_outside = true;
@@ -212,7 +215,9 @@ void Simulation::deliver(std::size_t index) {
   slot.on_the_way.erase(slot.on_the_way.begin(),
                         slot.on_the_way.begin() + static_cast<std::ptrdiff_t>(most));
   for (const Answer& answer : arrived) {
-    if (core_->held(index, answer.id, answer.attempt) != nullptr) in_use_.erase(answer.id);
+    if (core_->held(index, answer.id, answer.attempt) == nullptr) continue;
+    in_use_.erase(answer.id);
+    if (answer.verdict.outcome == Outcome::oom) short_of_memory_.insert(answer.id);
   }
   core_->slot_answered(index, arrived);
   act();
@@ -336,6 +341,7 @@ void Simulation::act() {
     expect(!ended_, "an action after the last one");
     std::visit([this](const auto& what) { perform(what); }, *action);
   }
+  check_nobody_sleeps();
 }
 
 void Simulation::perform(const StartSlot& action) {
@@ -351,7 +357,7 @@ void Simulation::perform(const SendLease& action) {
   for (const QueuedCase& queued : action.cases) {
     note("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot);
     expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
-    expect(in_use_.emplace(queued.id, Held{action.slot, queued.cost.bytes}).second,
+    expect(in_use_.emplace(queued.id, Held{action.slot, queued.cost.bytes, queued.attempt}).second,
            "two slots hold one case");
     if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
     slot.queue.push_back(queued);
@@ -359,20 +365,64 @@ void Simulation::perform(const SendLease& action) {
   check_memory();
 }
 
+// Beside a case that fits no budget an eighth of it may be in use, and nothing by what ran out of
+// memory so; on a GPU such a case is alone.
 void Simulation::check_memory() {
-  const auto check = [&](std::uint64_t budget, const auto& counts) {
-    std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;
+  std::size_t over_budget = 0;
+  bool wants_room = false;
+  for (const auto& [id, held] : in_use_) {
+    held.bytes > budget_.all ? ++over_budget : bytes += held.bytes;
+    // It came to a slot again after that.
+    wants_room = wants_room || (short_of_memory_.contains(id) && held.attempt > 1);
+  }
+  expect(bytes <= budget_.all && over_budget <= 1, "more memory than the budget");
+  expect(over_budget == 0 || bytes <= budget_.all / 8,
+         "too much beside a case that fits no budget");
+  expect(over_budget == 0 || in_use_.size() == 1 || !wants_room,
+         "a neighbour for what ran out of memory");
+  for (std::size_t gpu = 0; gpu < budget_.gpus; ++gpu) {
+    std::uint64_t on_gpu = 0;
     std::size_t cases = 0;
     for (const auto& [id, held] : in_use_) {
-      if (!counts(held.slot)) continue;
-      bytes += held.bytes;
+      if (held.slot % budget_.gpus != gpu) continue;
+      on_gpu += held.bytes;
       ++cases;
     }
-    expect(bytes <= budget || cases == 1, "more memory than the budget");
-  };
-  check(budget_.all, [](std::size_t) { return true; });
-  for (std::size_t gpu = 0; gpu < budget_.gpus; ++gpu) {
-    check(budget_.each_gpu, [&](std::size_t slot) { return slot % budget_.gpus == gpu; });
+    expect(on_gpu <= budget_.each_gpu || cases == 1, "more memory than a GPU has");
+  }
+}
+
+// Whether a waiting case could begin in this slot.
+bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
+  const std::uint64_t bytes = store_.rows.at(id).planned.cost.bytes;
+  std::uint64_t in_use = 0;
+  std::uint64_t on_gpu = 0;
+  bool over_budget = false;
+  bool wants_room = short_of_memory_.contains(id);
+  for (const auto& [other, held] : in_use_) {
+    wants_room = wants_room || (held.attempt > 1 && short_of_memory_.contains(other));
+    over_budget = over_budget || held.bytes > budget_.all;
+    if (held.bytes <= budget_.all) in_use += held.bytes;
+    if (budget_.gpus > 0 && held.slot % budget_.gpus == slot % budget_.gpus) on_gpu += held.bytes;
+  }
+  if (budget_.gpus > 0 && on_gpu > 0 && on_gpu + bytes > budget_.each_gpu) return false;
+
+  if (bytes > budget_.all)
+    return !over_budget && (wants_room ? in_use == 0 : in_use <= budget_.all / 8);
+  if (over_budget) return !wants_room && in_use + bytes <= budget_.all / 8;
+  return in_use + bytes <= budget_.all;
+}
+
+void Simulation::check_nobody_sleeps() {
+  if (ended_ || wrong_ || core_->stop_reason() != StopReason::none) return;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool holds = std::any_of(in_use_.begin(), in_use_.end(),
+                                   [&](const auto& entry) { return entry.second.slot == slot; });
+    if (holds || slots_[slot].killed) continue;
+    for (const std::uint64_t id : unended_) {
+      expect(in_use_.contains(id) || !has_room(slot, id), "a slot sleeps beside work");
+    }
   }
 }
 
@@ -401,6 +451,7 @@ void Simulation::perform(const RestartServer& action) {
 
 void Simulation::perform(const ClaimCases& action) {
   const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
+  for (const QueuedCase& queued : claimed) unended_.insert(queued.id);
   core_->claimed(claimed, store_.supply(SimulatedStore::kUs));
 }
 
@@ -408,6 +459,7 @@ void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs,
 
 void Simulation::perform(const RecordVerdict& action) {
   const std::uint64_t id = action.ended.id;
+  unended_.erase(id);
   note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
   if (disk_full_) return core_->fail(Error{"the disk is full"});

@@ -121,6 +121,8 @@ class Simulation {
 
   bool servers_ready() const;
   void check_memory();
+  bool has_room(std::size_t slot, std::uint64_t id) const;
+  void check_nobody_sleeps();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
   void expect(bool holds, const char* what);
   template <typename... Words>
@@ -142,9 +144,12 @@ class Simulation {
   struct Held {
     std::size_t slot;
     std::uint64_t bytes;
+    std::uint32_t attempt;
   };
   std::map<std::uint64_t, Held> in_use_;  // the cases that slots hold
-  std::set<std::uint64_t> recorded_;      // in this session
+  std::set<std::uint64_t> unended_;       // that the core has claimed and not given a verdict on
+  std::set<std::uint64_t> short_of_memory_;
+  std::set<std::uint64_t> recorded_;  // in this session
   std::int64_t now_ = 0;
   int faults_left_ = 0;
   int signals_ = 0;

@@ -93,5 +93,30 @@ TEST(Cost, WhatNoMachineHoldsSaturates) {
   EXPECT_EQ(cost_of(two).bytes, kMost);
 }
 
+// 2,912 · 512 · 33,712 multiplications are seconds, however few elements they are made of.
+TEST(Cost, ProductsTakeTheirTime) {
+  constexpr std::uint64_t kSecond = 1'000'000;
+  const auto work = [](const char* text) { return cost_of(text).work_us; };
+  const auto plain = [](std::uint64_t elements) { return expected_work_us(elements); };
+  const std::uint64_t transposed = work(
+      R"(paddle.matmul(x=Tensor([112, 26, 512], "float32"), y=Tensor([33712, 512], "float32"), )"
+      "transpose_y=True)");
+  EXPECT_GT(transposed, 5 * kSecond);
+  EXPECT_EQ(transposed, plain(112 * 26 * 512 + 33712 * 512) +
+                            (work(R"(paddle.mm(Tensor([2912, 512], "float32"), )"
+                                  R"(Tensor([512, 33712], "float32")))") -
+                             plain(112 * 26 * 512 + 33712 * 512)));
+  // A stack on the right, and vectors.
+  EXPECT_GT(work(R"(paddle.matmul(Tensor([90, 256], "int8"), Tensor([4, 256, 67200], "int8")))"),
+            plain(90 * 256 + 4 * 256 * 67200) + kSecond);
+  EXPECT_EQ(work(R"(paddle.matmul(Tensor([256], "int8"), Tensor([256], "int8")))"), plain(512));
+  EXPECT_GT(work(R"(paddle.nn.functional.conv2d(Tensor([30, 256, 160, 160], "int8"), )"
+                 R"(Tensor([512, 256, 3, 3], "int8")))"),
+            plain(30 * 256 * 160 * 160 + 512 * 256 * 9) + kSecond);
+  EXPECT_GT(work(R"(paddle.matmul(Tensor([4611686018427387904, 2], "int8"), )"
+                 R"(Tensor([2, 4611686018427387904], "int8")))"),
+            std::numeric_limits<std::uint64_t>::max() / 10'000);
+}
+
 }  // namespace
 }  // namespace assay

@@ -113,18 +113,95 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(20));
 }
 
-// A case that fits no budget, its bytes saturated, runs when nothing else does, and alone.
-TEST(Queue, AHugeCaseRunsAlone) {
+// What is known or expected to take long comes first, however few elements it has, and travels
+// alone.
+TEST(Queue, WhatTakesLongIsDear) {
+  const auto taking = [](std::uint64_t id, std::uint64_t elements, std::uint64_t work_us) {
+    QueuedCase made = sized(id, elements);
+    made.cost.work_us = work_us;
+    return made;
+  };
+  Queue queue = filled(kPlenty, {taking(1, 3'000'000, 60'000), taking(2, 300'000, 90'000'000),
+                                 taking(3, 10, 600), taking(4, 400'000, 80'000'000)});
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3, 1));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));  // the longest first, on every slot
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
+}
+
+// Of cases that fit no budget, their bytes saturated, one runs at a time, and the budget is not
+// counted down to nothing by it.
+TEST(Queue, HugeCasesRunOneAfterAnother) {
   Queue queue = filled(
-      100, {sized(1, 1, 10), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
+      100, {sized(1, 1, 13), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
-  EXPECT_THAT(queue.lease(0), IsEmpty());
-  queue.release(0, 10);
+  EXPECT_THAT(queue.lease(0), IsEmpty());  // 13 of 100 are more than an eighth
+  queue.release(0, 13);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   EXPECT_THAT(queue.lease(1), IsEmpty());
   queue.release(0, kAllMemory);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+}
+
+// The other slots have what is small, up to an eighth of the budget.
+TEST(Queue, SmallCasesRunBesideAHugeOne) {
+  Queue queue = filled(
+      100, {sized(1, 1, 4), sized(2, 20, 5), sized(3, 30, 92), sized(4, kAllMemory, kAllMemory)});
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(1, 2));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.put_back(sized(5, 40, 12));
+  queue.put_back(sized(6, 50, 1));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(6));
+  for (const std::uint64_t bytes : {4, 5, 1}) queue.release(1, bytes);
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(5));
+  queue.release(0, kAllMemory);
+  EXPECT_THAT(queue.lease(0), IsEmpty());
+  queue.release(1, 12);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+}
+
+// Neither is blamed for the other's memory.
+TEST(Queue, WhatRanOutOfMemoryHasNoHugeNeighbourAgain) {
+  QueuedCase huge = sized(1, kAllMemory, kAllMemory);
+  huge.short_of_memory = true;
+  QueuedCase small = sized(2, 2, 5);
+  small.short_of_memory = true;
+  Queue queue = filled(100, {sized(3, 3, 1), sized(4, kAllMemory, kAllMemory)});
+  queue.put_back(huge);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  queue.put_back(small);
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.release(0, kAllMemory, true);
+  queue.put_back(huge);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));  // the huge one waits, and nothing waits for it
+  queue.release(1, 1);
+  EXPECT_THAT(queue.lease(1), IsEmpty());  // 4 would be such a neighbour, too
+  queue.release(0, 5, true);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+}
+
+// What takes a good part of the budget is for slots that have nothing else.
+TEST(Queue, LargeCasesAreNotLeasedAhead) {
+  Queue queue = filled(160, {sized(1, 1, 10), sized(2, 2, 11), sized(3, 3, 10)});
+  EXPECT_THAT(ids(queue.lease(1, true)), ElementsAre(1));
+  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor what is dearer, before its turn
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2, 3));
+}
+
+// What waits for memory is passed over, from either end and among what comes again.
+TEST(Queue, WhatIsNotAdmittedHoldsUpNothing) {
+  Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 60), sized(3, 3, 5), sized(4, 4, 60),
+                             sized(5, 5, 6), sized(6, 6, 60)});
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(1, 3, 5));
+  queue.put_back(sized(7, 7, 60));
+  QueuedCase suspect = sized(8, 8, 3);
+  suspect.losses = 1;
+  queue.put_back(suspect);
+  EXPECT_TRUE(queue.next_is_suspect(0));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(8));
+  EXPECT_FALSE(queue.next_is_suspect(0));
 }
 
 TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
