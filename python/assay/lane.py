@@ -7,13 +7,13 @@ into the arena and replies. Comparison is not its business.
 
 from typing import Any
 
-from assay.call import Call, Functions
+from assay.call import Call, Functions, is_large
 from assay.dump import Dump
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.kernels import Kernels
-from assay.regimes import USUAL
+from assay.regimes import USUAL, specs_in
 from assay.sanitizer import Sanitizer
+from assay.spec import FLOATING
 from assay.truth import evaluations
 from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, UNSUPPORTED, Job, Stop
 
@@ -34,7 +34,6 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
-        self.kernels = Kernels()
         self.timed: Call | None = None  # the case that is timed, from its first turn on
 
     def serve(self) -> None:
@@ -82,7 +81,7 @@ class Lane:
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
-                elif self._may_lack_kernel(job):
+                elif job.may_lack_kernel and self._costs_to_fill(job):
                     self._try_unfilled(call, functions)
                 call.run()
                 message = call.planted
@@ -94,7 +93,6 @@ class Lane:
             call.dump.finish(phase, message)
         if job.values == USUAL and run == 1 and not job.mutant:
             self.usual = job.id, status, phase, message
-            self.kernels.learn(job, status, phase)
         self.elements = call.elements
         truth = []
         if status == OK and job.moves and job.lane.reference_functions:
@@ -103,9 +101,12 @@ class Lane:
         results = call.outputs, call.gradients, call.differentiable
         return status, phase, message, *results, call.durations(), truth, call.overwritten
 
-    def _may_lack_kernel(self, job: Job) -> bool:
-        plain = job.lane.device == "cpu" and job.lane.execution == "eager" and not job.mutant
-        return plain and job.values == USUAL and not job.moves and self.kernels.in_doubt(job)
+    @staticmethod
+    def _costs_to_fill(job: Job) -> bool:
+        """Whether it pays to know first that there is no kernel: whole numbers are never left unfilled."""
+        specs = specs_in((*job.args, *job.kwargs.values()))
+        plain = job.lane.device == "cpu" and job.lane.execution == "eager"
+        return plain and any(is_large(spec) and spec.dtype in FLOATING for spec in specs)
 
     def _try_unfilled(self, call: Call, functions: Functions) -> None:
         """Raises what the framework says if it has no kernel; whatever else comes of that is forgotten."""

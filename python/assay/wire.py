@@ -61,6 +61,7 @@ class Job(NamedTuple):
     values: str  # the value regime
     moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
     mutant: str  # the fault to plant in the lane under test; empty but under `assay mutate`
+    may_lack_kernel: bool = False  # as far as the slot knows; large inputs are not made for nothing then
 
 
 class Stop(Exception):

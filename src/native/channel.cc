@@ -55,6 +55,7 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   current.values = job->values() != nullptr ? job->values()->string_view() : "usual";
   current.moves = job->moves();
   if (job->mutant() != nullptr) current.mutant = job->mutant()->string_view();
+  current.may_lack_kernel = job->may_lack_kernel();
   current.batch = batch_;
   return std::optional<CurrentJob>(current);
 }

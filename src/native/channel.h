@@ -26,6 +26,7 @@ struct CurrentJob {
   std::string_view values;  // the value regime
   std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
   std::string_view mutant;  // the fault to plant
+  bool may_lack_kernel = false;
   const wire::Batch* batch = nullptr;
 };
 

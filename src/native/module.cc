@@ -189,7 +189,7 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOOOKs#Is#", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOOKs#Is#O", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
@@ -197,7 +197,8 @@ PyObject* next_job(PyObject* module, PyObject*) {
       static_cast<unsigned long long>(state.job.id), state.job.values.data(),
       static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
       state.job.mutant.empty() ? "" : state.job.mutant.data(),
-      static_cast<Py_ssize_t>(state.job.mutant.size()));
+      static_cast<Py_ssize_t>(state.job.mutant.size()),
+      state.job.may_lack_kernel ? Py_True : Py_False);
 }
 
 // The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false

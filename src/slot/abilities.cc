@@ -1,7 +1,11 @@
 #include "slot/abilities.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "case/parser.h"
 
 namespace assay {
@@ -17,16 +21,47 @@ std::optional<DType> named_dtype(const Value& value) {
   return std::nullopt;
 }
 
+// Those of the tensors in a kind's text, each once.
+std::vector<std::string> dtypes_of(std::string_view kind) {
+  std::vector<std::string> dtypes = split_at(kind.substr(0, kind.find(',')), ' ');
+  dtypes.erase(dtypes.begin());  // the API
+  std::sort(dtypes.begin(), dtypes.end());
+  dtypes.erase(std::unique(dtypes.begin(), dtypes.end()), dtypes.end());
+  return dtypes;
+}
+
 }  // namespace
 
 bool Abilities::in_doubt(const SlotJob& job) const {
   if (job.kind.empty()) return false;
-  const auto known = can_.find(job.kind);
-  return known == can_.end() ? job.bytes > kDearBytes : !known->second;
+  const auto known = kinds_.find(job.kind);
+  return known == kinds_.end() ? job.bytes > kDearBytes : known->second != Known::able;
+}
+
+bool Abilities::may_lack_kernel(const SlotJob& job) const {
+  if (job.kind.empty() || job.bytes <= kDearBytes) return false;
+  const auto known = kinds_.find(job.kind);
+  if (known != kinds_.end()) return known->second != Known::able;
+  const std::vector<std::string> dtypes = dtypes_of(job.kind);
+  return std::any_of(dtypes.begin(), dtypes.end(), [&](const std::string& dtype) {
+    const auto kinds = dtypes_.find(dtype);
+    return kinds == dtypes_.end() || 2 * kinds->second.unable > kinds->second.all;
+  });
 }
 
 void Abilities::learn(const SlotJob& job, const Ending& ending) {
-  if (!job.kind.empty()) can_.insert_or_assign(job.kind, !is_unable(ending));
+  if (job.kind.empty() || ending.blame == wire::Status::skipped) return;
+  const bool overdue = ending.blame == wire::Status::timed_out;
+  const Known now = overdue ? Known::overdue : is_unable(ending) ? Known::unable : Known::able;
+  const auto [known, is_new] = kinds_.try_emplace(job.kind, now);
+  const Known before = std::exchange(known->second, now);
+  if (!is_new && before == now) return;
+  for (const std::string& dtype : dtypes_of(job.kind)) {
+    KindsOf& kinds = dtypes_[dtype];
+    if (is_new) ++kinds.all;
+    if (!is_new && before == Known::unable) --kinds.unable;
+    if (now == Known::unable) ++kinds.unable;
+  }
 }
 
 std::string kind_of(std::string_view text, Case& scratch) {

@@ -1,9 +1,11 @@
 #pragma once
 
-// What the lane under test has shown that it can do, by API and dtypes: whether a build has a
-// kernel hangs on little else. It tells who is asked first, and decides nothing, so a case that is
-// not like those before it costs time and no verdict.
+// What a lane has shown that it can do, by API and dtypes: whether a build has a kernel hangs on
+// little else. It tells who is asked first, and with what, and decides nothing, so a case that is
+// not like those before it costs time and no verdict. The slot knows it, because a lane that is
+// replaced forgets all.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,14 +17,24 @@ namespace assay {
 
 class Abilities {
  public:
-  // Whether the reference waits for this lane with a case of that kind: where the last one could
+  // Whether the others wait for this lane with a case of that kind: where the last one could
   // not be run, and where nothing is known yet of one that is dear.
   bool in_doubt(const SlotJob& job) const;
+  // Whether large inputs are better not filled before the call was tried: where the last case of
+  // that kind could not be run or ran out of time. Of a kind that is new the dtypes of its tensors
+  // tell: what most kinds lack it is likely to lack, and a new dtype is to be learnt of.
+  bool may_lack_kernel(const SlotJob& job) const;
   // Says how a case of that kind ended under its usual values.
   void learn(const SlotJob& job, const Ending& ending);
 
  private:
-  std::unordered_map<std::string, bool> can_;
+  enum class Known : std::uint8_t { able, unable, overdue };
+  struct KindsOf {  // with tensors of one dtype
+    std::uint64_t all = 0;
+    std::uint64_t unable = 0;
+  };
+  std::unordered_map<std::string, Known> kinds_;
+  std::unordered_map<std::string, KindsOf> dtypes_;
 };
 
 // The API of a case and the dtypes of its arguments; empty for text that is no case. `scratch` is

@@ -135,7 +135,9 @@ Status BatchRun::start(std::size_t seat) {
     const auto text = builder.CreateString(sent.text);
     const auto values = builder.CreateString(sent.values);
     const auto mutant = builder.CreateString(sent.mutant);
-    lane_jobs.push_back(wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant));
+    const bool may_lack_kernel = seat == 0 && sent.may_lack_kernel;
+    lane_jobs.push_back(
+        wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel));
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
   state.lends =

@@ -34,6 +34,7 @@ struct SlotJob {
   std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
   std::size_t record = 0;        // which record of the batch it adds to
   std::string kind;              // its API and dtypes; empty: nothing is learnt from it
+  bool may_lack_kernel = false;  // the first lane tries it before it fills large inputs
   // The other lanes get it only once the first has shown that it can run it.
   bool first_alone = false;
 };

@@ -167,6 +167,7 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
   std::vector<SlotJob> entries;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const bool in_doubt = abilities_.in_doubt(batch[i]);
+    const bool may_lack_kernel = abilities_.may_lack_kernel(batch[i]);
     for (const std::string& mutant : mutants_of(config_.settings, batch[i].id)) {
       for (const std::string& values : values_) {
         // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
@@ -176,6 +177,8 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
         entry.mutant = mutant;
         entry.record = i;
         entry.first_alone = in_doubt;
+        // A kernel that is missing is so under any values, and planted faults are their own affair.
+        entry.may_lack_kernel = may_lack_kernel && values == kUsual && mutant.empty();
       }
     }
   }
@@ -224,6 +227,7 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
             again.push_back(entry);
             again.back().moves = moves;
             again.back().first_alone = false;
+            again.back().may_lack_kernel = false;
           }
           return {};
         });

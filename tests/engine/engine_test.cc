@@ -277,8 +277,8 @@ TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
   EXPECT_EQ(*read_file(notes), "run\n");
 }
 
-// Of what a lane had no kernel for the next large inputs are not filled, and if there is one after
-// all, the case runs as any other.
+// Large inputs are not filled as long as nothing is known of their dtype, nor of what a lane had no
+// kernel for, and if there is one after all, the case runs as any other.
 TEST(Engine, LargeInputsAreNotFilledWhereThereIsNoKernel) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();
@@ -292,7 +292,24 @@ TEST(Engine, LargeInputsAreNotFilledWhereThereIsNoKernel) {
   EXPECT_THAT(cli.outcomes(), UnorderedElementsAre(Pair(with(kLarge, "False"), "no_kernel"),
                                                    Pair(with(kLarge + 2, "False"), "no_kernel"),
                                                    Pair(with(kLarge + 1, "True"), "pass")));
-  EXPECT_EQ(*read_file(notes), "filled\nempty\nempty\nfilled\n");
+  EXPECT_EQ(*read_file(notes), "empty\nempty\nempty\nfilled\n");
+}
+
+// A lane that takes another's place has learnt nothing, but its slot has.
+TEST(Engine, LargeInputsAreNotFilledForALaneThatIsNew) {
+  Cli cli;
+  const std::string notes = (cli.folder() / "notes").string();
+  const auto noted = [&](int size) {
+    return "paddle.fake.has_kernel(" + tensor(size) + ", \"" + notes + "\", False)";
+  };
+  constexpr int kLarge = 3'000'000;
+  const std::string dies = fake("crash", kLarge + 1);
+  const std::string cases = cli.write_cases({noted(kLarge), dies, noted(kLarge + 2)});
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli.outcomes(),
+              UnorderedElementsAre(Pair(noted(kLarge), "no_kernel"), Pair(dies, "crash"),
+                                   Pair(noted(kLarge + 2), "no_kernel")));
+  EXPECT_EQ(*read_file(notes), "empty\nempty\n");
 }
 
 TEST(Engine, ResultsInAGreatManyPartsStopNothing) {

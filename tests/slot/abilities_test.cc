@@ -58,6 +58,60 @@ TEST(Abilities, AreTakenFromTheLastCaseOfAKind) {
   EXPECT_FALSE(abilities.in_doubt(job_of("no case", kLarge)));
 }
 
+std::string abs_of(const char* dtype) {
+  return std::string("paddle.abs(Tensor([2], \"") + dtype + "\"))";
+}
+
+// A dtype of which nothing is known is to be learnt of at once; then what most kinds lack counts.
+TEST(Abilities, OfANewKindItsDTypesTellWhetherAKernelIsLikely) {
+  Abilities abilities;
+  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kSmall)));
+  abilities.learn(job_of(abs_of("float32"), kSmall), ended(wire::Status::ok, ""));
+  abilities.learn(job_of(abs_of("float16"), kSmall), ended(wire::Status::no_kernel, "forward"));
+  const std::string mixed =
+      R"(paddle.where(Tensor([2], "float16"), Tensor([2], "float32"), Tensor([2], "float32")))";
+  EXPECT_TRUE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
+  EXPECT_FALSE(abilities.may_lack_kernel(
+      job_of(R"(paddle.exp(Tensor([2], "float32"), Tensor([2], "float32")))", kLarge)));
+  // The same kind counts once, however often it comes.
+  for (int i = 0; i < 3; ++i) {
+    abilities.learn(job_of(R"(paddle.exp(Tensor([2], "float16")))", kSmall),
+                    ended(wire::Status::ok, ""));
+  }
+  EXPECT_FALSE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
+  abilities.learn(job_of(R"(paddle.exp(Tensor([2], "float16")))", kSmall),
+                  ended(wire::Status::unsupported, "build"));
+  EXPECT_TRUE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
+}
+
+TEST(Abilities, AKindThatIsKnownTellsBetterThanItsDTypes) {
+  Abilities abilities;
+  abilities.learn(job_of(abs_of("float16"), kSmall), ended(wire::Status::no_kernel, "forward"));
+  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  abilities.learn(job_of(abs_of("float16"), kLarge), ended(wire::Status::ok, ""));
+  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  abilities.learn(job_of(abs_of("float16"), kLarge), ended(wire::Status::no_kernel, "backward"));
+  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+}
+
+// What ran out of time may have done so while it was filled for nothing. That a lane was not asked
+// says nothing.
+TEST(Abilities, WhatRanOutOfTimeIsTriedUnfilledNextTime) {
+  Abilities abilities;
+  abilities.learn(job_of(abs_of("float32"), kLarge), ended(wire::Status::ok, ""));
+  Ending overdue;
+  overdue.blame = wire::Status::timed_out;
+  abilities.learn(job_of(abs_of("float32"), kLarge), overdue);
+  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float32"), kLarge)));
+  EXPECT_TRUE(abilities.in_doubt(job_of(abs_of("float32"), kSmall)));
+  abilities.learn(job_of(abs_of("float32"), kSmall), ended(wire::Status::ok, ""));
+  Ending skipped;
+  skipped.blame = wire::Status::skipped;
+  abilities.learn(job_of(abs_of("float32"), kLarge), skipped);
+  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float32"), kLarge)));
+}
+
 // Results that cannot be differentiated are compared all the same, and of a call that raises it
 // counts whether the reference does so, too.
 TEST(Abilities, ALaneWithAResultOrAnErrorIsNotUnable) {

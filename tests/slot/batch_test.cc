@@ -40,7 +40,8 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "dies", "hangs", or a result.
+// Answers every job by its text: "no kernel", "dies", "hangs", or a result. What it is told to try
+// first it has no kernel for.
 void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -52,7 +53,7 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
       const std::string_view text = (*batch)->jobs()->Get(i)->text()->string_view();
       if (text == "dies") std::_Exit(1);
       if (text == "hangs") ::pause();
-      const bool none = text == "no kernel";
+      const bool none = text == "no kernel" || (*batch)->jobs()->Get(i)->may_lack_kernel();
       if (!wire::send_frame(socket, answer(i, none ? wire::Status::no_kernel : wire::Status::ok))) {
         return;
       }
@@ -69,6 +70,7 @@ void dies_of_what_none_can(int, int socket, const wire::ArenaHeader& header) {
     const auto batch = wire::open<wire::Batch>(**bytes);
     for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
       running.store(i);
+      if ((*batch)->jobs()->Get(i)->may_lack_kernel()) std::_Exit(1);
       if ((*batch)->jobs()->Get(i)->text()->string_view() == "no kernel") std::_Exit(1);
       if (!wire::send_frame(socket, answer(i))) return;
     }
@@ -265,6 +267,16 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
   SlotJob hangs = job_of(0, "hangs", true);
   hangs.limit_ms = 500;
   EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
+}
+
+// The lane under test is told what its predecessors had no kernel for, and the other is not.
+TEST(Batch, TheFirstLaneIsToldWhatItMayHaveNoKernelFor) {
+  SlotJob doubtful = job_of(0, "fine", true);
+  doubtful.may_lack_kernel = true;
+  EXPECT_THAT(run_batch({doubtful, job_of(1, "fine", true)}),
+              ::testing::ElementsAre(kNotAsked, "ok, ok"));
+  doubtful.first_alone = false;
+  EXPECT_THAT(run_batch({doubtful}), ::testing::ElementsAre("no_kernel, ok"));
 }
 
 // A kernel that is missing under other values only says nothing of the case.
