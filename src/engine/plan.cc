@@ -138,6 +138,12 @@ class Planner {
   std::vector<std::uint64_t> shard_;    // ids, sorted
 };
 
+// What a case takes where the store does not know it. `parsed` is memory to reuse.
+std::uint64_t estimated_work_us(const StoredCase& planned, Case& parsed) {
+  return parse_case(planned.text, parsed) ? estimate_cost(parsed).work_us
+                                          : expected_work_us(planned.elements);
+}
+
 }  // namespace
 
 std::string_view TextPool::keep(std::string_view text) {
@@ -161,6 +167,7 @@ Result<Plan> make_plan(const RunConfig& config, Store& store) {
 
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
                            TextPool& texts, std::vector<QueuedCase>& claimed) {
+  Case parsed;
   return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
     QueuedCase& queued = claimed.emplace_back();
     queued.id = each.lease.id;
@@ -169,7 +176,7 @@ Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& 
     const StoredCase& planned = each.planned;
     queued.cost = {planned.elements, planned.bytes,
                    config.timeout_ms.value_or(time_limit_ms(planned.elements)),
-                   planned.work_us > 0 ? planned.work_us : expected_work_us(planned.elements)};
+                   planned.work_us > 0 ? planned.work_us : estimated_work_us(planned, parsed)};
     return {};
   });
 }

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include "../store/folder.h"
 #include "engine/lane_plan.h"
+#include "store/sqlite_store.h"
 
 namespace assay {
 namespace {
@@ -19,6 +21,24 @@ TEST(TextPool, KeepsTextsOfAnySize) {
   EXPECT_EQ(kept, large);
   EXPECT_EQ(second, large);
   for (const std::string_view text : small) EXPECT_EQ(text, std::string(500, 'a'));
+}
+
+// A run's own folder does not keep what its cases are expected to take.
+TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
+  const testing::Folder folder;
+  auto store = SqliteStore::open(folder.path(), StoreMode::create);
+  ASSERT_TRUE(store);
+  const std::string product =
+      R"(paddle.mm(Tensor([2000, 2000], "float32"), Tensor([2000, 2000], "float32")))";
+  ASSERT_TRUE((*store)->add_case({1, product, 8'000'000, 1, 0}));
+  ASSERT_TRUE((*store)->add_case({2, "no case", 8'000'000, 1, 0}));
+  ASSERT_TRUE((*store)->commit());
+  TextPool texts;
+  std::vector<QueuedCase> claimed;
+  ASSERT_TRUE(claim_cases({}, 10, **store, texts, claimed));
+  ASSERT_EQ(claimed.size(), 2U);
+  EXPECT_GT(claimed[0].cost.work_us, 2 * expected_work_us(8'000'000));
+  EXPECT_EQ(claimed[1].cost.work_us, expected_work_us(8'000'000));
 }
 
 std::vector<wire::LaneSpecT> lanes_on(const std::vector<std::string>& devices) {
