@@ -72,7 +72,7 @@ void Choice::add_with_zeros(std::span<const double> drawn, const LawNumbers& val
     const bool tells = finite & possible & (value != 0);
     room[told] = is_zero ? 0 : 1;
     told += tells ? 1 : 0;
-    kept += tells & !is_zero ? 1 : 0;
+    kept += (tells & !is_zero) ? 1 : 0;
   }
   dependence_.keep(told);
   measured_.draws += told;

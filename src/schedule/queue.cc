@@ -114,7 +114,7 @@ std::deque<QueuedCase>::const_iterator Queue::next_case(std::uint32_t slot, bool
 
 std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   std::vector<QueuedCase> leased;
-  const auto take = [&](std::deque<QueuedCase>& waiting, auto taken) {
+  const auto take = [&](std::deque<QueuedCase>& waiting, const auto& taken) {
     if (taken->cost.bytes > budget_.all) {
       over_budget_ = true;
     } else {
