@@ -13,6 +13,9 @@ namespace {
 
 // Of estimated memory: above it making inputs and computing cost more than waiting.
 constexpr std::uint64_t kDearBytes = std::uint64_t{4} << 20;
+// Where more than this part of a dtype's kinds cannot be run, a new one is tried first: making the
+// inputs of a giant for nothing takes longer than the call that tells.
+constexpr std::uint64_t kLikelyPart = 8;
 
 // The dtype that an argument names, in whatever form.
 std::optional<DType> named_dtype(const Value& value) {
@@ -45,7 +48,7 @@ bool Abilities::may_lack_kernel(const SlotJob& job) const {
   const std::vector<std::string> dtypes = dtypes_of(job.kind);
   return std::any_of(dtypes.begin(), dtypes.end(), [&](const std::string& dtype) {
     const auto kinds = dtypes_.find(dtype);
-    return kinds == dtypes_.end() || 2 * kinds->second.unable > kinds->second.all;
+    return kinds == dtypes_.end() || kLikelyPart * kinds->second.unable > kinds->second.all;
   });
 }
 

@@ -22,7 +22,7 @@ class Abilities {
   bool in_doubt(const SlotJob& job) const;
   // Whether large inputs are better not filled before the call was tried: where the last case of
   // that kind could not be run or ran out of time. Of a kind that is new the dtypes of its tensors
-  // tell: what most kinds lack it is likely to lack, and a new dtype is to be learnt of.
+  // tell: what an eighth of their kinds lacks it may lack, and a new dtype is to be learnt of.
   bool may_lack_kernel(const SlotJob& job) const;
   // Says how a case of that kind ended under its usual values.
   void learn(const SlotJob& job, const Ending& ending);
