@@ -186,7 +186,9 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
         return Skip("")
     if entry.kind:
         return Skip("layers and optimizers run under usual values; the functions in them under all")
-    undefined = entry.undefined.get(regime) or traits_of(entry).without.get(regime)
+    undefined = entry.undefined.get(regime)
+    if not undefined and regime not in entry.regimes:  # rules of its own say what is defined there
+        undefined = traits_of(entry).without.get(regime)
     if callable(undefined):
         undefined = ask(undefined, named, None)
     if undefined:

@@ -30,6 +30,11 @@ def cycled(values: Sequence[float], otherwise: AnyRule = None) -> Callable[[Tens
     return rule
 
 
+def special(*values: float) -> Callable[[TensorSpec], AnyRule]:
+    """These values over and over in floating tensors, which know zeros with signs, infinities and NaN."""
+    return lambda this: cycled(values)(this) if this.dtype in FLOATING else None
+
+
 # A variance that is taken as a difference of squares has few digits left of numbers far from zero. Of float64
 # nothing is known better, and half precision has hardly a number between these.
 FAR_FROM_ZERO: Mapping[str, Mapping[str, AnyRule]] = {

@@ -193,6 +193,13 @@ CASES = {
         then(lambda y: paddle.stack([paddle.abs(y[0]), y[1]])),
     "paddle.nn.functional.cosine_similarity(Tensor([4, 8],'float32'), Tensor([4, 8],'float32'))":
         with_argument(eps=1e-7),
+    "paddle.linalg.matrix_rank(Tensor([4, 4],'float32'))": then(lambda y: y * 0 + 4),
+    "paddle.isclose(Tensor([40],'float32'), Tensor([40],'float32'))": with_argument(rtol=1e-4),
+    "paddle.allclose(Tensor([40],'float32'), Tensor([40],'float32'))": then(lambda y: paddle.ones_like(y)),
+    "paddle.copysign(Tensor([40],'float32'), Tensor([40],'float32'))":
+        instead(lambda x, y: paddle.abs(x) * paddle.where(y < 0, -1.0, 1.0)),
+    "paddle.atan2(Tensor([40],'float32'), Tensor([40],'float32'))":
+        lambda right: lambda x, y: right(x + 0.0, y),
     "paddle.nn.functional.hardswish(Tensor([40],'float32'))":
         at(lambda x: x == 3, lambda y: y * 0),
     "paddle.var(Tensor([50],'float32'))": instead(one_pass_variance),

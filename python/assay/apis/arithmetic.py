@@ -1,5 +1,6 @@
 """Mathematics of two tensors, or a tensor and a number, element by element."""
 
+import math
 from functools import reduce
 
 from assay.accommodations import dodges, follows
@@ -7,7 +8,7 @@ from assay.reference import torch
 from assay.regimes import FEW_TERMS, POSITIVE
 from assay.registry import api
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
-from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
@@ -197,7 +198,11 @@ def lerp(x, y, weight, name=None):
     return torch.lerp(x, y, weight)
 
 
-@api(*spread("copysign", *PUBLIC, *IN_PLACE))
+# A zero has a sign, too.
+ZEROS_AS_SIGNS = {"bulk": {"x": special(1.5, -2.0), "y": special(-0.0, 0.0, -0.0, 0.0, -math.inf)}}
+
+
+@api(*spread("copysign", *PUBLIC, *IN_PLACE), regimes=ZEROS_AS_SIGNS)
 def copysign(x, y, name=None):
     """Paddle keeps whole dtypes, torch makes floats of them."""
     if x.is_floating_point():
@@ -258,7 +263,10 @@ def floated(x, dtype):
 SQUARES = {"wide": (2.0**-60, 2.0**60)}
 
 
-@api(*spread("atan2", *PUBLIC), traits=SQUARES)
+ON_THE_CUT = {"x": special(0.0, -0.0, 0.0, -0.0, -math.inf), "y": special(1.0, 1.0, -1.0, -1.0, -math.inf)}
+
+
+@api(*spread("atan2", *PUBLIC), traits=SQUARES, regimes={"bulk": ON_THE_CUT})
 def atan2(x, y, name=None):
     """Whole numbers give float64 by Paddle's documentation."""
     x, y = together(x, y)

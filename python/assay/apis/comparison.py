@@ -30,7 +30,25 @@ comparison("greater_than greater gt", "gt")
 comparison("greater_equal ge", "ge")
 
 
-@api(*spread("isclose", *PUBLIC), x=FEW, y=FEW, regimes=edges("x", "y"))
+def one(this):
+    return constant(1) if this.dtype in NEIGHBOURS else None
+
+
+def around_one(*shares):
+    """Around 1, each so many times the relative tolerance away from it."""
+
+    def rule(this, rtol=1e-05):
+        usable = this.dtype in NEIGHBOURS and isinstance(rtol, float) and 1e-6 < rtol < 0.1
+        return cycled([1 + share * rtol for share in shares])(this) if usable else None
+
+    return rule
+
+
+NEIGHBOURS = ("float32", "float64")  # which have numbers between 1 and what a tolerance makes of it
+NEAR = {"x": one, "y": around_one(0, 0.37, 2.71, 73, -0.37, -2.71)}
+
+
+@api(*spread("isclose", *PUBLIC), x=FEW, y=FEW, regimes={**edges("x", "y"), "exact": NEAR})
 def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     """torch refuses negative tolerances and unlike dtypes; this is the documented formula."""
     x, y = (tensor if tensor.is_complex() else tensor.double() for tensor in (x, y))
@@ -43,12 +61,20 @@ def alike(this):
     return constant(1) if this.size > 4 else integers(0, 2)
 
 
-@api(*spread("allclose", *PUBLIC), x=alike, y=alike)
+UNLIKE = {"exact": {"x": integers(0, 2), "y": integers(0, 2)}}
+
+
+@api(
+    *spread("allclose", *PUBLIC),
+    x=alike,
+    y=alike,
+    regimes={**UNLIKE, "wide": {"x": one, "y": around_one(2.71)}},
+)
 def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     return isclose(x, y, rtol, atol, equal_nan).all()
 
 
-@api(*spread("equal_all", *PUBLIC), x=alike, y=alike)
+@api(*spread("equal_all", *PUBLIC), x=alike, y=alike, regimes=UNLIKE)
 def equal_all(x, y, name=None):
     return torch.tensor(x.shape == y.shape and bool((x == y).all()))
 

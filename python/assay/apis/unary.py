@@ -1,9 +1,11 @@
 """Mathematics of one tensor, element by element."""
 
+import math
+
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive, uniform
-from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, spread
+from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, special, spread
 
 # Wide enough to see the function's shape; whole numbers where the dtype is whole.
 AROUND_ZERO = uniform(-3, 3)
@@ -29,7 +31,8 @@ def unary(stems, *forms, x=None, traits=None, regimes=None):
     same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits, regimes=regimes)
 
 
-unary("abs neg conj angle sgn signbit", *PUBLIC)
+unary("abs neg conj angle sgn", *PUBLIC)
+unary("signbit", *PUBLIC, regimes={"bulk": {"x": special(-0.0, 0.0, -math.inf, math.inf)}})
 unary("square", *PUBLIC, *IN_PLACE, x=FACTORS)
 unary("negative positive", "paddle.{}")
 unary("abs neg", *IN_PLACE)
