@@ -161,6 +161,21 @@ Status PostgresStore::each_of(Outcome outcome, std::uint64_t most,
   });
 }
 
+// Numbers of results are given out in one order and committed in another. Who takes one has a
+// transaction already, since it has locked its bundle before, and holds its lock until what it
+// wrote can be seen. So when all are over that were under way after a number was seen, nothing is
+// to come up to that number.
+void PostgresStore::see_newest(pqxx::transaction_base& work) {
+  const auto newest = work.exec1(kNewest)[0].as<std::int64_t>();
+  std::set<std::int64_t> under_way;
+  for (const auto& row : work.exec(kUnderWay)) under_way.insert(row[0].as<std::int64_t>());
+  if (!newest_) newest_ = {newest, under_way};
+  std::erase_if(newest_->under_way, [&](std::int64_t each) { return !under_way.contains(each); });
+  if (!newest_->under_way.empty()) return;
+  complete_to_ = std::max(complete_to_, newest_->sequence);
+  newest_.reset();
+}
+
 Result<std::int64_t> PostgresStore::each_listed_after(
     std::int64_t after, int most, bool flagged,
     const std::function<void(const FinishedCase&)>& visit) {
@@ -173,8 +188,9 @@ Result<std::int64_t> PostgresStore::each_listed_after(
   const std::string query = fmt::format(kListedAfter, fmt::format(kIsListed, failed_outcomes()));
   std::int64_t last = after;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
+    see_newest(work);
     for (const auto& row :
-         work.exec_params(query, after, most, failed + "}", flagged, others + "}")) {
+         work.exec_params(query, after, most, failed + "}", flagged, others + "}", complete_to_)) {
       last = row[0].as<std::int64_t>();
       show_finished(row, 1, visit);
     }

@@ -282,23 +282,27 @@ SELECT coalesce(has_table_privilege(to_regclass(format('%I.tally', $1::text)), '
 )sql";
 inline constexpr const char* kPropertiesOf = "SELECT key, value FROM {}.property";
 
-// Cases to look at behind the place $1: those that have an outcome of $3, and where $4 says so
-// those of an outcome of $5 that have a flag. Sequences are given out in one order and committed in
-// another: rows count once every transaction that began before theirs ended is over. {} is
-// kIsListed.
+// The highest number of a result, and which transactions of others that write are under way.
+inline constexpr const char* kNewest = "SELECT coalesce(max(sequence), 0) FROM finished";
+inline constexpr const char* kUnderWay =
+    "SELECT transactionid::text::bigint FROM pg_locks WHERE locktype = 'transactionid' "
+    "AND mode = 'ExclusiveLock' AND granted AND pid <> pg_backend_pid()";
+
+// Cases to look at behind the place $1 and up to $6: those that have an outcome of $3, and where $4
+// says so those of an outcome of $5 that have a flag. {} is kIsListed.
 inline constexpr const char* kListedAfter = R"sql(
 SELECT f.sequence, f.id, p.text, f.outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
        record
 FROM (SELECT each.* FROM unnest($3::text[]) AS failed, LATERAL
-        (SELECT *, xmin AS began FROM finished WHERE outcome = failed AND {0} AND sequence > $1
+        (SELECT * FROM finished
+         WHERE outcome = failed AND {0} AND sequence > $1 AND sequence <= $6
          ORDER BY sequence LIMIT $2) AS each
       UNION ALL
       SELECT each.* FROM unnest($5::text[]) AS other, LATERAL
-        (SELECT *, xmin AS began FROM finished
-         WHERE $4 AND outcome = other AND flags <> 0 AND {0} AND sequence > $1
+        (SELECT * FROM finished
+         WHERE $4 AND outcome = other AND flags <> 0 AND {0} AND sequence > $1 AND sequence <= $6
          ORDER BY sequence LIMIT $2) AS each) AS f
      JOIN planned p USING (id)
-WHERE age(began) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
 ORDER BY f.sequence LIMIT $2
 )sql";
 

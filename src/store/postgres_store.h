@@ -13,6 +13,7 @@
 #include <chrono>
 #include <memory>
 #include <random>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -162,6 +163,11 @@ class PostgresStore final : public Store {
     std::int64_t work_us = 0;
   };
 
+  struct Newest {
+    std::int64_t sequence = 0;         // of a result
+    std::set<std::int64_t> under_way;  // transactions, when it was seen
+  };
+
   struct Planning;
   struct PlanningDeleter {
     void operator()(Planning* planning) const;
@@ -183,6 +189,7 @@ class PostgresStore final : public Store {
   Status place_added();
   Status write_changed();
   Status flush_invalid();
+  void see_newest(pqxx::transaction_base& work);
   void fill_mine(pqxx::transaction_base& transaction);
   void forget_unknown_bundles(pqxx::transaction_base& transaction);
   bool has_results() const;
@@ -223,6 +230,8 @@ class PostgresStore final : public Store {
   std::int64_t held_us_ = 0;                          // expected work of these cases
   std::int64_t done_us_ = 0;  // and of those that have ended since `share_` was told
   FairShare share_;
+  std::optional<Newest> newest_;  // whose transactions are not all over
+  std::int64_t complete_to_ = 0;  // no result comes any more with such a number or a lower one
   std::uint64_t fenced_ = 0;
   int version_ = 0;      // of the tables
   double visit_ms_ = 0;  // how long a visit took, on average over the last ones

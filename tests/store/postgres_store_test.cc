@@ -828,6 +828,49 @@ TEST_F(PostgresSums, AreThoseOfAFullCountWithManyAtOnce) {
   EXPECT_LT(rows, 500);  // of more than 1,000 commits
 }
 
+// Two workers record at once: the one that began first gets the later number and commits first.
+// Nobody who looks on misses what the other one commits then.
+TEST_F(Postgres, WhoLooksOnMissesNothingThatCommitsLate) {
+  const StorePtr reader = opened();
+  add(*reader, 1, 3);
+  const auto begin = [](pqxx::work& work) { work.exec("SELECT pg_current_xact_id()"); };
+  const auto record = [](pqxx::work& work, int id) {
+    work.exec_params0(
+        "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, "
+        "at_ms, took_us) VALUES (nextval('finished_sequence_seq'), $1, 'crash', 0, 0, '', '', 1, "
+        "1, 1)",
+        id);
+  };
+  std::vector<std::uint64_t> seen;
+  std::int64_t last = 0;
+  const auto look = [&] {
+    const auto to = reader->each_listed_after(
+        last, 100, false, [&](const FinishedCase& each) { seen.push_back(each.id); });
+    ASSERT_TRUE(to.has_value()) << to.error().message;
+    last = *to;
+  };
+  pqxx::connection first_session(address_);
+  pqxx::connection second_session(address_);
+  {
+    pqxx::work before(first_session);
+    record(before, 1);
+    before.commit();
+  }
+  pqxx::work first(first_session);
+  begin(first);
+  pqxx::work second(second_session);
+  begin(second);
+  record(second, 2);
+  record(first, 3);
+  first.commit();
+  look();
+  look();
+  second.commit();
+  look();
+  look();
+  EXPECT_THAT(seen, ElementsAre(1, 2, 3));
+}
+
 TEST_F(Postgres, BadDatabasesAreOneLine) {
   const auto none = PostgresStore::open(address_, StoreMode::existing);
   ASSERT_FALSE(none.has_value());
