@@ -26,6 +26,26 @@ struct Took {
   std::int64_t us = 0;
 };
 
+template <typename Entry>
+const Entry* find_id(const std::vector<Entry>& sorted, std::int64_t id) {
+  const auto found =
+      std::lower_bound(sorted.begin(), sorted.end(), id,
+                       [](const Entry& entry, std::int64_t wanted) { return entry.id < wanted; });
+  return found != sorted.end() && found->id == id ? &*found : nullptr;
+}
+
+// What cases took in earlier runs: of single ones, and of kinds of cases.
+struct Learned {
+  std::vector<Took> cases;  // by id
+  LearnedCosts kinds;
+
+  std::optional<std::int64_t> expected_us(std::int64_t id, std::string_view text,
+                                          std::uint64_t elements) const {
+    if (const Took* took = find_id(cases, id)) return took->us;
+    return kinds.expected_us(text, elements);
+  }
+};
+
 }  // namespace postgres
 
 namespace {
@@ -36,14 +56,6 @@ constexpr std::size_t kSorted = 100'000;
 constexpr std::size_t kAtOnce = 1'000;  // cases of a larger plan that are written together
 constexpr std::size_t kInvalidAtOnce = 10'000;
 constexpr int kReadAtOnce = 50'000;
-
-template <typename Entry>
-const Entry* find_id(const std::vector<Entry>& sorted, std::int64_t id) {
-  const auto found =
-      std::lower_bound(sorted.begin(), sorted.end(), id,
-                       [](const Entry& entry, std::int64_t wanted) { return entry.id < wanted; });
-  return found != sorted.end() && found->id == id ? &*found : nullptr;
-}
 
 template <typename Entry>
 void sort_by_id(std::vector<Entry>& entries) {
@@ -69,18 +81,6 @@ std::vector<Estimates> read_known(pqxx::work& work) {
   sort_by_id(known);
   return known;
 }
-
-// What cases took in earlier runs: of single ones, and of kinds of cases.
-struct Learned {
-  std::vector<Took> cases;  // by id
-  LearnedCosts kinds;
-
-  std::optional<std::int64_t> expected_us(std::int64_t id, std::string_view text,
-                                          std::uint64_t elements) const {
-    if (const Took* took = find_id(cases, id)) return took->us;
-    return kinds.expected_us(text, elements);
-  }
-};
 
 Status read_learned(pqxx::work& work, Learned& learned) {
   const auto earlier = work.exec1(fmt::format(kEarlierRuns, kDearUs));
