@@ -9,13 +9,16 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/system_memory.h"
 #include "base/text.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "device/compute_sanitizer.h"
+#include "engine/earlier_costs.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
 #include "wire/settings.h"
@@ -301,6 +304,11 @@ void add_shard_option(CLI::App& app, ApiOptions& options) {
   app.add_option("--shard", options.shard,
                  "Only part I of N of the cases, I/N; parts cost the same (see assay merge)")
       ->group("Which cases");
+  app.add_option(
+         "--costs-from", options.costs_from,
+         "Expect of cases what they took in this run, by its folder or postgresql://…: parts "
+         "of --shard are cut by it, and what takes long begins first")
+      ->group("Which cases");
 }
 
 void add_mode_options(CLI::App& app, ApiOptions& options) {
@@ -456,6 +464,10 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
   ASSAY_TRY(config.shard, chosen_shard(options));
+  if (!options.costs_from.empty()) {
+    ASSAY_TRY(EarlierCosts costs, EarlierCosts::read(options.costs_from));
+    config.earlier = std::make_shared<const EarlierCosts>(std::move(costs));
+  }
   if (!options.store.empty() && !is_store_address(options.store)) {
     return usage_error("--store takes the address of a database: postgresql://…");
   }

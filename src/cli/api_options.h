@@ -48,6 +48,7 @@ struct ApiOptions {
   double hang_timeout = 60;    // seconds
   std::string retest;
   std::string shard;
+  std::string costs_from;                // an earlier run
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework
   std::string reference_lane = "torch";  // likewise
   std::string paddle_python;

@@ -9,12 +9,20 @@
 
 #include "case/canonical.h"
 #include "case/corpus.h"
+#include "engine/earlier_costs.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kShownInvalid = 5;  // lines; all are in the store
 constexpr std::size_t kShownText = 400;   // of an invalid line
+
+// What the plan expects of a case, which an earlier run may know better than an estimate.
+std::uint64_t planned_work_us(const RunConfig& config, std::uint64_t id, std::string_view text,
+                              const Cost& estimate) {
+  if (config.earlier == nullptr) return estimate.work_us;
+  return config.earlier->expected_us(id, text, estimate.elements).value_or(estimate.work_us);
+}
 
 class Planner {
  public:
@@ -112,7 +120,9 @@ class Planner {
     const std::uint64_t id = case_id(canonical_);
     const bool is_new = seen_.insert(id).second;
     if (choosing_) {
-      if (is_new) expected_.push_back({id, estimate_cost(found).work_us});
+      if (is_new) {
+        expected_.push_back({id, planned_work_us(config_, id, canonical_, estimate_cost(found))});
+      }
       return {};
     }
     if (!is_new) {
@@ -123,7 +133,8 @@ class Planner {
     if (config_.shard && !std::binary_search(shard_.begin(), shard_.end(), id)) return {};
     const Cost cost = estimate_cost(found);
     ++plan_.totals.planned;
-    return store_.add_case({id, canonical_, cost.elements, cost.bytes, cost.work_us});
+    return store_.add_case({id, canonical_, cost.elements, cost.bytes,
+                            planned_work_us(config_, id, canonical_, cost)});
   }
 
   const RunConfig& config_;
@@ -139,9 +150,9 @@ class Planner {
 };
 
 // What a case takes where the store does not know it. `parsed` is memory to reuse.
-std::uint64_t estimated_work_us(const StoredCase& planned, Case& parsed) {
-  return parse_case(planned.text, parsed) ? estimate_cost(parsed).work_us
-                                          : expected_work_us(planned.elements);
+std::uint64_t work_us_of(const RunConfig& config, const StoredCase& planned, Case& parsed) {
+  if (!parse_case(planned.text, parsed)) return expected_work_us(planned.elements);
+  return planned_work_us(config, planned.id, planned.text, estimate_cost(parsed));
 }
 
 }  // namespace
@@ -176,7 +187,7 @@ Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& 
     const StoredCase& planned = each.planned;
     queued.cost = {planned.elements, planned.bytes,
                    config.timeout_ms.value_or(time_limit_ms(planned.elements)),
-                   planned.work_us > 0 ? planned.work_us : estimated_work_us(planned, parsed)};
+                   planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed)};
     return {};
   });
 }

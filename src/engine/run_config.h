@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "wire/settings_generated.h"
 
 namespace assay {
+
+class EarlierCosts;
 
 struct Sources {
   std::vector<std::string> configs;      // single cases
@@ -60,6 +63,7 @@ struct RunConfig {
   std::uint64_t memory_budget = 0;          // bytes for all slots together
   std::vector<Outcome> retest;              // outcomes that are run again
   std::optional<Shard> shard;               // only this part of the cases
+  std::shared_ptr<const EarlierCosts> earlier;  // what cases took before; null: estimates alone
   bool exit_on_error = false;
   std::int64_t silence_ms = 60'000;     // a slot or fork server without a sign of life hangs
   std::int64_t claim_again_ms = 1'000;  // between claims while others hold cases

@@ -1,6 +1,9 @@
 #include "engine/run_properties.h"
 
+#include <fmt/format.h>
+
 #include "case/canonical.h"
+#include "engine/earlier_costs.h"
 #include "engine/lane_plan.h"
 #include "fill/fill.h"
 #include "measure/measurement.h"
@@ -20,6 +23,9 @@ std::map<std::string, std::string> case_settings(const RunConfig& config) {
   found.emplace("version.measurement", std::to_string(kMeasurementVersion));
   found.emplace("version.record", std::to_string(wire::kVersion));
   if (config.shard) found.emplace(kShardProperty, text_of(*config.shard));
+  if (config.shard && config.earlier != nullptr) {
+    found.emplace("cut by costs", fmt::format("{:016x}", config.earlier->digest()));
+  }
   return found;
 }
 

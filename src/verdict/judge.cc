@@ -31,9 +31,13 @@ constexpr std::string_view kSanitizerPhase = "sanitizer";
 bool sanitized(const wire::LaneRecord& lane) {
   return lane.phase() != nullptr && lane.phase()->string_view() == kSanitizerPhase;
 }
-// The call was refused. What is raised in handing its result over is no word of a framework's about the call.
-bool refused_call(const wire::LaneRecord& lane) {
-  return lane.status() == wire::Status::raised && !sanitized(lane) && text(lane.phase()) != "copy";
+bool raised(const wire::LaneRecord& lane) {
+  return lane.status() == wire::Status::raised && !sanitized(lane);
+}
+// Both refused the call. Where neither could hand over what came of it, nobody did.
+bool both_refused(const wire::LaneRecord& test, const wire::LaneRecord& reference) {
+  const bool both_called = text(test.phase()) == "copy" && text(reference.phase()) == "copy";
+  return raised(test) && raised(reference) && !both_called;
 }
 
 Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string message) {
@@ -100,7 +104,7 @@ const wire::LaneRecord* first_ended(const wire::Trial& trial, wire::Role role) {
 bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const wire::LaneRecord* test = first_ended(trial, wire::Role::test);
   const wire::LaneRecord* reference = first_ended(trial, wire::Role::reference);
-  if (test != nullptr && reference != nullptr && refused_call(*test) && refused_call(*reference)) {
+  if (test != nullptr && reference != nullptr && both_refused(*test, *reference)) {
     verdict.outcome = Outcome::rejected;
     verdict.message = fmt::format("{}: {} | {}: {}", text(test->name()), lane_message(*test),
                                   text(reference->name()), lane_message(*reference));
@@ -379,7 +383,7 @@ Verdict judge_lanes(const wire::Trial& trial, const Policy& policy, const wire::
 bool refused_by_reference(const wire::Trial& trial) {
   if (text(trial.values()) == "usual" || trial.lanes()->size() < 2) return false;
   const wire::LaneRecord& reference = *trial.lanes()->Get(1);
-  return refused_call(reference) || reference.status() == wire::Status::unsupported ||
+  return raised(reference) || reference.status() == wire::Status::unsupported ||
          reference.status() == wire::Status::no_kernel;
 }
 

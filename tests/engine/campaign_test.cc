@@ -383,6 +383,41 @@ TEST(Campaign, PartsOfACorpusAreMergedIntoARun) {
   EXPECT_THAT(cli.call(merge).output, HasSubstr("part 3/3 of the corpus is in none"));
 }
 
+// A case that took longer than all others together is a part by itself, which nothing but an
+// earlier run can tell.
+TEST(Campaign, PartsAreCutByWhatAnEarlierRunTook) {
+  Cli cli;
+  std::vector<std::string> cases = some_cases(8);
+  cases.emplace_back(R"(paddle.fake.slow(Tensor([3], "float32"), 2.0))");
+  const auto folder = [&](const char* name) { return (cli.folder() / name).string(); };
+  const std::string file = "--api_config_file=" + cli.write_cases(cases);
+  const std::vector<std::string> usual{"api", file, "--test_cpu=True", "--values=usual"};
+  const auto run = [&](const char* name, std::vector<std::string> more) {
+    std::vector<std::string> words = usual;
+    words.insert(words.end(), more.begin(), more.end());
+    words.push_back("--log_dir=" + folder(name));
+    return cli.call(words);
+  };
+  EXPECT_EQ(run("before", {}).status.code, 1);
+  const std::string costs = "--costs-from=" + folder("before");
+  EXPECT_EQ(run("one", {"--shard=1/2", costs}).status.code, 0);
+  EXPECT_EQ(run("two", {"--shard=2/2", costs}).status.code, 0);
+  const auto alone = outcomes_in(folder("one"));
+  EXPECT_EQ(alone.size(), 1U);
+  EXPECT_TRUE(alone.contains(cases.back()));
+  EXPECT_EQ(outcomes_in(folder("two")).size(), cases.size() - 1);
+  EXPECT_EQ(cli.call({"merge", folder("all"), folder("one"), folder("two")}).status.code, 0);
+
+  // Parts that were cut by other costs leave cases out, or have them twice.
+  EXPECT_EQ(run("other", {"--shard=2/2"}).status.code, 0);
+  const CliResult mixed = cli.call({"merge", folder("mixed"), folder("one"), folder("other")});
+  EXPECT_EQ(mixed.status.code, 2);
+  EXPECT_THAT(mixed.output, HasSubstr("not begun alike"));
+  const CliResult nowhere = run("none", {"--costs-from=" + folder("nowhere")});
+  EXPECT_NE(nowhere.status.code, 0);
+  EXPECT_THAT(nowhere.output, HasSubstr("nowhere"));
+}
+
 TEST(Campaign, APasswordIsNotRepeatedAndWarnedOf) {
   Cli cli;
   const CliResult away = cli.call({"plan", "--store=postgresql://me:secret@/none?host=/nowhere",
