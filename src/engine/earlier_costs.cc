@@ -35,7 +35,7 @@ Result<EarlierCosts> EarlierCosts::read(const std::filesystem::path& where) {
     }
     return {};
   }));
-  if (costs.dear_.empty() && costs.kinds_.empty()) {
+  if (costs.expensive_.empty() && costs.kinds_.empty()) {
     return usage_error(
         fmt::format("the run in {} tells of no case how long it took", where.string()));
   }
@@ -44,8 +44,8 @@ Result<EarlierCosts> EarlierCosts::read(const std::filesystem::path& where) {
 
 void EarlierCosts::add(std::uint64_t id, std::string_view case_text, std::uint64_t elements,
                        std::uint64_t took_us) {
-  if (took_us >= static_cast<std::uint64_t>(kDearUs)) {
-    dear_.insert_or_assign(id, took_us);
+  if (took_us >= static_cast<std::uint64_t>(kExpensiveUs)) {
+    expensive_.insert_or_assign(id, took_us);
   } else {
     kinds_.add(api_of(case_text), first_dtype(case_text), elements, took_us);
   }
@@ -54,7 +54,8 @@ void EarlierCosts::add(std::uint64_t id, std::string_view case_text, std::uint64
 
 std::optional<std::uint64_t> EarlierCosts::expected_us(std::uint64_t id, std::string_view case_text,
                                                        std::uint64_t elements) const {
-  if (const auto dear = dear_.find(id); dear != dear_.end()) return dear->second;
+  const auto known = expensive_.find(id);
+  if (known != expensive_.end()) return known->second;
   const auto of_kind = kinds_.expected_us(case_text, elements);
   if (!of_kind) return std::nullopt;
   return static_cast<std::uint64_t>(*of_kind);

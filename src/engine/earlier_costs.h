@@ -31,8 +31,8 @@ class EarlierCosts {
   void add(std::uint64_t id, std::string_view case_text, std::uint64_t elements,
            std::uint64_t took_us);
 
-  std::unordered_map<std::uint64_t, std::uint64_t> dear_;  // kDearUs and more, by id
-  LearnedCosts kinds_;                                     // of the others
+  std::unordered_map<std::uint64_t, std::uint64_t> expensive_;  // kExpensiveUs and more, by id
+  LearnedCosts kinds_;                                          // of the others
   std::uint64_t digest_ = 0;
 };
 

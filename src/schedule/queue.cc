@@ -13,7 +13,7 @@ constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
 constexpr std::uint64_t kLeaseWorkUs = 1'000'000;
-// On GPUs cases of at most so many elements count as equally dear.
+// On GPUs cases of at most so many elements count as equally expensive.
 constexpr std::uint64_t kSmallOnGpu = 20'000;
 // The part of the budget that is for what runs beside a case that fits no budget.
 constexpr std::uint64_t kPartBeside = 8;
@@ -28,7 +28,7 @@ bool fits(std::uint64_t bytes, std::uint64_t in_use, std::uint64_t budget) {
 }
 
 // What a case takes, as far as it is known or estimated; those that take the same by their size.
-std::pair<std::uint64_t, std::uint64_t> dearness(const QueuedCase& queued) {
+std::pair<std::uint64_t, std::uint64_t> cost_order(const QueuedCase& queued) {
   return {queued.cost.work_us, queued.cost.elements};
 }
 
@@ -47,7 +47,7 @@ void Queue::sort() {
   };
   std::stable_sort(cases_.begin(), cases_.end(), [&](const QueuedCase& a, const QueuedCase& b) {
     if (small(a) && small(b)) return a.text < b.text;
-    return dearness(a) < dearness(b);
+    return cost_order(a) < cost_order(b);
   });
 }
 

@@ -2,15 +2,15 @@
 
 // Which case runs next, and where. Pure bookkeeping: no process, no clock.
 //
-// Slots with even numbers take the dearest case first, because a dear case that comes last leaves
-// every other slot idle; those with odd numbers take the cheapest first. So large tensors stay with
-// half of the slots, whose memory is warm for them (a first touch is ten times as slow as reuse),
-// and fewer of them compete for the memory budget; the two meet at cases of middling size. The
-// first lease of every slot is a short one from the cheap end, so that the first verdicts come at
-// once. A lease is admitted while the estimated memory of all leases fits the budget. Of cases that
-// fit no budget one runs at a time, and beside it what is small: estimates are generous, and other
-// slots shall not stand still. What ran out of memory so is tried again without such company. What
-// is not admitted holds up nothing else.
+// Slots with even numbers take the most expensive case first, because such a case that comes last
+// leaves every other slot idle; those with odd numbers take the cheapest first. So large tensors
+// stay with half of the slots, whose memory is warm for them (a first touch is ten times as slow as
+// reuse), and fewer of them compete for the memory budget; the two meet at cases of middling size.
+// The first lease of every slot is a short one from the cheap end, so that the first verdicts come
+// at once. A lease is admitted while the estimated memory of all leases fits the budget. Of cases
+// that fit no budget one runs at a time, and beside it what is small: estimates are generous, and
+// other slots shall not stand still. What ran out of memory so is tried again without such company.
+// What is not admitted holds up nothing else.
 
 #include <cstddef>
 #include <cstdint>
@@ -77,7 +77,7 @@ class Queue {
   bool admits(std::uint32_t slot, const QueuedCase& queued) const;
   bool has_room(const QueuedCase& queued) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot) const;
-  // The next of the cheap or of the dear ones that memory allows.
+  // The next of the cheap or of the expensive ones that memory allows.
   std::deque<QueuedCase>::const_iterator next_case(std::uint32_t slot, bool cheap) const;
 
   MemoryBudget budget_;

@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 // Of estimated memory: above it making inputs and computing cost more than waiting.
-constexpr std::uint64_t kDearBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kExpensiveBytes = std::uint64_t{4} << 20;
 // Where more than this part of a dtype's kinds cannot be run, a new one is tried first: making the
 // inputs of a giant for nothing takes longer than the call that tells.
 constexpr std::uint64_t kLikelyPart = 8;
@@ -38,11 +38,11 @@ std::vector<std::string> dtypes_of(std::string_view kind) {
 bool Abilities::in_doubt(const SlotJob& job) const {
   if (job.kind.empty()) return false;
   const auto known = kinds_.find(job.kind);
-  return known == kinds_.end() ? job.bytes > kDearBytes : known->second != Known::able;
+  return known == kinds_.end() ? job.bytes > kExpensiveBytes : known->second != Known::able;
 }
 
 bool Abilities::may_lack_kernel(const SlotJob& job) const {
-  if (job.kind.empty() || job.bytes <= kDearBytes) return false;
+  if (job.kind.empty() || job.bytes <= kExpensiveBytes) return false;
   const auto known = kinds_.find(job.kind);
   if (known != kinds_.end()) return known->second != Known::able;
   const std::vector<std::string> dtypes = dtypes_of(job.kind);

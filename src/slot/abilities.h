@@ -18,7 +18,7 @@ namespace assay {
 class Abilities {
  public:
   // Whether the others wait for this lane with a case of that kind: where the last one could
-  // not be run, and where nothing is known yet of one that is dear.
+  // not be run, and where nothing is known yet of one that is expensive.
   bool in_doubt(const SlotJob& job) const;
   // Whether large inputs are better not filled before the call was tried: where the last case of
   // that kind could not be run or ran out of time. Of a kind that is new the dtypes of its tensors

@@ -28,7 +28,7 @@ std::size_t LearnedCosts::step_of(std::uint64_t elements) {
 
 void LearnedCosts::add(std::string_view api, std::string_view dtype, std::uint64_t elements,
                        std::uint64_t took_us) {
-  if (took_us == 0 || took_us >= kDearUs) return;
+  if (took_us == 0 || took_us >= kExpensiveUs) return;
   Sums& sums = kinds_[kind_of(api, dtype)][step_of(elements)];
   ++sums.cases;
   sums.took_us += static_cast<std::int64_t>(took_us);

@@ -18,9 +18,9 @@
 
 namespace assay {
 
-// From so many microseconds on a case is expected to take what it took itself. A case as dear as
-// half a bundle decides alone where it stands among the others; there are few of them.
-inline constexpr std::int64_t kDearUs = 1'000'000;
+// From so many microseconds on a case is expected to take what it took itself. A case as expensive
+// as half a bundle decides alone where it stands among the others; there are few of them.
+inline constexpr std::int64_t kExpensiveUs = 1'000'000;
 
 class LearnedCosts {
  public:

@@ -83,7 +83,7 @@ std::vector<Estimates> read_known(pqxx::work& work) {
 }
 
 Status read_learned(pqxx::work& work, Learned& learned) {
-  const auto earlier = work.exec1(fmt::format(kEarlierRuns, kDearUs));
+  const auto earlier = work.exec1(fmt::format(kEarlierRuns, kExpensiveUs));
   if (!earlier[0].is_null()) {
     work.exec0("SET LOCAL work_mem = '256MB'");
     const std::string of_each = fmt::format(kLearnedOfEach, earlier[0].c_str());

@@ -50,7 +50,7 @@ CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR
 inline constexpr const char* kCosts = R"sql(
 ALTER TABLE tally ADD COLUMN costs text NOT NULL DEFAULT '';
 ALTER TABLE tally ALTER costs DROP DEFAULT, ALTER costs SET STORAGE EXTERNAL;
-CREATE INDEX finished_dear ON finished (took_us, id) WHERE took_us >= {0};
+CREATE INDEX finished_expensive ON finished (took_us, id) WHERE took_us >= {0};
 ALTER TABLE bundle ADD COLUMN work_us bigint NOT NULL DEFAULT 0,
                    ADD COLUMN left_us bigint NOT NULL DEFAULT 0;
 )sql";
@@ -81,8 +81,8 @@ inline constexpr const char* kPlanAlone =
     "SELECT pg_advisory_xact_lock(hashtext('assay plan'), hashtext(current_schema()))";
 
 // Two queries of what cases took in every run of this database that we may read, each NULL where
-// there is none: of single cases (the dear ones; all of a run that keeps no sums), and of the sums.
-// {0} microseconds and more are dear.
+// there is none: of single cases (the expensive ones; all of a run that keeps no sums), and of the
+// sums. {0} microseconds and more are expensive.
 inline constexpr const char* kEarlierRuns = R"sql(
 SELECT string_agg(format('SELECT id, took_us FROM %I.finished WHERE took_us >= %s', nspname,
                          CASE WHEN sums THEN {0} ELSE 1 END), ' UNION ALL '),
@@ -149,7 +149,7 @@ SELECT number, epoch, left_us, p.* FROM taken LEFT JOIN LATERAL
    OFFSET 0) AS p ON true
 ORDER BY number, work_us DESC, id
 )sql";
-// The dearest bundles, or the smallest of those that are kept for the end.
+// The most expensive bundles, or the smallest of those that are kept for the end.
 inline constexpr const char* kFirst = "dearest_us DESC, number";
 inline constexpr const char* kLast = "dearest_us, number DESC";
 // What is left to be claimed.

@@ -99,7 +99,7 @@ Status PostgresStore::make_tables(StoreMode mode) {
     if (!known) {
       work.exec0(kSchema);
       work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-      work.exec0(fmt::format(kCosts, kDearUs));
+      work.exec0(fmt::format(kCosts, kExpensiveUs));
       work.exec0(kPlannedIndexes);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
@@ -116,7 +116,7 @@ Status PostgresStore::make_tables(StoreMode mode) {
 Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   work.exec0(kNoResultsMeanwhile);
   if (version_ == kVersionWithoutTally) work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-  work.exec0(fmt::format(kCosts, kDearUs));
+  work.exec0(fmt::format(kCosts, kExpensiveUs));
   Tally tally;
   if (version_ == kVersionWithoutTally) {
     ASSAY_CHECK(each_row(work, kFinished, [&](const pqxx::row& row) {

@@ -256,7 +256,7 @@ TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
   EXPECT_EQ(cli.report()["cases"], 3);
 }
 
-// What is dear is first tried in the test lane alone, as long as nothing is known of its kind.
+// What is expensive is first tried in the test lane alone, as long as nothing is known of its kind.
 TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();

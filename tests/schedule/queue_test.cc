@@ -63,7 +63,7 @@ TEST(Queue, EverySecondSlotGoesUp) {
   EXPECT_EQ(up.back(), 17U + up.size() - 1);
 }
 
-TEST(Queue, EveryCaseIsLeasedOnceDearestFirst) {
+TEST(Queue, EveryCaseIsLeasedOnceMostExpensiveFirst) {
   Queue queue = of_sizes(1000);
   (void)queue.lease(0);
   std::set<std::uint64_t> seen;
@@ -186,7 +186,7 @@ TEST(Queue, WhatRanOutOfMemoryHasNoHugeNeighbourAgain) {
 TEST(Queue, LargeCasesAreNotLeasedAhead) {
   Queue queue = filled(160, {sized(1, 1, 10), sized(2, 2, 11), sized(3, 3, 10)});
   EXPECT_THAT(ids(queue.lease(1, true)), ElementsAre(1));
-  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor what is dearer, before its turn
+  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor what is more expensive, before its turn
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2, 3));
 }
 

@@ -25,11 +25,11 @@ TEST(LearnedCosts, AreTheMeanOfAKind) {
 TEST(LearnedCosts, LeaveOutWhatIsNotKnownAndWhatIsDear) {
   LearnedCosts costs;
   costs.add("paddle.add", "float32", 2, 0);
-  costs.add("paddle.add", "float32", 2, kDearUs);
+  costs.add("paddle.add", "float32", 2, kExpensiveUs);
   EXPECT_TRUE(costs.empty());
   EXPECT_EQ(costs.text(), "");
-  costs.add("paddle.add", "float32", 2, kDearUs - 1);
-  EXPECT_EQ(costs.expected_us(kFloats, 2), kDearUs - 1);
+  costs.add("paddle.add", "float32", 2, kExpensiveUs - 1);
+  EXPECT_EQ(costs.expected_us(kFloats, 2), kExpensiveUs - 1);
 }
 
 TEST(LearnedCosts, TextsAddUp) {
