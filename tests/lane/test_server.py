@@ -85,3 +85,28 @@ def test_another_user_is_hung_up_on(address):
     connection = connected(address)  # our own user is still served
     connection.send(b"{}")
     assert b"unknown request" in connection.recv(4096)
+
+
+LANE_AFTER_THE_FORK = """
+import sys
+from assay.registry import load_all
+from assay.server import import_lane
+load_all()
+import_lane()
+before = set(sys.modules)
+from assay.execution import Execution
+from assay.lane import Lane
+from assay.spec import TensorSpec
+from assay.wire import Fields
+for name in ("eager", "to_static", "amp"):
+    Execution(name, None)
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_a_forked_lane_has_nothing_left_to_import(root):
+    environment = {**os.environ, "PYTHONPATH": str(root / "python")}
+    found = subprocess.run(
+        [sys.executable, "-c", LANE_AFTER_THE_FORK], env=environment, capture_output=True, text=True
+    )
+    assert (found.returncode, found.stdout.split()) == (0, []), found.stderr

@@ -9,6 +9,7 @@ A file has a class `Way` with what differs from `Plain`.
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from assay.frameworks import Framework
@@ -55,9 +56,10 @@ class Execution:
         return function
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """All ways that there are."""
-    return [module.name for module in pkgutil.iter_modules(__path__)]
+    return tuple(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def ability(framework: Framework, method: str, words: str) -> Any:
