@@ -18,32 +18,53 @@ namespace assay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kLong{30};
+constexpr std::chrono::seconds kLong{90};
+// In these all connect and claim at once, and the processes of the server are new.
+constexpr std::chrono::seconds kStart{20};
 constexpr std::size_t kRecordBytes = 600;
 constexpr std::chrono::milliseconds kTick{1000};  // how often an engine commits, usually
 
 struct Spent {
   Clock::duration in_store{};
   Clock::duration in_all{};
+
+  void add(const Spent& other) {
+    in_store += other.in_store;
+    in_all += other.in_all;
+  }
+  double percent() const {
+    return 100 * static_cast<double>(in_store.count()) / static_cast<double>(in_all.count());
+  }
+};
+
+struct Worker {
+  Spent at_start;
+  Spent later;
   std::uint64_t cases = 0;
+};
+
+struct Span {
+  Clock::time_point started;
+  Clock::time_point until;
 };
 
 constexpr std::chrono::milliseconds kBundle{2000};  // expected work in one
 
 // Claims, "works" and commits as a supervisor with one slot does, until nothing is left or the time
 // is over; at the store's pace, or always at the usual one.
-Status work(const std::string& address, std::uint64_t case_us, bool paced, Clock::time_point until,
-            Spent& spent) {
+Status work(const std::string& address, std::uint64_t case_us, bool paced, const Span& span,
+            Worker& worker) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(address, StoreMode::existing));
   const std::vector<std::uint8_t> record(kRecordBytes, 7);
   const auto began = Clock::now();
   const auto timed = [&](auto&& call) {
     const auto before = Clock::now();
     auto result = call();
+    Spent& spent = before < span.started ? worker.at_start : worker.later;
     spent.in_store += Clock::now() - before;
     return result;
   };
-  while (Clock::now() < until) {
+  while (Clock::now() < span.until) {
     std::vector<Lease> leases;
     const auto pace = paced ? store->pace() : kTick;
     const auto bundles = static_cast<std::size_t>(std::max<std::int64_t>(pace / kBundle, 1));
@@ -63,13 +84,15 @@ Status work(const std::string& address, std::uint64_t case_us, bool paced, Clock
         finished.took_us = case_us;
         finished.record = record;
         ASSAY_TRY(const bool ours, timed([&] { return store->finish(leases[i], finished); }));
-        spent.cases += ours ? 1 : 0;
+        worker.cases += ours ? 1 : 0;
       }
       if (i < leases.size()) ASSAY_CHECK(timed([&] { return store->commit(); }));
     }
   }
   ASSAY_CHECK(timed([&] { return store->commit(); }));
-  spent.in_all = Clock::now() - began;
+  const auto ended = Clock::now();
+  worker.at_start.in_all = std::max(span.started, began) - began;
+  worker.later.in_all = ended - std::max(span.started, began);
   return {};
 }
 
@@ -91,31 +114,32 @@ void Workers(benchmark::State& state) {
     const Status planned =
         plan(address, case_us, 2 * count * (kLong / std::chrono::microseconds(case_us)));
     if (!planned) return state.SkipWithError(planned.error().message.c_str());
-    std::vector<Spent> spent(count);
+    std::vector<Worker> workers(count);
     std::atomic<int> failed = 0;
     std::vector<std::thread> threads;
-    const auto until = Clock::now() + kLong;
+    const Span span{Clock::now() + kStart, Clock::now() + kLong};
     for (std::size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
         // Workers of a cluster are not in step.
         std::this_thread::sleep_for(kTick * i / count);
-        failed += work(address, case_us, state.range(2) != 0, until, spent[i]) ? 0 : 1;
+        failed += work(address, case_us, state.range(2) != 0, span, workers[i]) ? 0 : 1;
       });
     }
     for (std::thread& thread : threads) thread.join();
     if (failed > 0) return state.SkipWithError("a worker has failed");
-    Spent all;
-    for (const Spent& own : spent) {
-      all.in_store += own.in_store;
-      all.in_all += own.in_all;
+    Worker all;
+    for (const Worker& own : workers) {
+      all.at_start.add(own.at_start);
+      all.later.add(own.later);
       all.cases += own.cases;
     }
-    const auto seconds = [](Clock::duration time) {
-      return std::chrono::duration<double>(time).count();
-    };
-    state.counters["in_store_percent"] = 100 * seconds(all.in_store) / seconds(all.in_all);
+    state.counters["in_store_percent_at_start"] = all.at_start.percent();
+    state.counters["in_store_percent"] = all.later.percent();
+    all.later.add(all.at_start);
+    state.counters["in_store_percent_of_all"] = all.later.percent();
+    const std::chrono::duration<double> together = all.later.in_all;
     state.counters["cases_per_s"] =
-        static_cast<double>(all.cases) / (seconds(all.in_all) / static_cast<double>(count));
+        static_cast<double>(all.cases) / (together.count() / static_cast<double>(count));
   }
 }
 // Cases of 7 ms, as those of the public sample take on a slot of a CPU; and as many cases in all

@@ -194,11 +194,9 @@ Status PostgresStore::in_one(Work&& work) {
 // A visit: one transaction, and how long it took is noted.
 template <typename Work>
 Status PostgresStore::in_timed(Work&& work) {
-  constexpr double kNewest = 0.3;  // of the average
   const auto began = std::chrono::steady_clock::now();
   Status done = in_one(work);
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-  visit_ms_ += kNewest * (took.count() - visit_ms_);
+  pace_.took(std::chrono::steady_clock::now() - began);
   return done;
 }
 

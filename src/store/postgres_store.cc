@@ -61,6 +61,7 @@ PostgresStore::PostgresStore(std::string address, Options options)
       options_(options),
       claimer_(claimer_name()),
       share_(options_.share),
+      pace_(kUsualPace, std::max(options_.lease_time / 3, kUsualPace), std::random_device()()),
       random_(std::random_device()()) {}
 
 PostgresStore::~PostgresStore() = default;
@@ -139,13 +140,6 @@ Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   version_ = kSchemaVersion;
   work.exec_params0("UPDATE assay_schema SET version = $1", version_);
   return {};
-}
-
-std::chrono::milliseconds PostgresStore::pace() const {
-  constexpr double kTimesAsLong = 100;
-  const auto wanted = std::chrono::milliseconds(static_cast<std::int64_t>(
-      std::min(kTimesAsLong * visit_ms_, static_cast<double>(options_.lease_time.count()))));
-  return std::max(std::min(wanted, options_.lease_time / 3), kUsualPace);
 }
 
 Status PostgresStore::set_property(std::string_view key, std::string_view value) {

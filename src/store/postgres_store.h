@@ -21,6 +21,7 @@
 #include "store/learned_costs.h"
 #include "store/run_totals.h"
 #include "store/store.h"
+#include "store/visit_pace.h"
 
 namespace pqxx {
 class result;
@@ -88,7 +89,7 @@ class PostgresStore final : public Store {
   // results of its last second; these cases run again.
   Status commit() override;
   // So that visits take about a hundredth of a claimer's time; at most a third of the lease.
-  std::chrono::milliseconds pace() const override;
+  std::chrono::milliseconds pace() const override { return pace_.between_visits(); }
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
   Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
@@ -233,8 +234,8 @@ class PostgresStore final : public Store {
   std::optional<Newest> newest_;  // whose transactions are not all over
   std::int64_t complete_to_ = 0;  // no result comes any more with such a number or a lower one
   std::uint64_t fenced_ = 0;
-  int version_ = 0;      // of the tables
-  double visit_ms_ = 0;  // how long a visit took, on average over the last ones
+  int version_ = 0;  // of the tables
+  VisitPace pace_;
   std::minstd_rand random_;
 };
 

@@ -1,0 +1,27 @@
+#include "store/visit_pace.h"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr double kTimesAsLong = 100;
+// What a visit adds to what is known: much where it is slow, little where it is quick.
+constexpr double kOfSlower = 0.3;
+constexpr double kOfQuicker = 0.03;
+constexpr double kSmallestPart = 0.7;
+
+}  // namespace
+
+void VisitPace::took(Milliseconds visit) {
+  visit_ += (visit > visit_ ? kOfSlower : kOfQuicker) * (visit - visit_);
+  part_ = std::uniform_real_distribution<double>(kSmallestPart, 1)(random_);
+}
+
+std::chrono::milliseconds VisitPace::between_visits() const {
+  const auto wanted = std::min<Milliseconds>(kTimesAsLong * visit_, rarest_) * part_;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::max<Milliseconds>(wanted, usual_));
+}
+
+}  // namespace assay
