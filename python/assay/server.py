@@ -293,7 +293,7 @@ def main() -> int:
 
 
 def import_lane() -> None:
-    """Imports what every lane needs; a lane that has to do so itself takes 20 ms where no bytecode is kept."""
+    """Imports what every lane needs; one that has to itself takes 20 ms where no bytecode is kept."""
     from assay.execution import names
 
     for module in ("lane", *(f"execution.{name}" for name in names())):
