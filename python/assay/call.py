@@ -113,6 +113,7 @@ class Call:
         self.inputs: list[tuple[str, Any]] = []  # for it
         # Results are judged by the error bars of the reference's.
         self.barred = job.settings.error_bar and job.lane.role != "test"
+        self.foreseen = False  # what is not to be run under its values has been answered
         self.unfilled = False  # large inputs are left as they are, where any number will do
 
     def run(self) -> None:
@@ -138,7 +139,7 @@ class Call:
         if (job.construction is not None) != bool(entry is not None and entry.kind):
             refuse(f"{job.api}: layers are made and then called, functions only called")
         self._name_arguments()
-        skip = skip_of(entry, self.named, job.values)
+        skip = None if self.foreseen else skip_of(entry, self.named, job.values)
         if skip is not None:
             raise Stop(SKIPPED, skip.reason)
         return self.functions.of(job, entry)

@@ -7,19 +7,22 @@ into the arena and replies. Comparison is not its business.
 
 from typing import Any
 
-from assay.call import Call, Functions, is_large
+from assay.call import STAGES, Call, Functions, is_large
 from assay.dump import Dump
+from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.regimes import USUAL, specs_in
+from assay.regimes import REGIMES, USUAL, skip_of, specs_in
+from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
 from assay.truth import evaluations
-from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, UNSUPPORTED, Job, Stop
+from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, SKIPPED, UNSUPPORTED, Job, Stop
 
 MAX_MESSAGE = 4000
 # After a case with more elements than these the memory that it leaves is of use to others.
 LARGE = 1 << 25
+NO_TIMES = (0,) * len(STAGES)  # of a job that is not run
 
 
 class Lane:
@@ -34,6 +37,7 @@ class Lane:
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
         # How the last case ended under its usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
+        self.foreseen = 0  # the case of which native knows under which values it is not run
         self.timed: Call | None = None  # the case that is timed, from its first turn on
 
     def serve(self) -> None:
@@ -67,17 +71,44 @@ class Lane:
             self.native.reply(*first, again)
         except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
             self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [])
+        else:
+            self._foresee(job, functions.execution)
         return self.elements
+
+    def _foresee(self, job: Job, execution: Execution) -> None:
+        """After a case's usual values: tells native what it comes to under those others for which nothing has
+        to be run, so that native answers these jobs by itself."""
+        plain = job.values == USUAL and not (job.mutant or job.moves or execution.timed or job.lane.dump_dir)
+        if not plain or job.settings.values == USUAL:
+            return
+        _, *as_usual = self.usual
+        answers = {}
+        for values in REGIMES[1:]:
+            if ends_all(*as_usual[:2]):
+                answer = as_usual
+            else:
+                try:
+                    skip = skip_of(REGISTRY.get(job.api), self.named, values)
+                except Exception:
+                    return  # the job itself will say it
+                if skip is None:
+                    continue
+                answer = SKIPPED, "build", skip.reason
+            run = (*answer, [], [], False, NO_TIMES, [], [])
+            answers[values] = (*run, [run] * (execution.runs - 1))
+        self.native.foresee(job.id, answers)
+        self.foreseen = job.id
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         """What native.reply() takes of one run of a case."""
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
+        call.foreseen = self.foreseen == job.id
         known, *as_usual = self.usual
         try:
             other = job.values != USUAL or job.mutant
-            if other and known == job.id and as_usual[0] != OK and as_usual[1] != "backward":
-                status, phase, message = as_usual  # other values make no other kernel, and there is no result
+            if other and known == job.id and ends_all(*as_usual[:2]):
+                status, phase, message = as_usual
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
@@ -93,7 +124,7 @@ class Lane:
             call.dump.finish(phase, message)
         if job.values == USUAL and run == 1 and not job.mutant:
             self.usual = job.id, status, phase, message
-        self.elements = call.elements
+        self.elements, self.named = call.elements, call.named
         truth = []
         if status == OK and job.moves and job.lane.reference_functions:
             known, asked = self._known(job), (job.id, job.values, job.moves, run)
@@ -163,6 +194,12 @@ class Lane:
             return NO_KERNEL
         gives_up = job.lane.reference_functions and isinstance(error, NotImplementedError)
         return UNSUPPORTED if gives_up else RAISED
+
+
+def ends_all(status: int, phase: str) -> bool:
+    """Whether a case that ends so under its usual values has no result under any other: these make no other
+    kernel."""
+    return status != OK and phase != "backward"
 
 
 def describe_error(error: Exception) -> str:

@@ -153,27 +153,10 @@ Status settle(ModuleState& state) {
   return sent;
 }
 
-// -> the fields of assay.wire.Job, or None when the slot has closed the channel.
-PyObject* next_job(PyObject* module, PyObject*) {
-  ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
-  auto job = state.channel->next_job();
-  if (!job) return raise(job.error());
-  if (!*job) return none();
-  state.job = **job;
+// The fields of assay.wire.Job.
+PyObject* job_to_python(ModuleState& state) {
   const wire::Batch& batch = *state.job.batch;
-  state.key = {batch.settings()->seed(), state.job.id, 0};
-  state.fillings.clear();
-  state.filled.clear();
-  state.lent_bytes = 0;
-  if (state.job.index == 0) {
-    state.device->end_sharing();
-    state.settled_ns = monotonic_ns();
-    // Where that fails, copies only take longer.
-    if (++state.batches == kPinAtBatch) {
-      (void)state.device->pin(state.channel->arena().data(), kPinned);
-    }
-  }
+  if (state.job.id != state.foreseen_id) state.foreseen = nullptr;
   if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
@@ -360,20 +343,20 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   return true;
 }
 
-// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds[, again]): `again`
-// lists the same of further runs of the case.
-PyObject* reply(PyObject* module, PyObject* arguments) {
+// Replies to the job at hand; `arguments` are those of reply(). False once a Python error is set.
+bool answer_job(ModuleState& state, PyObject* arguments) {
   ReplyParts parts;
   PyObject* again = nullptr;
-  if (!read_run(arguments, parts, &again)) return nullptr;
-  ModuleState& state = state_of(module);
-  if (!state.channel) return raise(Error{"no channel is open"});
-  if (again != nullptr && !PyList_Check(again)) return raise(Error{"reply: no list of runs"});
+  if (!read_run(arguments, parts, &again)) return false;
+  if (again != nullptr && !PyList_Check(again)) {
+    raise(Error{"reply: no list of runs"});
+    return false;
+  }
   std::vector<ReplyParts> runs(again != nullptr ? static_cast<std::size_t>(PyList_Size(again)) : 0);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     PyObject* none_further = nullptr;
     if (!read_run(PyList_GetItem(again, static_cast<Py_ssize_t>(i)), runs[i], &none_further)) {
-      return nullptr;
+      return false;
     }
   }
   parts.index = state.job.index;
@@ -381,9 +364,73 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
   parts.growth = state.memory.after_case(state.lent_bytes);
   parts.again = runs;
   state.builder.Clear();
-  if (!build_reply(parts, state.builder)) return nullptr;
+  if (!build_reply(parts, state.builder)) return false;
   const Status sent = send_reply(state);
-  return sent ? none() : raise(sent.error());
+  if (!sent) raise(sent.error());
+  return sent.has_value();
+}
+
+// reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
+// overwritten[, again]): `again` lists the same of further runs of the case.
+PyObject* reply(PyObject* module, PyObject* arguments) {
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  return answer_job(state, arguments) ? none() : nullptr;
+}
+
+// The arguments of reply() for the job at hand, where the lane has foreseen it; otherwise null.
+PyObject* foreseen_answer(const ModuleState& state) {
+  if (!state.foreseen || state.job.id != state.foreseen_id || !state.job.mutant.empty()) {
+    return nullptr;
+  }
+  const Ref values = to_python(state.job.values);
+  return values ? PyDict_GetItemWithError(state.foreseen.get(), values.get()) : nullptr;
+}
+
+// The job at hand becomes that one.
+void begin_job(ModuleState& state, const CurrentJob& job) {
+  state.job = job;
+  state.key = {job.batch->settings()->seed(), job.id, 0};
+  state.fillings.clear();
+  state.filled.clear();
+  state.lent_bytes = 0;
+  if (job.index > 0) return;
+  state.device->end_sharing();
+  state.settled_ns = monotonic_ns();
+  // Where that fails, copies only take longer.
+  if (++state.batches == kPinAtBatch) {
+    (void)state.device->pin(state.channel->arena().data(), kPinned);
+  }
+}
+
+// -> the fields of assay.wire.Job, or None when the slot has closed the channel. Jobs of which the
+// lane has said what they come to are answered here.
+PyObject* next_job(PyObject* module, PyObject*) {
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  while (true) {
+    auto job = state.channel->next_job();
+    if (!job) return raise(job.error());
+    if (!*job) return none();
+    begin_job(state, **job);
+    PyObject* const answer = foreseen_answer(state);
+    if (answer == nullptr) return PyErr_Occurred() == nullptr ? job_to_python(state) : nullptr;
+    state.fillings.resize(state.parsed.tensor_count());
+    if (!answer_job(state, answer)) return nullptr;
+  }
+}
+
+// foresee(id, answers): what this case comes to under kinds of values for which nothing has to be
+// run: for each, by its name, the arguments of reply(). Holds until another case comes.
+PyObject* foresee(PyObject* module, PyObject* arguments) {
+  unsigned long long id = 0;
+  PyObject* answers = nullptr;
+  if (!PyArg_ParseTuple(arguments, "KO", &id, &answers)) return nullptr;
+  if (!PyDict_Check(answers)) return raise(Error{"foresee: no dict of answers"});
+  ModuleState& state = state_of(module);
+  state.foreseen_id = id;
+  state.foreseen = borrowed(answers);
+  return none();
 }
 
 int execute(PyObject* module) {
@@ -403,11 +450,12 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 14> methods{{
+  static std::array<PyMethodDef, 15> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
       {"next", n::next_job, METH_NOARGS, nullptr},
+      {"foresee", n::foresee, METH_VARARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},

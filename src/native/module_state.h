@@ -41,6 +41,9 @@ struct ModuleState {
   MemoryWatch memory;
   Ref settings;  // of the batch
   Ref lane;      // its LaneSpec
+  // What this case comes to under other values, by their names: the arguments of reply().
+  std::uint64_t foreseen_id = 0;
+  Ref foreseen;
   // Where tensors are: until a channel is open, and in lanes on the CPU, the host.
   std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
   std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand

@@ -140,6 +140,19 @@ TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   EXPECT_EQ(flags["flaky"], 0);
 }
 
+// Lanes say once for a case under which values it is not run, and answer these jobs unseen.
+TEST(Engine, WhatIsNotJudgedUnderAKindOfValuesIsSaid) {
+  Cli cli;
+  const std::string cases = cli.write_cases({fake("echo", 1), fake("echo", 2), fake("wrong", 3)});
+  cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  const std::string unseen = "nobody has yet said what is defined there for this family";
+  nlohmann::json expected;
+  for (const char* values : {"wide", "nan", "infinity", "bulk", "exact"}) {
+    expected[values][unseen] = 3;
+  }
+  EXPECT_EQ(cli.report()["not_judged"], expected);
+}
+
 TEST(Engine, AStormOfCrashesBlamesEachAndSparesItsNeighbours) {
   Cli cli;
   std::vector<std::string> lines;
