@@ -111,6 +111,8 @@ class Call:
         self.planted = ""  # the fault in it, in words (assay.mutation)
         self.dump: Dump | None = None  # where inputs and results are written as well
         self.inputs: list[tuple[str, Any]] = []  # for it
+        forward_only = job.values in FORWARD_ONLY or not job.settings.backward
+        self.forward_only = forward_only or job.lane.no_gradients
         # Results are judged by the error bars of the reference's.
         self.barred = job.settings.error_bar and job.lane.role != "test"
         self.foreseen = False  # what is not to be run under its values has been answered
@@ -202,8 +204,10 @@ class Call:
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """What arguments hold afterwards that a call promises to change beside its result."""
-        given = self._given(args, kwargs)
         updates = self.entry.updates if self.entry is not None else ()
+        if not updates:
+            return []
+        given = self._given(args, kwargs)
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))
             for name in updates
@@ -334,24 +338,25 @@ class Call:
         """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
         if spec.dtype not in self.framework.dtypes:
             refuse(f"this build has no dtype {spec.dtype}")
-        self.elements += spec.size
+        size = spec.size
+        self.elements += size
         of_layer = tensor is not None
         if tensor is None:
             tensor = self._empty(spec)
-        pointer = self.framework.pointer(tensor) if spec.size else 0
+        pointer = self.framework.pointer(tensor) if size else 0
         code = CODES[spec.dtype]
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
         if self.unfilled and is_large(spec) and spec.dtype in FLOATING and is_free(fill):
             pass
         elif fill is None:
-            self.native.fill(spec.index, pointer, spec.size, code)
+            self.native.fill(spec.index, pointer, size, code)
         elif isinstance(fill, Literal):
             values = array("d", fill.values)
-            if len(values) != spec.size:
-                refuse(f"{parameter}: {len(values)} values for a tensor of {spec.size}")
-            self.native.fill_literal(spec.index, pointer, spec.size, code, values.tobytes())
+            if len(values) != size:
+                refuse(f"{parameter}: {len(values)} values for a tensor of {size}")
+            self.native.fill_literal(spec.index, pointer, size, code, values.tobytes())
         else:
-            self.native.fill(spec.index, pointer, spec.size, code, *fill)
+            self.native.fill(spec.index, pointer, size, code, *fill)
         if not of_layer:  # its parameters stay where it has them
             tensor = self._as_asked(tensor, spec, fill)
         if spec.strides:
@@ -359,13 +364,11 @@ class Call:
                 refuse("strides by which elements share memory")
             self.kept.append(tensor)
             tensor = self.framework.strided(tensor, spec)
-        forward_only = self.job.values in FORWARD_ONLY or not self.job.settings.backward
-        forward_only = forward_only or self.job.lane.no_gradients
-        wanted = self._grad_wanted and parameter not in RESULT_PLACES
-        if not forward_only and wanted and spec.dtype in DIFFERENTIABLE:
+        wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
+        if wanted and spec.dtype in DIFFERENTIABLE:
             self.framework.want_gradient(tensor)
             self.wanted.append((path, tensor))
-            self.largest = max(self.largest, spec.size)
+            self.largest = max(self.largest, size)
         if self.dump is not None:
             self.inputs.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
@@ -488,8 +491,10 @@ class Call:
         return self.framework.gradients(list(values), wanted, list(upstream))
 
 
-def names_of(parameters: Sequence[str], args: Any) -> list[str]:
+def names_of(parameters: Sequence[str], args: Any) -> Sequence[str]:
     """The parameters' names of positional arguments; those beyond them have numbers."""
+    if len(args) <= len(parameters):
+        return parameters[: len(args)]
     return [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
 
 

@@ -26,6 +26,9 @@ from assay.wire import (
     refuse,
 )
 
+# Results of fewer elements are never lent: kLendFrom of src/native/module.cc in the largest dtype.
+LENT_FROM = 1 << 16
+
 
 class HandOver:
     """Copies results into the arena, or lends them where they lie: `lent` keeps those alive."""
@@ -47,7 +50,9 @@ class HandOver:
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
             code = CODES[dense.dtype]
-            lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
+            lent: bool | bytes = False
+            if dense.count >= LENT_FROM:
+                lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
             if lent:
                 self.lent.append(dense)
                 offset = dense.pointer

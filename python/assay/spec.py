@@ -1,5 +1,6 @@
 """What a case says of a tensor before it exists."""
 
+from math import prod
 from typing import NamedTuple
 
 
@@ -40,10 +41,7 @@ class TensorSpec(NamedTuple):
     @property
     def size(self) -> int:
         """Number of elements."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return prod(self.shape)
 
 
 class PlaceName(str):

@@ -139,12 +139,14 @@ class PaddleFramework:
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
         # An output that is itself an input gets None where there are other outputs, too.
         # One that is given twice, as a cell's output and its state, is refused.
-        outputs = [
-            self.paddle.assign(output)
-            if any(output is tensor for tensor in (*inputs, *outputs[:place]))
-            else output
-            for place, output in enumerate(outputs)
-        ]
+        given = {id(tensor) for tensor in (*inputs, *outputs)}
+        if len(given) < len(inputs) + len(outputs):
+            outputs = [
+                self.paddle.assign(output)
+                if any(output is tensor for tensor in (*inputs, *outputs[:place]))
+                else output
+                for place, output in enumerate(outputs)
+            ]
         return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
 
     def autocast(self) -> Any:
