@@ -27,7 +27,7 @@ import sys
 import time
 from typing import Any
 
-from assay.spares import FAULT_EXIT, Kind, Spares, kind_of, wait_to_be_taken
+from assay.spares import FAULT_EXIT, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
@@ -47,7 +47,7 @@ class Server:
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(fileno=LISTEN_FD)
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
-        self.spares = Spares(self._fork_spare)
+        self.spares = Spares(self._fork_spare, lambda end: self.selector.unregister(end))
         self.wake_read, self.wake_write = os.pipe()
         self.shown = 0.0  # when it last gave a sign of life
         for end in (self.wake_read, self.wake_write, READY_FD):
@@ -68,8 +68,9 @@ class Server:
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
                 elif key.data == "spare":
-                    self.selector.unregister(key.fileobj)  # it has nothing more to say
-                    self.spares.heard(key.fileobj)
+                    if key.fileobj.fileno() >= 0:  # otherwise it has just been taken
+                        self.selector.unregister(key.fileobj)  # it has nothing more to say
+                        self.spares.heard(key.fileobj)
                 else:
                     self._request(key.fileobj)
             self._reap()
@@ -162,6 +163,7 @@ class Server:
             connection = self.lanes.pop(pid, None)
             code = os.waitstatus_to_exitcode(status)
             if code == FAULT_EXIT:
+                self.spares.fault()
                 for spare in self.spares.poisoned():
                     kill_group(spare)
             if connection is None or connection.fileno() < 0:
@@ -202,7 +204,7 @@ class Server:
             self.framework.start(kind.device)
             if spare is not None:
                 self.native.prepare(kind.device)
-                if hasattr(self.framework, "warm"):
+                if hasattr(self.framework, "warm") and not is_taken(spare):
                     self.framework.warm()
                 fds = wait_to_be_taken(spare)
             if fds is not None:

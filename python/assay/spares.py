@@ -2,18 +2,20 @@
 
 On a GPU a lane has its first result after most of a second: it makes a context, loads the framework's
 libraries and each kernel that it calls. A spare has that behind it, and waits in its process to be given a
-slot's socket, arena and log; until then it runs no case. Where none is ready, a lane is forked as everywhere.
+slot's socket, arena and log; until then it runs no case. Where there is none, a lane is forked as everywhere.
 """
 
 import os
+import select
 import socket
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HOW_MANY = "ASSAY_SPARES"  # of each kind, as the run's budget of memory allows
+AFTER_A_FAULT = "ASSAY_SPARES_AFTER_A_FAULT"  # likewise: faults come in bursts, and each takes up to four
 OWN_MPS = "ASSAY_OWN_MPS"  # set where the run has started an MPS for its lanes
-FIRST_AFTER = 2.0  # seconds from the first request on, in which the run's lanes make their own contexts
+FIRST_AFTER = 3.0  # seconds from the first request on, in which the run's lanes make their own contexts
 AFTER = 0.2  # seconds without a request
 MOST_FAILURES = 3  # one after another; then there is no memory for spares of this kind
 READY, TAKE = b"ready", b"take"
@@ -43,20 +45,32 @@ class Spare:
 
 class Spares:
     """The spares of a server. `fork(kind, ours, theirs)` gives the process that then calls
-    wait_to_be_taken(theirs)."""
+    wait_to_be_taken(theirs). `forget(ours)` is told of a socket that is closed before it said anything."""
 
-    def __init__(self, fork: Callable[[Kind, socket.socket, socket.socket], int]) -> None:
+    def __init__(
+        self,
+        fork: Callable[[Kind, socket.socket, socket.socket], int],
+        forget: Callable[[socket.socket], Any] = lambda _: None,
+    ) -> None:
         self.fork = fork
+        self.forget = forget
         self.most = int(os.environ.get(HOW_MANY, "0"))
+        self.most_after_a_fault = int(os.environ.get(AFTER_A_FAULT, "0"))
         self.kinds: dict[Kind, float] = {}  # that were asked for, and when spares of them may be made
         self.failures: dict[Kind, int] = {}
         self.waiting: dict[int, Spare] = {}  # by their process
 
     def take(self, kind: Kind, fds: list[int]) -> int | None:
-        """The process that has got these descriptors; None where no spare is ready."""
+        """The process that has got these descriptors; None where there is no spare.
+
+        One that is not ready yet is nearer to it than one that is forked only: contexts are made one after
+        another, whoever asks for them."""
         self._wanted(kind)
-        for spare in [spare for spare in self.waiting.values() if spare.ready and spare.kind == kind]:
+        of_kind = [spare for spare in self.waiting.values() if spare.kind == kind]
+        for spare in sorted(of_kind, key=lambda spare: not spare.ready):
             del self.waiting[spare.pid]
+            if not spare.ready:
+                self.forget(spare.end)
             with spare.end:
                 try:
                     socket.send_fds(spare.end, [TAKE], fds)
@@ -71,7 +85,13 @@ class Spares:
         now = time.monotonic()
         # What fails is tried again by itself, and apart from an MPS where there is one.
         for wanted in {kind, kind_of(kind.device, True)}:
-            self.kinds[wanted] = now + (AFTER if wanted in self.kinds else FIRST_AFTER)
+            begun = self.kinds.get(wanted)
+            self.kinds[wanted] = now + FIRST_AFTER if begun is None else max(begun, now + AFTER)
+
+    def fault(self) -> None:
+        """A lane has ended because its GPU reported a fault."""
+        if self.most:
+            self.most = max(self.most, self.most_after_a_fault)
 
     def missing(self) -> bool:
         return any(self._lacks(kind) for kind in self.kinds)
@@ -127,9 +147,17 @@ class Spares:
         return [pid for pid, spare in self.waiting.items() if not spare.kind.apart]
 
 
+def is_taken(end: socket.socket) -> bool:
+    """In a spare that is not ready: whether it is given something already, or not wanted any more."""
+    return bool(select.select([end], [], [], 0)[0])
+
+
 def wait_to_be_taken(end: socket.socket) -> list[int] | None:
     """In a spare, once all is behind it: the socket, arena and log it is given. None: it is not wanted."""
     with end:
-        end.send(READY)
+        try:
+            end.send(READY)
+        except OSError:
+            pass  # it has been taken already, and what it is given waits to be read
         data, fds, _, _ = socket.recv_fds(end, len(TAKE), 3)
     return fds if data == TAKE and len(fds) == 3 else None

@@ -20,9 +20,10 @@ constexpr double kContextBytes = 0.6 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
 // Lanes that a fork server has ready outside an MPS: a fault takes one to find its case, one to go
-// on, and one for each lane of the second attempt. All of them, with the one ready for the MPS.
+// on, and one for each lane of the second attempt. One more is ready for the MPS. Faults come in
+// bursts, and a lane that is not ready takes seconds: once there was one, so many are kept.
 constexpr int kSpares = 4;
-constexpr int kAllSpares = kSpares + 1;
+constexpr int kMostSpares = 3 * kSpares;
 // They are made where they take no more than this of what the cases could have.
 constexpr double kShareOfSpares = 0.25;
 
@@ -119,10 +120,12 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
   double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
-  const double spares = kAllSpares * static_cast<double>(lanes_on_gpus(config)) * kContextBytes;
-  if (spares < room * kShareOfSpares) {
+  const double each = static_cast<double>(lanes_on_gpus(config)) * kContextBytes;
+  const int spares = std::min(kMostSpares, static_cast<int>(room * kShareOfSpares / each) - 1);
+  if (spares >= kSpares) {
     config.spares = kSpares;
-    room -= spares;
+    config.spares_after_a_fault = spares;
+    room -= (spares + 1) * each;
   }
   config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));
   notes.push_back(fmt::format("{} workers on {}", config.slots, names_of(gpus)));

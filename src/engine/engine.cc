@@ -102,6 +102,8 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
     }
     if (config.spares > 0) {
       lane.framework.environment.push_back(fmt::format("ASSAY_SPARES={}", config.spares));
+      lane.framework.environment.push_back(
+          fmt::format("ASSAY_SPARES_AFTER_A_FAULT={}", config.spares_after_a_fault));
     }
     ASSAY_CHECK(put_under_sanitizer(config, lane));
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));

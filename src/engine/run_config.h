@@ -56,6 +56,7 @@ struct RunConfig {
   std::vector<int> gpus;         // as CUDA counts; slots take turns on them
   std::uint64_t gpu_budget = 0;  // bytes on each of them, for all of its slots together
   int spares = 0;                // lanes forked ahead, of each server on each GPU
+  int spares_after_a_fault = 0;  // as many from the first fault of a GPU on
   // The tool of compute-sanitizer that the lane under test runs under; empty: none.
   std::string sanitizer;
   bool mps = false;                         // lanes share the GPUs by NVIDIA's MPS where it starts

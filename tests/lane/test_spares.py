@@ -117,12 +117,58 @@ def test_one_that_is_taken_gets_the_descriptors_and_is_made_again(made, clock):
     assert of.make().pid != pid
 
 
-def test_one_that_is_not_ready_is_not_taken(made, clock):
+def test_many_requests_at_the_start_are_waited_for_like_one(made, clock):
+    of, forks = made(1)
+    for _ in range(16):
+        assert of.take(Kind("gpu:0", False), []) is None
+    clock[0] += spares.AFTER
+    assert of.make() is None, "the run's own lanes are just making their contexts"
+    clock[0] += spares.FIRST_AFTER
+    assert of.make() is not None
+
+
+def test_one_that_is_ready_is_taken_first_and_then_one_that_is_not(made, clock):
+    forgotten = []
+    of, forks = made(2)
+    of.forget = forgotten.append
+    kind = Kind("gpu:0", False)
+    of.take(kind, [])
+    clock[0] += spares.FIRST_AFTER
+    slow, fast = of.make(), of.make()
+    forks.made[fast.pid][1].send(spares.READY)
+    assert of.heard(fast.end)
+    fds = os.pipe()
+    assert of.take(kind, [*fds, fds[1]]) == fast.pid
+    assert not forgotten
+    theirs = forks.made[slow.pid][1]
+    assert not spares.is_taken(theirs)
+    assert of.take(kind, [*fds, fds[1]]) == slow.pid
+    assert forgotten == [slow.end], "nobody shall wait for what it says"
+    assert spares.is_taken(theirs)
+    # It gets there later, when nobody listens to it.
+    assert len(spares.wait_to_be_taken(theirs)) == 3
+    assert of.take(kind, []) is None, "there were two"
+
+
+def test_after_a_fault_there_are_more(made, clock, monkeypatch):
+    monkeypatch.setenv(spares.AFTER_A_FAULT, "3")
     of, forks = made(1)
     of.take(Kind("gpu:0", False), [])
     clock[0] += spares.FIRST_AFTER
-    assert of.make() is not None
-    assert of.take(Kind("gpu:0", False), []) is None
+    ready(of, forks)
+    assert len(forks.made) == 1
+    of.fault()
+    ready(of, forks)
+    assert len(forks.made) == 3
+
+
+def test_where_there_is_no_room_for_spares_a_fault_makes_none(made, clock, monkeypatch):
+    monkeypatch.setenv(spares.AFTER_A_FAULT, "3")
+    of, _ = made(0)
+    of.fault()
+    of.take(Kind("gpu:0", False), [])
+    clock[0] += spares.FIRST_AFTER
+    assert of.make() is None
 
 
 def test_where_none_can_be_made_lanes_are_forked_as_everywhere(made, clock):
@@ -231,11 +277,8 @@ def test_a_server_gives_spares_away_and_makes_new_ones(server):
     first = slot.lane()
     wait_until(lambda: len(children(process.pid)) == 3)
     waiting = children(process.pid) - {first}
-    # One may be taken before it is ready, which is to say not at all: then lanes are forked.
-    taken = first
-    while taken not in waiting:
-        waiting |= children(process.pid)
-        taken = slot.lane()
+    taken = slot.lane()
+    assert taken in waiting, "ready or not, it is ahead of one that is forked now"
     # Killed: nobody has taken it, so that another stands in its place.
     lanes = len(slot.lanes)
     wait_until(lambda: len(children(process.pid)) == lanes + 2)
