@@ -45,8 +45,11 @@ class Lane:
         large = False
         while (job := self.native.next()) is not None:
             self.hand_over.lent.clear()
-            if large:
+            if large or not job:
                 self.framework.release()
+            if not job:  # nothing but that: others wait for what was lent
+                large = False
+                continue
             # What is timed keeps its memory from turn to turn.
             large = self._run(Job(*job)) > LARGE and self.timed is None
             if large:  # what is lent stays until the next job, which may be long in coming

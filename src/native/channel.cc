@@ -30,6 +30,7 @@ Result<Channel> Channel::open(Fd socket, Fd arena) {
 }
 
 Result<std::optional<CurrentJob>> Channel::next_job() {
+  if (letting_go_) answer_that_lane_let_go();
   while (batch_ == nullptr || next_index_ == batch_->jobs()->size()) {
     ASSAY_CHECK(flush());
     arena_.header().running.store(wire::kIdle, std::memory_order_release);
@@ -43,6 +44,13 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
     next_index_ = 0;
     arena_.clear();
     last_flush_ns_ = monotonic_ns();
+    if (batch_->jobs()->size() == 0) {
+      letting_go_ = true;
+      CurrentJob none;
+      none.let_go = true;
+      none.batch = batch_;
+      return std::optional<CurrentJob>(none);
+    }
   }
   const wire::LaneJob* job = batch_->jobs()->Get(next_index_);
   wire::ArenaHeader& header = arena_.header();
@@ -58,6 +66,13 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   current.may_lack_kernel = job->may_lack_kernel();
   current.batch = batch_;
   return std::optional<CurrentJob>(current);
+}
+
+void Channel::answer_that_lane_let_go() {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(wire::CreateReply(builder, wire::kVersion));
+  wire::append_frame(pending_, wire::bytes_of(builder));
+  letting_go_ = false;
 }
 
 void Channel::end_of_device() const {

@@ -27,6 +27,7 @@ struct CurrentJob {
   std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
   std::string_view mutant;  // the fault to plant
   bool may_lack_kernel = false;
+  bool let_go = false;  // no job: what was lent is no longer needed
   const wire::Batch* batch = nullptr;
 };
 
@@ -35,7 +36,8 @@ class Channel {
   static Result<Channel> open(Fd socket, Fd arena);
 
   // Blocks for the next job; nullopt when the slot has closed the channel. The arena is empty again
-  // at the start of every batch.
+  // at the start of every batch. That the lane has let go of what it had lent is said by the next
+  // call.
   Result<std::optional<CurrentJob>> next_job();
 
   // Room in the arena, which grows as needed: its offset there.
@@ -54,6 +56,7 @@ class Channel {
  private:
   Channel(Fd socket, wire::Arena arena) : socket_(std::move(socket)), arena_(std::move(arena)) {}
   Status flush();
+  void answer_that_lane_let_go();
 
   Fd socket_;
   wire::Arena arena_;
@@ -62,6 +65,7 @@ class Channel {
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;
+  bool letting_go_ = false;  // the slot waits for the answer to a batch without jobs
 };
 
 }  // namespace assay::native

@@ -403,8 +403,9 @@ void begin_job(ModuleState& state, const CurrentJob& job) {
   }
 }
 
-// -> the fields of assay.wire.Job, or None when the slot has closed the channel. Jobs of which the
-// lane has said what they come to are answered here.
+// -> the fields of assay.wire.Job; none of them where the lane shall only let go of what it has
+// lent; None when the slot has closed the channel. Jobs of which the lane has said what they come
+// to are answered here.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
@@ -412,6 +413,10 @@ PyObject* next_job(PyObject* module, PyObject*) {
     auto job = state.channel->next_job();
     if (!job) return raise(job.error());
     if (!*job) return none();
+    if ((*job)->let_go) {
+      state.device->end_sharing();
+      return PyTuple_New(0);
+    }
     begin_job(state, **job);
     PyObject* const answer = foreseen_answer(state);
     if (answer == nullptr) return PyErr_Occurred() == nullptr ? job_to_python(state) : nullptr;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "device/plugin_abi.h"
 #include "wire/frame.h"
 
 namespace assay {
@@ -26,6 +27,10 @@ constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
 // the case is no slow one: beyond it nothing new would be said.
 constexpr std::uint64_t kHurryPart = 10;
 constexpr std::uint64_t kHurryLeastMs = 1000;
+// A lane keeps what it has lent until its next batch, which may be long in coming. So much is taken
+// back at once: cases of other slots wait for the memory. Nothing of the user's runs meanwhile.
+constexpr std::uint64_t kTakeBackFrom = kKeepOpenBytes;
+constexpr std::int64_t kTakeBackLimitNs = 10'000 * kMs;
 
 // What a lane said last before it ended.
 std::string last_line(const std::filesystem::path& log) {
@@ -38,6 +43,31 @@ std::string last_line(const std::filesystem::path& log) {
 bool is_answer(const wire::Bytes& bytes, std::size_t place) {
   const auto reply = wire::open<wire::Reply>(bytes);
   return reply && (*reply)->index() == place;
+}
+
+std::uint64_t lent_bytes(const wire::Reply& reply) {
+  std::uint64_t sum = 0;
+  for (const auto* leaves : {reply.outputs(), reply.gradients()}) {
+    if (leaves == nullptr) continue;
+    for (const wire::Leaf* leaf : *leaves) sum += leaf->lent() ? leaf->bytes() : 0;
+  }
+  return sum;
+}
+
+// Whether the lane has answered an empty batch.
+bool has_let_go(Lane& lane) {
+  const std::int64_t give_up_ns = monotonic_ns() + kTakeBackLimitNs;
+  while (true) {
+    const auto frame = lane.reader().next();
+    if (!frame) return false;
+    if (*frame) return is_answer(**frame, 0);
+    const std::int64_t left_ms = (give_up_ns - monotonic_ns()) / kMs;
+    pollfd wait{lane.socket(), POLLIN, 0};
+    if (left_ms <= 0) return false;
+    if (::poll(&wait, 1, static_cast<int>(left_ms)) < 0 && errno != EINTR) return false;
+    const auto open = lane.reader().feed(lane.socket());
+    if (!open || !*open) return false;
+  }
 }
 
 // A lane that only cannot differentiate has results all the same.
@@ -81,7 +111,26 @@ Status BatchRun::run() {
   // What the first seat had to show something of. It comes behind all else, because a new batch
   // overwrites the results of the one before.
   for (std::size_t seat = 1; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
-  return serve();
+  ASSAY_CHECK(serve());
+  take_back();
+  return {};
+}
+
+// By a batch without jobs. A lane that does not answer it is let go of, and is nobody's fault: all
+// is compared already.
+void BatchRun::take_back() {
+  std::vector<std::size_t> asked;
+  for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
+    if (states_[seat].lent_bytes < kTakeBackFrom || !seats_[seat].lane) continue;
+    send_batch(seat, {});
+    asked.push_back(seat);
+  }
+  for (const std::size_t seat : asked) {
+    LaneSeat& at = seats_[seat];
+    if (has_let_go(*at.lane)) continue;
+    if (at.shared) at.shared->close_all();
+    at.lane.reset();
+  }
 }
 
 // Until no seat has anything to do.
@@ -127,10 +176,22 @@ Status BatchRun::start(std::size_t seat) {
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
   }
+  // What is lent dies with its lane, so nothing may run there before it is compared.
+  state.lends =
+      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
+  state.since_ns = monotonic_ns();
+  at.lane->count_cases(state.sent.size());
+  send_batch(seat, state.sent);
+  return {};
+}
+
+void BatchRun::send_batch(std::size_t seat, const std::vector<std::size_t>& jobs) {
+  const SeatState& state = states_[seat];
+  LaneSeat& at = seats_[seat];
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
-  lane_jobs.reserve(state.sent.size());
-  for (const std::size_t job : state.sent) {
+  lane_jobs.reserve(jobs.size());
+  for (const std::size_t job : jobs) {
     const SlotJob& sent = jobs_[job];
     const auto text = builder.CreateString(sent.text);
     const auto values = builder.CreateString(sent.values);
@@ -139,19 +200,13 @@ Status BatchRun::start(std::size_t seat) {
     lane_jobs.push_back(
         wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel));
   }
-  // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends =
-      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
   const auto vector = builder.CreateVector(lane_jobs);
   builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
                                    state.careful));
-  state.since_ns = monotonic_ns();
-  at.lane->count_cases(state.sent.size());
   // A lane that is dead already shows as end-of-file where it is read.
   (void)at.lane->send(wire::bytes_of(builder));
-  return {};
 }
 
 Status BatchRun::collect(std::size_t seat) {
@@ -187,6 +242,7 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   if (state.lends) {
     ending.lender = &*seats_[seat].lane;
     ending.shared = seats_[seat].shared.get();
+    state.lent_bytes = lent_bytes(*ending.reply);
   }
   return finish_job(job);
 }

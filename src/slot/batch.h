@@ -97,6 +97,7 @@ class BatchRun {
     std::int64_t since_ns = 0;           // or when they were sent
     std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
     bool lends = false;                  // large results stay with the lane
+    std::uint64_t lent_bytes = 0;        // of the last answer
     // The lane waits for its GPU after each job. Otherwise it does so when many are done, and of
     // those that it has not answered by then any may be the one that the GPU broke or hangs on, and
     // under MPS the fault may be another process's. So a careful lane is also apart.
@@ -105,7 +106,9 @@ class BatchRun {
   };
 
   Status start(std::size_t seat);
+  void send_batch(std::size_t seat, const std::vector<std::size_t>& jobs);
   Status serve();
+  void take_back();
   Status collect(std::size_t seat);
   Status take(std::size_t seat, wire::Bytes bytes);
   enum class Loss { ended, timed_out, talks_nonsense };

@@ -92,6 +92,18 @@ TEST_F(Gpu, LargeResultsAreMeasuredWhereTheyLie) {
       << result.output;
 }
 
+// The lane has nothing else to do, and other slots wait for the memory.
+TEST_F(Gpu, WhatALaneHasLentIsFreeOnceItIsCompared) {
+  set("FAKE_TELLS_OF_RELEASES", "1");
+  const std::string cases = cli_.write_cases({fake("echo", 20'000'000)});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("echo", 20'000'000), "pass")))
+      << result.output;
+  EXPECT_THAT(lane_log("slot0-paddle-test.log"), HasSubstr("released while 0 tensors are alive"));
+  EXPECT_THAT(lane_log("slot0-torch-reference.log"),
+              HasSubstr("released while 0 tensors are alive"));
+}
+
 // 48 MB go into the arena, the first 32 MiB of which are pinned: no copy may lie across their end.
 TEST_F(Gpu, LargeResultsThatCannotBeSharedAreCopied) {
   set("FAKE_DEVICE_NO_SHARING", "1");

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "device/plugin_abi.h"
 #include "lane/address.h"
 
 namespace assay {
@@ -283,6 +284,80 @@ TEST(Batch, TheFirstLaneIsToldWhatItMayHaveNoKernelFor) {
 TEST(Batch, TheFirstKindOfValuesSpeaksForAll) {
   EXPECT_THAT(run_batch({job_of(0, "fine", true), job_of(0, "no kernel", true)}),
               ::testing::ElementsAre("ok, ok", "no_kernel, crashed"));
+}
+
+// An answer that lends so many bytes.
+wire::Bytes lends(std::uint64_t bytes) {
+  flatbuffers::FlatBufferBuilder builder;
+  wire::LeafBuilder leaf(builder);
+  leaf.add_lent(true);
+  leaf.add_bytes(bytes);
+  const std::vector<flatbuffers::Offset<wire::Leaf>> leaves{leaf.Finish()};
+  const auto outputs = builder.CreateVector(leaves);
+  wire::ReplyBuilder reply(builder);
+  reply.add_version(wire::kVersion);
+  reply.add_outputs(outputs);
+  builder.Finish(reply.Finish());
+  const auto made = wire::bytes_of(builder);
+  return {made.begin(), made.end()};
+}
+
+// Lends as many bytes as a job's text says, and lets go of them, which its header shows, after a
+// while. "ends" lends much and ends instead.
+void lends_by_text(int, int socket, const wire::ArenaHeader& seen) {
+  auto& header = const_cast<wire::ArenaHeader&>(seen);
+  bool ends = false;
+  while (true) {
+    const auto bytes = wire::receive_frame(socket);
+    if (!bytes || !*bytes) return;
+    const auto batch = wire::open<wire::Batch>(**bytes);
+    if ((*batch)->jobs()->size() == 0) {
+      if (ends) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      header.started_ns.store(-1);
+      if (!wire::send_frame(socket, answer())) return;
+      continue;
+    }
+    const std::string text = (*batch)->jobs()->Get(0)->text()->str();
+    ends = text == "ends";
+    const std::uint64_t lent = ends ? kKeepOpenBytes : std::stoull(text);
+    if (!wire::send_frame(socket, lends(lent))) return;
+  }
+}
+
+// Whether a batch that lends so much is over only once the lane has let go of it.
+bool lets_go(const std::string& text, bool* keeps_its_lane = nullptr) {
+  const ServerProcess server(lends_by_text);
+  std::vector<LaneSeat> seats;
+  seats.push_back(server.seat("paddle"));
+  const std::vector<SlotJob> jobs{job_of(0, text, false)};
+  const SlotConfig config;
+  BatchRun batch(config, seats, jobs,
+                 [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
+  const Status ran = batch.run();
+  EXPECT_TRUE(ran) << ran.error().message;
+  if (keeps_its_lane != nullptr) *keeps_its_lane = seats.front().lane.has_value();
+  return seats.front().arena->header().started_ns.load() == -1;
+}
+
+bool may_read_others() {
+  const ServerProcess server(answers_all);
+  LaneSeat seat = server.seat("steady");
+  const auto lane = seat.source.spawn(nullptr);
+  return lane && lane->can_lend();
+}
+
+TEST(Batch, WhatIsLentIsTakenBackBeforeTheCaseCountsAsDone) {
+  if (!may_read_others()) GTEST_SKIP() << "the kernel lets nobody read another's memory";
+  bool keeps_its_lane = false;
+  EXPECT_TRUE(lets_go(std::to_string(kKeepOpenBytes), &keeps_its_lane));
+  EXPECT_TRUE(keeps_its_lane);
+  // For little of it nobody asks.
+  EXPECT_FALSE(lets_go(std::to_string(kKeepOpenBytes - 1), &keeps_its_lane));
+  EXPECT_TRUE(keeps_its_lane);
+  // A lane that is gone has nothing left, and the case is done all the same.
+  EXPECT_FALSE(lets_go("ends", &keeps_its_lane));
+  EXPECT_FALSE(keeps_its_lane);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import time
+import weakref
 from array import array
 
 from assay import timed
@@ -34,7 +35,10 @@ timed._switches = lambda: 0  # what the kernel does meanwhile is this machine's 
 
 
 class FakeTensor:
+    alive = weakref.WeakSet()
+
     def __init__(self, shape, dtype):
+        self.alive.add(self)
         self.shape, self.dtype = tuple(shape), dtype
         self.memory = ctypes.create_string_buffer(max(1, count_of(shape) * SIZES[dtype]))
 
@@ -78,7 +82,8 @@ class Fake:
         self.device = device
 
     def release(self):
-        pass
+        if "FAKE_TELLS_OF_RELEASES" in os.environ:
+            print(f"released while {len(FakeTensor.alive)} tensors are alive", flush=True)
 
     def seed(self, seed):
         self.calls += 1
