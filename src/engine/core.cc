@@ -103,7 +103,7 @@ void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
   for (const QueuedCase& queued : cases) {
     if (!config_.lease_ms || !renew(queued)) queue_.add(queued);
   }
-  if (!cases.empty()) queue_.sort();
+  if (!cases.empty()) queue_.sort(slots_.size());
   go_on();
 }
 

@@ -13,7 +13,7 @@ constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
 constexpr std::uint64_t kLeaseWorkUs = 1'000'000;
-// On GPUs cases of at most so many elements count as equally expensive.
+// On GPUs cases of at most so many elements count as equally expensive, unless they take long.
 constexpr std::uint64_t kSmallOnGpu = 20'000;
 // The part of the budget that is for what runs beside a case that fits no budget.
 constexpr std::uint64_t kPartBeside = 8;
@@ -32,6 +32,10 @@ std::pair<std::uint64_t, std::uint64_t> cost_order(const QueuedCase& queued) {
   return {queued.cost.work_us, queued.cost.elements};
 }
 
+bool is_small(const QueuedCase& queued) {
+  return queued.cost.elements <= kSmallOnGpu && queued.cost.work_us < kLeaseWorkUs;
+}
+
 }  // namespace
 
 void Queue::add(const QueuedCase& added) {
@@ -39,16 +43,27 @@ void Queue::add(const QueuedCase& added) {
   cases_.push_back(added);
 }
 
-void Queue::sort() {
-  // A kernel's first call in a process takes 10 to 50 ms, as long as some hundred small cases, and
-  // each lane has to pay it: cases of one API go to few lanes.
-  const auto small = [&](const QueuedCase& queued) {
-    return !on_gpu_.empty() && queued.cost.elements <= kSmallOnGpu;
-  };
-  std::stable_sort(cases_.begin(), cases_.end(), [&](const QueuedCase& a, const QueuedCase& b) {
-    if (small(a) && small(b)) return a.text < b.text;
+void Queue::sort(std::size_t slots) {
+  if (!on_gpu_.empty()) share_out_small(std::max<std::size_t>(slots, 1));
+  std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
     return cost_order(a) < cost_order(b);
   });
+}
+
+void Queue::share_out_small(std::size_t slots) {
+  for (std::deque<QueuedCase>& of_slot : small_) {
+    cases_.insert(cases_.end(), of_slot.begin(), of_slot.end());
+  }
+  const auto small = std::stable_partition(
+      cases_.begin(), cases_.end(), [](const QueuedCase& queued) { return !is_small(queued); });
+  std::stable_sort(small, cases_.end(),
+                   [](const QueuedCase& a, const QueuedCase& b) { return a.text < b.text; });
+  small_left_ = static_cast<std::size_t>(std::distance(small, cases_.end()));
+  small_.assign(slots, {});
+  for (std::size_t i = 0; i < small_left_; ++i) {
+    small_[i * slots / small_left_].push_back(small[static_cast<std::ptrdiff_t>(i)]);
+  }
+  cases_.erase(small, cases_.end());
 }
 
 void Queue::put_back(const QueuedCase& again) {
@@ -62,7 +77,10 @@ void Queue::put_first(const QueuedCase& again) {
 }
 
 bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
-  for (std::deque<QueuedCase>* waiting : {&cases_, &again_}) {
+  std::vector<std::deque<QueuedCase>*> lists{&cases_, &again_};
+  lists.reserve(small_.size() + 2);
+  for (std::deque<QueuedCase>& of_slot : small_) lists.push_back(&of_slot);
+  for (std::deque<QueuedCase>* waiting : lists) {
     for (QueuedCase& queued : *waiting) {
       if (queued.id != id) continue;
       queued.epoch = epoch;
@@ -99,53 +117,88 @@ bool Queue::next_is_suspect(std::uint32_t slot) const {
   return next != again_.end() && next->losses > 0;
 }
 
-std::deque<QueuedCase>::const_iterator Queue::next_case(std::uint32_t slot, bool cheap) const {
+Queue::Place Queue::next_case(std::uint32_t slot, bool cheap) {
   const auto allowed = [&](const QueuedCase& queued) { return admits(slot, queued); };
   const std::ptrdiff_t looks = std::min(std::ssize(cases_), kLooks);
   if (!cheap) {
     const auto end = cases_.rbegin() + looks;
     const auto found = std::find_if(cases_.rbegin(), end, allowed);
-    if (found != end) return std::prev(found.base());
+    if (found != end) return {&cases_, std::prev(found.base())};
   }
+  if (const Place small = next_small(slot); small.list != nullptr) return small;
   const auto end = cases_.begin() + looks;
   const auto found = std::find_if(cases_.begin(), end, allowed);
-  return found != end ? found : cases_.end();
+  return found != end ? Place{&cases_, found} : Place{};
+}
+
+Queue::Place Queue::next_small(std::uint32_t slot) {
+  if (small_left_ == 0) return {};
+  const auto allowed = [&](const QueuedCase& queued) { return admits(slot, queued); };
+  std::deque<QueuedCase>& own = small_[slot % small_.size()];
+  const auto end = own.cbegin() + std::min(std::ssize(own), kLooks);
+  const auto found = std::find_if(own.cbegin(), end, allowed);
+  if (found != end) return {&own, found};
+  std::vector<std::deque<QueuedCase>*> others;
+  others.reserve(small_.size());
+  for (std::deque<QueuedCase>& list : small_) others.push_back(&list);
+  std::stable_sort(others.begin(), others.end(),
+                   [](const auto* a, const auto* b) { return a->size() > b->size(); });
+  for (std::deque<QueuedCase>* list : others) {
+    const auto last = list->crbegin() + std::min(std::ssize(*list), kLooks);
+    const auto taken = std::find_if(list->crbegin(), last, allowed);
+    if (taken != last) return {list, std::prev(taken.base())};
+  }
+  return {};
+}
+
+// What one slot may take of the small cases of another: half, so that both end together.
+std::size_t Queue::share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const {
+  const bool all = small_.empty() || &list == &cases_ || &list == &small_[slot % small_.size()];
+  return all ? list.size() : (list.size() + 1) / 2;
 }
 
 std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   std::vector<QueuedCase> leased;
-  const auto take = [&](std::deque<QueuedCase>& waiting, const auto& taken) {
-    if (taken->cost.bytes > budget_.all) {
+  const auto take = [&](const Place& place) {
+    const QueuedCase& taken = leased.emplace_back(*place.at);
+    if (taken.cost.bytes > budget_.all) {
       over_budget_ = true;
     } else {
-      in_use_ += taken->cost.bytes;
+      in_use_ += taken.cost.bytes;
     }
-    short_of_memory_ += taken->short_of_memory ? 1 : 0;
-    work_us_ -= taken->cost.work_us;
-    if (!on_gpu_.empty()) on_gpu_[slot % on_gpu_.size()] += taken->cost.bytes;
-    leased.push_back(*taken);
-    waiting.erase(taken);
+    short_of_memory_ += taken.short_of_memory ? 1 : 0;
+    work_us_ -= taken.cost.work_us;
+    if (!on_gpu_.empty()) on_gpu_[slot % on_gpu_.size()] += taken.cost.bytes;
+    if (place.list != &cases_ && place.list != &again_) --small_left_;
+    place.list->erase(place.at);
   };
   if (const auto again = next_again(slot); again != again_.end()) {
-    take(again_, again);  // one at a time: each is suspected of something
+    take({&again_, again});  // one at a time: each is suspected of something
     return leased;
   }
   const bool first = leases_[slot]++ == 0;
   const bool cheap = first || slot % 2 == 1;
-  const std::size_t most = first ? kFirstLeaseCases : kLeaseCases;
+  std::size_t most = first ? kFirstLeaseCases : kLeaseCases;
+  const std::deque<QueuedCase>* from = nullptr;
   std::uint64_t elements = 0;
   std::uint64_t work_us = 0;
   while (leased.size() < most) {
-    auto next = next_case(slot, cheap);
+    Place next = next_case(slot, cheap);
     // Of what takes long the longest comes first everywhere: it must not be what a run ends with.
-    if (next != cases_.end() && next->cost.work_us >= kLeaseWorkUs) next = next_case(slot, false);
-    if (next == cases_.end() || (ahead && next->cost.bytes > budget_.all / kPartAhead)) break;
+    if (next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
+      next = next_case(slot, false);
+    }
+    if (next.list == nullptr || (!leased.empty() && next.list != from)) break;
+    if (leased.empty()) most = std::min(most, share_of(slot, *next.list));
+    from = next.list;
+    const Cost& cost = next.at->cost;
+    if (ahead && cost.bytes > budget_.all / kPartAhead) break;
     const std::uint64_t left = kLeaseElements - std::min(elements, kLeaseElements);
     const std::uint64_t work_left = kLeaseWorkUs - std::min(work_us, kLeaseWorkUs);
-    if (!leased.empty() && (next->cost.elements > left || next->cost.work_us > work_left)) break;
-    elements += next->cost.elements;
-    work_us += next->cost.work_us;
-    take(cases_, next);
+    if (!leased.empty() && (cost.elements > left || cost.work_us > work_left)) break;
+    elements += cost.elements;
+    work_us += cost.work_us;
+    take(next);
   }
   return leased;
 }

@@ -11,6 +11,11 @@
 // that fit no budget one runs at a time, and beside it what is small: estimates are generous, and
 // other slots shall not stand still. What ran out of memory so is tried again without such company.
 // What is not admitted holds up nothing else.
+//
+// On GPUs a kernel's first call in a process takes as long as some hundred small cases, and each
+// lane has to pay it. So small cases are sorted by their text, hence by their APIs, and each slot
+// has a stretch of them for itself; one that has done its own helps where most is left, from the
+// end.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,8 +53,8 @@ class Queue {
   explicit Queue(const MemoryBudget& budget) : budget_(budget), on_gpu_(budget.gpus) {}
 
   void add(const QueuedCase& added);
-  // Call once after the last add().
-  void sort();
+  // Call once after the last add(), with the number of slots that will ask for leases.
+  void sort(std::size_t slots = 1);
   // A second attempt, or a case that came back: before all else.
   void put_back(const QueuedCase& again);
   // The next one of all.
@@ -69,16 +74,24 @@ class Queue {
   // for itself.
   bool next_is_suspect(std::uint32_t slot) const;
 
-  bool empty() const { return cases_.empty() && again_.empty(); }
-  std::size_t size() const { return cases_.size() + again_.size(); }
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return cases_.size() + again_.size() + small_left_; }
   std::uint64_t work_us() const { return work_us_; }  // expected, of all that wait
 
  private:
   bool admits(std::uint32_t slot, const QueuedCase& queued) const;
   bool has_room(const QueuedCase& queued) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot) const;
+  // A case that waits, and where; no list: there is none.
+  struct Place {
+    std::deque<QueuedCase>* list = nullptr;
+    std::deque<QueuedCase>::const_iterator at;
+  };
   // The next of the cheap or of the expensive ones that memory allows.
-  std::deque<QueuedCase>::const_iterator next_case(std::uint32_t slot, bool cheap) const;
+  Place next_case(std::uint32_t slot, bool cheap);
+  Place next_small(std::uint32_t slot);
+  std::size_t share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const;
+  void share_out_small(std::size_t slots);
 
   MemoryBudget budget_;
   std::uint64_t in_use_ = 0;           // by cases that fit the budget
@@ -86,7 +99,9 @@ class Queue {
   std::size_t short_of_memory_ = 0;    // cases that run again, having run out of memory
   std::vector<std::uint64_t> on_gpu_;  // in use on each
   std::uint64_t work_us_ = 0;
-  std::deque<QueuedCase> cases_;  // cheapest first
+  std::deque<QueuedCase> cases_;               // cheapest first
+  std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot
+  std::size_t small_left_ = 0;                 // in all of them
   std::deque<QueuedCase> again_;
   std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
 };

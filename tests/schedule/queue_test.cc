@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <limits>
 #include <set>
+#include <string>
 
 namespace assay {
 namespace {
@@ -226,6 +228,84 @@ TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   queue.put_back(sized(2, 1, 60));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 50 are still held
+}
+
+// Forty small cases of four APIs, added in turn; each API has ten.
+Queue of_four_apis(std::size_t slots) {
+  static const std::array<std::string, 4> kApis{"a(1)", "b(1)", "c(1)", "d(1)"};
+  Queue queue({kPlenty, kPlenty, 1});
+  for (std::uint64_t id = 0; id < 40; ++id) {
+    QueuedCase small = sized(id, 10);
+    small.text = kApis[id % kApis.size()];
+    queue.add(small);
+  }
+  queue.sort(slots);
+  return queue;
+}
+
+std::string apis(const std::vector<QueuedCase>& leased) {
+  std::string found;
+  for (const QueuedCase& each : leased) found += each.text.front();
+  return found;
+}
+
+TEST(Queue, OnGpusEachSlotHasApisOfItsOwn) {
+  Queue queue = of_four_apis(2);
+  EXPECT_EQ(apis(queue.lease(0)), "aaaaaaaa");
+  EXPECT_EQ(apis(queue.lease(1)), "cccccccc");
+  EXPECT_EQ(apis(queue.lease(1)), "ccdddddddddd");
+  EXPECT_EQ(queue.size(), 12U);
+  // It has none left, and takes half of those that another has, from the end.
+  EXPECT_EQ(apis(queue.lease(1)), "bbbbbb");
+  EXPECT_EQ(apis(queue.lease(0)), "aabbbb");
+  EXPECT_TRUE(queue.empty());
+}
+
+// Whoever has it to itself: what memory allows runs.
+TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
+  Queue queue({100, 100, 1});
+  for (std::uint64_t id = 0; id < 4; ++id) queue.add(sized(id, 10, id % 2 == 0 ? 60 : 20));
+  queue.sort(2);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(0, 1));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3)) << "the one that fits beside these";
+  EXPECT_THAT(ids(queue.lease(1)), IsEmpty());
+  queue.release(0, 60);
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));
+}
+
+TEST(Queue, OnGpusWhatIsLargeOrTakesLongComesBeforeSmallCases) {
+  Queue queue({kPlenty, kPlenty, 1});
+  QueuedCase slow = sized(1, 10);
+  slow.cost.work_us = 2'000'000;
+  slow.text = "a";
+  QueuedCase small = sized(2, 10);
+  small.text = "b";
+  queue.add(small);
+  queue.add(slow);
+  queue.add(sized(3, 1'000'000));
+  queue.sort(2);
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));  // a first lease is cheap
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 3));
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(Queue, SmallCasesOnGpusKeepTheirPlacesWhenMoreComeIn) {
+  Queue queue = of_four_apis(4);
+  EXPECT_EQ(apis(queue.lease(3)), "dddddddd");
+  QueuedCase more = sized(100, 10);
+  more.text = "e(1)";
+  queue.add(more);
+  queue.sort(4);
+  EXPECT_EQ(queue.size(), 33U);
+  EXPECT_TRUE(queue.renew(100, 7));
+  std::set<std::uint64_t> seen;
+  while (!queue.empty()) {
+    for (const QueuedCase& each : queue.lease(2)) {
+      EXPECT_TRUE(seen.insert(each.id).second) << each.id;
+      EXPECT_EQ(each.epoch, each.id == 100 ? 7U : 0U);
+    }
+  }
+  EXPECT_EQ(seen.size(), 33U);
 }
 
 // Slots 0 and 2 sit on the first GPU, slot 1 on the second.
