@@ -58,6 +58,9 @@ class TorchFramework:
         else:
             torch.set_default_device(self._device)
         self._generators.append(torch.cuda.default_generators[number])
+        # Otherwise what is on a GPU is differentiated in a thread of its own, and the switches take longer
+        # than most of what is asked of it.
+        torch.autograd.set_multithreading_enabled(False)
         # Results shall have the digits of their dtype, as they have on a CPU.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
