@@ -3,7 +3,7 @@ BUILD := build/release
 ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
-# The sources of a folder are compiled a few at a time as one, which halves the time from nothing (lint
+# The sources of a folder are compiled a few at a time as one, which halves the time from nothing (`make analyze`
 # looks at each by itself). While you work on one file: make build UNITY=OFF.
 UNITY ?= ON
 

@@ -19,7 +19,6 @@ namespace {
 // that does other things as well.
 constexpr double kSlowerFactor = 2;
 constexpr double kSlowerSeconds = 0.1;
-constexpr std::size_t kShownOfEach = 20;
 
 struct ChangeInfo {
   Change change;

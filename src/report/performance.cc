@@ -19,9 +19,9 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kShownRows = 5'000;
-using Visit = std::function<Status(std::string_view text, const SpeedRow& row)>;
+using SpeedVisit = std::function<Status(std::string_view text, const SpeedRow& row)>;
 
-Status each_row(RunReader& run, const Visit& visit) {
+Status each_row(RunReader& run, const SpeedVisit& visit) {
   ASSAY_TRY(const auto properties, run.properties());
   ASSAY_TRY(const wire::CaseSettingsT settings, wire::settings_of(properties));
   return run.each_finished([&](const FinishedCase& finished) -> Status {

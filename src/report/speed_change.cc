@@ -11,8 +11,6 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kShownOfEach = 20;
-
 void print_parts(const std::vector<SpeedChange>& parts, Speed speed, std::string& table) {
   std::size_t shown = 0;
   for (const SpeedChange& part : parts) {

@@ -17,6 +17,9 @@
 
 namespace assay {
 
+// Of what changed in one way, a comparison on a terminal shows this many; its JSON has all.
+constexpr std::size_t kShownOfEach = 20;
+
 // One part of a case, now and then.
 struct SpeedChange {
   std::uint64_t id = 0;

@@ -15,8 +15,6 @@ using nlohmann::ordered_json;
 double share(Nanos part, Nanos whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
-double millis(Nanos time) { return static_cast<double>(time) / 1e6; }
-
 Nanos idle(const TimeShare& time, IdleCause cause) {
   return time.idle_by[static_cast<std::size_t>(cause)];
 }

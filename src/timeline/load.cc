@@ -13,13 +13,12 @@
 
 #include "base/text.h"
 #include "timeline/input/args_store.h"
+#include "timeline/input/characters.h"
 
 namespace assay::timeline {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "rank2" before "rank10".
 bool stands_before(const std::string& a, const std::string& b) {

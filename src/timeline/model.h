@@ -19,6 +19,8 @@ namespace assay::timeline {
 using Nanos = std::int64_t;
 using StringId = std::uint32_t;
 
+inline double millis(Nanos time) { return static_cast<double>(time) / 1e6; }
+
 // Each distinct text once. Bounded, so that a hostile file cannot fill memory with names: what
 // comes after the limit reads as kOverflow. Bytes that are not UTF-8 become U+FFFD.
 class Strings {

@@ -18,7 +18,7 @@ struct RankCalls {
 };
 using GroupCalls = std::map<std::int32_t, RankCalls>;  // by rank
 
-std::string list(const std::vector<std::int32_t>& ranks) {
+std::string ranks_text(const std::vector<std::int32_t>& ranks) {
   std::string text;
   for (const std::int32_t rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : ", ", rank);
   return text;
@@ -201,7 +201,7 @@ std::string hang_table(const Trace& trace) {
   for (const Hang& hang : hangs) {
     text += fmt::format("{}: {} number {} does not end", hang.group, hang.name, hang.sequence);
     const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
-      if (!ranks.empty()) text += fmt::format("; rank {} {}", list(ranks), what);
+      if (!ranks.empty()) text += fmt::format("; rank {} {}", ranks_text(ranks), what);
     };
     say(hang.not_called, "has not called it");
     say(hang.no_dump, "left no dump");

@@ -16,8 +16,6 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMaxRows = 10;  // of a table on a terminal
 constexpr std::size_t kMaxName = 60;
 
-double millis(Nanos time) { return static_cast<double>(time) / 1e6; }
-
 std::string short_name(const std::string& name) {
   if (name.size() <= kMaxName) return name;
   // A letter of several bytes is not cut.

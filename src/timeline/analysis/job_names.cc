@@ -11,11 +11,11 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "timeline/input/characters.h"
 
 namespace assay::timeline {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }  // of lower-case text
 
 std::int32_t number_at(std::string_view text, std::size_t& at) {
@@ -101,8 +101,8 @@ Jobs parse_words(std::string_view written) {
   static const std::set<std::string, std::less<>> kBeside{
       "step", "pass",        "compute",      "exec", "micro", "batch", "microbatch",
       "mb",   "forwardpass", "backwardpass", "grad", "of",    "func"};
-  constexpr std::size_t kMaxName = 80;
-  if (written.size() > kMaxName) return {};
+  constexpr std::size_t kLongest = 80;
+  if (written.size() > kLongest) return {};
   const std::string lower = lowered(written);
   std::string_view name = lower;
   // "DistributedDataParallel.forward", "PipelineEngine._exec_forward_pass": the last part counts.

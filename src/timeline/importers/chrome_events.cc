@@ -342,7 +342,7 @@ std::int64_t ChromeEvent::number(Arg what, std::int64_t fallback) const {
 }
 
 bool parse_microseconds(std::string_view text, Nanos& time) {
-  constexpr std::int64_t kMaxMicros = std::numeric_limits<Nanos>::max() / 1000 / 4;
+  constexpr std::int64_t kMost = std::numeric_limits<Nanos>::max() / 1000 / 4;
   const char* p = text.data();
   const char* const end = p + text.size();
   const bool negative = p < end && *p == '-';
@@ -351,7 +351,7 @@ bool parse_microseconds(std::string_view text, Nanos& time) {
   std::int64_t whole = 0;
   for (; p < end && *p >= '0' && *p <= '9'; ++p) {
     whole = whole * 10 + (*p - '0');
-    if (whole > kMaxMicros) return false;
+    if (whole > kMost) return false;
   }
   if (p == digits) return false;
   std::int64_t fraction = 0;

@@ -16,6 +16,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "timeline/input/characters.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -23,8 +25,6 @@ constexpr char kJobMark[] = "Profiler Info: Job (";
 constexpr char kWindowMark[] = "Profiler start at step ";
 constexpr char kPushMark[] = "NVTX range push: ";
 constexpr char kPopMark[] = "NVTX range pop, time: ";
-
-bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
 // What a regular expression's \w is, with every byte of a UTF-8 letter counted as one.
 bool is_word(char c) {

@@ -38,8 +38,8 @@ std::string RecordingEncoder::header(std::uint32_t pid, std::string_view host) {
 }
 
 std::uint32_t RecordingEncoder::name_id(std::string_view name) {
-  constexpr std::size_t kMaxName = 4096;  // templates of kernels grow long
-  name = name.substr(0, kMaxName);
+  constexpr std::size_t kLongestName = 4096;  // templates of kernels grow long
+  name = name.substr(0, kLongestName);
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;
   const auto id = static_cast<std::uint32_t>(names_.size());
@@ -104,12 +104,12 @@ void RecordingEncoder::add_identity(std::int32_t rank, std::int32_t world_size) 
 
 void RecordingEncoder::add_collective(std::int64_t sequence, Nanos launched, bool ended,
                                       std::string_view name) {
-  constexpr std::size_t kMaxName = 4096;
+  constexpr std::size_t kLongestName = 4096;
   std::string rest;
   put(rest, sequence);
   put(rest, launched);
   put(rest, static_cast<std::uint8_t>(ended ? 1 : 0));
-  rest += name.substr(0, kMaxName);
+  rest += name.substr(0, kLongestName);
   put_record(payload_, recording::What::collective, rest);
 }
 

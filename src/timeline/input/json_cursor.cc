@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/utf8.h"
+#include "timeline/input/characters.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -13,9 +14,6 @@
 
 namespace assay::timeline {
 namespace {
-
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Where the string's next special byte stands: a quote, a backslash or a control character.
 // `wide` gets a sign bit when a byte above 127 was passed.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "timeline/input/characters.h"
+
 namespace assay::timeline {
 namespace {
 
 constexpr std::size_t kFirstWindow = 1U << 20U;
-
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 }  // namespace
 

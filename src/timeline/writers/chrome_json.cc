@@ -12,14 +12,14 @@ namespace {
 
 // Colours of chrome://tracing, by category, as Paddle's users know them.
 std::string_view colour_of(std::string_view category) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kColours{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{{
       {"forward", "thread_state_running"},
       {"backward", "rail_idle"},
       {"optimizer", "rail_response"},
       {"default", "thread_state_unknown"},
       {"step", "thread_state_unknown"},
   }};
-  for (const auto& [name, colour] : kColours) {
+  for (const auto& [name, colour] : kNames) {
     if (name == category) return colour;
   }
   return {};

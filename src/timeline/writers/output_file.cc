@@ -42,24 +42,24 @@ constexpr std::array<char, 3000> kThreeDigits = [] {
 }  // namespace
 
 void OutputFile::put_microseconds(std::int64_t nanos) {
-  constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
-  constexpr std::int64_t kNanosPerMicro = 1000;
-  if (nanos < kNanosPerSecond) {  // no leading zeros
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kMicro = 1000;
+  if (nanos < kSecond) {  // no leading zeros
     if (nanos < 0) {
       put("-");
       nanos = -nanos;
     }
-    put_number(nanos / kNanosPerMicro);
+    put_number(nanos / kMicro);
     put(".");
-    put({kThreeDigits.data() + 3 * (nanos % kNanosPerMicro), 3});
+    put({kThreeDigits.data() + 3 * (nanos % kMicro), 3});
     return;
   }
-  if (nanos / kNanosPerSecond != second_) {
-    second_ = nanos / kNanosPerSecond;
+  if (nanos / kSecond != second_) {
+    second_ = nanos / kSecond;
     second_text_ = std::to_string(second_);
   }
   put(second_text_);
-  const auto rest = static_cast<std::uint32_t>(nanos % kNanosPerSecond);
+  const auto rest = static_cast<std::uint32_t>(nanos % kSecond);
   std::array<char, 10> digits{};
   std::memcpy(digits.data(), kThreeDigits.data() + 3 * (rest / 1'000'000), 3);
   std::memcpy(digits.data() + 3, kThreeDigits.data() + 3 * (rest / 1000 % 1000), 3);
