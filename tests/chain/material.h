@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace assay::chain {
 
@@ -28,6 +29,12 @@ inline std::string slurp(const std::filesystem::path& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+inline std::string file_text(const std::vector<std::string>& lines, const std::string& end = "\n") {
+  std::string text;
+  for (const std::string& line : lines) text += line + end;
+  return text;
 }
 
 inline void put(const std::filesystem::path& path, const std::string& text) {

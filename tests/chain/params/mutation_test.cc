@@ -24,12 +24,6 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-std::string joined(const Lines& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 // The good files of the material, of every kind.
 std::vector<fs::path> good_files(const fs::path& tipc) {
   std::vector<fs::path> files{tipc / "cases/c00_good.txt", tipc / "cases/c09_two_trainers.txt",
@@ -112,7 +106,7 @@ void at_every_line(Check check) {
   int lines_seen = 0;
   for (const fs::path& file : good_files(tipc)) {
     const Lines lines = lines_of(slurp(file));
-    ASSERT_EQ(first_problem(joined(lines), file).line, 0) << file;
+    ASSERT_EQ(first_problem(file_text(lines), file).line, 0) << file;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       check(file, lines, i);
       ++lines_seen;
@@ -128,7 +122,7 @@ TEST(Mutation, AMissingLineIsNamedWhereItStood) {
     if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(i));
-    const params::Problem problem = first_problem(joined(wrong), file);
+    const params::Problem problem = first_problem(file_text(wrong), file);
     ASSERT_GT(problem.line, 0) << file << " without line " << i + 1;
     if (is_null(lines[i]) || has_blank_separator(file)) return;
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
@@ -141,7 +135,7 @@ TEST(Mutation, ADoubledLineIsNamedAtItsSecondPlace) {
     if (!is_entry(lines[i]) && !is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), lines[i]);
-    const params::Problem problem = first_problem(joined(wrong), file);
+    const params::Problem problem = first_problem(file_text(wrong), file);
     ASSERT_GT(problem.line, 0) << file << " with line " << i + 1 << " doubled";
     if (is_null(lines[i])) return;
     EXPECT_EQ(problem.line, i + 2) << file << ": " << problem.message;
@@ -153,7 +147,7 @@ TEST(Mutation, ALineThatBelongsNowhereIsNamed) {
     Lines wrong = lines;
     const std::string stranger = has_blank_separator(file) ? "foo bar" : "--foo:bar";
     wrong.insert(wrong.begin() + static_cast<std::ptrdiff_t>(i), stranger);
-    const params::Problem problem = first_problem(joined(wrong), file);
+    const params::Problem problem = first_problem(file_text(wrong), file);
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
   });
 }
@@ -174,7 +168,7 @@ TEST(Mutation, AMisspeltFixedKeyIsNamedWithTheRightOne) {
       if (slip == key || is_fixed(slip)) continue;
       Lines wrong = lines;
       wrong[i].replace(wrong[i].find(key), key.size(), slip);
-      const params::Problem problem = first_problem(joined(wrong), file);
+      const params::Problem problem = first_problem(file_text(wrong), file);
       EXPECT_EQ(problem.line, i + 1) << file << " " << slip << ": " << problem.message;
       EXPECT_EQ(problem.column, 1) << file << " " << slip;
       EXPECT_THAT(problem.message, HasSubstr("`" + key + "`")) << file << " " << slip;
@@ -187,7 +181,7 @@ TEST(Mutation, AMisspeltHeadingIsNamed) {
     if (!is_heading(lines[i])) return;
     Lines wrong = lines;
     wrong[i].replace(wrong[i].find("params"), 6, "parms");
-    const params::Problem problem = first_problem(joined(wrong), file);
+    const params::Problem problem = first_problem(file_text(wrong), file);
     EXPECT_EQ(problem.line, i + 1) << file << ": " << problem.message;
     EXPECT_THAT(problem.message, HasSubstr("the nearest known one is `"));
   });
@@ -202,7 +196,7 @@ TEST(Mutation, WhatMeansNothingIsNotRefused) {
       } else {
         changed[i] = line;
       }
-      const params::Problem problem = first_problem(joined(changed), file);
+      const params::Problem problem = first_problem(file_text(changed), file);
       EXPECT_EQ(problem.line, 0) << what << " at line " << i + 1 << " of " << file << ": "
                                  << problem.message;
     };

@@ -56,17 +56,11 @@ const std::vector<std::string>& good_lines() {
   return lines;
 }
 
-std::string joined(const std::vector<std::string>& lines, const std::string& end = "\n") {
-  std::string text;
-  for (const std::string& line : lines) text += line + end;
-  return text;
-}
-
 // The good file with line `number` (from 1) replaced.
 std::string with_line(std::size_t number, const std::string& line) {
   std::vector<std::string> lines = good_lines();
   lines.at(number - 1) = line;
-  return joined(lines);
+  return file_text(lines);
 }
 
 std::string only_problem(const std::string& text) {
@@ -93,7 +87,7 @@ TEST(Params, WhatIsFarTooLongIsNoParamsFile) {
 }
 
 TEST(Params, GoodFileIsReadByRole) {
-  const params::ParsedParams parsed = params::parse_params(joined(good_lines()));
+  const params::ParsedParams parsed = params::parse_params(file_text(good_lines()));
   ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
   EXPECT_EQ(parsed.params.layout().name, "train_infer");
   EXPECT_EQ(parsed.params.value("model_name"), "tiny");
@@ -109,7 +103,8 @@ TEST(Params, CarriageReturnsBlanksAndRepeatedGroupsDoNoHarm) {
   lines.insert(lines.begin() + 12, "##");
   lines.insert(lines.begin() + 5, "");
   lines[1] = "model_name :  tiny ";
-  const params::ParsedParams parsed = params::parse_params("\xEF\xBB\xBF" + joined(lines, "\r\n"));
+  const params::ParsedParams parsed =
+      params::parse_params("\xEF\xBB\xBF" + file_text(lines, "\r\n"));
   ASSERT_TRUE(parsed.good()) << params::describe("f", parsed.problems);
   EXPECT_EQ(parsed.params.value("model_name"), "tiny");
   EXPECT_EQ(parsed.params.value("norm_train"), "train.py --seed 3");
@@ -132,7 +127,7 @@ TEST(Params, EveryMissingLineIsRefused) {
   for (std::size_t gone = 0; gone < good_lines().size(); ++gone) {
     std::vector<std::string> lines = good_lines();
     lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(gone));
-    EXPECT_FALSE(params::parse_params(joined(lines)).good()) << "without line " << gone + 1;
+    EXPECT_FALSE(params::parse_params(file_text(lines)).good()) << "without line " << gone + 1;
   }
 }
 
@@ -140,7 +135,7 @@ TEST(Params, EveryDoubledLineIsRefusedExceptGroups) {
   for (std::size_t twice = 0; twice < good_lines().size(); ++twice) {
     std::vector<std::string> lines = good_lines();
     lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(twice), lines[twice]);
-    EXPECT_EQ(params::parse_params(joined(lines)).good(), lines[twice] == "##")
+    EXPECT_EQ(params::parse_params(file_text(lines)).good(), lines[twice] == "##")
         << "line " << twice + 1 << " doubled";
   }
 }
@@ -149,21 +144,21 @@ TEST(Params, EveryTruncationIsRefused) {
   for (std::size_t kept = 0; kept < good_lines().size(); ++kept) {
     std::vector<std::string> lines(good_lines().begin(),
                                    good_lines().begin() + static_cast<std::ptrdiff_t>(kept));
-    EXPECT_FALSE(params::parse_params(joined(lines)).good()) << kept << " lines";
+    EXPECT_FALSE(params::parse_params(file_text(lines)).good()) << kept << " lines";
   }
 }
 
 TEST(Params, AMissingLineIsNamedWhereItBelongs) {
   std::vector<std::string> lines = good_lines();
   lines.erase(lines.begin() + 5);  // --epochs
-  EXPECT_THAT(only_problem(joined(lines)),
+  EXPECT_THAT(only_problem(file_text(lines)),
               HasSubstr("f:6:1: a line is missing: expected the epochs line"));
 }
 
 TEST(Params, ADoubledFixedKeyNamesItsFirstLine) {
   std::vector<std::string> lines = good_lines();
   lines.insert(lines.begin() + 4, "gpu_list:0");
-  EXPECT_THAT(only_problem(joined(lines)),
+  EXPECT_THAT(only_problem(file_text(lines)),
               HasSubstr("f:5:1: `gpu_list` is doubled: it stands on line 4 already"));
 }
 
@@ -286,7 +281,7 @@ TEST(ParamsMaterial, EveryMissingLineOfTheLongLayoutIsRefused) {
     if (trimmed(whole[gone]).empty()) continue;
     std::vector<std::string> lines = whole;
     lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(gone));
-    EXPECT_FALSE(params::parse_params(joined(lines)).good()) << "without line " << gone + 1;
+    EXPECT_FALSE(params::parse_params(file_text(lines)).good()) << "without line " << gone + 1;
   }
 }
 

@@ -194,12 +194,6 @@ bool is_named(const params::ParsedParams& parsed, int line) {
   return false;
 }
 
-std::string joined(const Lines& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
 TEST(PlantedFaults, AreRefusedWhereTheyStand) {
   ASSAY_NEED_SUITES(material);
   Random random(20261122);
@@ -218,7 +212,7 @@ TEST(PlantedFaults, AreRefusedWhereTheyStand) {
       if (!planted.done) continue;
       auto& [all, named] = counts[name];
       ++all;
-      if (is_named(params::parse_params(joined(planted.lines), {path, ""}), planted.line)) {
+      if (is_named(params::parse_params(file_text(planted.lines), {path, ""}), planted.line)) {
         ++named;
       } else if (missed.size() < 20000) {
         missed += std::string("not named: ") + name + ": " + run.suite + "/" + run.file + ":" +
