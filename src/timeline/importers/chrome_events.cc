@@ -81,106 +81,106 @@ constexpr ArgIndex kArgIndex;
 // Reads one event. Strings with escapes are decoded beside the window.
 class EventReader {
  public:
-  void read(JsonCursor& json, ChromeEvent& event) {
+  void read(JsonCursor& cursor, ChromeEvent& event) {
     event = ChromeEvent{};
     used_ = 0;
-    if (!json.take('{')) return;
-    if (json.peek() == '}') {
-      json.take('}');
+    if (!cursor.take('{')) return;
+    if (cursor.peek() == '}') {
+      cursor.take('}');
       return;
     }
     do {
-      const std::string_view key = json.string().raw;
-      if (!json.take(':')) return;
-      field(json, key, event);
-    } while (json.good() && json.next_element('}'));
+      const std::string_view key = cursor.string().raw;
+      if (!cursor.take(':')) return;
+      field(cursor, key, event);
+    } while (cursor.good() && cursor.next_element('}'));
   }
 
  private:
-  void field(JsonCursor& json, std::string_view key, ChromeEvent& event) {
+  void field(JsonCursor& cursor, std::string_view key, ChromeEvent& event) {
     switch (key.size()) {
       case 2:
         if (key == "ts") {
-          event.timed = parse_microseconds(json.scalar().raw, event.begin);
+          event.timed = parse_microseconds(cursor.scalar().raw, event.begin);
           return;
         }
         if (key == "ph") {
-          const std::string_view phase = json.scalar().raw;
+          const std::string_view phase = cursor.scalar().raw;
           event.phase = phase.empty() ? '\0' : phase[0];
           return;
         }
         if (key == "id") {
-          event.id = text(json);
+          event.id = text(cursor);
           return;
         }
         if (key == "bp") {
-          event.enclosing = json.scalar().raw == "e";
+          event.enclosing = cursor.scalar().raw == "e";
           return;
         }
         break;
       case 3:
         if (key == "dur") {
-          if (!parse_microseconds(json.scalar().raw, event.duration)) event.duration = -1;
+          if (!parse_microseconds(cursor.scalar().raw, event.duration)) event.duration = -1;
           return;
         }
         if (key == "pid") {
-          event.pid = text(json);
+          event.pid = text(cursor);
           return;
         }
         if (key == "tid") {
-          event.tid = text(json);
+          event.tid = text(cursor);
           return;
         }
         if (key == "cat") {
-          event.category = text(json);
+          event.category = text(cursor);
           return;
         }
         break;
       case 4:
         if (key == "name") {
-          event.name = text(json);
+          event.name = text(cursor);
           return;
         }
-        if (key == "args" && json.peek() == '{') {
-          args(json, event);
+        if (key == "args" && cursor.peek() == '{') {
+          args(cursor, event);
           return;
         }
         break;
       default:
         break;
     }
-    json.skip();
+    cursor.skip();
   }
 
-  void args(JsonCursor& json, ChromeEvent& event) {
-    const char* const begin = json.at();
-    json.take('{');
-    if (json.peek() == '}') {
-      json.take('}');
+  void args(JsonCursor& cursor, ChromeEvent& event) {
+    const char* const begin = cursor.at();
+    cursor.take('{');
+    if (cursor.peek() == '}') {
+      cursor.take('}');
     } else {
       do {
-        const std::string_view key = json.string().raw;
-        if (!json.take(':')) return;
+        const std::string_view key = cursor.string().raw;
+        if (!cursor.take(':')) return;
         const Arg arg = kArgIndex.find(key);
         if (arg == Arg::count) {
-          json.skip();
+          cursor.skip();
           continue;
         }
-        json.peek();
-        const char* const from = json.at();
-        const std::string_view value = text(json);
+        cursor.peek();
+        const char* const from = cursor.at();
+        const std::string_view value = text(cursor);
         // A list (of ranks, of shapes) is kept as it is written.
         event.args[static_cast<std::size_t>(arg)] =
-            value.empty() && json.good() && *from == '['
-                ? std::string_view(from, static_cast<std::size_t>(json.at() - from))
+            value.empty() && cursor.good() && *from == '['
+                ? std::string_view(from, static_cast<std::size_t>(cursor.at() - from))
                 : value;
-      } while (json.good() && json.next_element('}'));
+      } while (cursor.good() && cursor.next_element('}'));
     }
-    event.args_text = {begin, static_cast<std::size_t>(json.at() - begin)};
+    event.args_text = {begin, static_cast<std::size_t>(cursor.at() - begin)};
   }
 
-  std::string_view text(JsonCursor& json) {
-    const JsonCursor::String value = json.scalar();
+  std::string_view text(JsonCursor& cursor) {
+    const JsonCursor::String value = cursor.scalar();
     if (!value.escaped) return value.raw;
     if (used_ == decoded_.size()) decoded_.emplace_back();
     std::string& out = decoded_[used_++];
@@ -235,19 +235,19 @@ class FileReader {
     for (bool first = true; more && !stopped_; first = false) {
       std::string key;
       bool closed = false;
-      const JsonStop stop = window_.parse([&](JsonCursor& json) {
-        closed = first && json.peek() == '}';
+      const JsonStop stop = window_.parse([&](JsonCursor& cursor) {
+        closed = first && cursor.peek() == '}';
         if (closed) return;
-        key = json.string().raw;
-        json.take(':');
-        json.peek();
+        key = cursor.string().raw;
+        cursor.take(':');
+        cursor.peek();
       });
       if (closed) return;
       if (stop != JsonStop::none) return broken();
       value(key);
       if (stopped_) return;
       const JsonStop separated =
-          window_.parse([&](JsonCursor& json) { more = json.next_element('}'); });
+          window_.parse([&](JsonCursor& cursor) { more = cursor.next_element('}'); });
       if (separated != JsonStop::none) return broken();
     }
   }
@@ -266,8 +266,8 @@ class FileReader {
       return;
     }
     std::string text;
-    const JsonStop stop = window_.parse([&](JsonCursor& json) {
-      const JsonCursor::String scalar = json.scalar();
+    const JsonStop stop = window_.parse([&](JsonCursor& cursor) {
+      const JsonCursor::String scalar = cursor.scalar();
       if (!scalar.escaped || !json_decode(scalar.raw, text)) text = scalar.raw;
     });
     if (stop == JsonStop::bad) window_.skip_roughly();
@@ -277,8 +277,8 @@ class FileReader {
   // An array of events. At the file's own level its closing bracket may be left out.
   void events(bool top) {
     window_.move_to(window_.at() + 1);
-    const std::function<void(JsonCursor&)> parse = [this](JsonCursor& json) {
-      reader_.read(json, event_);
+    const std::function<void(JsonCursor&)> parse = [this](JsonCursor& cursor) {
+      reader_.read(cursor, event_);
     };
     for (;;) {
       if (window_.at_end()) return top ? void() : broken();
@@ -366,7 +366,7 @@ bool parse_microseconds(std::string_view text, Nanos& time) {
     double value = 0;
     const auto number = std::from_chars(text.data(), end, value);
     if (number.ec != std::errc() || number.ptr != end ||
-        !(std::abs(value) < static_cast<double>(kMaxMicros))) {
+        !(std::abs(value) < static_cast<double>(kMost))) {
       return false;
     }
     time = static_cast<Nanos>(std::llround(value * 1000.0));
