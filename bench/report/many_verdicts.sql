@@ -11,7 +11,7 @@ BEGIN;
 TRUNCATE planned, finished, bundle, tally;
 ALTER TABLE planned DROP CONSTRAINT planned_pkey;
 ALTER TABLE finished DROP CONSTRAINT finished_pkey, DROP CONSTRAINT finished_id_key;
-DROP INDEX planned_bundle, finished_listed, bundle_free, bundle_held;
+DROP INDEX planned_bundle, finished_listed, finished_told, bundle_free, bundle_held;
 
 CREATE FUNCTION pg_temp.api_of(i bigint) RETURNS text IMMUTABLE LANGUAGE sql AS
   $$ SELECT 'paddle.nn.functional.api_' || (hashint8(i / 16) & 2147483647) % 732 $$;
@@ -23,7 +23,7 @@ CREATE FUNCTION pg_temp.outcome_of(i bigint) RETURNS text IMMUTABLE LANGUAGE sql
 CREATE FUNCTION pg_temp.flags_of(i bigint) RETURNS integer IMMUTABLE LANGUAGE sql AS
   $$ SELECT CASE WHEN i % 1000 >= 100 AND i % 20 = 1 THEN 8 WHEN i % 5000 = 500 THEN 2 ELSE 0 END $$;
 
-INSERT INTO bundle (number, dearest_us, left_over, epoch, done)
+INSERT INTO bundle (number, rank, left_over, epoch, done)
   SELECT b, 100000, 0, 1, true FROM generate_series(0, :n / 16) AS b;
 INSERT INTO planned (id, bundle, text, elements, bytes, work_us)
   SELECT hashint8extended(i, 7), i / 16,
@@ -58,7 +58,8 @@ CREATE INDEX planned_bundle ON planned (bundle);
 ALTER TABLE finished ADD CONSTRAINT finished_pkey PRIMARY KEY (sequence), ADD CONSTRAINT finished_id_key UNIQUE (id);
 CREATE INDEX finished_listed ON finished (outcome, sequence)
   WHERE flags <> 0 OR outcome IN ('invalid', 'timeout', 'oom', 'crash', 'test_error', 'reference_error', 'mismatch', 'unstable', 'slow');
-CREATE INDEX bundle_free ON bundle (dearest_us DESC, number) WHERE NOT done AND claimer IS NULL;
+CREATE INDEX finished_told ON finished (id) INCLUDE (outcome, flags) WHERE outcome <> 'pass' OR flags & 2 <> 0;
+CREATE INDEX bundle_free ON bundle (rank DESC, number) WHERE NOT done AND claimer IS NULL;
 CREATE INDEX bundle_held ON bundle (held_until) WHERE NOT done AND claimer IS NOT NULL;
 COMMIT;
 VACUUM ANALYZE planned, finished, bundle;

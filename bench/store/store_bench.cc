@@ -117,6 +117,7 @@ void Workers(benchmark::State& state) {
     std::vector<Worker> workers(count);
     std::atomic<int> failed = 0;
     std::vector<std::thread> threads;
+    threads.reserve(count);
     const Span span{Clock::now() + kStart, Clock::now() + kLong};
     for (std::size_t i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {

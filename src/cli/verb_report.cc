@@ -90,7 +90,10 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   if (!options.junit.empty()) {
     ASSAY_CHECK(write_junit(run, {options.gate.strict, compared}, options.junit));
   }
-  if (!options.html.empty()) ASSAY_CHECK(write_report_page(run, options.folder, options.html));
+  if (!options.html.empty()) {
+    const std::uint64_t most = options.every_failure ? kAllOfThem : kFailuresOfPage;
+    ASSAY_CHECK(write_report_page(run, options.folder, options.html, most));
+  }
   if (!options.baseline.empty()) ASSAY_CHECK(write_baseline(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
   return {};
@@ -165,7 +168,9 @@ Result<int> run_report(ReportOptions options) {
   ASSAY_TRY(const RunReport report, load_report(run));
   const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
   ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
-  if (compared == nullptr) fmt::print(stderr, "{}", unread_failures(report, most));
+  if (compared == nullptr || run.quick() != nullptr) {
+    fmt::print(stderr, "{}", unread_failures(report, most));
+  }
   if (!is_store_address(options.folder)) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);

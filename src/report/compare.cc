@@ -9,7 +9,12 @@
 #include <tuple>
 
 #include "case/canonical.h"
+#include "report/load_past.h"
 #include "store/accommodations.h"
+#include "store/learned_costs.h"
+#include "store/open_store.h"
+#include "store/quick_reader.h"
+#include "verdict/judge.h"
 #include "wire/settings.h"
 
 namespace assay {
@@ -120,18 +125,21 @@ std::optional<Change> change_of(const Verdict& now, const std::optional<PastCase
 
 class Comparer {
  public:
-  Comparer(const PastRun& past, bool strict, RunComparison& comparison)
-      : past_(past), comparison_(comparison) {
-    comparison_.strict = strict;
-  }
+  Comparer(const PastRun& past, RunComparison& comparison) : past_(past), comparison_(comparison) {}
 
   void take(std::uint64_t id, std::string_view text, const Verdict& verdict,
             std::span<const std::uint8_t> record) {
     const std::optional<PastCase> before = find(id);
+    if (!before) ++*comparison_.only_now;
+    take(id, text, verdict, record, before);
+  }
+
+  // With what it was.
+  void take(std::uint64_t id, std::string_view text, const Verdict& verdict,
+            std::span<const std::uint8_t> record, const std::optional<PastCase>& before) {
     const double seconds = seconds_of_test(record);
     const bool timed = before && !before->timings.empty();
     if (timed) comparison_.speed.take(id, text, timings_of(record), before->timings);
-    if (!before) ++comparison_.only_now;
     const auto change = change_of(verdict, before, comparison_.strict);
     if (change) {
       add(*change, id, text, verdict, before);
@@ -146,13 +154,9 @@ class Comparer {
     }
   }
 
+  // Of what the past is left with.
   void finish() {
-    comparison_.speed.finish();
-    comparison_.only_before = past_.cases.size() - met_;
-    std::sort(comparison_.changes.begin(), comparison_.changes.end(),
-              [](const ChangedCase& a, const ChangedCase& b) {
-                return std::tie(a.change, a.text) < std::tie(b.change, b.text);
-              });
+    if (comparison_.only_before) *comparison_.only_before += past_.cases.size() - met_;
   }
 
  private:
@@ -195,6 +199,144 @@ std::string changed_line(const ChangedCase& changed) {
   return line;
 }
 
+// Lines that are no cases.
+Status take_invalid(RunReader& now, Comparer& comparer) {
+  Verdict invalid;
+  invalid.outcome = Outcome::invalid;
+  return now.each_invalid([&](const InvalidLine& line) -> Status {
+    invalid.message = fmt::format("{}: {}", line.where, line.message);
+    comparer.take(invalid_line_id(line), line.text, invalid, {});
+    return {};
+  });
+}
+
+// Case by case.
+Status read_changes(RunReader& now, const PastRun& past, RunComparison& comparison) {
+  PastRun loaded;
+  if (!past.database.empty()) {
+    loaded = past;
+    ASSAY_CHECK(load_cases(loaded));
+  }
+  Comparer comparer(past.database.empty() ? past : loaded, comparison);
+  ASSAY_CHECK(now.each_finished([&](const FinishedCase& finished) -> Status {
+    comparer.take(finished.id, finished.text, finished.verdict, finished.record);
+    return {};
+  }));
+  ASSAY_CHECK(take_invalid(now, comparer));
+  comparer.finish();
+  comparison.speed.finish();
+  return {};
+}
+
+// What fails in a run and is no new failure fails as before.
+Result<std::uint64_t> known_failures(RunReader& now, const RunComparison& comparison) {
+  ASSAY_TRY(const Tally tally, now.tally());
+  std::uint64_t failed = 0;
+  for (const auto& [key, sums] : tally.cases()) {
+    Verdict verdict;
+    verdict.outcome = key.outcome;
+    verdict.flags = key.flags;
+    if (counts_as_failure(verdict, comparison.strict)) {
+      failed += static_cast<std::uint64_t>(sums.cases);
+    }
+  }
+  ASSAY_CHECK(now.each_invalid([&](const InvalidLine&) -> Status {
+    ++failed;
+    return {};
+  }));
+  return failed - std::min(failed, comparison.count(Change::new_failure));
+}
+
+std::optional<PastCase> past_case(const DifferentCase& different) {
+  if (!different.before) return std::nullopt;
+  return PastCase{different.before->outcome,
+                  different.before->flaky,
+                  {},
+                  static_cast<float>(seconds_of_test(different.record_before))};
+}
+
+// With another run of the same database; false: it is not one.
+Result<bool> look_up_run(RunReader& now, QuickReader& quick, const PastRun& past,
+                         RunComparison& comparison) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(past.database, StoreMode::read));
+  QuickReader* other = store->quick();
+  if (other == nullptr) return false;
+  PastRun lines;  // that are no cases
+  ASSAY_CHECK(store->each_invalid([&](const InvalidLine& line) -> Status {
+    lines.cases[invalid_line_id(line)] = {Outcome::invalid, false, {}, 0};
+    return {};
+  }));
+  Comparer comparer(lines, comparison);
+  ASSAY_TRY(const bool together,
+            quick.each_different(*other, [&](const DifferentCase& each) -> Status {
+              const FinishedCase& case_now = each.now;
+              comparer.take(case_now.id, case_now.text, case_now.verdict, case_now.record,
+                            past_case(each));
+              return {};
+            }));
+  if (!together) return false;
+  ASSAY_TRY(const auto both, quick.finished_in_both(*other));
+  if (both) {
+    ASSAY_TRY(const StoreCounts own, now.counts());
+    ASSAY_TRY(const StoreCounts its, store->counts());
+    comparison.only_now = own.finished - std::min(*both, own.finished);
+    comparison.only_before = its.finished - std::min(*both, its.finished);
+  }
+  ASSAY_CHECK(take_invalid(now, comparer));
+  comparer.finish();
+  if (!both) comparison.only_now = comparison.only_before = std::nullopt;
+  comparison.slower_from_s = static_cast<double>(kExpensiveUs) / 1e6;
+  return true;
+}
+
+// With a baseline.
+Status look_up_baseline(RunReader& now, QuickReader& quick, const PastRun& past,
+                        RunComparison& comparison) {
+  std::vector<KnownCase> known;
+  known.reserve(past.cases.size());
+  PastRun lines;  // that were no cases
+  lines.only_what_did_not_pass = true;
+  for (const auto& [id, stood] : past.cases) {
+    if (stood.outcome == Outcome::invalid) {
+      lines.cases[id] = stood;
+    } else {
+      known.push_back({id, stood.outcome, stood.flaky});
+    }
+  }
+  Comparer comparer(lines, comparison);
+  ASSAY_CHECK(quick.each_different(known, [&](const DifferentCase& each) -> Status {
+    const FinishedCase& case_now = each.now;
+    comparer.take(case_now.id, case_now.text, case_now.verdict, {},
+                  past_case(each).value_or(PastCase{}));
+    return {};
+  }));
+  ASSAY_TRY(const std::uint64_t both, quick.finished_in_both(known));
+  comparison.only_before = known.size() - std::min<std::uint64_t>(both, known.size());
+  ASSAY_CHECK(take_invalid(now, comparer));
+  comparer.finish();
+  return {};
+}
+
+// Where the store can say what differs; false: nothing was compared.
+Result<bool> look_up_changes(RunReader& now, QuickReader& quick, const PastRun& past,
+                             RunComparison& comparison) {
+  if (!past.database.empty()) {
+    ASSAY_TRY(const bool together, look_up_run(now, quick, past, comparison));
+    if (!together) return false;
+  } else if (past.only_what_did_not_pass) {
+    ASSAY_CHECK(look_up_baseline(now, quick, past, comparison));
+  } else {
+    return false;
+  }
+  ASSAY_TRY(comparison.known, known_failures(now, comparison));
+  return true;
+}
+
+// In JSON.
+nlohmann::json counted(const std::optional<std::uint64_t>& cases) {
+  return cases ? nlohmann::json(*cases) : nlohmann::json();
+}
+
 }  // namespace
 
 bool counts_as_failure(const Verdict& verdict, bool strict) {
@@ -210,25 +352,36 @@ std::uint64_t RunComparison::count(Change change) const {
 Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool strict) {
   RunComparison comparison;
   comparison.past = past.name;
+  comparison.strict = strict;
   ASSAY_TRY(const auto properties, now.properties());
   ASSAY_TRY(comparison.settings, changed_settings(properties, past.properties, past.name));
   ASSAY_TRY(const wire::CaseSettingsT settings_now, wire::settings_of(properties));
   comparison.speed =
       SpeedComparison(same_reference(properties, past.properties), settings_now.speed_margin);
-  Comparer comparer(past, strict, comparison);
-  ASSAY_CHECK(now.each_finished([&](const FinishedCase& finished) -> Status {
-    comparer.take(finished.id, finished.text, finished.verdict, finished.record);
-    return {};
-  }));
-  Verdict invalid;
-  invalid.outcome = Outcome::invalid;
-  ASSAY_CHECK(now.each_invalid([&](const InvalidLine& line) -> Status {
-    invalid.message = fmt::format("{}: {}", line.where, line.message);
-    comparer.take(invalid_line_id(line), line.text, invalid, {});
-    return {};
-  }));
-  comparer.finish();
+  ASSAY_TRY(const Rules rules, Rules::of(settings_now));
+  QuickReader* quick = rules.agreement == Agreement::speed ? nullptr : now.quick();
+  bool looked_up = false;
+  if (quick != nullptr) {
+    ASSAY_TRY(looked_up, look_up_changes(now, *quick, past, comparison));
+  }
+  if (!looked_up) ASSAY_CHECK(read_changes(now, past, comparison));
+  std::sort(comparison.changes.begin(), comparison.changes.end(),
+            [](const ChangedCase& a, const ChangedCase& b) {
+              return std::tie(a.change, a.text) < std::tie(b.change, b.text);
+            });
   return comparison;
+}
+
+std::vector<std::uint64_t> worse_cases(const RunComparison& comparison, std::uint64_t most) {
+  std::vector<std::uint64_t> ids;
+  for (const Change kind : {Change::new_failure, Change::lost}) {
+    std::uint64_t taken = 0;
+    for (const ChangedCase& changed : comparison.changes) {
+      if (changed.change != kind || taken++ >= most) continue;
+      ids.push_back(changed.id);
+    }
+  }
+  return ids;
 }
 
 std::string comparison_table(const RunComparison& comparison) {
@@ -242,7 +395,11 @@ std::string comparison_table(const RunComparison& comparison) {
   }
   for (const ChangeInfo& change : kChanges) {
     const std::uint64_t count = comparison.count(change.change);
-    table += fmt::format("  {:>8}  {}\n", count, change.meaning);
+    const bool of_some = change.change == Change::slower && comparison.slower_from_s > 0;
+    table += fmt::format(
+        "  {:>8}  {}{}\n", count, change.meaning,
+        of_some ? fmt::format(" (of cases that took {} s and more)", comparison.slower_from_s)
+                : "");
     std::size_t shown = 0;
     for (const ChangedCase& changed : comparison.changes) {
       if (changed.change == change.change && shown++ < kShownOfEach) table += changed_line(changed);
@@ -253,11 +410,13 @@ std::string comparison_table(const RunComparison& comparison) {
   }
   table += fmt::format("  {:>8}  fail as before\n", comparison.known);
   table += comparison.speed.table();
-  if (comparison.only_now > 0)
-    table += fmt::format("  {:>8}  cases are new\n", comparison.only_now);
-  if (comparison.only_before > 0) {
-    table += fmt::format("  {:>8}  cases are not in this run\n", comparison.only_before);
+  if (comparison.only_now.value_or(0) > 0)
+    table += fmt::format("  {:>8}  cases are new\n", *comparison.only_now);
+  if (comparison.only_before.value_or(0) > 0) {
+    table += fmt::format("  {:>8}  cases are not in this run\n", *comparison.only_before);
   }
+  if (!comparison.only_before)
+    table += "            cases that only one of the two has: not counted\n";
   return table;
 }
 
@@ -272,8 +431,9 @@ nlohmann::json comparison_json(const RunComparison& comparison) {
   nlohmann::json object = {{"past", comparison.past},
                            {"settings", settings},
                            {"known", comparison.known},
-                           {"only_before", comparison.only_before},
-                           {"only_now", comparison.only_now}};
+                           {"only_before", counted(comparison.only_before)},
+                           {"only_now", counted(comparison.only_now)}};
+  if (comparison.slower_from_s > 0) object["slower_from_seconds"] = comparison.slower_from_s;
   if (!comparison.speed.empty()) object["speed"] = comparison.speed.json();
   for (const ChangeInfo& change : kChanges) object[change.name] = nlohmann::json::array();
   for (const ChangedCase& changed : comparison.changes) {

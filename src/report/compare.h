@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,8 +49,11 @@ struct RunComparison {
   std::vector<SettingChange> settings;
   std::vector<ChangedCase> changes;  // by kind, then by text
   std::uint64_t known = 0;           // fail as they did before
-  std::uint64_t only_before = 0;     // cases that the run does not have
-  std::uint64_t only_now = 0;
+  // Cases that the run does not have, and that only it has; nullopt: too many to be counted.
+  std::optional<std::uint64_t> only_before = 0;
+  std::optional<std::uint64_t> only_now = 0;
+  // What is slower was looked for among cases that took so long in the run; 0: among all.
+  double slower_from_s = 0;
   SpeedComparison speed;  // of runs that timed their cases
   bool strict = false;    // a flaky case counts as a failure
 
@@ -60,11 +64,15 @@ struct RunComparison {
   }
 };
 
-// Cases are matched by id; runs whose ids are made in different ways are refused.
+// Cases are matched by id; runs whose ids are made in different ways are refused. Two runs of one
+// database, or one and a baseline, are compared there, and only what differs is read.
 Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool strict);
 
 // Whether a verdict counts as a failure.
 bool counts_as_failure(const Verdict& verdict, bool strict);
+
+// The ids of new failures and of lost cases, of either the first `most`.
+std::vector<std::uint64_t> worse_cases(const RunComparison& comparison, std::uint64_t most);
 
 // For a terminal.
 std::string comparison_table(const RunComparison& comparison);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <unordered_set>
 
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "report/rejudge.h"
 #include "report/run_report.h"
+#include "store/quick_reader.h"
 
 namespace assay {
 namespace {
@@ -132,13 +134,18 @@ Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* co
   ASSAY_TRY(auto properties, run.properties());
   ASSAY_TRY(const Judging judging, judging_by({}, properties));
   FindingsCollector collector(comparison);
-  if (comparison == nullptr) {
+  std::unordered_set<std::uint64_t> seen;
+  const auto take = [&](const FinishedCase& finished) -> Status {
+    if (seen.insert(finished.id).second) collector.add(finished, judging.with_fault(finished));
+    return {};
+  };
+  if (comparison == nullptr || run.quick() != nullptr) {
+    if (comparison != nullptr) {  // what is new comes in before what is known
+      ASSAY_CHECK(run.quick()->each_with_id(worse_cases(*comparison, most), take));
+    }
     for (const OutcomeInfo& outcome : kOutcomes) {
       if (!outcome.failed) continue;
-      ASSAY_CHECK(run.each_of(outcome.outcome, most, [&](const FinishedCase& finished) -> Status {
-        collector.add(finished, judging.with_fault(finished));
-        return {};
-      }));
+      ASSAY_CHECK(run.each_of(outcome.outcome, most, take));
     }
     return collector.findings();
   }

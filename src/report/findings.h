@@ -73,7 +73,8 @@ class FindingsCollector {
 };
 
 // Those of the framework under test first, then by number of cases. Lines that are no cases are not
-// among them. Without a comparison only failed cases are read, of each outcome the first `most`.
+// among them. Of each outcome the first `most` failed cases are read, and with a comparison so many
+// new failures and lost cases; of a store that has to read all cases for a comparison, all.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
 // Puts in what has been made small of their cases.

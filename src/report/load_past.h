@@ -12,4 +12,7 @@ namespace assay {
 // `where` is the folder of a run, the address of a database, or a baseline file.
 Result<PastRun> load_past(const std::string& where);
 
+// What came of the cases of a past run in a database, one by one.
+Status load_cases(PastRun& past);
+
 }  // namespace assay

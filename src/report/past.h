@@ -25,6 +25,9 @@ struct PastRun {
   std::string name;                               // where it was read from
   std::map<std::string, std::string> properties;  // mode, seed, versions …
   std::unordered_map<std::uint64_t, PastCase> cases;
+  // Of a run in a database, its address: what came of its cases is not among `cases`, and looked up
+  // or read by load_cases() (report/load_past.h) when it is wanted.
+  std::string database;
   // A baseline says nothing of cases that passed: one that is not among `cases` passed or was not
   // there.
   bool only_what_did_not_pass = false;

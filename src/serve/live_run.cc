@@ -6,6 +6,7 @@
 
 #include "case/canonical.h"
 #include "store/accommodations.h"
+#include "store/quick_reader.h"
 
 namespace assay {
 namespace {
@@ -53,6 +54,29 @@ nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows)
   return list;
 }
 
+// Sums, and what is listed of a run.
+Status look_up(RunReader& run, QuickReader& quick, std::uint64_t most, LiveRun& grown) {
+  ASSAY_TRY(Tally tally, run.tally());
+  grown.set_tally(std::move(tally));
+  std::uint64_t listed = 0;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (!outcome.failed) continue;
+    ASSAY_CHECK(run.each_of(outcome.outcome, most, [&](const FinishedCase& each) -> Status {
+      grown.list(each);
+      ++listed;
+      return {};
+    }));
+  }
+  ASSAY_CHECK(
+      quick.each_flagged_pass(LiveRun::kListedPassed, [&](const FinishedCase& each) -> Status {
+        grown.list(each);
+        return {};
+      }));
+  const std::uint64_t failed = grown.failed();
+  grown.set_unlisted(failed - std::min(listed, failed));
+  return {};
+}
+
 }  // namespace
 
 Result<LiveRun> LiveRun::make(Properties properties) {
@@ -89,6 +113,8 @@ LiveRun::Apis LiveRun::apis() const {
   }
   return apis;
 }
+
+std::uint64_t LiveRun::failed() const { return failures(outcomes()); }
 
 OutcomeCounts LiveRun::outcomes() const {
   OutcomeCounts counts{};
@@ -229,7 +255,7 @@ nlohmann::json LiveRun::json() const {
           {"sizes", sizes_json()},
           {"listed", list_.cases()},
           {"of_part", CaseList::kOfPart},
-          {"left_out", list_.left_out()},
+          {"left_out", list_.left_out() + unlisted_},
           // With the text of a case instead of the sign.
           {"rerun", rerun_command("@", properties_)}};
 }
@@ -243,13 +269,17 @@ RunTotals LiveRun::totals(std::string name) const {
   return totals;
 }
 
-Result<LiveRun> live_run_of(RunReader& run) {
+Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most) {
   ASSAY_TRY(LiveRun::Properties properties, run.properties());
   ASSAY_TRY(LiveRun grown, LiveRun::make(std::move(properties)));
-  ASSAY_CHECK(run.each_finished([&](const FinishedCase& each) -> Status {
-    grown.add(each);
-    return {};
-  }));
+  if (QuickReader* quick = run.quick(); quick != nullptr) {
+    ASSAY_CHECK(look_up(run, *quick, most, grown));
+  } else {
+    ASSAY_CHECK(run.each_finished([&](const FinishedCase& each) -> Status {
+      grown.add(each);
+      return {};
+    }));
+  }
   ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
     grown.add(line);
     return {};

@@ -36,7 +36,10 @@ class LiveRun {
   std::uint64_t cases() const {  // without lines that are no cases
     return static_cast<std::uint64_t>(tally_.finished());
   }
+  std::uint64_t failed() const;  // with them
   const Tally& tally() const { return tally_; }
+  // So many failed cases are not listed.
+  void set_unlisted(std::uint64_t cases) { unlisted_ = cases; }
   const Properties& properties() const { return properties_; }
 
   // All but the list of cases: {"outcomes": {…}, "apis": […], "dtypes": […], "findings": […],
@@ -78,9 +81,11 @@ class LiveRun {
   FindingsCollector findings_;
   CaseList list_;
   std::uint64_t listed_passed_ = 0;
+  std::uint64_t unlisted_ = 0;
 };
 
-// The same of a run that nobody works on.
-Result<LiveRun> live_run_of(RunReader& run);
+// The same of a run that nobody works on. Of a store that looks up, the first `most` failed cases
+// of each outcome are listed.
+Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most);
 
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "serve/past_runs.h"
 #include "serve/source.h"
 #include "store/open_store.h"
+#include "store/quick_reader.h"
 #include "verdict/judge.h"
 #include "wire/settings.h"
 
@@ -69,10 +70,14 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
 }  // namespace
 
 Status write_report_page(RunReader& run, const std::string& where,
-                         const std::filesystem::path& file) {
-  ASSAY_TRY(LiveRun grown, live_run_of(run));
+                         const std::filesystem::path& file, std::uint64_t most) {
+  ASSAY_TRY(LiveRun grown, live_run_of(run, most));
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
-  if (!where.empty() && !is_store_address(where)) {
+  if (QuickReader* quick = run.quick(); quick != nullptr) {
+    ASSAY_TRY(const std::string name, quick->run_name());
+    ASSAY_TRY(const std::vector<RunTotals> others, quick->other_runs());
+    data["runs"] = runs_json(others, grown.totals(name));
+  } else if (!where.empty() && !is_store_address(where)) {
     data["runs"] = runs_json(runs_beside(where), grown.totals(run_name(where)));
   }
   ASSAY_TRY(const std::string packed,

@@ -8,10 +8,13 @@
 
 namespace assay {
 
+inline constexpr std::uint64_t kFailuresOfPage = 20'000;
+
 // The page of `assay serve` in one file that needs nothing else, with what it shows of the run.
 // `where` is the run's folder, beside which others are looked for; empty, or a database's address:
-// none are shown.
+// none are shown. Of a store that looks up, the first `most` failed cases of each outcome are in
+// the page, and the other runs of the database.
 Status write_report_page(RunReader& run, const std::string& where,
-                         const std::filesystem::path& file);
+                         const std::filesystem::path& file, std::uint64_t most = kFailuresOfPage);
 
 }  // namespace assay

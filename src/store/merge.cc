@@ -14,6 +14,12 @@
 namespace assay {
 namespace {
 
+// Some properties are long lists: an error is one line.
+std::string beginning(const std::string& value) {
+  constexpr std::size_t kShown = 60;
+  return value.size() <= kShown ? value : value.substr(0, kShown) + "…";
+}
+
 using Properties = std::map<std::string, std::string>;
 
 // Where the run that is merged into is written until it is whole.
@@ -81,8 +87,8 @@ class Merger {
         return usage_error(fmt::format(
             "{} and {} were not begun alike: {} is {} in one, {} in the other; merge only runs of "
             "the same settings and versions",
-            runs_[0].string(), runs_[run].string(), key, value,
-            other == than.end() ? "not there" : other->second));
+            runs_[0].string(), runs_[run].string(), key, beginning(value),
+            other == than.end() ? "not there" : beginning(other->second)));
       }
       return {};
     };

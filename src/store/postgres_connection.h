@@ -17,6 +17,8 @@
 #include <thread>
 
 #include "base/utf8.h"
+#include "store/postgres_errors.h"
+#include "store/postgres_sql.h"
 #include "store/postgres_store.h"
 #include "store/signed_bits.h"
 
@@ -74,16 +76,6 @@ inline std::string as_text(std::string_view text) {
   }
 }
 
-inline constexpr std::string_view kDiskIsFull =
-    "the database's disk is full: free some space there (nothing recorded is lost)";
-
-// The first line: libpq adds hints and the statement itself.
-inline Error database_error(const std::exception& error) {
-  if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return {std::string(kDiskIsFull)};
-  const std::string_view text = error.what();
-  return {fmt::format("the database: {}", text.substr(0, text.find('\n')))};
-}
-
 // "'timeout', 'crash'": of the index of cases that are listed, and of queries that use it.
 inline std::string failed_outcomes() {
   std::string names;
@@ -92,6 +84,9 @@ inline std::string failed_outcomes() {
   }
   return names;
 }
+
+// Results that did not just pass: of the index for comparisons, and of queries that use it.
+inline std::string told() { return fmt::format(kTold, int{kFlaky}); }
 
 // Shows each row of the query to `visit`, until one is an error; so many at once come over.
 inline Status each_row(pqxx::transaction_base& work, const char* query,
@@ -198,6 +193,18 @@ Status PostgresStore::in_timed(Work&& work) {
   Status done = in_one(work);
   pace_.took(std::chrono::steady_clock::now() - began);
   return done;
+}
+
+// Within the transaction of the next commit() where there is one, so that what it wrote is seen.
+template <typename Work>
+Status PostgresStore::reading(Work&& work) {
+  ASSAY_CHECK(place_added());
+  if (!connection_ || !connection_->session.is_open()) ASSAY_CHECK(connect());
+  return postgres::guarded([&]() -> Status {
+    if (connection_->plan) return work(*connection_->plan);
+    pqxx::work transaction(connection_->session);
+    return work(transaction);
+  });
 }
 
 }  // namespace assay

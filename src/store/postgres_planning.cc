@@ -235,7 +235,7 @@ Status PostgresStore::place_added() {
   ASSAY_CHECK(in_plan([&](pqxx::work& work) {
     pqxx::stream_to rows(
         work, "bundle",
-        std::vector<std::string>{"number", "dearest_us", "left_over", "work_us", "left_us"});
+        std::vector<std::string>{"number", "rank", "left_over", "work_us", "left_us"});
     for (const CutBundle& each : bundles) {
       rows << std::tie(each.number, each.rank, each.cases, each.work_us, each.left_us);
     }

@@ -50,18 +50,6 @@ Result<RunTotals> totals_of(pqxx::work& work, const std::string& schema, double 
 
 }  // namespace
 
-// Within the transaction of the next commit() where there is one, so that what it wrote is seen.
-template <typename Work>
-Status PostgresStore::reading(Work&& work) {
-  ASSAY_CHECK(place_added());
-  if (!connection_ || !connection_->session.is_open()) ASSAY_CHECK(connect());
-  return guarded([&]() -> Status {
-    if (connection_->plan) return work(*connection_->plan);
-    pqxx::work transaction(connection_->session);
-    return work(transaction);
-  });
-}
-
 Result<std::map<std::string, std::string>> PostgresStore::properties() {
   std::map<std::string, std::string> found;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {

@@ -8,20 +8,22 @@
 
 namespace assay::postgres {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 // These can be read, and are upgraded by who writes. The first had no sums, and no index of what
-// reports list; the second did not sum up what cases take, nor the work of its bundles.
+// reports list; the second did not sum up what cases take, nor the work of its bundles; the third
+// had no index for comparing runs.
 inline constexpr int kVersionWithoutTally = 3;
 inline constexpr int kVersionWithoutCosts = 4;
+inline constexpr int kVersionWithoutTold = 5;
 
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
 CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL, left_over bigint NOT NULL,
+CREATE TABLE bundle (number bigint PRIMARY KEY, rank bigint NOT NULL, left_over bigint NOT NULL,
                      epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
                      done boolean NOT NULL DEFAULT false)
   WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX bundle_free ON bundle (dearest_us DESC, number) WHERE NOT done AND claimer IS NULL;
+CREATE INDEX bundle_free ON bundle (rank DESC, number) WHERE NOT done AND claimer IS NULL;
 CREATE INDEX bundle_held ON bundle (held_until) WHERE NOT done AND claimer IS NOT NULL;
 CREATE TABLE planned (id bigint NOT NULL, bundle bigint NOT NULL, text text NOT NULL,
                       elements bigint NOT NULL, bytes bigint NOT NULL, work_us bigint NOT NULL);
@@ -54,6 +56,14 @@ CREATE INDEX finished_expensive ON finished (took_us, id) WHERE took_us >= {0};
 ALTER TABLE bundle ADD COLUMN work_us bigint NOT NULL DEFAULT 0,
                    ADD COLUMN left_us bigint NOT NULL DEFAULT 0;
 )sql";
+// What a comparison of two runs is made of: results that did not just pass. {0} is kFlaky.
+inline constexpr const char* kTold = "(outcome <> 'pass' OR flags & {0} <> 0)";
+// {0} is kTold.
+inline constexpr const char* kToldIndex =
+    "CREATE INDEX finished_told ON finished (id) INCLUDE (outcome, flags) WHERE {0}";
+// Until then the rank of a bundle had another name: an assay of version 5 that still works here is
+// refused its next claim.
+inline constexpr const char* kRenameRank = "ALTER TABLE bundle RENAME COLUMN dearest_us TO rank";
 // Of the version before: what each case took.
 inline constexpr const char* kTookOfEach =
     "SELECT p.text, p.elements, took_us FROM finished JOIN planned p USING (id) WHERE took_us > 0";
@@ -131,10 +141,10 @@ FROM gone f JOIN planned p USING (id)
 // kFirst or kLast. OFFSET 0 makes it look up bundle by bundle, however many bundles it thinks that
 // there will be.
 inline constexpr const char* kClaim = R"sql(
-WITH free AS (SELECT number, dearest_us FROM bundle
+WITH free AS (SELECT number, rank FROM bundle
               WHERE NOT done AND claimer IS NULL AND work_us <= $3 {0}
               ORDER BY {3} LIMIT {2} FOR UPDATE SKIP LOCKED),
-     lost AS (SELECT number, dearest_us FROM bundle
+     lost AS (SELECT number, rank FROM bundle
               WHERE NOT done AND claimer IS NOT NULL AND held_until < now() AND claimer <> $1
                     AND work_us <= $3 {0}
               ORDER BY held_until LIMIT {2} FOR UPDATE SKIP LOCKED),
@@ -150,12 +160,12 @@ SELECT number, epoch, left_us, p.* FROM taken LEFT JOIN LATERAL
 ORDER BY number, work_us DESC, id
 )sql";
 // The most expensive bundles, or the smallest of those that are kept for the end.
-inline constexpr const char* kFirst = "dearest_us DESC, number";
-inline constexpr const char* kLast = "dearest_us, number DESC";
+inline constexpr const char* kFirst = "rank DESC, number";
+inline constexpr const char* kLast = "rank, number DESC";
 // What is left to be claimed.
 inline constexpr const char* kLeft = R"sql(
 SELECT coalesce((SELECT left_us FROM bundle WHERE NOT done AND claimer IS NULL
-                 ORDER BY dearest_us DESC, number LIMIT 1), 0)
+                 ORDER BY rank DESC, number LIMIT 1), 0)
 )sql";
 inline constexpr const char* kBundleIsMine = "AND number IN (SELECT bundle FROM mine)";
 inline constexpr const char* kCaseIsMine = "AND id IN (SELECT id FROM mine)";
@@ -247,6 +257,65 @@ inline constexpr const char* kOfOutcome =
     "JOIN planned p USING (id) ORDER BY sequence";
 // Of the condition of kTallyTable's index.
 inline constexpr const char* kIsListed = "(flags <> 0 OR outcome IN ({}))";
+
+// Passed and have a flag.
+inline constexpr const char* kIsFlaggedPass = "outcome = 'pass' AND flags <> 0";
+
+// By their ids; {0} is an array.
+inline constexpr const char* kOfIds =
+    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
+    "record FROM finished f JOIN planned p USING (id) WHERE f.id = ANY ('{0}'::bigint[]) "
+    "ORDER BY sequence";
+
+// ---- two runs ----
+
+// Who else is in the same database can see a lock that somebody took there, and nobody outside.
+inline constexpr const char* kLeaveSign = "SELECT pg_advisory_lock_shared($1)";
+inline constexpr const char* kTakeSign = "SELECT pg_advisory_unlock_shared($1)";
+inline constexpr const char* kSeesSign = R"sql(
+SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = $2
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                 AND (classid::bigint << 32 | objid::bigint) = $1)
+       AND to_regclass(format('%I.finished', $3::text)) IS NOT NULL
+       AND has_schema_privilege($3, 'USAGE') AND has_table_privilege(format('%I.finished', $3), 'SELECT')
+)sql";
+
+// Results of this run that are otherwise there, and those of {3} microseconds and more. Only ids
+// whose outcomes differ are looked up: both sides are read by the index kToldIndex. {0} is kTold,
+// {1} kFlaky; {2} is kThere or kKnown, and {4} kItsResult or kItsNothing.
+inline constexpr const char* kDifferent = R"sql(
+WITH here AS (SELECT id, outcome, flags & {1} AS flags FROM finished WHERE {0}),
+     there AS ({2}),
+     different AS MATERIALIZED (
+       SELECT id FROM here FULL JOIN there USING (id)
+       WHERE here.outcome IS DISTINCT FROM there.outcome OR here.flags IS DISTINCT FROM there.flags
+       UNION
+       SELECT id FROM finished WHERE took_us >= {3})
+SELECT f.id, p.text, f.outcome, f.mismatch, f.flags, f.lane, f.message, f.attempts, f.at_ms,
+       f.took_us, f.record, past.outcome, past.flags, past.record
+FROM different AS d
+     CROSS JOIN LATERAL (SELECT * FROM finished WHERE id = d.id OFFSET 0) AS f
+     CROSS JOIN LATERAL (SELECT text FROM planned WHERE id = d.id OFFSET 0) AS p
+     {4}
+)sql";
+// Of another run, {2}.
+inline constexpr const char* kThere =
+    "SELECT id, outcome, flags & {1} AS flags FROM {2}.finished WHERE {0}";
+inline constexpr const char* kItsResult =
+    "LEFT JOIN LATERAL (SELECT outcome, flags, record FROM {}.finished WHERE id = d.id OFFSET 0) "
+    "AS past ON true";
+// Ids, outcomes and flags are arrays.
+inline constexpr const char* kKnown =
+    "SELECT * FROM unnest('{0}'::bigint[], '{1}'::text[], '{2}'::integer[]) "
+    "AS known (id, outcome, flags)";
+inline constexpr const char* kItsNothing =
+    "CROSS JOIN (SELECT NULL::text AS outcome, NULL::integer AS flags, NULL::bytea AS record) "
+    "AS past";
+// How many cases have ended in both.
+inline constexpr const char* kInBoth =
+    "SELECT count(*) FROM finished JOIN {}.finished AS past USING (id)";
+inline constexpr const char* kOfKnown =
+    "SELECT count(*) FROM finished JOIN ({}) AS past USING (id)";
 
 inline constexpr const char* kUnfinished =
     "SELECT id, text, elements, bytes, work_us FROM planned p "

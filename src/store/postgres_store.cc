@@ -75,6 +75,7 @@ Result<std::unique_ptr<PostgresStore>> PostgresStore::open(std::string address, 
 }
 
 Status PostgresStore::connect() {
+  ASSAY_CHECK(check_address(address_));
   return guarded([this]() -> Status {
     connection_.reset();
     connection_ = std::make_unique<Connection>(address_);
@@ -101,11 +102,12 @@ Status PostgresStore::make_tables(StoreMode mode) {
       work.exec0(kSchema);
       work.exec0(fmt::format(kTallyTable, failed_outcomes()));
       work.exec0(fmt::format(kCosts, kExpensiveUs));
+      work.exec0(fmt::format(kToldIndex, told()));
       work.exec0(kPlannedIndexes);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
     version_ = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
-    const bool before = version_ == kVersionWithoutTally || version_ == kVersionWithoutCosts;
+    const bool before = version_ >= kVersionWithoutTally && version_ < kSchemaVersion;
     if (before && !options_.read_only) ASSAY_CHECK(upgrade(work));
     if (version_ != kSchemaVersion && !before) return usage_error(version_error(version_));
     work.commit();
@@ -113,9 +115,19 @@ Status PostgresStore::make_tables(StoreMode mode) {
   });
 }
 
-// Reads every case, once. Nobody records anything meanwhile.
+// Reads every result, once. Nobody records anything meanwhile.
 Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   work.exec0(kNoResultsMeanwhile);
+  work.exec0(kRenameRank);
+  work.exec0(fmt::format(kToldIndex, told()));
+  if (version_ < kVersionWithoutTold) ASSAY_CHECK(sum_up(work));
+  version_ = kSchemaVersion;
+  work.exec_params0("UPDATE assay_schema SET version = $1", version_);
+  return {};
+}
+
+// Makes the sums that tables of these versions do not have.
+Status PostgresStore::sum_up(pqxx::transaction_base& work) {
   if (version_ == kVersionWithoutTally) work.exec0(fmt::format(kTallyTable, failed_outcomes()));
   work.exec0(fmt::format(kCosts, kExpensiveUs));
   Tally tally;
@@ -137,8 +149,6 @@ Status PostgresStore::upgrade(pqxx::transaction_base& work) {
   if (!tally.empty() || !costs.empty()) {
     work.exec_params0(kWriteTally, tally.text(), costs.text());
   }
-  version_ = kSchemaVersion;
-  work.exec_params0("UPDATE assay_schema SET version = $1", version_);
   return {};
 }
 

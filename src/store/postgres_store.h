@@ -19,6 +19,7 @@
 
 #include "store/fair_share.h"
 #include "store/learned_costs.h"
+#include "store/quick_reader.h"
 #include "store/run_totals.h"
 #include "store/store.h"
 #include "store/visit_pace.h"
@@ -30,7 +31,7 @@ class transaction_base;
 
 namespace assay {
 
-class PostgresStore final : public Store {
+class PostgresStore final : public Store, public QuickReader {
  public:
   struct Options {
     std::chrono::milliseconds lease_time{30'000};
@@ -102,6 +103,16 @@ class PostgresStore final : public Store {
   // Quick, however many cases there are.
   Result<std::uint64_t> unfinished() override;
 
+  QuickReader* quick() override;
+  Status each_with_id(std::span<const std::uint64_t> ids, const VisitFinished& visit) override;
+  Status each_flagged_pass(std::uint64_t most, const VisitFinished& visit) override;
+  Result<bool> each_different(QuickReader& past, const VisitDifferent& visit) override;
+  Status each_different(std::span<const KnownCase> past, const VisitDifferent& visit) override;
+  Result<std::optional<std::uint64_t>> finished_in_both(QuickReader& past) override;
+  Result<std::uint64_t> finished_in_both(std::span<const KnownCase> past) override;
+  Result<std::vector<RunTotals>> other_runs() override;
+  Result<std::string> run_name() override;
+
   // ---- for those who look on while others work ----
 
   Result<std::vector<Holder>> holders();
@@ -110,11 +121,6 @@ class PostgresStore final : public Store {
   // place of the last one.
   Result<std::int64_t> each_listed_after(std::int64_t after, int most, bool flagged,
                                          const std::function<void(const FinishedCase&)>& visit);
-
-  // The runs in the other schemas of the database; of one with many results a sample is counted.
-  Result<std::vector<RunTotals>> other_runs();
-  // The schema of this run.
-  Result<std::string> run_name();
 
   // Results that commit() dropped, because their lease was no longer valid.
   std::uint64_t fenced() const { return fenced_; }
@@ -177,7 +183,10 @@ class PostgresStore final : public Store {
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
+  Result<bool> may_read_beside(PostgresStore& past);
+  Status show_different(const std::string& query, const VisitDifferent& visit);
   Status upgrade(pqxx::transaction_base& work);
+  Status sum_up(pqxx::transaction_base& work);
   template <typename Work>
   Status in_timed(Work&& work);
   Status begin_planning();

@@ -117,10 +117,11 @@ TEST(Report, JunitIsXml) {
   const auto ran = run_program(run->folder(), {"python3", "-c", R"(
 import json, sys
 import xml.etree.ElementTree as tree
-suite = tree.parse(sys.argv[1]).getroot()
-print(json.dumps({**suite.attrib, "cases": [
+suites = tree.parse(sys.argv[1]).getroot()
+print(json.dumps({**suites.attrib, "suites": [[s.get(k) for k in ("name", "tests", "failures", "skipped")] for s in suites],
+  "cases": [
     [c.get("classname"), c.get("name"), *((x.tag, x.get("message"), x.text) for x in c)]
-    for c in suite]}))
+    for s in suites for c in s]}))
 )",
                                                file.string()});
   ASSERT_TRUE(ran.status.ok()) << ran.output;
@@ -129,16 +130,18 @@ print(json.dumps({**suite.attrib, "cases": [
   EXPECT_EQ(suite["failures"], "2");
   EXPECT_EQ(suite["skipped"], "1");
   ASSERT_EQ(suite["cases"].size(), 5U);
-  EXPECT_EQ(suite["cases"][0].size(), 2U);  // a pass has neither failure nor skip
-  const auto& failed = suite["cases"][2];
+  EXPECT_EQ(suite["suites"][1], nlohmann::json({"paddle.abs", "2", "0", "0"}));
+  EXPECT_EQ(suite["suites"][3], nlohmann::json({"paddle.f", "1", "1", "0"}));
+  EXPECT_EQ(suite["cases"][1].size(), 2U);  // a pass has neither failure nor skip
+  const auto& failed = suite["cases"][4];
   EXPECT_EQ(failed[0], "paddle.f");
   EXPECT_EQ(failed[1], kNasty);
   EXPECT_EQ(failed[2][0], "failure");
   EXPECT_EQ(failed[2][1], "3 < 4 & \"so\" ]]> ?");
   EXPECT_THAT(failed[2][2].get<std::string>(), HasSubstr("report_test api --api_config="));
   EXPECT_EQ(suite["cases"][3][2][1], "skip: needs \"<more>\"");
-  EXPECT_EQ(suite["cases"][4][1], "a&b.txt:7");
-  EXPECT_EQ(suite["cases"][4][2][2], "paddle.(?<?");
+  EXPECT_EQ(suite["cases"][0][1], "a&b.txt:7");
+  EXPECT_EQ(suite["cases"][0][2][2], "paddle.(?<?");
 }
 
 TEST(Report, TextLogsHaveEngineV2sNames) {

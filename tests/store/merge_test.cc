@@ -120,5 +120,17 @@ TEST(Merge, PartsOfDifferentCutsAndFoldersThatAreTakenAreRefused) {
   EXPECT_THAT(taken.error().message, HasSubstr("holds a run already"));
 }
 
+TEST(Merge, SaysInOneShortLineWhatDiffers) {
+  const Folder folder;
+  const std::string list(5'000, 'x');
+  const std::vector<std::filesystem::path> runs{
+      run_of(folder, "one", {{"a", Outcome::pass}}, {{"accommodations", "1" + list}}),
+      run_of(folder, "two", {{"b", Outcome::pass}}, {{"accommodations", "2" + list}})};
+  const auto refused = merge_runs(folder.path() / "all", runs);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("accommodations is 1xxx"));
+  EXPECT_LT(refused.error().message.size(), 500U);
+}
+
 }  // namespace
 }  // namespace assay

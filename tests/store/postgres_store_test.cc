@@ -290,9 +290,8 @@ TEST_F(Postgres, AClaimRecordsWhatHasEnded) {
   {
     pqxx::connection session(address_);
     pqxx::work work(session);
-    work.exec_params0(
-        "UPDATE bundle SET held_until = now() - interval '1 h' WHERE dearest_us >= $1",
-        std::min(both[0].id, both[1].id));
+    work.exec_params0("UPDATE bundle SET held_until = now() - interval '1 h' WHERE rank >= $1",
+                      std::min(both[0].id, both[1].id));
     work.commit();
   }
   // It gets the two that `slow` has lost: expensive ones come first.

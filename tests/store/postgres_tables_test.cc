@@ -28,7 +28,7 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
 TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   { const StorePtr made = opened(); }
   pqxx::connection session(address_);
-  for (const auto& [version, who] : {std::pair{6, "a newer assay"}, {2, "an older assay"}}) {
+  for (const auto& [version, who] : {std::pair{7, "a newer assay"}, {2, "an older assay"}}) {
     pqxx::work work(session);
     work.exec_params0("UPDATE assay_schema SET version = $1", version);
     work.commit();
@@ -91,7 +91,7 @@ TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
   EXPECT_EQ(mismatches, 1);
   EXPECT_EQ(version(), 3);
   const StorePtr writer = opened();
-  EXPECT_EQ(version(), 5);
+  EXPECT_EQ(version(), 6);
   EXPECT_EQ(*writer->tally(), before);
   const auto leases = claim(*writer, 1, Supply::more);
   ASSERT_EQ(ids_of(leases), std::set<std::uint64_t>{7});
@@ -147,7 +147,7 @@ TEST_F(Postgres, TheVersionWithoutCostsIsLearnedFromAndUpgradedByWhoWrites) {
   EXPECT_EQ(version(), 4);
   address_ = old;
   const StorePtr writer = opened();
-  EXPECT_EQ(version(), 5);
+  EXPECT_EQ(version(), 6);
   EXPECT_EQ(writer->tally()->cases().size(), 1U);  // as it stood there
   {  // one that was begun by version 4 is refused, and says so
     pqxx::work late(session);
@@ -157,6 +157,41 @@ TEST_F(Postgres, TheVersionWithoutCostsIsLearnedFromAndUpgradedByWhoWrites) {
   EXPECT_EQ(from_sums.at(kAbs), 40U);
   EXPECT_EQ(from_sums.at(6), 2'000'000U);
   EXPECT_EQ(from_sums.at(1007), 40U);
+}
+
+// As version 5 had it.
+constexpr const char* kBackToVersion5 = R"sql(
+UPDATE assay_schema SET version = 5;
+ALTER TABLE bundle RENAME COLUMN rank TO dearest_us;
+DROP INDEX finished_told;
+)sql";
+
+TEST_F(Postgres, TheVersionWithoutAnIndexForComparisonsIsReadAndUpgradedByWhoWrites) {
+  {
+    const StorePtr made = opened();
+    add(*made, 1, 3);
+  }
+  pqxx::connection session(address_);
+  {
+    pqxx::work work(session);
+    work.exec0(kBackToVersion5);
+    work.commit();
+  }
+  const auto version = [&] {
+    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
+  };
+  PostgresStore::Options looks_on;
+  looks_on.read_only = true;
+  const auto reader = PostgresStore::open(address_, StoreMode::read, looks_on);
+  ASSERT_TRUE(reader.has_value()) << reader.error().message;
+  EXPECT_NE((*reader)->quick(), nullptr);
+  EXPECT_EQ(*(*reader)->unfinished(), 3U);
+  EXPECT_EQ(version(), 5);
+  const StorePtr writer = opened();
+  EXPECT_EQ(version(), 6);
+  EXPECT_EQ(ids_of(claim(*writer, 3, Supply::more)), (std::set<std::uint64_t>{1, 2, 3}));
+  pqxx::work work(session);
+  EXPECT_TRUE(work.exec1("SELECT to_regclass('finished_told') IS NOT NULL")[0].as<bool>());
 }
 
 // Equal but for what only sums know.

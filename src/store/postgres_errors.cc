@@ -1,0 +1,88 @@
+#include "store/postgres_errors.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
+#include <array>
+#include <memory>
+#include <pqxx/except>
+#include <utility>
+
+namespace assay::postgres {
+namespace {
+
+using Hint = std::pair<std::string_view, std::string_view>;
+constexpr std::array<Hint, 6> kHints{{
+    {"no password supplied",
+     "write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (or where PGPASSFILE says), "
+     "mode 600"},
+    {"password authentication failed", "see ~/.pgpass (or where PGPASSFILE says)"},
+    {"no schema has been selected to create in",
+     "the schema that the address names is not there; make it with CREATE SCHEMA"},
+    {"permission denied for schema",
+     "let the user make tables there (GRANT CREATE ON SCHEMA), or name a schema of its own"},
+    {"does not exist", "make it with createdb, or name another one"},
+    {"Connection refused", "no PostgreSQL answers there; see its host and port"},
+}};
+
+// Where the user and the password stand in an address, "user:password".
+std::string_view user_part(std::string_view address) {
+  const std::size_t begin = address.find("://");
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = address.substr(begin + 3);
+  const std::size_t end = rest.rfind('@');
+  return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+}
+
+bool may_have_password(std::string_view address) {
+  return user_part(address).find(':') != std::string_view::npos ||
+         address.find("password") != std::string_view::npos;
+}
+
+}  // namespace
+
+Error database_error(const std::exception& error) {
+  if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return {std::string(kDiskIsFull)};
+  const std::string_view all = error.what();
+  const std::string_view line = all.substr(0, all.find('\n'));
+  for (const auto& [sign, hint] : kHints) {
+    if (line.find(sign) == std::string_view::npos) continue;
+    if (sign == "does not exist" && line.find("database \"") == std::string_view::npos) continue;
+    return {fmt::format("the database: {} ({})", line, hint)};
+  }
+  return {fmt::format("the database: {}", line)};
+}
+
+Status check_address(const std::string& address) {
+  char* said = nullptr;
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfoParse(address.c_str(), &said), &PQconninfoFree);
+  const std::unique_ptr<char, decltype(&PQfreemem)> owned(said, &PQfreemem);
+  if (options) return {};
+  std::string_view why = said == nullptr ? std::string_view() : said;
+  why = why.substr(0, why.find('\n'));
+  return usage_error(fmt::format(
+      "the database's address cannot be read{}{}; it is postgresql://USER@HOST:PORT/DATABASE, with "
+      "%40 for @, %3A for :, %2F for / and %25 for % inside a name",
+      why.empty() || may_have_password(address) ? "" : ": ",
+      may_have_password(address) ? "" : why));
+}
+
+std::string without_password(std::string_view address) {
+  std::string shown(address);
+  const std::string_view user = user_part(address);
+  const std::size_t colon = user.find(':');
+  if (colon != std::string_view::npos) {
+    const auto at = static_cast<std::size_t>(user.data() - address.data());
+    shown.erase(at + colon, user.size() - colon);
+  }
+  constexpr std::string_view kKey = "password=";
+  for (std::size_t at = shown.find(kKey); at != std::string::npos;
+       at = shown.find(kKey, at + kKey.size())) {
+    const std::size_t begin = at + kKey.size();
+    shown.erase(begin, std::min(shown.find('&', begin), shown.size()) - begin);
+  }
+  return shown;
+}
+
+}  // namespace assay::postgres
