@@ -342,7 +342,7 @@ class Call:
         self.elements += size
         of_layer = tensor is not None
         if tensor is None:
-            tensor = self._empty(spec)
+            tensor = self._room(spec.shape, spec.dtype, size)
         pointer = self.framework.pointer(tensor) if size else 0
         code = CODES[spec.dtype]
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
@@ -374,12 +374,13 @@ class Call:
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
 
-    def _empty(self, spec: TensorSpec) -> Any:
-        if not is_large(spec):
-            return self.framework.empty(spec.shape, spec.dtype)
-        self.native.scramble(False)  # it is filled at once, or shall not be touched
+    def _room(self, shape: Any, dtype: str, count: int) -> Any:
+        """A tensor that is filled at once, or shall not be touched."""
+        if count < LARGE_INPUT:
+            return self.framework.empty(shape, dtype)
+        self.native.scramble(False)
         try:
-            return self.framework.empty(spec.shape, spec.dtype)
+            return self.framework.empty(shape, dtype)
         finally:
             self.native.scramble(True)
 
@@ -476,8 +477,8 @@ class Call:
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         """The upstream gradient of the output at this position."""
         self.upstream_dtypes[position] = dtype
-        gradient = self.framework.empty(shape, dtype)
         count = count_of(shape)
+        gradient = self._room(shape, dtype, count)
         reach = upstream_reach(dtype, count, self.largest)
         pointer = self.framework.pointer(gradient) if count else 0
         self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)

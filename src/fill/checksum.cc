@@ -6,18 +6,51 @@
 #include <algorithm>
 
 #include "fill/fill.h"
+#include "fill/filled.h"
 #include "fill/xxh3.h"
 
 namespace assay {
+namespace {
+
+// What chunks from `chunk` on add to the checksum of a tensor of several.
+std::uint64_t sum_of_chunks(std::span<const std::byte> bytes, std::uint64_t chunk) {
+  std::uint64_t sum = 0;
+  for (std::size_t from = 0; from < bytes.size(); from += kChecksumChunk, ++chunk) {
+    const std::size_t size = std::min<std::size_t>(kChecksumChunk, bytes.size() - from);
+    sum += chunk_term(XXH3_64bits(bytes.data() + from, size), chunk);
+  }
+  return sum;
+}
+
+}  // namespace
 
 std::uint64_t checksum(std::span<const std::byte> bytes) {
   if (bytes.size() <= kChecksumChunk) return XXH3_64bits(bytes.data(), bytes.size());
-  std::uint64_t sum = 0;
-  for (std::size_t from = 0; from < bytes.size(); from += kChecksumChunk) {
-    const std::size_t size = std::min<std::size_t>(kChecksumChunk, bytes.size() - from);
-    sum += chunk_term(XXH3_64bits(bytes.data() + from, size), from / kChecksumChunk);
+  return checksum_of_sum(sum_of_chunks(bytes, 0), bytes.size());
+}
+
+std::uint64_t fill_block(const FillRule& rule, const FillKey& key, DType dtype,
+                         std::span<std::byte> out, std::uint64_t block) {
+  fill(rule, key, dtype, out, block * (kFillBlock / size_of(dtype)));
+  return sum_of_chunks(out, block * (kFillBlock / kChecksumChunk));
+}
+
+std::uint64_t checksum_of_blocks(std::uint64_t sum, std::uint64_t bytes) {
+  return checksum_of_sum(sum, bytes);
+}
+
+std::uint64_t fill_and_sum(const FillRule& rule, const FillKey& key, DType dtype,
+                           std::span<std::byte> out) {
+  if (out.size() <= kFillBlock) {
+    fill(rule, key, dtype, out);
+    return checksum(out);
   }
-  return checksum_of_sum(sum, bytes.size());
+  std::uint64_t sum = 0;
+  for (std::size_t from = 0; from < out.size(); from += kFillBlock) {
+    const std::size_t size = std::min(kFillBlock, out.size() - from);
+    sum += fill_block(rule, key, dtype, out.subspan(from, size), from / kFillBlock);
+  }
+  return checksum_of_blocks(sum, out.size());
 }
 
 }  // namespace assay

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "fill/filled.h"
 #include "native/module_state.h"
 
 namespace assay::native {
@@ -14,17 +16,19 @@ constexpr std::uint32_t kUpstream = 1U << 31;
 // More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 
-// Keeps how an input was filled, and begins to work out the checksum of its bytes.
+// Keeps how an input was filled, and the checksum of its bytes, which is worked out if it is not
+// known yet.
 Status record_filling(ModuleState& state, const Target& target, const FillRule& rule,
-                      std::vector<double> literal = {}) {
+                      std::vector<double> literal = {}, std::optional<std::uint64_t> known = {}) {
   if (target.tensor >= state.fillings.size()) return {};
-  std::uint64_t& sum = state.checksums.emplace_back(KeptReplies::kToCome);
+  std::uint64_t& sum = state.checksums.emplace_back(known.value_or(KeptReplies::kToCome));
   state.fillings[target.tensor] = {rule, std::move(literal), &sum};
   const std::span<std::byte> memory = target.memory();
   // What an earlier run of the case had is gone by now.
   std::erase_if(state.filled,
                 [&](const FilledTensor& filled) { return filled.tensor == target.tensor; });
   state.filled.push_back({target.tensor, memory});
+  if (known) return {};
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }
 
@@ -53,6 +57,13 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   rule.extent = extent;
   if (kind < 0) rule = default_rule(target.type());
   ModuleState& state = state_of(module);
+  if (state.device->is_host()) {
+    FillKey key = state.key;
+    key.tensor = target.tensor;
+    const std::uint64_t sum = fill_and_sum(rule, key, target.type(), target.memory());
+    const Status kept = record_filling(state, target, rule, {}, sum);
+    return kept ? none() : raise(kept.error());
+  }
   Status filled = fill_by_rule(state, target, rule, target.tensor);
   if (filled) filled = record_filling(state, target, rule);
   return filled ? none() : raise(filled.error());
