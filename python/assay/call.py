@@ -341,12 +341,16 @@ class Call:
         size = spec.size
         self.elements += size
         of_layer = tensor is not None
-        if tensor is None:
-            tensor = self._room(spec.shape, spec.dtype, size)
-        pointer = self.framework.pointer(tensor) if size else 0
         code = CODES[spec.dtype]
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
-        if self.unfilled and is_large(spec) and spec.dtype in FLOATING and is_free(fill):
+        unfilled = self.unfilled and is_large(spec) and spec.dtype in FLOATING and is_free(fill)
+        shared = None if of_layer or unfilled else self._shared(spec, fill)
+        if shared is not None:
+            tensor = shared
+        elif tensor is None:
+            tensor = self._room(spec.shape, spec.dtype, size)
+        pointer = self.framework.pointer(tensor) if size else 0
+        if unfilled or shared is not None:
             pass
         elif fill is None:
             self.native.fill(spec.index, pointer, size, code)
@@ -373,6 +377,25 @@ class Call:
             self.inputs.append((path, tensor))
         layout = self.entry.layouts.get(parameter) if self.entry is not None else None
         return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _shared(self, spec: TensorSpec, fill: Any) -> Any:
+        """A large tensor, filled, in memory that it has in common with the slot's other lanes; None where
+        there is none, or the tensor is there to be written."""
+        adopt = getattr(self.framework, "adopt", None)
+        if not is_large(spec) or adopt is None or self.functions.execution.timed:
+            return None
+        if spec.strides or isinstance(fill, Literal) or spec.index in self._promised():
+            return None
+        shared = self.native.fill_shared(spec.index, spec.shape, CODES[spec.dtype], *(fill or ()))
+        if shared is None:
+            return None
+        capsule, pointer = shared
+        try:
+            tensor = adopt(capsule)
+        except Exception:  # a type that this version does not take: it is filled in memory of its own
+            return None
+        same = self.framework.pointer(tensor) == pointer
+        return tensor if same and self.framework.tensor_dtype(tensor) == spec.dtype else None
 
     def _room(self, shape: Any, dtype: str, count: int) -> Any:
         """A tensor that is filled at once, or shall not be touched."""

@@ -27,7 +27,7 @@ import sys
 import time
 from typing import Any
 
-from assay.spares import FAULT_EXIT, Kind, Spares, is_taken, kind_of, wait_to_be_taken
+from assay.spares import FAULT_EXIT, MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
@@ -108,14 +108,14 @@ class Server:
 
     def _request(self, connection: Any) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(connection, 4096, 3)
+            data, fds, _, _ = socket.recv_fds(connection, 4096, MOST_FDS)
         except OSError:
             data, fds = b"", []
         if not data:
             self._hang_up(connection)
             return
         wanted = wanted_lane(data)
-        if wanted is None or len(fds) != 3:
+        if wanted is None or not 3 <= len(fds) <= MOST_FDS:
             self._send(connection, {"v": VERSION, "error": "unknown request"})
         else:
             self._fork_lane(connection, fds, *wanted)
@@ -208,9 +208,10 @@ class Server:
                     self.framework.warm()
                 fds = wait_to_be_taken(spare)
             if fds is not None:
-                lane_socket, arena, log = fds
+                lane_socket, arena, log, *inputs = fds
                 print_to(log)
-                self.native.open(lane_socket, arena, TensorSpec, DtypeName, PlaceName, Fields, kind.device)
+                types = TensorSpec, DtypeName, PlaceName, Fields
+                self.native.open(lane_socket, arena, *types, kind.device, *inputs)
                 Lane(self.framework, self.native).serve()
             status = 0
         except BaseException as error:

@@ -19,6 +19,8 @@ FIRST_AFTER = 3.0  # seconds from the first request on, in which the run's lanes
 AFTER = 0.2  # seconds without a request
 MOST_FAILURES = 3  # one after another; then there is no memory for spares of this kind
 READY, TAKE = b"ready", b"take"
+# That a lane is given: socket, arena, log, shared inputs; the last only where lanes share any.
+MOST_FDS = 4
 FAULT_EXIT = 86  # kDeviceFaultExit of src/device/device.h
 
 
@@ -153,11 +155,12 @@ def is_taken(end: socket.socket) -> bool:
 
 
 def wait_to_be_taken(end: socket.socket) -> list[int] | None:
-    """In a spare, once all is behind it: the socket, arena and log it is given. None: it is not wanted."""
+    """In a spare, once all is behind it: the socket, arena, log and perhaps the shared inputs that it is
+    given. None: it is not wanted."""
     with end:
         try:
             end.send(READY)
         except OSError:
             pass  # it has been taken already, and what it is given waits to be read
-        data, fds, _, _ = socket.recv_fds(end, len(TAKE), 3)
-    return fds if data == TAKE and len(fds) == 3 else None
+        data, fds, _, _ = socket.recv_fds(end, len(TAKE), MOST_FDS)
+    return fds if data == TAKE and 3 <= len(fds) <= MOST_FDS else None

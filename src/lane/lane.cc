@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include "lane/address.h"
 
@@ -136,7 +137,8 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
   ASSAY_TRY(const Fd log, open_for_append(log_));
   const std::string request =
       nlohmann::json{{"v", kProtocol}, {"device", device_}, {"apart", apart}}.dump();
-  const std::array fds{ends.second.get(), arena->fd(), log.get()};
+  std::vector<int> fds{ends.second.get(), arena->fd(), log.get()};
+  if (inputs_) fds.push_back(inputs_->fd());
   if (!send_with_fds(connection_.get(), std::as_bytes(std::span(request)), fds)) {
     connection_.reset();
     return std::optional<Lane>();

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "device/shared_inputs.h"
 #include "wire/arena.h"
 #include "wire/frame.h"
 
@@ -67,8 +68,13 @@ class Lane {
 // A slot's connection to a fork server.
 class LaneSource {
  public:
-  LaneSource(std::string address, std::string device, std::filesystem::path log)
-      : address_(std::move(address)), device_(std::move(device)), log_(std::move(log)) {}
+  // Its lanes may make large inputs in `inputs`.
+  LaneSource(std::string address, std::string device, std::filesystem::path log,
+             std::shared_ptr<const SharedInputs> inputs = nullptr)
+      : address_(std::move(address)),
+        device_(std::move(device)),
+        log_(std::move(log)),
+        inputs_(std::move(inputs)) {}
 
   // Forks a lane. `arena` is reused when given (the results in it are lost), else made anew.
   // Waits for a server that is being replaced. A lane that is `apart` does not go through the run's
@@ -90,6 +96,7 @@ class LaneSource {
   std::string address_;
   std::string device_;
   std::filesystem::path log_;
+  std::shared_ptr<const SharedInputs> inputs_;
   Fd connection_;
 };
 

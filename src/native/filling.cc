@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fill/filled.h"
+#include "native/dlpack.h"
 #include "native/module_state.h"
 
 namespace assay::native {
@@ -15,6 +16,10 @@ namespace {
 constexpr std::uint32_t kUpstream = 1U << 31;
 // More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
+// From so many bytes on it is worth it to make an input once for all lanes. Below, each lane fills
+// memory that is warm for it, which is quicker than to copy the blocks and to map their pages.
+constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
 
 // Keeps how an input was filled, and the checksum of its bytes, which is worked out if it is not
 // known yet.
@@ -40,7 +45,89 @@ Status fill_by_rule(ModuleState& state, const Target& target, const FillRule& ru
                             static_cast<std::uint64_t>(target.count), 0);
 }
 
+// What the arguments (kind, low, high, extent) mean; false once a Python error is set.
+bool complete(FillRule& rule, int kind, long long extent, DType dtype) {
+  if (kind > static_cast<int>(kLastFillKind)) {
+    raise(Error{"fill: no such kind"});
+    return false;
+  }
+  rule.kind = static_cast<FillKind>(kind);
+  rule.extent = extent;
+  if (kind < 0) rule = default_rule(dtype);
+  return true;
+}
+
+// Where the room of a tensor of the case begins in the file of shared inputs, and the tensor if it
+// belongs there. Both lanes come to the same, since it hangs on the case's text alone.
+std::optional<std::uint64_t> shared_place(const Case& parsed, std::size_t tensor) {
+  if (tensor >= std::min(parsed.tensor_count(), SharedInputs::kMostTensors)) return std::nullopt;
+  std::uint64_t offset = SharedInputs::kFirst;
+  for (std::size_t i = 0;; ++i) {
+    const std::uint64_t elements = parsed.tensor(i).elements();
+    const std::uint64_t element = size_of(parsed.tensor(i).dtype);
+    if (elements < kShareFrom / element) {
+      if (i == tensor) return std::nullopt;
+      continue;
+    }
+    if (i == tensor) return offset;
+    const std::uint64_t room =
+        elements <= kMostShared / element ? SharedInputs::room_for(elements * element) : 0;
+    if (room == 0) return std::nullopt;
+    offset += room;
+  }
+}
+
+// The extents of a tensor; nothing once a Python error is set.
+std::optional<std::vector<std::int64_t>> shape_from(PyObject* sequence) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(PySequence_Size(sequence)));
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+    const Ref extent(PySequence_GetItem(sequence, static_cast<Py_ssize_t>(axis)));
+    shape[axis] = extent ? PyLong_AsLongLong(extent.get()) : -1;
+    if (PyErr_Occurred() != nullptr) return std::nullopt;
+  }
+  return shape;
+}
+
 }  // namespace
+
+PyObject* fill_shared(PyObject* module, PyObject* arguments) {
+  unsigned int tensor = 0;
+  PyObject* extents = nullptr;
+  int code = 0;
+  int kind = -1;
+  FillRule rule;
+  long long extent = 0;
+  if (!PyArg_ParseTuple(arguments, "IO!i|iddL", &tensor, &PyTuple_Type, &extents, &code, &kind,
+                        &rule.low, &rule.high, &extent)) {
+    return nullptr;
+  }
+  if (code < 0 || static_cast<std::size_t>(code) >= kDTypes.size()) {
+    return raise(Error{"fill_shared: bad dtype"});
+  }
+  const auto dtype = static_cast<DType>(code);
+  if (!complete(rule, kind, extent, dtype)) return nullptr;
+  std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
+  if (!shape) return nullptr;
+  ModuleState& state = state_of(module);
+  if (!state.inputs || !state.device->is_host() || !known_to_dlpack(dtype)) return none();
+  const auto offset = shared_place(state.parsed, tensor);
+  if (!offset || state.parsed.tensor(tensor).dtype != dtype ||
+      !std::ranges::equal(state.parsed.tensor(tensor).shape, *shape)) {
+    return none();
+  }
+  FillKey key = state.key;
+  key.tensor = tensor;
+  const std::uint64_t count = state.parsed.tensor(tensor).elements();
+  auto made = state.inputs->make(rule, key, dtype, count, *offset);
+  if (!made) return none();
+  const Target target{tensor, reinterpret_cast<std::uintptr_t>(made->memory().data()),
+                      static_cast<Py_ssize_t>(count), code};
+  const Status kept = record_filling(state, target, rule, {}, made->checksum());
+  if (!kept) return raise(kept.error());
+  const Ref capsule = to_capsule(std::move(*made), dtype, std::move(*shape));
+  if (!capsule) return nullptr;
+  return Py_BuildValue("OK", capsule.get(), target.pointer);
+}
 
 PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
   Target target;
@@ -52,10 +139,7 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     return nullptr;
   }
   if (!target.valid()) return raise(Error{"fill: bad dtype or count"});
-  if (kind > static_cast<int>(kLastFillKind)) return raise(Error{"fill: no such kind"});
-  rule.kind = static_cast<FillKind>(kind);
-  rule.extent = extent;
-  if (kind < 0) rule = default_rule(target.type());
+  if (!complete(rule, kind, extent, target.type())) return nullptr;
   ModuleState& state = state_of(module);
   if (state.device->is_host()) {
     FillKey key = state.key;

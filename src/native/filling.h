@@ -10,6 +10,11 @@ namespace assay::native {
 // default.
 PyObject* fill_tensor(PyObject* module, PyObject* arguments);
 
+// fill_shared(tensor, shape, dtype[, kind, low, high, extent]) -> (capsule, pointer): as fill(), of
+// a tensor of the case that lies where the slot's other lanes have it as well, for a framework to
+// take by DLPack. None where there is no such memory, or a tensor is not worth it.
+PyObject* fill_shared(PyObject* module, PyObject* arguments);
+
 // fill_literal(tensor, pointer, count, dtype, values): these values, one for each element; the
 // bytes of an array of doubles.
 PyObject* fill_literal(PyObject* module, PyObject* arguments);

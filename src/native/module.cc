@@ -99,8 +99,9 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
   PyObject* place_name = nullptr;
   PyObject* fields = nullptr;
   const char* device = nullptr;
-  if (!PyArg_ParseTuple(arguments, "iiOOOOs", &socket, &arena, &tensor_spec, &dtype_name,
-                        &place_name, &fields, &device)) {
+  int inputs = -1;
+  if (!PyArg_ParseTuple(arguments, "iiOOOOs|i", &socket, &arena, &tensor_spec, &dtype_name,
+                        &place_name, &fields, &device, &inputs)) {
     return nullptr;
   }
   auto channel = Channel::open(Fd(socket), Fd(arena));
@@ -115,6 +116,11 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
     state.device = std::move(*opened);
   } else if (const Status works = state.device->synchronize(); !works) {
     end_of_device(state, works.error());  // since it was prepared; it is the fault of no case here
+  }
+  if (inputs >= 0) {
+    auto shared = SharedInputs::open(Fd(inputs));
+    if (!shared) return raise(shared.error());
+    state.inputs.emplace(std::move(*shared));
   }
   state.memory.open();
   return none();
@@ -455,7 +461,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 15> methods{{
+  static std::array<PyMethodDef, 16> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -463,6 +469,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"foresee", n::foresee, METH_VARARGS, nullptr},
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
+      {"fill_shared", n::fill_shared, METH_VARARGS, nullptr},
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},

@@ -12,6 +12,7 @@
 
 #include "case/case.h"
 #include "device/device.h"
+#include "device/shared_inputs.h"
 #include "fill/fill.h"
 #include "native/case_to_python.h"
 #include "native/channel.h"
@@ -48,6 +49,7 @@ struct ModuleState {
   std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
   std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
   KeptReplies kept;
+  std::optional<SharedInputs> inputs;  // that the slot's lanes have in common
   std::int64_t settled_ns = 0;
   std::uint64_t batches = 0;  // begun
 };

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/system_memory.h"
 #include "slot/mutants.h"
 #include "slot/record.h"
 #include "slot/timing.h"
@@ -29,6 +30,13 @@ constexpr std::chrono::seconds kPulse{1};
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
+
+// So much of the shared inputs' memory is kept for the next ones: less where the machine has not
+// half of its memory left, as lanes do it (src/native/memory.cc).
+constexpr std::uint64_t kInputsKeep = std::uint64_t{5} << 30;
+constexpr std::uint64_t kInputsKeepIfShort = std::uint64_t{512} << 20;
+// Without work for so long, a slot gives the rest back as well.
+constexpr int kIdleMs = 200;
 
 constexpr const char* kUsual = "usual";
 // Moved inputs that the truth is asked for: at first, and before a fault is believed.
@@ -52,9 +60,21 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
          fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
 }
 
-LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec) {
+bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
+
+// Inputs that are made once; nothing where that helps nobody, or cannot be had.
+std::shared_ptr<SharedInputs> shared_inputs(const SlotConfig& config) {
+  if (is_timed(config) || std::count_if(config.lanes.begin(), config.lanes.end(), on_cpu) < 2) {
+    return nullptr;
+  }
+  auto inputs = SharedInputs::create();
+  return inputs ? std::make_shared<SharedInputs>(std::move(*inputs)) : nullptr;
+}
+
+LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec,
+                       const std::shared_ptr<SharedInputs>& inputs) {
   return {std::string(spec.address.begin(), spec.address.end()), spec.device,
-          lane_log(config, spec)};
+          lane_log(config, spec), on_cpu(spec) ? inputs : nullptr};
 }
 
 }  // namespace
@@ -62,14 +82,15 @@ LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec) {
 Slot::Slot(SlotConfig config, Fd supervisor)
     : config_(std::move(config)),
       supervisor_(std::move(supervisor)),
-      values_(values_of(config_.settings.values)) {
+      values_(values_of(config_.settings.values)),
+      inputs_(shared_inputs(config_)) {
   // Results on GPUs are compared on the first of them.
   for (const wire::LaneSpecT& spec : config_.lanes) {
     if (!device_ && gpu_number(spec.device)) device_ = std::make_shared<LazyDevice>(spec.device);
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
       auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
-      seats->push_back({spec, lane_source(config_, spec), std::nullopt, nullptr, std::move(shared),
-                        seats == &fresh_seats_});
+      seats->push_back({spec, lane_source(config_, spec, inputs_), std::nullopt, nullptr,
+                        std::move(shared), seats == &fresh_seats_});
     }
   }
 }
@@ -112,10 +133,11 @@ Status Slot::serve() {
 Result<bool> Slot::take_messages() {
   if (queue_.empty() && !stopping_) {
     ASSAY_CHECK(send_results());
-    pollfd wait{supervisor_.get(), POLLIN, 0};
-    while (::poll(&wait, 1, -1) < 0) {
-      if (errno != EINTR) return errno_error("poll");
+    if (inputs_ && inputs_->held() > kInputsKeepIfShort) {
+      ASSAY_TRY(const bool comes, wait_for_supervisor(kIdleMs));
+      if (!comes) trim_inputs(0);
     }
+    ASSAY_TRY([[maybe_unused]] const bool comes, wait_for_supervisor(-1));
   }
   ASSAY_TRY(const bool open, reader_.feed(supervisor_.get()));
   while (true) {
@@ -123,6 +145,23 @@ Result<bool> Slot::take_messages() {
     if (!frame) return open;
     ASSAY_CHECK(take_message(*frame));
   }
+}
+
+// Whether something has come from the supervisor within the limit.
+Result<bool> Slot::wait_for_supervisor(int limit_ms) const {
+  pollfd wait{supervisor_.get(), POLLIN, 0};
+  int got = -1;
+  while ((got = ::poll(&wait, 1, limit_ms)) < 0) {
+    if (errno != EINTR) return errno_error("poll");
+  }
+  return got > 0;
+}
+
+void Slot::trim_inputs(std::uint64_t wanted) {
+  if (inputs_->held() <= std::max(wanted, kInputsKeepIfShort)) return;
+  const auto memory = system_memory();
+  const bool short_of_it = memory && memory->available < memory->total / 2;
+  inputs_->trim(std::max(wanted, short_of_it ? kInputsKeepIfShort : kInputsKeep));
 }
 
 Status Slot::take_message(const wire::Bytes& bytes) {
@@ -191,6 +230,10 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   bool fresh = std::none_of(seats.begin(), seats.end(), [](const LaneSeat& seat) {
     return seat.lane && seat.lane->cases_run() > 0;
   });
+  if (inputs_) {
+    inputs_->renew();
+    trim_inputs(batch.front().bytes);
+  }
   std::vector<CaseRecord> records;
   records.reserve(batch.size());
   for (const SlotJob& job : batch) {

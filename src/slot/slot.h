@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "device/shared_inputs.h"
 #include "slot/abilities.h"
 #include "slot/batch.h"
 #include "slot/config.h"
@@ -33,6 +34,9 @@ class Slot {
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
   Status run_batch(const std::vector<SlotJob>& batch);
+  // Gives memory of the shared inputs back that a case of so many bytes does not want.
+  void trim_inputs(std::uint64_t wanted);
+  Result<bool> wait_for_supervisor(int limit_ms) const;
   // Every job once for each kind of values; where faults are planted, once more for each of them.
   std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
   Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
@@ -54,7 +58,8 @@ class Slot {
   bool gave_up_ = false;                // no lanes can be had
   Abilities abilities_;                 // of the lane under test, whichever process it is
   Case scratch_;
-  std::vector<LaneSeat> seats_;  // test lane, then the reference lane if there is one
+  std::shared_ptr<SharedInputs> inputs_;  // of the lanes on the CPU, where there are several
+  std::vector<LaneSeat> seats_;           // test lane, then the reference lane if there is one
   // The same for second attempts: their lanes run one case and go, while the others keep what
   // makes them fast, warm memory and caches.
   std::vector<LaneSeat> fresh_seats_;

@@ -77,6 +77,9 @@ class PaddleFramework:
             return paddle.empty
         return lambda shape, dtype: operation(shape, dtype, place)
 
+    def adopt(self, capsule: Any) -> Any:
+        return self.paddle.utils.dlpack.from_dlpack(capsule)
+
     def release(self) -> None:
         if self._on_gpu:
             self.paddle.device.cuda.empty_cache()

@@ -88,6 +88,9 @@ class TorchFramework:
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
         return self._empty(shape, dtype=self.dtypes[dtype], device=self._device)
 
+    def adopt(self, capsule: Any) -> Any:
+        return self.torch.from_dlpack(capsule)
+
     def release(self) -> None:
         if self._device != "cpu" and self.torch.cuda.memory_reserved() > KEPT_BYTES:
             self.torch.cuda.empty_cache()
