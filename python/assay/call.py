@@ -129,6 +129,7 @@ class Call:
         self.unfilled = True
         function, args, kwargs = self._ready(self._function())
         self._enter("forward")
+        self.let_go()  # nobody reads the result either
         self._forward(function, args, kwargs)
 
     def _function(self) -> Callable[..., Any]:
@@ -193,6 +194,13 @@ class Call:
             inputs.sizes.extend(count_of(leaf.shape) for leaf in self.outputs)
             bar = partial(bar, upstream=UPSTREAM)
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
+        self.let_go()
+
+    def let_go(self) -> None:
+        """From here on the memory of large tensors is not written over when they go: it may never have been
+        touched, and is written over where it is given out again."""
+        if self.elements >= LARGE_INPUT:
+            self.native.scramble(False)
 
     def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
         """What the slot gets to see of the results, or of the gradients."""

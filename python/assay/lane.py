@@ -7,7 +7,7 @@ into the arena and replies. Comparison is not its business.
 
 from typing import Any
 
-from assay.call import STAGES, Call, Functions, is_large
+from assay.call import LARGE_INPUT, STAGES, Call, Functions, is_large
 from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
@@ -44,7 +44,10 @@ class Lane:
         """Runs cases until the slot closes the channel."""
         large = False
         while (job := self.native.next()) is not None:
-            self.hand_over.lent.clear()
+            if self.hand_over.lent:  # let go as in Call.let_go()
+                self.native.scramble(False)
+                self.hand_over.lent.clear()
+                self.native.scramble(True)
             if large or not job:
                 self.framework.release()
             if not job:  # nothing but that: others wait for what was lent
@@ -103,7 +106,16 @@ class Lane:
         self.foreseen = job.id
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
-        """What native.reply() takes of one run of a case."""
+        """What native.reply() takes of one run of a case. What the case had is gone then, and as long as it
+        goes, memory is not written over (Call.let_go)."""
+        self.elements = 0
+        try:
+            return self._attempt(job, functions, run)
+        finally:
+            if self.elements >= LARGE_INPUT:
+                self.native.scramble(True)
+
+    def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
         call.foreseen = self.foreseen == job.id
@@ -121,16 +133,19 @@ class Lane:
                 message = call.planted
         except Exception as error:
             status, phase, message = self._status(error, job), call.phase, describe_error(error)
+            call.let_go()  # its frames hold the arguments
             error.__traceback__ = None
             self.timed = None
         if call.dump is not None:
             call.dump.finish(phase, message)
         if job.values == USUAL and run == 1 and not job.mutant:
             self.usual = job.id, status, phase, message
-        self.elements, self.named = call.elements, call.named
+        self.elements, self.named = max(self.elements, call.elements), call.named
         truth = []
         if status == OK and job.moves and job.lane.reference_functions:
             known, asked = self._known(job), (job.id, job.values, job.moves, run)
+            if call.elements >= LARGE_INPUT:
+                self.native.scramble(True)
             truth = known[asked] = known[asked] if asked in known else self._truth(call)
         results = call.outputs, call.gradients, call.differentiable
         return status, phase, message, *results, call.durations(), truth, call.overwritten
@@ -145,13 +160,20 @@ class Lane:
     def _try_unfilled(self, call: Call, functions: Functions) -> None:
         """Raises what the framework says if it has no kernel; whatever else comes of that is forgotten."""
         trial = Call(self.framework, self.native, functions, self.hand_over, call.job)
+        missing = None
         try:
             trial.run_unfilled()
         except Exception as error:
             if self.framework.no_kernel(error):
-                call.phase = trial.phase
-                raise
+                missing = error
+            trial.let_go()
             error.__traceback__ = None
+        self.elements = trial.elements
+        call.phase = trial.phase if missing is not None else call.phase
+        del trial
+        self.native.scramble(True)
+        if missing is not None:
+            raise missing
 
     def _call(self, job: Job, functions: Functions) -> Call:
         """The call of a case. Faults are planted in the lane under test, and only where a job has one."""
