@@ -17,11 +17,11 @@
 namespace assay {
 namespace {
 
-constexpr FillRule kRule{FillKind::uniform, -0.5, 0.5, 1};
+constexpr FillRule kUniform{FillKind::uniform, -0.5, 0.5, 1};
 constexpr FillKey kTensor{.seed = 7, .case_id = 0xABCDEF, .tensor = 0};
 constexpr std::uint64_t kCount = 5 * kFillBlock / sizeof(float) - 3;
 
-std::vector<std::byte> expected(const FillKey& key = kTensor, const FillRule& rule = kRule) {
+std::vector<std::byte> expected(const FillKey& key = kTensor, const FillRule& rule = kUniform) {
   std::vector<std::byte> bytes(kCount * sizeof(float));
   fill(rule, key, DType::float32, bytes);
   return bytes;
@@ -37,7 +37,7 @@ SharedInputs opened_again(const SharedInputs& inputs) {
 }
 
 std::optional<SharedTensor> make(SharedInputs& inputs, const FillKey& key = kTensor,
-                                 const FillRule& rule = kRule,
+                                 const FillRule& rule = kUniform,
                                  std::uint64_t offset = SharedInputs::kFirst) {
   return inputs.make(rule, key, DType::float32, kCount, offset);
 }
@@ -138,7 +138,7 @@ TEST(SharedInputs, TensorsLieBesideEachOther) {
   const std::uint64_t offset =
       SharedInputs::kFirst + SharedInputs::room_for(kCount * sizeof(float));
   const auto a = make(inputs);
-  const auto b = make(inputs, second, kRule, offset);
+  const auto b = make(inputs, second, kUniform, offset);
   ASSERT_TRUE(a && b);
   EXPECT_TRUE(same(a->memory(), expected()));
   EXPECT_TRUE(same(b->memory(), expected(second)));
@@ -168,7 +168,7 @@ TEST(SharedInputs, WhatIsTooLargeOrOneTooManyIsNotMade) {
   FillKey last = kTensor;
   last.tensor = SharedInputs::kMostTensors;
   EXPECT_FALSE(make(inputs, last));
-  EXPECT_FALSE(make(inputs, kTensor, kRule, std::uint64_t{1} << 40));
+  EXPECT_FALSE(make(inputs, kTensor, kUniform, std::uint64_t{1} << 40));
 }
 
 }  // namespace
