@@ -4,8 +4,7 @@ ASSAY := $(BUILD)/bin/assay
 JOBS ?= $(shell nproc)
 CMAKE := /usr/bin/cmake
 # The sources of a folder are compiled a few at a time as one, which halves the time from nothing (`make analyze`
-# looks at each by itself). While you work on one file: make build UNITY=OFF. Lines for a debugger, a seventh of the
-# time, are in the presets debug, asan and tsan.
+# looks at each by itself). While you work on one file: make build UNITY=OFF.
 UNITY ?= ON
 
 .PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz wheel clean
