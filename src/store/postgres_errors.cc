@@ -25,6 +25,11 @@ constexpr std::array<Hint, 6> kHints{{
     {"Connection refused", "no PostgreSQL answers there; see its host and port"},
 }};
 
+// What we ask is right for the tables that were there when we came.
+constexpr std::string_view kOtherTables =
+    "the tables of this run are others than this assay began with: another version of it has "
+    "upgraded them meanwhile; go on with that version, nothing recorded is lost";
+
 // Where the user and the password stand in an address, "user:password".
 std::string_view user_part(std::string_view address) {
   const std::size_t begin = address.find("://");
@@ -45,6 +50,9 @@ Error database_error(const std::exception& error) {
   if (dynamic_cast<const pqxx::disk_full*>(&error) != nullptr) return {std::string(kDiskIsFull)};
   const std::string_view all = error.what();
   const std::string_view line = all.substr(0, all.find('\n'));
+  if (dynamic_cast<const pqxx::syntax_error*>(&error) != nullptr) {
+    return {fmt::format("the database: {} ({})", line, kOtherTables)};
+  }
   for (const auto& [sign, hint] : kHints) {
     if (line.find(sign) == std::string_view::npos) continue;
     if (sign == "does not exist" && line.find("database \"") == std::string_view::npos) continue;

@@ -37,6 +37,21 @@ TEST_F(Postgres, ASchemaOrADatabaseThatIsNotThereIsSaidWithWhatToDo) {
   EXPECT_THAT(refusal(other), HasSubstr("make it with createdb"));
 }
 
+// As a newer assay's upgrade comes to a worker that is at work.
+TEST_F(Postgres, TablesThatAnotherVersionChangedMeanwhileAreSaidToBe) {
+  const StorePtr store = opened();
+  add(*store, 1, 3);
+  {
+    pqxx::connection session(address_);
+    pqxx::work work(session);
+    work.exec0("ALTER TABLE bundle RENAME COLUMN rank TO of_a_later_version");
+    work.commit();
+  }
+  const auto supply = store->claim(1, [](const ClaimedCase&) { return Status(); });
+  ASSERT_FALSE(supply);
+  EXPECT_THAT(supply.error().message, HasSubstr("go on with that version"));
+}
+
 TEST(PostgresErrors, NeverQuoteAPassword) {
   for (const char* address :
        {"postgresql://me:se%zzcret@host/runs", "postgresql://host/runs?password=se%zzcret",
