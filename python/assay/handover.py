@@ -26,8 +26,7 @@ from assay.wire import (
     refuse,
 )
 
-# Results of fewer elements are never lent: kLendFrom of src/native/module.cc in the largest dtype.
-LENT_FROM = 1 << 16
+LARGEST_ELEMENT = 16  # bytes
 
 
 class HandOver:
@@ -36,6 +35,7 @@ class HandOver:
     def __init__(self, framework: Framework, native: Any) -> None:
         self.framework = framework
         self.native = native
+        self.lent_from = native.LEND_FROM // LARGEST_ELEMENT  # results of fewer elements are never lent
         self.lent: list[Dense] = []  # what the slot reads where it is
 
     def leaf(
@@ -51,7 +51,7 @@ class HandOver:
             dense = self.framework.dense(value)
             code = CODES[dense.dtype]
             lent: bool | bytes = False
-            if dense.count >= LENT_FROM:
+            if dense.count >= self.lent_from:
                 lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
             if lent:
                 self.lent.append(dense)

@@ -66,7 +66,7 @@ class Spares:
         """The process that has got these descriptors; None where there is no spare.
 
         One that is not ready yet is nearer to it than one that is forked only: contexts are made one after
-        another, whoever asks for them."""
+        another, for whichever lane."""
         self._wanted(kind)
         of_kind = [spare for spare in self.waiting.values() if spare.kind == kind]
         for spare in sorted(of_kind, key=lambda spare: not spare.ready):

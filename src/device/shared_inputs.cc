@@ -13,6 +13,7 @@
 #include <new>
 #include <vector>
 
+#include "fill/checksum.h"
 #include "fill/filled.h"
 
 namespace assay {
@@ -204,7 +205,7 @@ std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillK
   if (!own) return std::nullopt;
   // All its pages at once; otherwise they come as they are touched.
   (void)::madvise(own.data(), bytes, MADV_POPULATE_READ);
-  return SharedTensor({own.release(), bytes}, checksum_of_blocks(sum, bytes));
+  return SharedTensor({own.release(), bytes}, checksum_of_sum(sum, bytes));
 }
 
 }  // namespace assay

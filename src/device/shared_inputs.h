@@ -5,7 +5,7 @@
 //
 // Lanes that want the same tensor at the same time make it together, a block at a time. A block is
 // made in the lane's own memory and written to the file, so no lane ever has the file mapped where
-// a stray write could reach it; and since every block has the same bytes whoever makes it, a lane
+// a stray write could reach it; and since a block has the same bytes from every lane, a lane
 // that finds one missing at the end makes it itself, and waits for nobody.
 
 #include <cstddef>

@@ -35,10 +35,6 @@ std::uint64_t fill_block(const FillRule& rule, const FillKey& key, DType dtype,
   return sum_of_chunks(out, block * (kFillBlock / kChecksumChunk));
 }
 
-std::uint64_t checksum_of_blocks(std::uint64_t sum, std::uint64_t bytes) {
-  return checksum_of_sum(sum, bytes);
-}
-
 std::uint64_t fill_and_sum(const FillRule& rule, const FillKey& key, DType dtype,
                            std::span<std::byte> out) {
   if (out.size() <= kFillBlock) {
@@ -50,7 +46,7 @@ std::uint64_t fill_and_sum(const FillRule& rule, const FillKey& key, DType dtype
     const std::size_t size = std::min(kFillBlock, out.size() - from);
     sum += fill_block(rule, key, dtype, out.subspan(from, size), from / kFillBlock);
   }
-  return checksum_of_blocks(sum, out.size());
+  return checksum_of_sum(sum, out.size());
 }
 
 }  // namespace assay

@@ -16,11 +16,10 @@ namespace assay {
 inline constexpr std::size_t kFillBlock = std::size_t{1} << 17;
 
 // Fills the block at this place of a tensor of more than a checksum's chunk, and gives what its
-// bytes add to the checksum; `out` is a whole block, or what is left of the tensor at its end.
+// bytes add to the checksum (checksum_of_sum() of all blocks' parts); `out` is a whole block, or
+// what is left of the tensor at its end.
 std::uint64_t fill_block(const FillRule& rule, const FillKey& key, DType dtype,
                          std::span<std::byte> out, std::uint64_t block);
-// The checksum of a tensor of so many bytes, of what all its blocks add to it.
-std::uint64_t checksum_of_blocks(std::uint64_t sum, std::uint64_t bytes);
 
 // fill() from the first element on; gives checksum() of all that it wrote.
 std::uint64_t fill_and_sum(const FillRule& rule, const FillKey& key, DType dtype,

@@ -143,10 +143,7 @@ Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* co
     if (comparison != nullptr) {  // what is new comes in before what is known
       ASSAY_CHECK(run.quick()->each_with_id(worse_cases(*comparison, most), take));
     }
-    for (const OutcomeInfo& outcome : kOutcomes) {
-      if (!outcome.failed) continue;
-      ASSAY_CHECK(run.each_of(outcome.outcome, most, take));
-    }
+    ASSAY_CHECK(run.each_failed(most, take));
     return collector.findings();
   }
   ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {

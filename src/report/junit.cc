@@ -197,9 +197,7 @@ Status write_looked_up(RunReader& run, QuickReader& quick, const Tally& tally,
   if (options.comparison != nullptr) {
     return quick.each_with_id(worse_cases(*options.comparison, options.most_failures), list);
   }
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed) ASSAY_CHECK(run.each_of(outcome.outcome, options.most_failures, list));
-  }
+  ASSAY_CHECK(run.each_failed(options.most_failures, list));
   return options.strict ? quick.each_flagged_pass(options.most_failures, list) : Status();
 }
 

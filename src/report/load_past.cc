@@ -6,7 +6,6 @@
 
 #include "report/baseline.h"
 #include "store/open_store.h"
-#include "store/postgres_errors.h"
 
 namespace assay {
 namespace {
@@ -42,7 +41,7 @@ Result<PastRun> load_past(const std::string& where) {
   std::error_code error;
   const bool file = !is_store_address(where) && std::filesystem::is_regular_file(where, error);
   ASSAY_TRY(PastRun past, file ? read_baseline(where) : load_run(where));
-  past.name = is_store_address(where) ? postgres::without_password(where) : where;
+  past.name = is_store_address(where) ? without_password(where) : where;
   return past;
 }
 

@@ -59,14 +59,11 @@ Status look_up(RunReader& run, QuickReader& quick, std::uint64_t most, LiveRun& 
   ASSAY_TRY(Tally tally, run.tally());
   grown.set_tally(std::move(tally));
   std::uint64_t listed = 0;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (!outcome.failed) continue;
-    ASSAY_CHECK(run.each_of(outcome.outcome, most, [&](const FinishedCase& each) -> Status {
-      grown.list(each);
-      ++listed;
-      return {};
-    }));
-  }
+  ASSAY_CHECK(run.each_failed(most, [&](const FinishedCase& each) -> Status {
+    grown.list(each);
+    ++listed;
+    return {};
+  }));
   ASSAY_CHECK(
       quick.each_flagged_pass(LiveRun::kListedPassed, [&](const FinishedCase& each) -> Status {
         grown.list(each);

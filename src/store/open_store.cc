@@ -1,5 +1,6 @@
 #include "store/open_store.h"
 
+#include "store/postgres_errors.h"
 #include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
@@ -18,6 +19,10 @@ Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& folder, S
 bool is_store_address(std::string_view where) { return PostgresStore::is_address(where); }
 
 bool has_password(std::string_view address) { return PostgresStore::has_password(address); }
+
+std::string without_password(std::string_view address) {
+  return postgres::without_password(address);
+}
 
 bool has_store(const std::filesystem::path& folder) {
   std::error_code error;

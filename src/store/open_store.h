@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "store/store.h"
@@ -17,6 +18,8 @@ bool is_store_address(std::string_view where);
 // Whether an address of a database has a password in it, which everybody can read who lists the
 // processes of the machine.
 bool has_password(std::string_view address);
+// The address as it may be shown.
+std::string without_password(std::string_view address);
 // Whether the folder holds a run.
 bool has_store(const std::filesystem::path& folder);
 

@@ -27,8 +27,8 @@ constexpr std::array<Hint, 6> kHints{{
 
 // What we ask is right for the tables that were there when we came.
 constexpr std::string_view kOtherTables =
-    "the tables of this run are others than this assay began with: another version of it has "
-    "upgraded them meanwhile; go on with that version, nothing recorded is lost";
+    "the tables are not those that this assay began with: has another version of it upgraded them "
+    "meanwhile? Then go on with that version, nothing recorded is lost";
 
 // Where the user and the password stand in an address, "user:password".
 std::string_view user_part(std::string_view address) {

@@ -23,6 +23,14 @@ Status RunReader::each_of(Outcome outcome, std::uint64_t most,
   });
 }
 
+Status RunReader::each_failed(std::uint64_t most,
+                              const std::function<Status(const FinishedCase&)>& visit) {
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed) ASSAY_CHECK(each_of(outcome.outcome, most, visit));
+  }
+  return {};
+}
+
 Result<std::uint64_t> RunReader::unfinished() {
   ASSAY_TRY(const StoreCounts found, counts());
   return found.planned - found.finished;

@@ -107,6 +107,8 @@ class RunReader {
   // Finished cases of one outcome, in the order in which they finished; the first `most` of them.
   virtual Status each_of(Outcome outcome, std::uint64_t most,
                          const std::function<Status(const FinishedCase&)>& visit);
+  // Of each outcome that counts as a failure the first `most`.
+  Status each_failed(std::uint64_t most, const std::function<Status(const FinishedCase&)>& visit);
   // How many planned cases have not finished.
   virtual Result<std::uint64_t> unfinished();
 

@@ -195,6 +195,8 @@ def test_numbers_are_those_of_the_wire(source):
 class Foreseeing:
     """The native module as far as a lane tells it what a case comes to."""
 
+    LEND_FROM = 1 << 20
+
     def __init__(self):
         self.told = {}
 

@@ -92,6 +92,8 @@ class Framework:
 class Native:
     """The native module as far as a timed case asks for it."""
 
+    LEND_FROM = 1 << 20
+
     def __init__(self):
         self.evicted = []
         self.filled = []

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../serve/page_data.h"
+#include "../store/made_cases.h"
 #include "../store/postgres_fixture.h"
 #include "base/atomic_file.h"
 #include "case/canonical.h"
@@ -50,23 +51,9 @@ struct Came {
   std::vector<std::uint8_t> record = {};
 };
 
-// A lane whose call took so many nanoseconds.
-std::vector<std::uint8_t> record_of(std::uint64_t call_ns) {
-  flatbuffers::FlatBufferBuilder builder;
-  const auto name = builder.CreateString("paddle");
-  const auto stages = builder.CreateVector(std::vector<std::uint64_t>{0, call_ns, 0, 0});
-  wire::LaneRecordBuilder lane(builder);
-  lane.add_name(name);
-  lane.add_nanoseconds(stages);
-  const auto made = lane.Finish();
-  const auto lanes = builder.CreateVector(std::vector{made});
-  const auto trials = builder.CreateVector(std::vector{wire::CreateTrial(builder, 0, lanes)});
-  wire::RecordBuilder record(builder);
-  record.add_version(wire::kVersion);
-  record.add_trials(trials);
-  builder.Finish(record.Finish());
-  const auto bytes = wire::bytes_of(builder);
-  return {bytes.begin(), bytes.end()};
+// A test lane whose call took so many nanoseconds.
+std::vector<std::uint8_t> called_for(std::uint64_t call_ns) {
+  return record_of({0, call_ns, 0, 0}, {0, 0, 0, 0}, "", "");
 }
 
 class DatabaseReport : public Postgres {
@@ -172,11 +159,11 @@ TEST_F(DatabaseReport, ComparesWithABaselineAsReadingEveryCaseDoes) {
 
 TEST_F(DatabaseReport, TellsOfExpensiveCasesThatBecameSlower) {
   const auto then =
-      run_of("slow_then", {{"paddle.f(1)", Outcome::pass, 0, 2'000'000, record_of(2'000'000'000)},
-                           {"paddle.f(2)", Outcome::pass, 0, 300'000, record_of(300'000'000)}});
+      run_of("slow_then", {{"paddle.f(1)", Outcome::pass, 0, 2'000'000, called_for(2'000'000'000)},
+                           {"paddle.f(2)", Outcome::pass, 0, 300'000, called_for(300'000'000)}});
   const auto now =
-      run_of("slow_now", {{"paddle.f(1)", Outcome::pass, 0, 5'000'000, record_of(5'000'000'000)},
-                          {"paddle.f(2)", Outcome::pass, 0, 900'000, record_of(900'000'000)}});
+      run_of("slow_now", {{"paddle.f(1)", Outcome::pass, 0, 5'000'000, called_for(5'000'000'000)},
+                          {"paddle.f(2)", Outcome::pass, 0, 900'000, called_for(900'000'000)}});
   const PastRun past = StoredRun::must(load_past(place("slow_then")));
   const RunComparison quick = StoredRun::must(compare_runs(*now, past, false));
   ASSERT_EQ(quick.changes.size(), 1U);  // the other one took less than a second

@@ -261,7 +261,7 @@ TEST(Queue, OnGpusEachSlotHasApisOfItsOwn) {
   EXPECT_TRUE(queue.empty());
 }
 
-// Whoever has it to itself: what memory allows runs.
+// When nobody else is there: what memory allows runs.
 TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
   Queue queue({100, 100, 1});
   for (std::uint64_t id = 0; id < 4; ++id) queue.add(sized(id, 10, id % 2 == 0 ? 60 : 20));

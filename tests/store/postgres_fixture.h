@@ -46,6 +46,15 @@ class Postgres : public ::testing::Test {
     return std::move(*store);
   }
 
+  // Of one that changes nothing.
+  StorePtr looking_on() {
+    PostgresStore::Options options;
+    options.read_only = true;
+    auto store = PostgresStore::open(address_, StoreMode::read, options);
+    if (!store) throw std::runtime_error(store.error().message);
+    return std::move(*store);
+  }
+
   static inline std::unique_ptr<PostgresServer> server_;
   std::string address_;
 };

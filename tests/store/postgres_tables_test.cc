@@ -65,6 +65,10 @@ constexpr const char* kResultOfVersion3 =
     "INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us) "
     "VALUES (7, 'pass', 0, 0, '', '', 1, 1, 1)";
 
+int version_of(pqxx::connection& session) {
+  return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
+}
+
 TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
   pqxx::connection session(address_);
   {
@@ -72,19 +76,14 @@ TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
     work.exec0(kVersion3);
     work.commit();
   }
-  const auto version = [&] {
-    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
-  };
-  PostgresStore::Options looks_on;
-  looks_on.read_only = true;
-  const auto reader = PostgresStore::open(address_, StoreMode::read, looks_on);
-  ASSERT_TRUE(reader.has_value()) << reader.error().message;
-  const Tally before = *(*reader)->tally();
+  const auto version = [&] { return version_of(session); };
+  const StorePtr reader = looking_on();
+  const Tally before = *reader->tally();
   EXPECT_EQ(before.finished(), 2);
   EXPECT_EQ(before.cases().at({{"paddle.abs", "int8", 1}, Outcome::mismatch, kFlaky}).took_us, 40);
-  EXPECT_EQ(*(*reader)->unfinished(), 1U);
+  EXPECT_EQ(*reader->unfinished(), 1U);
   int mismatches = 0;
-  ASSERT_TRUE((*reader)->each_of(Outcome::mismatch, 9, [&](const FinishedCase&) -> Status {
+  ASSERT_TRUE(reader->each_of(Outcome::mismatch, 9, [&](const FinishedCase&) -> Status {
     ++mismatches;
     return {};
   }));
@@ -125,9 +124,7 @@ TEST_F(Postgres, TheVersionWithoutCostsIsLearnedFromAndUpgradedByWhoWrites) {
     work.exec0(kVersion4);
     work.commit();
   }
-  const auto version = [&] {
-    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
-  };
+  const auto version = [&] { return version_of(session); };
   const std::string old = address_;
   constexpr std::uint64_t kAbs = ~std::uint64_t{0} - 4;  // -5
   const auto expected_in = [&](const std::string& schema) {
@@ -177,15 +174,10 @@ TEST_F(Postgres, TheVersionWithoutAnIndexForComparisonsIsReadAndUpgradedByWhoWri
     work.exec0(kBackToVersion5);
     work.commit();
   }
-  const auto version = [&] {
-    return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
-  };
-  PostgresStore::Options looks_on;
-  looks_on.read_only = true;
-  const auto reader = PostgresStore::open(address_, StoreMode::read, looks_on);
-  ASSERT_TRUE(reader.has_value()) << reader.error().message;
-  EXPECT_NE((*reader)->quick(), nullptr);
-  EXPECT_EQ(*(*reader)->unfinished(), 3U);
+  const auto version = [&] { return version_of(session); };
+  const StorePtr reader = looking_on();
+  EXPECT_NE(reader->quick(), nullptr);
+  EXPECT_EQ(*reader->unfinished(), 3U);
   EXPECT_EQ(version(), 5);
   const StorePtr writer = opened();
   EXPECT_EQ(version(), 6);
