@@ -25,7 +25,7 @@ from assay.regimes import (
     specs_in,
 )
 from assay.registry import REGISTRY, Api
-from assay.results import flatten
+from assay.results import SEQUENCE, flatten
 from assay.rules import Literal, ask
 from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
 from assay.wire import (
@@ -43,12 +43,14 @@ from assay.wire import (
 # What a case's time is spent on, in the order of the wire: making and filling tensors, the call, the
 # results' way into the arena, differentiation.
 STAGES = ("build", "forward", "copy", "backward")
+UNSPENT = dict.fromkeys(STAGES, 0)
 # Wall time, because asking for CPU time takes 2 µs; benchmarks want it all the same.
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MOST_LEAVES = 1 << 14
 LARGE_INPUT = 1 << 20  # elements; below that its memory is warm
 RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
+PLAIN = frozenset({int, float, bool, type(None)})  # values that stand for themselves
 UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
 
 
@@ -83,6 +85,18 @@ class Functions:
 class Call:
     """One case on its way through the lane; `phase` says where it is when something raises."""
 
+    largest = 0  # elements of the largest input that is differentiated
+    elements = 0  # of all inputs
+    outputs: Sequence[Leaf] = ()
+    gradients: Sequence[Leaf] = ()
+    differentiable = False
+    leaves: Sequence[tuple[str, Any]] = ()
+    overwritten: Sequence[str] = ()
+    planted = ""  # the fault in it, in words (assay.mutation)
+    dump: Dump | None = None  # where inputs and results are written as well
+    foreseen = False  # what is not to be run under its values has been answered
+    unfilled = False  # large inputs are left as they are, where any number will do
+
     def __init__(
         self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
     ) -> None:
@@ -97,26 +111,15 @@ class Call:
         self.taken: tuple[str, ...] = ()  # the parameters of what is called
         self.kept: list[Any] = []  # memory that was filled and is no argument itself
         self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
-        self.largest = 0  # elements of the largest of them
-        self.elements = 0  # of all inputs
         self.phase = self.stage = "build"
-        self.spent = dict.fromkeys(STAGES, 0)  # nanoseconds
+        self.spent = UNSPENT.copy()  # nanoseconds
         self.entered_at = CLOCK()
-        self.outputs: list[Leaf] = []
-        self.gradients: list[Leaf] = []
-        self.differentiable = False
-        self.leaves: list[tuple[str, Any]] = []
         self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
-        self.overwritten: list[str] = []
-        self.planted = ""  # the fault in it, in words (assay.mutation)
-        self.dump: Dump | None = None  # where inputs and results are written as well
-        self.inputs: list[tuple[str, Any]] = []  # for it
+        self.inputs: list[tuple[str, Any]] = []  # for the dump
         forward_only = job.values in FORWARD_ONLY or not job.settings.backward
         self.forward_only = forward_only or job.lane.no_gradients
         # Results are judged by the error bars of the reference's.
         self.barred = job.settings.error_bar and job.lane.role != "test"
-        self.foreseen = False  # what is not to be run under its values has been answered
-        self.unfilled = False  # large inputs are left as they are, where any number will do
 
     def run(self) -> None:
         """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
@@ -169,8 +172,9 @@ class Call:
         if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
             results = entry.shown(results, self._given(args, kwargs))
         self._enter("copy")
-        leaves = list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
-        leaves += self._updated(args, kwargs)
+        leaves = flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
+        if entry is not None and entry.updates:
+            leaves += self._updated(args, kwargs)
         self.leaves = leaves
         if self.dump is not None:
             self.dump.save("output", leaves)
@@ -212,13 +216,10 @@ class Call:
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
         """What arguments hold afterwards that a call promises to change beside its result."""
-        updates = self.entry.updates if self.entry is not None else ()
-        if not updates:
-            return []
         given = self._given(args, kwargs)
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))
-            for name in updates
+            for name in self.entry.updates
             if isinstance(given.get(name), self.framework.tensor_type)
         ]
 
@@ -268,8 +269,8 @@ class Call:
         self._names(self.taken, job.args, job.kwargs)
 
     def _names(self, parameters: Any, args: Any, kwargs: Any) -> None:
-        self.named.update(zip(names_of(parameters, args), args, strict=True))
-        self.named.update(kwargs)
+        self.named |= zip(names_of(parameters, args), args, strict=True)
+        self.named |= kwargs
 
     def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
         """What the case's layer is made with. Its tensors are constants of it."""
@@ -284,9 +285,9 @@ class Call:
         return self._built(self.taken, self.job.args, self.job.kwargs)
 
     def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
-        names = names_of(parameters, args)
-        positional = [self._build(value, name, name) for name, value in zip(names, args, strict=True)]
-        return positional, {name: self._build(value, name, name) for name, value in kwargs.items()}
+        build, names = self._build, names_of(parameters, args)
+        positional = [build(value, name, name) for name, value in zip(names, args, strict=True)]
+        return positional, {name: build(value, name, name) for name, value in kwargs.items()}
 
     def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
         """The layer that the case makes, as a function; its parameters are filled and differentiated by."""
@@ -332,7 +333,11 @@ class Call:
         kind = type(value)
         if kind is TensorSpec:
             return self._tensor(value, parameter, path)
+        if kind in PLAIN:
+            return value
         if kind is list or kind is tuple:
+            if PLAIN.issuperset(map(type, value)):
+                return value[:]
             return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
         if kind is DtypeName:
             return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
@@ -344,23 +349,40 @@ class Call:
 
     def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
         """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
-        if spec.dtype not in self.framework.dtypes:
-            refuse(f"this build has no dtype {spec.dtype}")
+        framework, dtype = self.framework, spec.dtype
+        if dtype not in framework.dtypes:
+            refuse(f"this build has no dtype {dtype}")
         size = spec.size
         self.elements += size
-        of_layer = tensor is not None
-        code = CODES[spec.dtype]
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
-        unfilled = self.unfilled and is_large(spec) and spec.dtype in FLOATING and is_free(fill)
-        shared = None if of_layer or unfilled else self._shared(spec, fill)
-        if shared is not None:
-            tensor = shared
-        elif tensor is None:
-            tensor = self._room(spec.shape, spec.dtype, size)
-        pointer = self.framework.pointer(tensor) if size else 0
-        if unfilled or shared is not None:
-            pass
-        elif fill is None:
+        if tensor is not None:  # a layer's parameter stays where the layer has it
+            if not self._left_unfilled(spec, size, fill):
+                self._fill(spec, size, tensor, parameter, fill)
+        elif size < LARGE_INPUT:
+            tensor = framework.empty(spec.shape, dtype)
+            self._fill(spec, size, tensor, parameter, fill)
+            tensor = self._as_asked(tensor, spec, fill)
+        else:
+            tensor = self._as_asked(self._large(spec, size, parameter, fill), spec, fill)
+        if spec.strides:
+            if spec.overlaps():
+                refuse("strides by which elements share memory")
+            self.kept.append(tensor)
+            tensor = framework.strided(tensor, spec)
+        wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
+        if wanted and dtype in DIFFERENTIABLE:
+            framework.want_gradient(tensor)
+            self.wanted.append((path, tensor))
+            self.largest = max(self.largest, size)
+        if self.dump is not None:
+            self.inputs.append((path, tensor))
+        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
+        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _fill(self, spec: TensorSpec, size: int, tensor: Any, parameter: str, fill: Any) -> None:
+        """Gives the tensor its values."""
+        pointer, code = self.framework.pointer(tensor) if size else 0, CODES[spec.dtype]
+        if fill is None:
             self.native.fill(spec.index, pointer, size, code)
         elif isinstance(fill, Literal):
             values = array("d", fill.values)
@@ -369,28 +391,25 @@ class Call:
             self.native.fill_literal(spec.index, pointer, size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, size, code, *fill)
-        if not of_layer:  # its parameters stay where it has them
-            tensor = self._as_asked(tensor, spec, fill)
-        if spec.strides:
-            if spec.overlaps():
-                refuse("strides by which elements share memory")
-            self.kept.append(tensor)
-            tensor = self.framework.strided(tensor, spec)
-        wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
-        if wanted and spec.dtype in DIFFERENTIABLE:
-            self.framework.want_gradient(tensor)
-            self.wanted.append((path, tensor))
-            self.largest = max(self.largest, size)
-        if self.dump is not None:
-            self.inputs.append((path, tensor))
-        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
-        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _large(self, spec: TensorSpec, size: int, parameter: str, fill: Any) -> Any:
+        """A tensor of LARGE_INPUT elements and more: unfilled, shared, or as any other."""
+        if self._left_unfilled(spec, size, fill):
+            return self._room(spec.shape, spec.dtype)
+        tensor = self._shared(spec, fill)
+        if tensor is None:
+            tensor = self._room(spec.shape, spec.dtype)
+            self._fill(spec, size, tensor, parameter, fill)
+        return tensor
+
+    def _left_unfilled(self, spec: TensorSpec, size: int, fill: Any) -> bool:
+        return self.unfilled and size >= LARGE_INPUT and spec.dtype in FLOATING and is_free(fill)
 
     def _shared(self, spec: TensorSpec, fill: Any) -> Any:
         """A large tensor, filled, in memory that it has in common with the slot's other lanes; None where
         there is none, or the tensor is there to be written."""
         adopt = getattr(self.framework, "adopt", None)
-        if not is_large(spec) or adopt is None or self.functions.execution.timed:
+        if adopt is None or self.functions.execution.timed:
             return None
         if spec.strides or isinstance(fill, Literal) or spec.index in self._promised():
             return None
@@ -405,10 +424,8 @@ class Call:
         same = self.framework.pointer(tensor) == pointer
         return tensor if same and self.framework.tensor_dtype(tensor) == spec.dtype else None
 
-    def _room(self, shape: Any, dtype: str, count: int) -> Any:
-        """A tensor that is filled at once, or shall not be touched."""
-        if count < LARGE_INPUT:
-            return self.framework.empty(shape, dtype)
+    def _room(self, shape: Any, dtype: str) -> Any:
+        """A large tensor that is filled at once, or shall not be touched."""
         self.native.scramble(False)
         try:
             return self.framework.empty(shape, dtype)
@@ -456,7 +473,7 @@ class Call:
         return changed
 
     def _writable(self, value: Any) -> Any:
-        if isinstance(value, list | tuple):
+        if isinstance(value, SEQUENCE):
             return [self._writable(part) for part in value]
         if not isinstance(value, self.framework.tensor_type) or not self.wanted:
             return value
@@ -488,8 +505,9 @@ class Call:
         framework = self.framework
         outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
-            law = value if isinstance(value, Law) and value.kind in ("kept", "either") else None
-            if law is not None:
+            law = None
+            if isinstance(value, Law) and value.kind in ("kept", "either"):
+                law = value
                 laws.append(law)
                 value = law.parameters[0]
             if not isinstance(value, framework.tensor_type) or not framework.differentiable(value):
@@ -500,7 +518,9 @@ class Call:
             gradient = self._upstream(position, framework.shape(value), dtype)
             outputs.append(value)
             upstream.append(gradient)
-            for other in law.parameters[1:-2] if law is not None else ():
+            if law is None:
+                continue
+            for other in law.parameters[1:-2]:
                 if isinstance(other, framework.tensor_type) and framework.differentiable(other):
                     others.append((other, gradient))
         return outputs, upstream, laws, others
@@ -509,9 +529,10 @@ class Call:
         """The upstream gradient of the output at this position."""
         self.upstream_dtypes[position] = dtype
         count = count_of(shape)
-        gradient = self._room(shape, dtype, count)
+        framework = self.framework
+        gradient = framework.empty(shape, dtype) if count < LARGE_INPUT else self._room(shape, dtype)
         reach = upstream_reach(dtype, count, self.largest)
-        pointer = self.framework.pointer(gradient) if count else 0
+        pointer = framework.pointer(gradient) if count else 0
         self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
         return gradient
 

@@ -49,17 +49,18 @@ class HandOver:
         equal = EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
-            code = CODES[dense.dtype]
+            _, pointer, count, dtype, shape, on_device = dense
+            code = CODES[dtype]
             lent: bool | bytes = False
-            if dense.count >= self.lent_from:
-                lent = self.native.lend(dense.pointer, dense.count, code, dense.on_device)
+            if count >= self.lent_from:
+                lent = self.native.lend(pointer, count, code, on_device)
             if lent:
                 self.lent.append(dense)
-                offset = dense.pointer
+                offset = pointer
             else:
-                offset = self.native.hand_over(dense.pointer, dense.count, code, dense.on_device)
-            bar = terms(dense.count) if terms is not None else (1.0, 0.0, 0.0)
-            return Leaf(path, TENSOR, code, tuple(dense.shape), offset, None, equal, (), lent, *bar)
+                offset = self.native.hand_over(pointer, count, code, on_device)
+            bar = terms(count) if terms is not None else (1.0, 0.0, 0.0)
+            return Leaf(path, TENSOR, code, tuple(shape), offset, None, equal, (), lent, *bar)
         if isinstance(value, Law):
             return self._law_leaf(path, value)
         if isinstance(value, Numbers):

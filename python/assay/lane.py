@@ -119,11 +119,10 @@ class Lane:
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)
         status, phase, message = OK, "", ""
         call.foreseen = self.foreseen == job.id
-        known, *as_usual = self.usual
+        usual = job.values == USUAL and not job.mutant
         try:
-            other = job.values != USUAL or job.mutant
-            if other and known == job.id and ends_all(*as_usual[:2]):
-                status, phase, message = as_usual
+            if not usual and self.usual[0] == job.id and ends_all(*self.usual[1:3]):
+                _, status, phase, message = self.usual
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
@@ -138,7 +137,7 @@ class Lane:
             self.timed = None
         if call.dump is not None:
             call.dump.finish(phase, message)
-        if job.values == USUAL and run == 1 and not job.mutant:
+        if usual and run == 1:
             self.usual = job.id, status, phase, message
         self.elements, self.named = max(self.elements, call.elements), call.named
         truth = []

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from assay.results import SEQUENCE
 from assay.rules import (
     CONSTANT,
     DISTINCT,
@@ -84,6 +85,7 @@ class Traits(NamedTuple):
     without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
 
 
+HALF = frozenset({"float16", "bfloat16"})
 # From the smallest normal number on: whether subnormal ones are kept is not promised.
 EVERYTHING = (NORMAL, HUGE)
 
@@ -193,7 +195,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
         undefined = ask(undefined, named, None)
     if undefined:
         return Skip(undefined)
-    specs = list(specs_in(named.values()))
+    specs = specs_in(named.values())
     if not specs or sum(spec.size for spec in specs) > MOST_ELEMENTS:
         return Skip("")
     if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
@@ -208,13 +210,15 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
     return None if changed else Skip("")
 
 
-def specs_in(values: Any) -> Any:
+def specs_in(values: Any) -> list[TensorSpec]:
     """All tensors of a case's arguments."""
+    found: list[TensorSpec] = []
     for value in values:
-        if isinstance(value, TensorSpec):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from specs_in(value)
+        if isinstance(value, TensorSpec):  # which is a tuple
+            found.append(value)
+        elif isinstance(value, SEQUENCE):
+            found += specs_in(value)
+    return found
 
 
 @cache
@@ -235,9 +239,10 @@ def fill_of(
     if entry is None:
         return None
     rules = entry.rules if rules is None else rules
-    own = entry.regimes.get(regime, {})
-    if parameter in own and (special := resolve(own[parameter], named, spec)) is not None:
-        return special
+    if entry.regimes:
+        own = entry.regimes.get(regime, {})
+        if parameter in own and (special := resolve(own[parameter], named, spec)) is not None:
+            return special
     rule = rules.get(parameter)
     usual = resolve(rule, named, spec) if rule is not None else None
     change = CHANGES.get(regime)
@@ -343,12 +348,11 @@ class Inputs(NamedTuple):
 
     @classmethod
     def of(cls, named: Mapping[str, Any]) -> "Inputs":
-        specs = list(specs_in(named.values()))
-        longest = max((extent for spec in specs for extent in spec.shape), default=1)
-        half = any(spec.dtype in ("float16", "bfloat16") for spec in specs)
-        return cls(
-            [spec.size for spec in specs], longest, named, half, any(s.dtype in COMPLEX for s in specs)
-        )
+        specs = specs_in(named.values())
+        longest = max([extent for spec in specs for extent in spec.shape], default=1)
+        dtypes = {spec.dtype for spec in specs}
+        sizes = [spec.size for spec in specs]
+        return cls(sizes, longest, named, not HALF.isdisjoint(dtypes), not COMPLEX.isdisjoint(dtypes))
 
 
 def bar_of(

@@ -1,13 +1,14 @@
 """A result taken apart: its leaves, and long lists of numbers as what they are, arrays."""
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple
 
 from assay.laws import Law
 from assay.sparse import Sparse
 
+SEQUENCE = (list, tuple)
 # From so many numbers on a (nested) list is one leaf: each leaf of its own costs 200 bytes of record.
 LONG = 256
 
@@ -25,44 +26,41 @@ TYPECODES = {bool: ("b", "bool"), int: ("q", "int64"), float: ("d", "float64"), 
 
 def flatten(
     value: Any, path: str, tensor_type: type, sparse_parts: Callable[[Any], dict[str, Any] | None]
-) -> Iterator[tuple[str, Any]]:
+) -> list[tuple[str, Any]]:
     """The leaves of a result; lists and tuples are one kind of sequence, a sparse tensor is its parts."""
     if isinstance(value, tensor_type):
         parts = sparse_parts(value)
         if parts is None:
-            yield path, value
-        else:
-            yield from flatten(parts, path, tensor_type, sparse_parts)
-    elif isinstance(value, Law):
-        yield path, value
-    elif isinstance(value, Sparse):
-        yield from flatten(value.parts(), path, tensor_type, sparse_parts)
-    elif isinstance(value, list | tuple):
+            return [(path, value)]
+        return flatten(parts, path, tensor_type, sparse_parts)
+    if isinstance(value, Law):  # which is a tuple
+        return [(path, value)]
+    if isinstance(value, Sparse):
+        return flatten(value.parts(), path, tensor_type, sparse_parts)
+    if isinstance(value, SEQUENCE):
         if not value:
-            yield path, "empty sequence"
-        elif (numbers := packed(value)) is not None:
-            yield path, numbers
-        else:
-            for i, part in enumerate(value):
-                yield from flatten(part, f"{path}[{i}]", tensor_type, sparse_parts)
+            return [(path, "empty sequence")]
+        if (numbers := packed(value)) is not None:
+            return [(path, numbers)]
+        named = [(f"{path}[{i}]", part) for i, part in enumerate(value)]
     elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from flatten(part, f"{path}.{key}", tensor_type, sparse_parts)
+        named = [(f"{path}.{key}", part) for key, part in value.items()]
     else:
-        yield path, value
+        return [(path, value)]
+    return [leaf for name, part in named for leaf in flatten(part, name, tensor_type, sparse_parts)]
 
 
 def packed(value: Any) -> Numbers | None:
     """A list as Numbers if it is long, regular, and all of its numbers are of one type."""
     first = value
-    while isinstance(first, list | tuple) and first:
+    while isinstance(first, SEQUENCE) and first:
         first = first[0]
     if type(first) not in TYPECODES:
         return None
     shape, row = [len(value)], value
-    while isinstance(row[0], list | tuple):
+    while isinstance(row[0], SEQUENCE):
         length = len(row[0])
-        if not all(isinstance(part, list | tuple) and len(part) == length for part in row):
+        if not all(isinstance(part, SEQUENCE) and len(part) == length for part in row):
             return None
         shape.append(length)
         row = list(chain.from_iterable(row))

@@ -135,7 +135,7 @@ class Timed(Call):
         results = self._forward(self.function, list(args), dict(kwargs))
         if self.entry is not None and self.entry.shown is not None and not self.job.lane.reference_functions:
             results = self.entry.shown(results, self._given(args, kwargs))
-        return list(flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts))
+        return flatten(results, "", self.framework.tensor_type, self.framework.sparse_parts)
 
     def _as_asked(self, tensor: Any, spec: Any, fill: Any) -> Any:
         self.tensors.append(tensor)

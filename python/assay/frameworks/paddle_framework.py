@@ -1,9 +1,11 @@
 """PaddlePaddle as a lane sees it."""
 
 import gc
+import inspect
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from assay.frameworks import Dense, look_up
@@ -19,6 +21,11 @@ _NO_KERNEL = re.compile(
     r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
     r"|[Nn]ot support CPU kernel|only supports? CUDA"
     r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
+)
+# Of paddle.grad() as _plain_grad() knows it.
+GRAD_PARAMETERS = tuple(
+    "outputs inputs grad_outputs retain_graph create_graph only_inputs allow_unused no_grad_vars "
+    "dump_backward_graph_path".split()
 )
 # As many compiled graphs are kept.
 MOST_GRAPHS = 64
@@ -40,7 +47,8 @@ class PaddleFramework:
         self.tensor_type = paddle.Tensor
         self.dtypes = {name: getattr(paddle, name) for name in DTYPES if hasattr(paddle, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
-        self._grad = paddle.grad
+        self._gradients = self._plain_grad()
+        self._seed = paddle.seed
         self._empty = paddle.empty
         self._graphs: list[Any] = []
         self._on_gpu = False
@@ -65,6 +73,26 @@ class PaddleFramework:
         self.paddle.set_device(device)
         if not self._on_gpu:
             self._empty = self._plain_empty()
+            self._seed = self._plain_seed()
+
+    def _plain_grad(self) -> Callable[..., Any]:
+        """What paddle.grad() calls; to check what is right and to unfold its two decorators takes 5 µs. In a
+        version whose grad() has other parameters than these, paddle.grad() itself."""
+        grad = self.paddle.grad
+        if tuple(inspect.signature(grad).parameters) != GRAD_PARAMETERS:
+            return partial(grad, retain_graph=False, allow_unused=True)
+        operation = self.paddle.base.core.eager.run_partial_grad
+        return lambda outputs, inputs, upstream: operation(
+            outputs, inputs, upstream, False, False, True, True, [], None
+        )
+
+    def _plain_seed(self) -> Callable[[int], Any]:
+        """What paddle.seed() calls on a CPU; the process has one generator there for all its life. In a
+        version that has no such function, paddle.seed() itself."""
+        try:
+            return self.paddle.base.core.default_cpu_generator().manual_seed
+        except AttributeError:
+            return self.paddle.seed
 
     def _plain_empty(self) -> Callable[..., Any]:
         """What paddle.empty() calls on a CPU: what it does besides, to check and convert what is right, takes
@@ -90,7 +118,7 @@ class PaddleFramework:
         return Stopwatch(device.Event, device.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
-        self.paddle.seed(seed)
+        self._seed(seed)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
         return self._empty(shape, self.dtypes[dtype])
@@ -150,7 +178,7 @@ class PaddleFramework:
                 else output
                 for place, output in enumerate(outputs)
             ]
-        return self._grad(outputs, inputs, upstream, retain_graph=False, allow_unused=True)
+        return self._gradients(outputs, inputs, upstream)
 
     def autocast(self) -> Any:
         if self.paddle.get_device() == "cpu":  # auto_cast() would warn and do nothing

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from assay.frameworks import Dense, look_up
@@ -30,10 +31,12 @@ class TorchFramework:
         self.tensor_type = torch.Tensor
         self.dtypes = {name: getattr(torch, name) for name in DTYPES if hasattr(torch, name)}
         self._names = {dtype: name for name, dtype in self.dtypes.items()}
-        # What grad() calls. Its own part is to compare shapes that we know to be right, and it imports
-        # 487 modules for that (0.4 s).
-        self._run_backward = getattr(torch.autograd.graph, "_engine_run_backward", None)
+        # What grad() calls in the end. Its own part is to compare shapes that we know to be right, for which
+        # it imports 487 modules (0.4 s), and to keep for other threads and logs what nobody asks for (5 µs).
+        engine = getattr(torch.autograd.Variable, "_execution_engine", None)
+        self._run_backward = getattr(engine, "run_backward", None)
         self._empty = torch.empty
+        self._strided = torch.strided
         self._device = "cpu"
         self._generators = [torch.default_generator]
 
@@ -43,6 +46,7 @@ class TorchFramework:
     def start(self, device: str) -> None:
         self._device = device.replace("gpu", "cuda")
         if self._device != "cpu":
+            self._empty = partial(self.torch.empty, device=self._device)
             self._start_gpu(int(device.split(":")[1]))
         self.torch.set_num_threads(1)
 
@@ -86,7 +90,7 @@ class TorchFramework:
             generator.manual_seed(seed)  # torch.manual_seed takes 112 µs
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
-        return self._empty(shape, dtype=self.dtypes[dtype], device=self._device)
+        return self._empty(shape, dtype=self.dtypes[dtype])
 
     def adopt(self, capsule: Any) -> Any:
         return self.torch.from_dlpack(capsule)
@@ -155,7 +159,7 @@ class TorchFramework:
 
     def dense(self, tensor: Any) -> Dense:
         tensor = tensor.detach()
-        if tensor.layout is not self.torch.strided:
+        if tensor.layout is not self._strided:
             tensor = tensor.to_dense()
         if tensor._is_zerotensor():  # its data pointer is 0
             tensor = tensor.clone()
