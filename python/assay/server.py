@@ -7,6 +7,8 @@ Descriptors given by the supervisor:
   4  a pipe for one line of JSON: what was imported, or why it could not be; then an empty line a
      second, as a sign of life
 
+One that is kept between runs (assay.kept) has these two of the run that it was forked for.
+
 A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, its arena,
 its log. A lane that is to be apart does not go through the run's own MPS (src/device/mps.h).
 The answer is {"v": 1, "pid": N, "apart": false} with a pidfd, where "apart" says that it has left an MPS;
@@ -27,6 +29,7 @@ import sys
 import time
 from typing import Any
 
+from assay.kept import wait_for_runs
 from assay.spares import FAULT_EXIT, MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 VERSION = 1
@@ -263,7 +266,9 @@ def kill_group(pid: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--framework", required=True)
-    name = parser.parse_args().framework
+    parser.add_argument("--keep", type=float, help="stay for so many seconds after the last run")
+    options = parser.parse_args()
+    name = options.framework
     os.environ["ASSAY_FRAMEWORK"] = name
     gc.disable()  # an import makes no garbage worth looking for
     try:
@@ -273,7 +278,7 @@ def main() -> int:
         from assay.frameworks import load
 
         # Under compute-sanitizer the parent is a thread of that, which may end.
-        if "ASSAY_SANITIZER_LOG" not in os.environ:
+        if "ASSAY_SANITIZER_LOG" not in os.environ and options.keep is None:
             assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
         # Only now: the tables look whether the reference framework is there.
@@ -284,10 +289,13 @@ def main() -> int:
         import_lane()
         facts = describe(framework)
     except BaseException as error:
-        answer(error=f"{type(error).__name__}: {error}")
-        return 1
+        if options.keep is None:
+            answer(error=f"{type(error).__name__}: {error}")
+        return 1  # of one that is kept the run hears the same when it imports by itself
     gc.freeze()  # keeps the pages of what is imported shared between all lanes
     gc.enable()  # only now, or all that is imported would be looked through: 0.2 s and more
+    if options.keep is not None:
+        wait_for_runs(LISTEN_FD, READY_FD, options.keep)
     python = ".".join(map(str, sys.version_info[:3]))
     known = {"apis": len(tables), "accommodates": told(tables)}
     answer(framework=name, version=framework.version, python=python, **known, **facts)

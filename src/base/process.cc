@@ -22,21 +22,6 @@
 namespace assay {
 namespace {
 
-// Our environment with the options' entries on top.
-std::vector<std::string> merged_environment(const std::vector<std::string>& added) {
-  std::map<std::string, std::string> entries;
-  const auto add = [&](std::string_view entry) {
-    const std::size_t equals = entry.find('=');
-    entries[std::string(entry.substr(0, equals))] = std::string(entry);
-  };
-  for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
-  for (const std::string& entry : added) add(entry);
-  std::vector<std::string> merged;
-  merged.reserve(entries.size());
-  for (auto& [name, entry] : entries) merged.push_back(std::move(entry));
-  return merged;
-}
-
 std::vector<char*> c_strings(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
@@ -88,10 +73,24 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
 
 }  // namespace
 
+std::vector<std::string> environment_of(const SpawnOptions& options) {
+  std::map<std::string, std::string> entries;
+  const auto add = [&](std::string_view entry) {
+    const std::size_t equals = entry.find('=');
+    entries[std::string(entry.substr(0, equals))] = std::string(entry);
+  };
+  for (char** entry = environ; *entry != nullptr; ++entry) add(*entry);
+  for (const std::string& entry : options.environment) add(entry);
+  std::vector<std::string> merged;
+  merged.reserve(entries.size());
+  for (auto& [name, entry] : entries) merged.push_back(std::move(entry));
+  return merged;
+}
+
 Result<Process> Process::spawn(const SpawnOptions& options) {
   if (options.argv.empty()) return fail("spawn: empty argv");
   std::vector<std::string> arguments = options.argv;
-  std::vector<std::string> environment = merged_environment(options.environment);
+  std::vector<std::string> environment = environment_of(options);
   const std::vector<char*> argv = c_strings(arguments);
   const std::vector<char*> env = c_strings(environment);
   // execvp looks in the PATH of the *parent's* environment at the time of the call; resolved here,
@@ -121,14 +120,25 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   return process;
 }
 
+Process Process::adopt(pid_t pid, Fd pidfd) {
+  Process process;
+  process.pid_ = pid;
+  process.own_group_ = true;
+  process.child_ = false;
+  process.pidfd_ = std::move(pidfd);
+  return process;
+}
+
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       own_group_(other.own_group_),
+      child_(other.child_),
       pidfd_(std::move(other.pidfd_)) {}
 
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(own_group_, other.own_group_);
+  std::swap(child_, other.child_);
   std::swap(pidfd_, other.pidfd_);
   return *this;
 }
@@ -139,12 +149,19 @@ Process::~Process() {
   (void)wait();
 }
 
+// A child that is not reaped yet keeps its number; of another process's child the number may be
+// somebody else's as soon as it has ended.
 void Process::signal(int number) const {
-  if (pid_ > 0) ::kill(pid_, number);  // ours and not yet reaped, so the pid is not recycled
+  if (pid_ > 0 && (child_ || !has_ended())) ::kill(pid_, number);
 }
 
 void Process::signal_group(int number) const {
-  if (pid_ > 0) ::kill(own_group_ ? -pid_ : pid_, number);
+  if (pid_ > 0 && (child_ || !has_ended())) ::kill(own_group_ ? -pid_ : pid_, number);
+}
+
+bool Process::has_ended() const {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) != 0;
 }
 
 Result<ExitStatus> Process::stop(std::chrono::milliseconds grace) {
@@ -166,6 +183,13 @@ ExitStatus decode(int status) {
 }  // namespace
 
 Result<ExitStatus> Process::wait() {
+  if (!child_) {
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return ExitStatus{0, 0, false};
+  }
   int status = 0;
   pid_t got = -1;
   do {
@@ -177,6 +201,11 @@ Result<ExitStatus> Process::wait() {
 }
 
 Result<bool> Process::try_wait(ExitStatus& status) {
+  if (!child_) {
+    if (!has_ended()) return false;
+    ASSAY_TRY(status, wait());
+    return true;
+  }
   int raw = 0;
   const pid_t got = ::waitpid(pid_, &raw, WNOHANG);
   if (got < 0) return errno_error("waitpid");
@@ -187,6 +216,7 @@ Result<bool> Process::try_wait(ExitStatus& status) {
 }
 
 std::string ExitStatus::describe() const {
+  if (!known) return "how is known to its parent alone";
   if (signal != 0) return "killed by " + signal_name(signal);
   return "exit code " + std::to_string(code);
 }

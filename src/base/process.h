@@ -26,10 +26,14 @@ struct SpawnOptions {
   bool die_with_parent = true;  // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
 };
 
+// The environment that a child has with these options: ours, with theirs on top, sorted by name.
+std::vector<std::string> environment_of(const SpawnOptions& options);
+
 struct ExitStatus {
-  int code = 0;    // exit code; meaningless when signal != 0
-  int signal = 0;  // the signal that ended it, or 0
-  bool ok() const { return code == 0 && signal == 0; }
+  int code = 0;       // exit code; meaningless when signal != 0
+  int signal = 0;     // the signal that ended it, or 0
+  bool known = true;  // false: it was another process's child, and only that one is told
+  bool ok() const { return known && code == 0 && signal == 0; }
   std::string describe() const;  // "exit code 3", "killed by SIGSEGV"
 };
 
@@ -38,11 +42,17 @@ class Process {
  public:
   Process() = default;
   static Result<Process> spawn(const SpawnOptions& options);
+  // One that another process has started for us, leader of its own group. It is ended like a child,
+  // but nobody here learns how it ended.
+  static Process adopt(pid_t pid, Fd pidfd);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process();
+
+  // Lets it live on by itself.
+  void leave() { pid_ = -1; }
 
   pid_t pid() const { return pid_; }
   // Readable (poll) once the child has ended.
@@ -63,8 +73,11 @@ class Process {
   Result<bool> try_wait(ExitStatus& status);
 
  private:
+  bool has_ended() const;
+
   pid_t pid_ = -1;
   bool own_group_ = false;
+  bool child_ = true;
   Fd pidfd_;
 };
 

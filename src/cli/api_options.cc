@@ -397,6 +397,9 @@ void add_worker_options(CLI::App& app, ApiOptions& options) {
   app.add_option("--hang_timeout", options.hang_timeout,
                  "Seconds after which a slot or fork server that gives no sign of life is replaced")
       ->capture_default_str();
+  app.add_option("--keep_frameworks", options.keep_frameworks,
+                 "Seconds that imported frameworks stay for the next run, which then starts at "
+                 "once (default: as assay.toml says, or not at all)");
   app.add_option("--log_dir", options.log_dir,
                  "Folder of the run; one that is there is resumed (default: a dated one under "
                  "assay-runs/)");
@@ -492,6 +495,10 @@ Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::st
   config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
   config.reference =
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));
+  if (options.keep_frameworks) {
+    ASSAY_TRY(const auto keep, seconds_to_keep(*options.keep_frameworks, "--keep_frameworks"));
+    config.test.framework.keep = config.reference.framework.keep = keep;
+  }
   config.folder = options.log_dir.empty() ? dated_folder() : std::filesystem::path(options.log_dir);
   config.exit_on_error = options.exit_on_error;
   config.silence_ms = static_cast<std::int64_t>(options.hang_timeout * 1000);

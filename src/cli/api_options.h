@@ -43,9 +43,10 @@ struct ApiOptions {
   std::string values = "all";
   std::string tolerance = "bar";
   bool error_bar = true;
-  bool own_tolerance = false;  // --atol or --rtol is given
-  double timeout = 0;          // seconds
-  double hang_timeout = 60;    // seconds
+  bool own_tolerance = false;             // --atol or --rtol is given
+  double timeout = 0;                     // seconds
+  double hang_timeout = 60;               // seconds
+  std::optional<double> keep_frameworks;  // seconds
   std::string retest;
   std::string shard;
   std::string costs_from;                // an earlier run

@@ -68,6 +68,7 @@ FrameworkConfig Settings::framework(const std::string& name, const std::string& 
   FrameworkConfig config;
   if (const auto found = frameworks.find(name); found != frameworks.end()) config = found->second;
   config.name = name;
+  config.keep = keep_frameworks;
   if (!python.empty()) config.python = python;
   if (config.python.empty()) config.python = own_environment(name);
   if (config.python.empty()) config.python = installing_python();
@@ -86,6 +87,14 @@ LaneConfig Settings::lane(const std::string& name, const std::string& python) co
   return lane;
 }
 
+Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named) {
+  constexpr double kLongest = 86'400;
+  if (!(seconds >= 0 && seconds <= kLongest)) {
+    return usage_error(fmt::format("{} takes seconds, 0 to {}", named, kLongest));
+  }
+  return std::chrono::seconds(static_cast<std::int64_t>(seconds));
+}
+
 Result<Settings> load_settings(const std::string& path) {
   Settings settings;
   const std::string file = path.empty() ? kDefaultFile : path;
@@ -97,6 +106,9 @@ Result<Settings> load_settings(const std::string& path) {
   auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
   ASSAY_TRY(TomlTable root, TomlTable::parse(*text, file, kVersion));
+  double keep = 0;
+  ASSAY_CHECK(root.read("keep_frameworks", keep));
+  ASSAY_TRY(settings.keep_frameworks, seconds_to_keep(keep, file + ": keep_frameworks"));
   const auto read = [&](const std::string& name, TomlTable& table) -> Status {
     ASSAY_TRY(FrameworkConfig config, read_framework(name, table));
     settings.frameworks.emplace(name, std::move(config));

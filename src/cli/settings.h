@@ -3,6 +3,7 @@
 // assay.toml: which interpreter hosts which framework on this machine.
 //
 //   version = 1
+//   keep_frameworks = 600           # seconds that what was imported stays for the next run
 //   [frameworks.paddle]
 //   python = "/opt/paddle/bin/python"
 //   environment = ["FLAGS_use_system_allocator=1"]
@@ -14,6 +15,7 @@
 //   reference_functions = false     # calls the functions of the API tables instead of the
 //   framework's
 
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -24,6 +26,7 @@
 namespace assay {
 
 struct Settings {
+  std::chrono::seconds keep_frameworks{0};
   std::map<std::string, FrameworkConfig> frameworks;
   std::map<std::string, LaneConfig> lanes;
 
@@ -34,6 +37,9 @@ struct Settings {
   // `python`.
   LaneConfig lane(const std::string& name, const std::string& python) const;
 };
+
+// `seconds` if that is a time to keep a framework for; `named` is the setting that says so.
+Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named);
 
 // An empty path means assay.toml in the working folder, if there is one.
 Result<Settings> load_settings(const std::string& path);

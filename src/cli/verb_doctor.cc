@@ -29,7 +29,8 @@ struct DoctorOptions {
 };
 
 // True when the framework can be imported by its interpreter.
-bool examine(const FrameworkConfig& config, const LanePackage& package) {
+bool examine(FrameworkConfig config, const LanePackage& package) {
+  config.keep = std::chrono::seconds(0);  // it asks what can be imported here and today
   const auto log = std::filesystem::temp_directory_path() /
                    fmt::format("assay-doctor-{}-{}.log", config.name, ::getpid());
   auto server = ForkServer::start(config, package, log);

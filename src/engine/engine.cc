@@ -96,6 +96,8 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
   Lanes lanes;
   lanes.mps = start_mps(config, observer);
   for (PlannedLane& lane : plan_lanes(config)) {
+    // What is of this run alone, no other can use.
+    if (lanes.mps || !config.sanitizer.empty()) lane.framework.keep = std::chrono::seconds(0);
     if (lanes.mps) {
       lane.framework.environment.push_back(lanes.mps->environment());
       lane.framework.environment.emplace_back("ASSAY_OWN_MPS=1");  // python/assay/server.py

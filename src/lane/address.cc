@@ -28,15 +28,38 @@ Result<BoundSocket> listen_anywhere(int backlog) {
   return BoundSocket{std::move(socket), std::string(name.sun_path + 1, length)};
 }
 
+namespace {
+struct AbstractName {
+  sockaddr_un name{};
+  socklen_t size = 0;
+};
+
+Result<AbstractName> abstract_name(const std::string& address) {
+  AbstractName made;
+  made.name.sun_family = AF_UNIX;
+  if (address.size() + 1 > sizeof made.name.sun_path) return fail("address too long");
+  std::memcpy(made.name.sun_path + 1, address.data(), address.size());
+  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + address.size());
+  return made;
+}
+}  // namespace
+
+Result<Fd> listen_at(const std::string& address, int backlog) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error("socket");
+  ASSAY_TRY(const AbstractName at, abstract_name(address));
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.size) != 0) {
+    return errno_error("bind");
+  }
+  if (::listen(socket.get(), backlog) != 0) return errno_error("listen");
+  return socket;
+}
+
 Result<Fd> connect_to(const std::string& address) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("socket");
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  if (address.size() + 1 > sizeof name.sun_path) return fail("address too long");
-  std::memcpy(name.sun_path + 1, address.data(), address.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + address.size());
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&name), size) != 0) {
+  ASSAY_TRY(const AbstractName at, abstract_name(address));
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.size) != 0) {
     return errno_error("cannot reach the fork server");
   }
   ucred peer{};

@@ -20,6 +20,9 @@ struct BoundSocket {
 // Listens on an address that the kernel picks.
 Result<BoundSocket> listen_anywhere(int backlog);
 
+// Listens on this address; an error if somebody does already.
+Result<Fd> listen_at(const std::string& address, int backlog);
+
 // Connects, and makes sure that the listener belongs to our user.
 Result<Fd> connect_to(const std::string& address);
 

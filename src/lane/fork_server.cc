@@ -66,13 +66,15 @@ Result<ForkServer> ForkServer::start(const FrameworkConfig& config, const LanePa
   ASSAY_TRY(BoundSocket bound, listen_anywhere(kBacklog));
   server.listener_ = std::move(bound.socket);
   server.address_ = std::move(bound.address);
-  ASSAY_CHECK(server.launch());
+  if (config.keep.count() > 0) {
+    ASSAY_CHECK(server.ask_kept());
+  } else {
+    ASSAY_CHECK(server.launch());
+  }
   return server;
 }
 
-Status ForkServer::launch() {
-  ASSAY_TRY(FdPair ready, make_pipe());
-  ASSAY_TRY(const Fd log, open_for_append(log_));
+SpawnOptions ForkServer::command() const {
   SpawnOptions options;
   options.argv = config_.command;
   options.argv.insert(options.argv.end(),
@@ -89,6 +91,24 @@ Status ForkServer::launch() {
     }
   }
   options.environment.push_back(std::move(path));
+  return options;
+}
+
+Status ForkServer::ask_kept() {
+  ASSAY_TRY(FdPair ready, make_pipe());
+  ASSAY_TRY(const Fd log, open_for_append(log_));
+  auto kept =
+      KeptServer::ask(command(), config_.keep, listener_.get(), ready.second.get(), log.get());
+  if (!kept) return launch();  // which says what is wrong, if that was not the address alone
+  kept_ = std::move(*kept);
+  ready_ = std::move(ready.first);
+  return {};
+}
+
+Status ForkServer::launch() {
+  ASSAY_TRY(FdPair ready, make_pipe());
+  ASSAY_TRY(const Fd log, open_for_append(log_));
+  SpawnOptions options = command();
   options.fds = {
       {log.get(), 1}, {log.get(), 2}, {listener_.get(), kListenFd}, {ready.second.get(), kReadyFd}};
   auto process = Process::spawn(options);
@@ -138,6 +158,15 @@ Status ForkServer::restart() {
 }
 
 Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
+  if (kept_) {
+    auto process = kept_->wait(limit);
+    kept_.reset();
+    if (process) {
+      process_ = std::move(*process);
+    } else {
+      ASSAY_CHECK(launch());
+    }
+  }
   int kills = 0;
   while (true) {
     pollfd wait{ready_.get(), POLLIN, 0};

@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/result.h"
+#include "lane/kept_server.h"
 
 namespace assay {
 
@@ -25,6 +27,7 @@ struct FrameworkConfig {
   std::string python;                    // the interpreter of its environment
   std::vector<std::string> environment;  // more "NAME=value" for it
   std::vector<std::string> command;      // a program and its arguments that runs it; none: nothing
+  std::chrono::seconds keep{0};  // how long what is imported stays for another run (kept_server.h)
 
   friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };
@@ -51,8 +54,8 @@ struct ServerInfo {
 
 class ForkServer {
  public:
-  // Starts the interpreter; the import goes on in the background until wait_ready() says how it
-  // went. What it prints goes to `log`.
+  // Starts the interpreter, or asks one that was kept; the import goes on in the background until
+  // wait_ready() says how it went. What it prints goes to `log`.
   static Result<ForkServer> start(const FrameworkConfig& config, const LanePackage& package,
                                   std::filesystem::path log);
 
@@ -80,6 +83,8 @@ class ForkServer {
 
  private:
   ForkServer() = default;
+  SpawnOptions command() const;
+  Status ask_kept();
   Status launch();
   Result<ServerInfo> read_hello(const std::string& line) const;
 
@@ -91,6 +96,7 @@ class ForkServer {
   Fd ready_;
   std::string hello_;  // its first line, as far as it has come
   bool said_hello_ = false;
+  std::optional<KeptServer> kept_;  // asked, and has not answered
   Process process_;
 };
 

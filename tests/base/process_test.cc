@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -40,6 +44,26 @@ TEST(Process, SignalsHaveTheirNames) {
                                                            : std::string("SIG") + abbreviation);
   }
 #endif
+}
+
+// A shell starts a sleeper and says its number; it is the shell's child, not ours.
+TEST(Process, OneOfAnotherIsEndedAndNobodyKnowsHow) {
+  const FdPair said = *make_pipe();
+  SpawnOptions options;
+  options.argv = {"sh", "-c", "setsid sleep 100 & echo $!; wait"};
+  options.fds = {{said.second.get(), 1}};
+  Process shell = *Process::spawn(options);
+  std::array<char, 32> text{};
+  ASSERT_GT(::read(said.first.get(), text.data(), text.size() - 1), 0);
+  const pid_t pid = std::atoi(text.data());
+  Process sleeper = Process::adopt(pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
+  ExitStatus status;
+  EXPECT_FALSE(*sleeper.try_wait(status));
+  status = *sleeper.stop(std::chrono::seconds(10));
+  EXPECT_FALSE(sleeper.running());
+  EXPECT_FALSE(status.known);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(shell.wait()->code, 0);
 }
 
 }  // namespace
