@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "store/signed_bits.h"
+#include "store/tally.h"
 
 namespace assay {
 namespace {
@@ -103,6 +104,32 @@ void keep(const Statement& row, KeptCase& kept) {
   SqliteStore::read_finished(row, 1, kept.finished);
   kept.text = kept.finished.text;
   kept.record.assign(kept.finished.record.begin(), kept.finished.record.end());
+}
+
+// All cases of a run are looked at, and with them the pages that their records fill.
+Status count_cases(Database& database, RunTotals& totals) {
+  ASSAY_TRY(Statement rows,
+            database.prepare("SELECT outcome, count(*), max(at_ms) FROM finished GROUP BY 1"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    totals.outcomes.emplace(rows.text(0), unsigned_bits(rows.integer(1)));
+    totals.last_ms = std::max(totals.last_ms, rows.integer(2));
+  }
+}
+
+constexpr std::int64_t kWithSums = 4;  // the first version of the store that keeps them
+
+Status count_sums(Database& database, RunTotals& totals) {
+  Tally tally;
+  ASSAY_TRY(Statement rows, database.prepare("SELECT changes FROM tally"));
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) break;
+    ASSAY_CHECK(tally.add_text(rows.text(0)));
+  }
+  totals.count(tally);
+  return {};
 }
 
 }  // namespace
@@ -202,14 +229,8 @@ Result<RunTotals> totals_of_folder(const std::filesystem::path& folder) {
     totals.name = folder.filename();
     ASSAY_CHECK(check_is_run(database, file));
     ASSAY_TRY(totals.properties, properties_in(database));
-    ASSAY_TRY(Statement rows,
-              database.prepare("SELECT outcome, count(*), max(at_ms) FROM finished GROUP BY 1"));
-    while (true) {
-      ASSAY_TRY(const bool row, rows.step());
-      if (!row) return {};
-      totals.outcomes.emplace(rows.text(0), unsigned_bits(rows.integer(1)));
-      totals.last_ms = std::max(totals.last_ms, rows.integer(2));
-    }
+    ASSAY_TRY(const std::int64_t version, database.schema_version());
+    return version < kWithSums ? count_cases(database, totals) : count_sums(database, totals);
   };
   ASSAY_CHECK(read_beside_writer(file, read));
   return totals;

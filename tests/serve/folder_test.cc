@@ -177,6 +177,31 @@ TEST(AFolder, IsCountedAnewAfterARetest) {
   EXPECT_EQ(page["listed"], 0);
 }
 
+// As a run beside it shows them: of its sums, and of one that was written before runs kept any.
+TEST(AFolder, TellsHowItsRunEnded) {
+  const Folder folder;
+  in_a_process([&] {
+    const auto store = planned(folder, 7);
+    for (int number = 1; number <= 5; ++number) finish(*store, number);
+    ASSERT_TRUE(store->commit());
+    finish(*store, 6);
+    ASSERT_TRUE(store->commit());
+  });
+  const std::map<std::string, std::uint64_t> ended = {{"crash", 2}, {"pass", 4}};
+  const auto by_sums = StoredRun::must(totals_of_folder(folder.path()));
+  EXPECT_EQ(by_sums.outcomes, ended);
+  EXPECT_EQ(by_sums.last_ms / kMinuteMs, 1'006 / kMinuteMs);
+  in_a_process([&] {
+    auto database =
+        StoredRun::must(Database::open(folder.path() / SqliteStore::kFileName, OpenMode::existing));
+    ASSERT_TRUE(database.execute("DROP TABLE tally"));
+    ASSERT_TRUE(database.set_schema_version(3));
+  });
+  const auto by_cases = StoredRun::must(totals_of_folder(folder.path()));
+  EXPECT_EQ(by_cases.outcomes, ended);
+  EXPECT_EQ(by_cases.last_ms, 1'006);
+}
+
 TEST(AFolder, IsOnlyRead) {
   const Folder folder;
   in_a_process([&] {
