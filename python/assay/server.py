@@ -237,6 +237,7 @@ class Server:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(OOM_SCORE)
         gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
+        self.native.scramble(True)  # as kLaneEnvironment of src/lane/fork_server.cc has it
 
 
 def print_to(log: int) -> None:
@@ -275,6 +276,7 @@ def main() -> int:
         # Imported here, so that whatever is wrong with the installation becomes one line.
         import assay_native
 
+        assay_native.scramble(False)  # in lanes only: of an import it takes 20 to 40 ms
         from assay.frameworks import load
 
         # Under compute-sanitizer the parent is a thread of that, which may end.
