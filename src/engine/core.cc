@@ -193,7 +193,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
   queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes, answered.short_of_memory);
 
   Verdict verdict = answer.verdict;
-  if (retries_.again(answer, verdict)) {
+  if (retries_.again(answer, answered.cost.limit_ms, verdict)) {
     ++answered.attempt;
     answered.fresh = true;
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;

@@ -10,6 +10,16 @@ namespace {
 // Attempts after which a lane that someone keeps killing counts as crashed.
 constexpr int kKills = 10;
 
+// Where another lane took more than this part of the limit, a case that ran out of time is a slow one.
+// (The slot gives a lane that comes after one that ran out of time no more either.)
+constexpr std::uint64_t kSlowPart = 10;
+
+// Whether it would run out of time again.
+bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
+  return answer.verdict.outcome == Outcome::timeout &&
+         (!answer.beside_overdue_us || *answer.beside_overdue_us / 1000 > limit_ms / kSlowPart);
+}
+
 // A call that takes another time than it should is measured anew, whichever is the faster.
 bool about_speed(Outcome outcome) { return outcome == Outcome::slow || outcome == Outcome::fast; }
 
@@ -24,13 +34,12 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-bool Retries::again(const Answer& answer, Verdict& verdict) {
+bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) {
     const Outcome outcome = answer.verdict.outcome;
     if (!info(outcome).failed && !about_speed(outcome)) return false;
-    // Slow in every lane, it would be so again.
-    if (outcome == Outcome::timeout && !answer.beside_overdue_us) return false;
+    if (is_slow(answer, limit_ms)) return false;
     firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
     return true;
   }

@@ -114,6 +114,18 @@ TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   EXPECT_EQ(run.count<RecordVerdict>(), 1U);
 }
 
+// The other lane needed most of the limit for it: no hang, and as slow the next time.
+TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
+  Answer answer;
+  answer.verdict.outcome = Outcome::timeout;
+  Verdict verdict = answer.verdict;
+  answer.beside_overdue_us = 13'900'000;
+  EXPECT_FALSE(Retries().again(answer, 20'000, verdict));
+  EXPECT_TRUE(Retries().again(answer, 200'000, verdict));
+  answer.beside_overdue_us = 1'900'000;
+  EXPECT_TRUE(Retries().again(answer, 20'000, verdict));
+}
+
 // The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
 // gets a hundred.
 TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
@@ -126,7 +138,7 @@ TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
   Retries retries;
   Verdict verdict = answer.verdict;
-  EXPECT_TRUE(retries.again(answer, verdict));
+  EXPECT_TRUE(retries.again(answer, 90'000, verdict));
   answer.verdict.outcome = Outcome::mismatch;
   EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
 }
