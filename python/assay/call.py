@@ -408,21 +408,28 @@ class Call:
     def _shared(self, spec: TensorSpec, fill: Any) -> Any:
         """A large tensor, filled, in memory that it has in common with the slot's other lanes; None where
         there is none, or the tensor is there to be written."""
-        adopt = getattr(self.framework, "adopt", None)
-        if adopt is None or self.functions.execution.timed:
+        if not self._can_share() or spec.strides or isinstance(fill, Literal):
             return None
-        if spec.strides or isinstance(fill, Literal) or spec.index in self._promised():
+        if spec.index in self._promised():
             return None
-        shared = self.native.fill_shared(spec.index, spec.shape, CODES[spec.dtype], *(fill or ()))
-        if shared is None:
+        made = self.native.fill_shared(spec.index, spec.shape, CODES[spec.dtype], *(fill or ()))
+        return self._adopted(made, spec.dtype)
+
+    def _can_share(self) -> bool:
+        """Whether large tensors may lie where the slot's other lanes have them too."""
+        return hasattr(self.framework, "adopt") and not self.functions.execution.timed
+
+    def _adopted(self, made: tuple[Any, int] | None, dtype: str) -> Any:
+        """The framework's tensor of what native has made in shared memory, if it has; else None."""
+        if made is None:
             return None
-        capsule, pointer = shared
+        capsule, pointer = made
         try:
-            tensor = adopt(capsule)
+            tensor = self.framework.adopt(capsule)
         except Exception:  # a type that this version does not take: it is filled in memory of its own
             return None
         same = self.framework.pointer(tensor) == pointer
-        return tensor if same and self.framework.tensor_dtype(tensor) == spec.dtype else None
+        return tensor if same and self.framework.tensor_dtype(tensor) == dtype else None
 
     def _room(self, shape: Any, dtype: str) -> Any:
         """A large tensor that is filled at once, or shall not be touched."""
@@ -530,11 +537,23 @@ class Call:
         self.upstream_dtypes[position] = dtype
         count = count_of(shape)
         framework = self.framework
-        gradient = framework.empty(shape, dtype) if count < LARGE_INPUT else self._room(shape, dtype)
         reach = upstream_reach(dtype, count, self.largest)
+        if count < LARGE_INPUT:
+            gradient = framework.empty(shape, dtype)
+        elif (gradient := self._upstream_shared(position, shape, dtype, reach)) is not None:
+            return gradient
+        else:
+            gradient = self._room(shape, dtype)
         pointer = framework.pointer(gradient) if count else 0
         self.native.fill_upstream(position, pointer, count, CODES[dtype], reach)
         return gradient
+
+    def _upstream_shared(self, position: int, shape: Any, dtype: str, reach: float) -> Any:
+        """It in memory that it has in common with the slot's other lanes; None where there is none."""
+        if not self._can_share():
+            return None
+        made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], reach)
+        return self._adopted(made, dtype)
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
         """Gradients through what stands in the place of values that were not kept."""

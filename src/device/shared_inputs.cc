@@ -102,9 +102,9 @@ struct Making {
 }  // namespace
 
 struct SharedInputs::Header {
-  std::atomic<std::uint64_t> renewed;                            // how often
-  std::array<std::atomic<std::uint64_t>, kMostTensors> content;  // what is made there; 0: nothing
-  std::array<std::atomic<std::uint64_t>, kMostTensors> next;     // block that nobody makes yet
+  std::atomic<std::uint64_t> renewed;                       // how often
+  std::array<std::atomic<std::uint64_t>, kPlaces> content;  // what is made there; 0: nothing
+  std::array<std::atomic<std::uint64_t>, kPlaces> next;     // block that nobody makes yet
 };
 
 SharedTensor::~SharedTensor() {
@@ -133,7 +133,7 @@ Result<SharedInputs> SharedInputs::open(Fd file) {
 }
 
 void SharedInputs::renew() {
-  for (std::size_t i = 0; i < kMostTensors; ++i) {
+  for (std::size_t i = 0; i < kPlaces; ++i) {
     header().content[i].store(0);
     header().next[i].store(0);
   }
@@ -157,10 +157,10 @@ void SharedInputs::trim(std::uint64_t keep) {
 
 std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillKey& key,
                                                DType dtype, std::uint64_t count,
-                                               std::uint64_t offset) {
+                                               std::uint64_t offset, std::size_t place) {
   const std::uint64_t bytes = count * size_of(dtype);
   const std::uint64_t room = room_for(bytes);
-  if (room == 0 || room > kFileBytes || offset > kFileBytes - room || key.tensor >= kMostTensors) {
+  if (room == 0 || room > kFileBytes || offset > kFileBytes - room || place >= kPlaces) {
     return std::nullopt;
   }
   // Everything that decides its bytes and where they lie, and since when the file has them.
@@ -174,7 +174,7 @@ std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillK
   }
   content = std::max<std::uint64_t>(content, 1);
   std::uint64_t there = 0;
-  if (!header().content[key.tensor].compare_exchange_strong(there, content) && there != content) {
+  if (!header().content[place].compare_exchange_strong(there, content) && there != content) {
     return std::nullopt;
   }
   const Part table(fd(), offset, table_bytes(bytes), MAP_SHARED);
@@ -190,7 +190,7 @@ std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillK
                 {reinterpret_cast<Block*>(table.data()), blocks},
                 content,
                 std::vector<std::byte>(std::min<std::uint64_t>(kFillBlock, bytes))};
-  std::atomic<std::uint64_t>& next = header().next[key.tensor];
+  std::atomic<std::uint64_t>& next = header().next[place];
   for (std::uint64_t block = next.fetch_add(1); block < blocks; block = next.fetch_add(1)) {
     if (!making.make(block)) return std::nullopt;
   }

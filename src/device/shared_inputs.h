@@ -1,7 +1,8 @@
 #pragma once
 
-// Large inputs on the host that the lanes of a slot have in common: made once, in one anonymous
-// file, of which each lane sees a copy of its own (it is copied page by page where a lane writes).
+// Large tensors on the host that the lanes of a slot have in common, inputs and what gradients
+// begin with: made once, in one anonymous file, of which each lane sees a copy of its own (it is
+// copied page by page where a lane writes).
 //
 // Lanes that want the same tensor at the same time make it together, a block at a time. A block is
 // made in the lane's own memory and written to the file, so no lane ever has the file mapped where
@@ -45,7 +46,7 @@ class SharedTensor {
 class SharedInputs {
  public:
   // How many tensors of a case are looked after; others have each lane's own memory.
-  static constexpr std::size_t kMostTensors = 64;
+  static constexpr std::size_t kPlaces = 64;
   // Where the first tensor's room begins.
   static constexpr std::uint64_t kFirst = 4096;
 
@@ -66,11 +67,11 @@ class SharedInputs {
   // Gives memory behind the first `keep` bytes back to the system.
   void trim(std::uint64_t keep);
 
-  // The tensor with this number (less than kMostTensors) of the case that `key` names, whose room
-  // begins at `offset`: `count` elements by the rule. It is more than a checksum's chunk. Nothing
-  // where another tensor is in its place since renew(), or where no memory is left.
+  // The tensor that `key` names, whose room begins at `offset`: `count` elements by the rule, more
+  // than a checksum's chunk. Each tensor of a case has a place (less than kPlaces) and a room for
+  // itself. Nothing where another is in its place since renew(), or where no memory is left.
   std::optional<SharedTensor> make(const FillRule& rule, const FillKey& key, DType dtype,
-                                   std::uint64_t count, std::uint64_t offset);
+                                   std::uint64_t count, std::uint64_t offset, std::size_t place);
 
  private:
   struct Header;

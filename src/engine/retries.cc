@@ -10,8 +10,8 @@ namespace {
 // Attempts after which a lane that someone keeps killing counts as crashed.
 constexpr int kKills = 10;
 
-// Where another lane took more than this part of the limit, a case that ran out of time is a slow one.
-// (The slot gives a lane that comes after one that ran out of time no more either.)
+// Where another lane took more than this part of the limit, a case that ran out of time is a slow
+// one. (The slot gives a lane that comes after one that ran out of time no more either.)
 constexpr std::uint64_t kSlowPart = 10;
 
 // Whether it would run out of time again.

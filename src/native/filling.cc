@@ -20,6 +20,8 @@ constexpr std::size_t kMostListed = std::size_t{1} << 21;
 // memory that is warm for it, which is quicker than to copy the blocks and to map their pages.
 constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 28;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
+// Inputs have the places of their numbers, an upstream gradient has the last one.
+constexpr std::size_t kUpstreamPlace = SharedInputs::kPlaces - 1;
 
 // Keeps how an input was filled, and the checksum of its bytes, which is worked out if it is not
 // known yet.
@@ -57,24 +59,29 @@ bool complete(FillRule& rule, int kind, long long extent, DType dtype) {
   return true;
 }
 
-// Where the room of a tensor of the case begins in the file of shared inputs, and the tensor if it
-// belongs there. Both lanes come to the same, since it hangs on the case's text alone.
-std::optional<std::uint64_t> shared_place(const Case& parsed, std::size_t tensor) {
-  if (tensor >= std::min(parsed.tensor_count(), SharedInputs::kMostTensors)) return std::nullopt;
+bool is_worth_sharing(std::uint64_t elements, DType dtype) {
+  return elements >= kShareFrom / size_of(dtype);
+}
+
+// Where the file of shared inputs has room behind the first `tensors` of the case, if it has. All
+// lanes come to the same, since it hangs on the case's text alone.
+std::optional<std::uint64_t> shared_room(const Case& parsed, std::size_t tensors) {
   std::uint64_t offset = SharedInputs::kFirst;
-  for (std::size_t i = 0;; ++i) {
+  for (std::size_t i = 0; i < std::min(tensors, kUpstreamPlace); ++i) {
+    const DType dtype = parsed.tensor(i).dtype;
     const std::uint64_t elements = parsed.tensor(i).elements();
-    const std::uint64_t element = size_of(parsed.tensor(i).dtype);
-    if (elements < kShareFrom / element) {
-      if (i == tensor) return std::nullopt;
-      continue;
-    }
-    if (i == tensor) return offset;
+    if (!is_worth_sharing(elements, dtype)) continue;
+    const std::uint64_t element = size_of(dtype);
     const std::uint64_t room =
         elements <= kMostShared / element ? SharedInputs::room_for(elements * element) : 0;
     if (room == 0) return std::nullopt;
     offset += room;
   }
+  return offset;
+}
+
+bool can_share(const ModuleState& state, DType dtype) {
+  return state.inputs && state.device->is_host() && known_to_dlpack(dtype);
 }
 
 // The extents of a tensor; nothing once a Python error is set.
@@ -86,6 +93,13 @@ std::optional<std::vector<std::int64_t>> shape_from(PyObject* sequence) {
     if (PyErr_Occurred() != nullptr) return std::nullopt;
   }
   return shape;
+}
+
+// (capsule, pointer) of a tensor in the file.
+PyObject* handed_out(SharedTensor made, DType dtype, std::vector<std::int64_t> shape) {
+  const std::uint64_t pointer = reinterpret_cast<std::uintptr_t>(made.memory().data());
+  const Ref capsule = to_capsule(std::move(made), dtype, std::move(shape));
+  return capsule ? Py_BuildValue("OK", capsule.get(), pointer) : nullptr;
 }
 
 }  // namespace
@@ -109,24 +123,51 @@ PyObject* fill_shared(PyObject* module, PyObject* arguments) {
   std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
   if (!shape) return nullptr;
   ModuleState& state = state_of(module);
-  if (!state.inputs || !state.device->is_host() || !known_to_dlpack(dtype)) return none();
-  const auto offset = shared_place(state.parsed, tensor);
-  if (!offset || state.parsed.tensor(tensor).dtype != dtype ||
+  if (!can_share(state, dtype)) return none();
+  if (tensor >= std::min(state.parsed.tensor_count(), kUpstreamPlace)) return none();
+  const std::uint64_t count = state.parsed.tensor(tensor).elements();
+  const auto offset = shared_room(state.parsed, tensor);
+  if (!offset || !is_worth_sharing(count, dtype) || state.parsed.tensor(tensor).dtype != dtype ||
       !std::ranges::equal(state.parsed.tensor(tensor).shape, *shape)) {
     return none();
   }
   FillKey key = state.key;
   key.tensor = tensor;
-  const std::uint64_t count = state.parsed.tensor(tensor).elements();
-  auto made = state.inputs->make(rule, key, dtype, count, *offset);
+  auto made = state.inputs->make(rule, key, dtype, count, *offset, tensor);
   if (!made) return none();
   const Target target{tensor, reinterpret_cast<std::uintptr_t>(made->memory().data()),
                       static_cast<Py_ssize_t>(count), code};
   const Status kept = record_filling(state, target, rule, {}, made->checksum());
   if (!kept) return raise(kept.error());
-  const Ref capsule = to_capsule(std::move(*made), dtype, std::move(*shape));
-  if (!capsule) return nullptr;
-  return Py_BuildValue("OK", capsule.get(), target.pointer);
+  return handed_out(std::move(*made), dtype, std::move(*shape));
+}
+
+PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
+  unsigned int output = 0;
+  PyObject* extents = nullptr;
+  int code = 0;
+  FillRule rule;
+  if (!PyArg_ParseTuple(arguments, "IO!id", &output, &PyTuple_Type, &extents, &code, &rule.high)) {
+    return nullptr;
+  }
+  if (code < 0 || static_cast<std::size_t>(code) >= kDTypes.size()) {
+    return raise(Error{"fill_upstream_shared: bad dtype"});
+  }
+  const auto dtype = static_cast<DType>(code);
+  rule.low = -rule.high;
+  std::optional<std::vector<std::int64_t>> shape = shape_from(extents);
+  if (!shape) return nullptr;
+  ModuleState& state = state_of(module);
+  std::uint64_t count = 1;
+  for (const std::int64_t extent : *shape) count *= static_cast<std::uint64_t>(extent);
+  if (!can_share(state, dtype) || !is_worth_sharing(count, dtype)) return none();
+  const auto offset = shared_room(state.parsed, state.parsed.tensor_count());
+  if (!offset) return none();
+  FillKey key = state.key;
+  key.tensor = kUpstream + output;
+  auto made = state.inputs->make(rule, key, dtype, count, *offset, kUpstreamPlace);
+  if (!made) return none();
+  return handed_out(std::move(*made), dtype, std::move(*shape));
 }
 
 PyObject* fill_tensor(PyObject* module, PyObject* arguments) {

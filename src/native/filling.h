@@ -15,6 +15,10 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments);
 // take by DLPack. None where there is no such memory, or a tensor is not worth it.
 PyObject* fill_shared(PyObject* module, PyObject* arguments);
 
+// fill_upstream_shared(output, shape, dtype, reach) -> (capsule, pointer): as fill_upstream(), in
+// memory that the slot's other lanes have as well; None as above. One output of a case has it.
+PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments);
+
 // fill_literal(tensor, pointer, count, dtype, values): these values, one for each element; the
 // bytes of an array of doubles.
 PyObject* fill_literal(PyObject* module, PyObject* arguments);

@@ -462,7 +462,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 16> methods{{
+  static std::array<PyMethodDef, 17> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -471,6 +471,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"fill", n::fill_tensor, METH_VARARGS, nullptr},
       {"fill_literal", n::fill_literal, METH_VARARGS, nullptr},
       {"fill_shared", n::fill_shared, METH_VARARGS, nullptr},
+      {"fill_upstream_shared", n::fill_upstream_shared, METH_VARARGS, nullptr},
       {"fill_upstream", n::fill_upstream, METH_VARARGS, nullptr},
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},

@@ -39,7 +39,7 @@ SharedInputs opened_again(const SharedInputs& inputs) {
 std::optional<SharedTensor> make(SharedInputs& inputs, const FillKey& key = kTensor,
                                  const FillRule& rule = kUniform,
                                  std::uint64_t offset = SharedInputs::kFirst) {
-  return inputs.make(rule, key, DType::float32, kCount, offset);
+  return inputs.make(rule, key, DType::float32, kCount, offset, key.tensor);
 }
 
 TEST(SharedInputs, HoldsTheBytesThatFillMakesAndTheirChecksum) {
@@ -166,7 +166,7 @@ TEST(SharedInputs, WhatIsTooLargeOrOneTooManyIsNotMade) {
   SharedInputs inputs = std::move(*SharedInputs::create());
   EXPECT_EQ(SharedInputs::room_for(std::uint64_t{1} << 62), 0U);
   FillKey last = kTensor;
-  last.tensor = SharedInputs::kMostTensors;
+  last.tensor = SharedInputs::kPlaces;
   EXPECT_FALSE(make(inputs, last));
   EXPECT_FALSE(make(inputs, kTensor, kUniform, std::uint64_t{1} << 40));
 }
