@@ -12,7 +12,7 @@ from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.regimes import REGIMES, USUAL, skip_of, specs_in
+from assay.regimes import REGIMES, USUAL, Tensors, skip_of, specs_in
 from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
@@ -89,12 +89,14 @@ class Lane:
             return
         _, *as_usual = self.usual
         answers = {}
+        entry = REGISTRY.get(job.api)
+        tensors = Tensors(entry, self.named)
         for values in REGIMES[1:]:
             if ends_all(*as_usual[:2]):
                 answer = as_usual
             else:
                 try:
-                    skip = skip_of(REGISTRY.get(job.api), self.named, values)
+                    skip = skip_of(entry, self.named, values, tensors)
                 except Exception:
                     return  # the job itself will say it
                 if skip is None:

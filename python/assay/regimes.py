@@ -18,7 +18,7 @@ reason})` and `regimes={regime: {parameter: rule}}`.
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from assay.results import SEQUENCE
@@ -180,8 +180,34 @@ class Skip(NamedTuple):
     reason: str
 
 
-def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
-    """Why a case is not run under a regime; None when it is."""
+class Tensors:
+    """The tensors of a case, as all regimes of it ask for them: worked out once, when one does."""
+
+    def __init__(self, entry: Any, named: Mapping[str, Any]) -> None:
+        self.entry = entry
+        self.named = named
+
+    @cached_property
+    def specs(self) -> list[TensorSpec]:
+        return specs_in(self.named.values())
+
+    @cached_property
+    def elements(self) -> int:
+        return sum(spec.size for spec in self.specs)
+
+    @cached_property
+    def usual(self) -> list[tuple[str, TensorSpec, Fill | Literal | None]]:
+        """Each with its parameter's name, and how it is filled under usual values."""
+        return [
+            (name, spec, fill_of(self.entry, name, self.named, spec, USUAL))
+            for name, value in self.named.items()
+            for spec in specs_in([value])
+        ]
+
+
+def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors | None = None) -> Skip | None:
+    """Why a case is not run under a regime; None when it is. `tensors` are those of the same entry and
+    arguments, where several regimes are asked for."""
     if regime == USUAL:
         return None
     if entry is None:
@@ -195,17 +221,17 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str) -> Skip | None:
         undefined = ask(undefined, named, None)
     if undefined:
         return Skip(undefined)
-    specs = specs_in(named.values())
-    if not specs or sum(spec.size for spec in specs) > MOST_ELEMENTS:
+    tensors = tensors or Tensors(entry, named)
+    specs = tensors.specs
+    if not specs or tensors.elements > MOST_ELEMENTS:
         return Skip("")
     if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
         return Skip("what a complex number with an infinite or missing part becomes is not promised")
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
     changed = any(
-        fill_of(entry, name, named, spec, regime) != fill_of(entry, name, named, spec, USUAL)
-        for name, value in named.items()
-        for spec in specs_in([value])
+        (special_of(entry, name, named, spec, regime) or changed_by(regime, usual, spec, entry)) != usual
+        for name, spec, usual in tensors.usual
     )
     return None if changed else Skip("")
 
@@ -239,12 +265,25 @@ def fill_of(
     if entry is None:
         return None
     rules = entry.rules if rules is None else rules
-    if entry.regimes:
-        own = entry.regimes.get(regime, {})
-        if parameter in own and (special := resolve(own[parameter], named, spec)) is not None:
-            return special
+    if (special := special_of(entry, parameter, named, spec, regime)) is not None:
+        return special
     rule = rules.get(parameter)
     usual = resolve(rule, named, spec) if rule is not None else None
+    return changed_by(regime, usual, spec, entry)
+
+
+def special_of(
+    entry: Any, parameter: str, named: Mapping[str, Any], spec: TensorSpec, regime: str
+) -> Fill | Literal | None:
+    """What an API's own rules for a regime say; None: nothing."""
+    rule = entry.regimes[regime].get(parameter) if regime in entry.regimes else None
+    return resolve(rule, named, spec) if rule is not None else None
+
+
+def changed_by(
+    regime: str, usual: Fill | Literal | None, spec: TensorSpec, entry: Any
+) -> Fill | Literal | None:
+    """What a regime makes of how a tensor is filled under usual values."""
     change = CHANGES.get(regime)
     if change is None or not spec.size:
         return usual

@@ -72,6 +72,13 @@ def test_a_regime_that_changes_nothing_is_left_out(apis):
     assert skip_of(apis["paddle.abs"], {"x": spec(4, dtype="int64")}, "nan") == regimes.Skip("")
 
 
+def test_listed_values_stay_the_same_with_a_nan_among_them(apis):
+    named = {"x": TensorSpec((2, 3), "float32", 0)}
+    listed = fill_of(apis["paddle.isnan"], "x", named, named["x"], "usual")
+    assert any(value != value for value in listed.values)
+    assert skip_of(apis["paddle.isnan"], named, "wide") is not None
+
+
 def test_every_reason_is_a_sentence_and_names_a_regime():
     for traits in (*TRAITS.values(), regimes.OTHERS):
         assert set(traits.without) <= set(REGIMES) - {"usual"}
