@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/analysis/insights.h"
 #include "timeline/load.h"
 #include "timeline/merge.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/importers/importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

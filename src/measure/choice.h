@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "measure/dependence.h"
-#include "measure/law.h"
+#include "measure/law_measurement.h"
 
 namespace assay {
 

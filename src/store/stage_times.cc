@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/store.h"
+#include "store/finished_case.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"
 

@@ -23,8 +23,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "store/finished_case.h"
 #include "store/tally.h"
-#include "verdict/judge.h"
 
 namespace assay {
 
@@ -59,18 +59,6 @@ enum class Supply {
   more,            // claim again
   held_elsewhere,  // nothing now; cases of other claimers may come back
   none,            // every case has finished or is this claimer's
-};
-
-// A case that has come to something. Views hold as long as the caller's data, or until the next row
-// when they are read.
-struct FinishedCase {
-  std::uint64_t id = 0;
-  std::string_view text;  // canonical; only read
-  Verdict verdict;
-  std::uint32_t attempts = 1;
-  std::int64_t finished_ms = 0;          // since 1970
-  std::uint64_t took_us = 0;             // in its slot; 0: not known
-  std::span<const std::uint8_t> record;  // wire::Record; empty for lines that never ran
 };
 
 struct InvalidLine {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "store/store.h"
+#include "store/finished_case.h"
 #include "store/sum_lines.h"
 #include "wire/frame.h"
 #include "wire/messages_generated.h"

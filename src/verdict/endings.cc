@@ -6,7 +6,6 @@
 #include <csignal>
 #include <numeric>
 
-#include "verdict/judge.h"
 #include "verdict/messages.h"
 
 namespace assay {
@@ -26,6 +25,23 @@ bool killed(const wire::LaneRecord* lane) {
 }
 
 }  // namespace
+
+bool is_mutant(const wire::Trial& trial) { return !text(trial.mutant()).empty(); }
+
+bool is_whole(const wire::Record& record) {
+  if (record.trials() == nullptr || record.trials()->size() == 0) return false;
+  return std::all_of(record.trials()->begin(), record.trials()->end(),
+                     [](const wire::Trial* trial) {
+                       if (is_skipped(*trial)) return true;
+                       if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
+                       if (trial->pairs() == nullptr) return true;
+                       return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
+                                          [&](const wire::Pair* pair) {
+                                            return pair->left() < trial->lanes()->size() &&
+                                                   pair->right() < trial->lanes()->size();
+                                          });
+                     });
+}
 
 bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 

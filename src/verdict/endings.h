@@ -1,6 +1,7 @@
 #pragma once
 
-// What the ends of lanes that came to no result say, and what they do not.
+// What a record holds before anything is judged: whether it is whole, and what the ends of lanes
+// that came to no result say.
 
 #include <cstdint>
 #include <optional>
@@ -9,6 +10,12 @@
 #include "wire/messages_generated.h"
 
 namespace assay {
+
+// A record says enough to be judged: its lanes are there, and pairs name two of them.
+bool is_whole(const wire::Record& record);
+
+// A fault was planted there (`assay mutate`): it says nothing of the framework.
+bool is_mutant(const wire::Trial& trial);
 
 // Nothing was run under the trial's kind of values.
 bool is_skipped(const wire::Trial& trial);

@@ -406,23 +406,6 @@ Result<Rules> Rules::of(wire::CaseSettingsT settings) {
   return Rules{std::move(settings), mode->agreement};
 }
 
-bool is_mutant(const wire::Trial& trial) { return !text(trial.mutant()).empty(); }
-
-bool is_whole(const wire::Record& record) {
-  if (record.trials() == nullptr || record.trials()->size() == 0) return false;
-  return std::all_of(record.trials()->begin(), record.trials()->end(),
-                     [](const wire::Trial* trial) {
-                       if (is_skipped(*trial)) return true;
-                       if (trial->lanes() == nullptr || trial->lanes()->size() == 0) return false;
-                       if (trial->pairs() == nullptr) return true;
-                       return std::all_of(trial->pairs()->begin(), trial->pairs()->end(),
-                                          [&](const wire::Pair* pair) {
-                                            return pair->left() < trial->lanes()->size() &&
-                                                   pair->right() < trial->lanes()->size();
-                                          });
-                     });
-}
-
 std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& policy,
                                    const wire::Record& record, const Rules& rules) {
   if (is_skipped(trial) || refused_by_reference(trial)) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "verdict/endings.h"
 #include "verdict/messages.h"
 
 namespace assay {

@@ -2,7 +2,8 @@
 
 // What the timings of two lanes mean.
 
-#include "verdict/judge.h"
+#include "verdict/verdict.h"
+#include "wire/messages_generated.h"
 
 namespace assay {
 

@@ -1,6 +1,6 @@
 // The analysis against made schedules, whose bubbles the literature's formulas give.
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@
 #include <random>
 
 #include "support.h"
+#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/page.h"
-#include "timeline/analysis_report.h"
 #include "timeline/intervals.h"
 
 namespace assay::timeline {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "support.h"
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/importers/importer.h"
 
 namespace assay::timeline {

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 
 #include "support.h"
+#include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/annotated_jobs.h"
-#include "timeline/analysis_report.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {

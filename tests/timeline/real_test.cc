@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "support.h"
-#include "timeline/analysis.h"
-#include "timeline/analysis_report.h"
+#include "timeline/analysis/analysis.h"
+#include "timeline/analysis/analysis_report.h"
 #include "timeline/load.h"
 
 namespace assay::timeline {

@@ -220,11 +220,6 @@ std::optional<fs::path> checkout_of(const fs::path& path, const fs::path& run) {
 
 }  // namespace
 
-bool ReadLaunch::good() const {
-  return std::all_of(problems.begin(), problems.end(),
-                     [](const LaunchProblem& one) { return one.problem.warning; });
-}
-
 bool is_launch_script(std::string_view path) { return path.ends_with(".sh"); }
 
 ReadLaunch read_launch(const std::string& path, const std::string& root) {

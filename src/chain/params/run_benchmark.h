@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "chain/params/launch_script.h"
+#include "chain/params/launch.h"
 
 namespace assay::chain::params {
 

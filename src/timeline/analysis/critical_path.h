@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/analysis/collectives.h"
 #include "timeline/model.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 #include "timeline/analysis/collectives.h"
 #include "timeline/analysis/critical_path.h"
 #include "timeline/analysis/kernels.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/markup.h"
-#include "timeline/analysis_report.h"
+#include "timeline/analysis/analysis_report.h"
 
 namespace assay::timeline {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 
 namespace assay::timeline {
 

@@ -1,4 +1,4 @@
-#include "timeline/analysis.h"
+#include "timeline/analysis/analysis.h"
 
 #include <fmt/format.h>
 

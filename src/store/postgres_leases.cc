@@ -1,177 +1,27 @@
-#include "store/postgres_store.h"
+// Who works on which cases of a run in PostgreSQL.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <limits>
-#include <random>
-#include <thread>
 #include <tuple>
 
 #include "store/postgres_connection.h"
 #include "store/postgres_sql.h"
 
 namespace assay {
-namespace {
 
 using namespace postgres;
 
-// One number for everybody who makes tables: two that begin a run at once do so one after the
-// other.
-constexpr std::int64_t kMakingTables = 0x6173736179;  // "assay"
-
-// "node7:3f…": people see it where they look on.
-std::string claimer_name() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  std::random_device random;
-  return fmt::format("{}:{:08x}{:08x}", host.data(), random(), random());
-}
+namespace {
 
 double now_us() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double, std::micro>(now).count();
 }
 
-std::string version_error(int version) {
-  if (version > kSchemaVersion) {
-    return fmt::format(
-        "a newer assay made this database's tables (version {}, this assay knows {}); use that "
-        "one, "
-        "or another database",
-        version, kSchemaVersion);
-  }
-  return fmt::format(
-      "an older assay made this database's tables (version {}, this assay has {}); use that one, "
-      "or "
-      "another schema (options=-csearch_path%3DNAME)",
-      version, kSchemaVersion);
-}
-
 }  // namespace
-
-bool PostgresStore::is_address(std::string_view where) {
-  return where.starts_with("postgresql://") || where.starts_with("postgres://");
-}
-
-PostgresStore::PostgresStore(std::string address, Options options)
-    : address_(std::move(address)),
-      options_(options),
-      claimer_(claimer_name()),
-      share_(options_.share),
-      pace_(kUsualPace, std::max(options_.lease_time / 3, kUsualPace), std::random_device()()),
-      random_(std::random_device()()) {}
-
-PostgresStore::~PostgresStore() = default;
-
-Result<std::unique_ptr<PostgresStore>> PostgresStore::open(std::string address, StoreMode mode,
-                                                           Options options) {
-  std::unique_ptr<PostgresStore> store(new PostgresStore(std::move(address), options));
-  ASSAY_CHECK(store->connect());
-  ASSAY_CHECK(store->make_tables(mode));
-  return store;
-}
-
-Status PostgresStore::connect() {
-  ASSAY_CHECK(check_address(address_));
-  return guarded([this]() -> Status {
-    connection_.reset();
-    connection_ = std::make_unique<Connection>(address_);
-    if (options_.read_only) {
-      pqxx::nontransaction(connection_->session)
-          .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");
-    }
-    // Said a thousand times a second by a thousand workers: it takes longer to plan than to do.
-    connection_->session.prepare("assay_record", fmt::format(kRecord, kWithTally, kAllRecorded));
-    return {};
-  });
-}
-
-Status PostgresStore::make_tables(StoreMode mode) {
-  return guarded([&]() -> Status {
-    pqxx::work work(connection_->session);
-    work.exec_params("SELECT pg_advisory_xact_lock($1)", kMakingTables);
-    const bool known = work.exec1("SELECT to_regclass('assay_schema') IS NOT NULL")[0].as<bool>();
-    if (!known && mode != StoreMode::create) {
-      return usage_error(
-          "this database holds no run of assay; begin one with `assay plan --store`");
-    }
-    if (!known) {
-      work.exec0(kSchema);
-      work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-      work.exec0(fmt::format(kCosts, kExpensiveUs));
-      work.exec0(fmt::format(kToldIndex, told()));
-      work.exec0(kPlannedIndexes);
-      work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
-    }
-    version_ = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
-    const bool before = version_ >= kVersionWithoutTally && version_ < kSchemaVersion;
-    if (before && !options_.read_only) ASSAY_CHECK(upgrade(work));
-    if (version_ != kSchemaVersion && !before) return usage_error(version_error(version_));
-    work.commit();
-    return {};
-  });
-}
-
-// Reads every result, once. Nobody records anything meanwhile.
-Status PostgresStore::upgrade(pqxx::transaction_base& work) {
-  work.exec0(kNoResultsMeanwhile);
-  work.exec0(kRenameRank);
-  work.exec0(fmt::format(kToldIndex, told()));
-  if (version_ < kVersionWithoutTold) ASSAY_CHECK(sum_up(work));
-  version_ = kSchemaVersion;
-  work.exec_params0("UPDATE assay_schema SET version = $1", version_);
-  return {};
-}
-
-// Makes the sums that tables of these versions do not have.
-Status PostgresStore::sum_up(pqxx::transaction_base& work) {
-  if (version_ == kVersionWithoutTally) work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-  work.exec0(fmt::format(kCosts, kExpensiveUs));
-  Tally tally;
-  if (version_ == kVersionWithoutTally) {
-    ASSAY_CHECK(each_row(work, kFinished, [&](const pqxx::row& row) {
-      return show_finished(row, 0, [&](const FinishedCase& finished) -> Status {
-        tally.add(traits_of(finished.text), finished);
-        return {};
-      });
-    }));
-  }
-  LearnedCosts costs;
-  ASSAY_CHECK(each_row(work, kTookOfEach, [&](const pqxx::row& row) -> Status {
-    const std::string_view text(row[0].c_str(), row[0].size());
-    costs.add(api_of(text), first_dtype(text), unsigned_bits(row[1].as<std::int64_t>()),
-              unsigned_bits(row[2].as<std::int64_t>()));
-    return {};
-  }));
-  if (!tally.empty() || !costs.empty()) {
-    work.exec_params0(kWriteTally, tally.text(), costs.text());
-  }
-  return {};
-}
-
-Status PostgresStore::set_property(std::string_view key, std::string_view value) {
-  return in_plan([&](pqxx::work& work) {
-    work.exec_params0(
-        "INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2",
-        as_text(key), as_text(value));
-  });
-}
-
-Result<std::string> PostgresStore::agree_on(std::string_view key, std::string_view value) {
-  std::string stands;
-  ASSAY_CHECK(in_plan([&](pqxx::work& work) {
-    work.exec_params0("INSERT INTO property VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
-                      as_text(key), as_text(value));
-    stands = work.exec_params1("SELECT value FROM property WHERE key = $1", as_text(key))[0]
-                 .as<std::string>();
-  }));
-  return stands;
-}
-
-// ---- leases ----
 
 // Once for each connection, whose own table it is.
 void PostgresStore::fill_mine(pqxx::transaction_base& transaction) {

@@ -1,4 +1,4 @@
-#include "timeline/analysis_report.h"
+#include "timeline/analysis/analysis_report.h"
 
 #include <fmt/format.h>
 
