@@ -59,23 +59,45 @@ double spacing(double x, double resolution) {
   return x == 0 ? 0 : std::ldexp(resolution, std::ilogb(x));
 }
 
-// Whether x can come from the law, give or take the rounding to the dtype.
-bool in_support(const Distribution& law, double x, double resolution) {
-  if (std::isnan(x)) return false;
-  if (const auto only = law.only_value()) return near(x, *only, slack_of(resolution));
-  if (std::isinf(x)) {
-    const double beyond = x > 0 ? 1 - law.cumulative(kCoarseEnd) : law.cumulative(-kCoarseEnd);
-    return resolution >= kCoarse && !law.discrete() && beyond > 1e-13;
+// Which draws can come from a law, give or take the rounding to the dtype.
+class Support {
+ public:
+  Support(const Distribution& law, double resolution)
+      : law_(law), resolution_(resolution), valid_(law.valid()) {
+    if (!valid_) return;
+    only_ = law.only_value();
+    least_ = law.least() - rounding(law.least());
+    greatest_ = law.greatest() + rounding(law.greatest());
   }
-  if (law.discrete() && x != std::floor(x)) return false;
+  const Distribution& law() const { return law_; }
+  bool valid() const { return valid_; }  // otherwise it says nothing
+  bool leaves_no_choice() const { return only_.has_value(); }
+  bool holds(double x) const {
+    if (std::isnan(x)) return false;
+    if (only_) return near(x, *only_, slack_of(resolution_));
+    if (std::isinf(x)) return holds_infinity(x > 0);
+    return x >= least_ && x <= greatest_ && (!law_.discrete() || x == std::floor(x));
+  }
+
+ private:
+  bool holds_infinity(bool positive) const {
+    const double beyond = positive ? 1 - law_.cumulative(kCoarseEnd) : law_.cumulative(-kCoarseEnd);
+    return resolution_ >= kCoarse && !law_.discrete() && beyond > 1e-13;
+  }
   // A bound that the dtype does not hold is rounded to a neighbour; so may be what lies close to
   // it.
-  const auto rounding = [&](double bound) {
-    const double step = resolution == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution);
-    return law.discrete() && step <= 1 ? 0 : step;
-  };
-  return x >= law.least() - rounding(law.least()) && x <= law.greatest() + rounding(law.greatest());
-}
+  double rounding(double bound) const {
+    const double step = resolution_ == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution_);
+    return law_.discrete() && step <= 1 ? 0 : step;
+  }
+
+  Distribution law_;
+  double resolution_;
+  bool valid_;
+  std::optional<double> only_;
+  double least_ = 0;
+  double greatest_ = 0;
+};
 
 void note_dependence(LawMeasurement& measured, const Dependence& dependence) {
   const DependenceFound found = dependence.run();
@@ -169,15 +191,21 @@ void measure_spread(LawKind kind, std::span<const double> drawn,
                     LawMeasurement& measured) {
   Sample sample(drawn.size());
   Uniformity uniformity;
+  const bool one_for_all =
+      std::all_of(parameters.begin(), parameters.end(),
+                  [](const LawParameter& each) { return each.values.empty(); });
+  std::optional<Support> support;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     const auto noise = sample.noise(i);
-    const Distribution law{kind, parameters[0].at(i),
-                           parameters.size() > 1 ? parameters[1].at(i) : 0};
-    if (!law.valid()) continue;
-    if (!in_support(law, drawn[i], resolution)) {
+    if (!support || !one_for_all) {
+      const double second = parameters.size() > 1 ? parameters[1].at(i) : 0;
+      support.emplace(Distribution{kind, parameters[0].at(i), second}, resolution);
+    }
+    if (!support->valid()) continue;
+    if (!support->holds(drawn[i])) {
       note_outside(measured, i, drawn[i]);
-    } else if (noise && !law.only_value()) {
-      add_u(law, drawn[i], *noise, resolution, uniformity);
+    } else if (noise && !support->leaves_no_choice()) {
+      add_u(support->law(), drawn[i], *noise, resolution, uniformity);
     }
   }
   uniformity.finish(measured);
