@@ -7,6 +7,11 @@ CMAKE := /usr/bin/cmake
 # looks at each by itself). While you work on one file: make build UNITY=OFF.
 UNITY ?= ON
 
+# What has to be there before anything is configured. tools/check installs it beside the build, and says so here.
+INSTALLED ?= setup
+# What `make build` builds.
+TARGETS ?= all
+
 .PHONY: help setup configure build demo check test lint analyze format bench sanitize fuzz wheel clean
 
 help: ## this text
@@ -15,21 +20,20 @@ help: ## this text
 setup: ## install what is missing: Debian packages, two framework environments
 	@tools/setup paddle torch
 
-configure: setup
+configure: $(INSTALLED)
 	@mkdir -p build
 	@$(CMAKE) --preset release -DCMAKE_UNITY_BUILD=$(UNITY) >build/configure.log 2>&1 || \
 	  { cat build/configure.log; exit 1; }
 
 build: configure ## build everything
-	@$(CMAKE) --build --preset release -j $(JOBS)
+	@$(CMAKE) --build --preset release -j $(JOBS) --target $(TARGETS)
 
 demo: configure ## run the main job on real cases and show the results
 	@$(CMAKE) --build --preset release -j $(JOBS) --target assay assay_native_module
 	@status=0; $(ASSAY) api --api_config_file=examples/api_configs.txt --accuracy=True || status=$$?; \
 	  test $$status -le 1
 
-check: build ## build, lint and pass every test
-	@tools/setup dev
+check: ## build, lint and pass every test
 	@tools/check
 
 test: build ## only the tests of the C++ part
