@@ -6,13 +6,14 @@ set(ASSAY_LAYERS
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
 set(ASSAY_NAMESPACES wire native timeline inject)
 
-# assay_module(FOLDER [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
+# assay_module(FOLDER [COLD] [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #
 # Makes the static library assay_FOLDER from every .cc file in src/FOLDER but main.cc and those that
 # EXCLUDE names. LINKS names the folders that its sources include; LIBRARIES names targets from
-# outside the project.
+# outside the project. COLD marks one whose code runs so seldom that its compiling is what takes time: -Og
+# takes a third less than -O2.
 function(assay_module folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;LIBRARIES;EXCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "" "LINKS;LIBRARIES;EXCLUDE")
   list(FIND ASSAY_LAYERS ${folder} own_layer)
   if(own_layer EQUAL -1)
     message(FATAL_ERROR "src/${folder} has no place in ASSAY_LAYERS (cmake/AssayModule.cmake)")
@@ -45,6 +46,9 @@ function(assay_module folder)
     add_library(${target} STATIC ${sources} ${avx2_sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE assay_warnings)
+    if(arg_COLD)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:RelWithDebInfo>:-Og>)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
