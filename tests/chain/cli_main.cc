@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
-#include "cli/verb_chain.h"
+#include "cli/full/verb_chain.h"
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   CLI::App app{"chain tests"};
-  const assay::Verb verb = assay::add_chain_verb(app);
+  const assay::Verb verb = assay::cli::full::add_chain_verb(app);
   CLI11_PARSE(app, argc, argv);
   const auto code = verb.run();
   if (code) return *code;

@@ -1,4 +1,4 @@
-#include "cli/verb_run.h"
+#include "cli/full/verb_run.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
 
-namespace assay {
+namespace assay::cli::full {
 namespace {
 
 constexpr const char* kRunExamples = R"(Examples:
@@ -276,4 +276,4 @@ Verb add_stop_verb(CLI::App& parent) {
   return {app, [options] { return stop_campaign(*options); }};
 }
 
-}  // namespace assay
+}  // namespace assay::cli::full

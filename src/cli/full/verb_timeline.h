@@ -4,8 +4,8 @@
 
 #include "cli/verb.h"
 
-namespace assay {
+namespace assay::cli::full {
 
 Verb add_timeline_verb(CLI::App& parent);
 
-}  // namespace assay
+}  // namespace assay::cli::full

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "chain/params/dialect.h"
 
-namespace assay::chain {
+namespace assay::cli::full {
 
 // Whose files they are.
 struct DialectArguments {
@@ -21,8 +21,8 @@ struct DialectArguments {
 void add_dialect_options(CLI::App& app, DialectArguments& arguments);
 
 // The dialects to read by: those of the program, or the user's own, which `own` then holds.
-Result<const params::Dialects*> dialects_of(const DialectArguments& arguments,
-                                            std::optional<params::Dialects>& own);
+Result<const chain::params::Dialects*> dialects_of(const DialectArguments& arguments,
+                                                   std::optional<chain::params::Dialects>& own);
 
 struct CheckArguments {
   std::vector<std::string> files;
@@ -32,4 +32,4 @@ struct CheckArguments {
 CLI::App* add_check(CLI::App& chain, CheckArguments& arguments);
 Result<int> check(const CheckArguments& arguments);
 
-}  // namespace assay::chain
+}  // namespace assay::cli::full

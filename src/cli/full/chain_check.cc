@@ -1,4 +1,4 @@
-#include "cli/chain_check.h"
+#include "cli/full/chain_check.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,10 @@
 #include "chain/plan/launch_plan.h"
 #include "cli/exit_code.h"
 
-namespace assay::chain {
+namespace assay::cli::full {
+
+using namespace chain;
+
 namespace {
 
 // How many files of one suite and kind were good, for the table at the end.
@@ -92,4 +95,4 @@ CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
   return app;
 }
 
-}  // namespace assay::chain
+}  // namespace assay::cli::full

@@ -1,4 +1,4 @@
-#include "cli/verb_chain.h"
+#include "cli/full/verb_chain.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,12 +30,14 @@
 #include "chain/results/report_html.h"
 #include "chain/run/runner.h"
 #include "chain/stage/monitor.h"
-#include "cli/chain_check.h"
-#include "cli/chain_speed.h"
 #include "cli/exit_code.h"
+#include "cli/full/chain_check.h"
+#include "cli/full/chain_speed.h"
 
-namespace assay {
-namespace chain {
+namespace assay::cli::full {
+
+using namespace chain;
+
 namespace {
 
 // ---- fleet and node: what `run` starts for stages on many machines ----
@@ -431,7 +433,9 @@ struct ChainArguments {
   ReportArguments report;
 };
 
-Verb add_verb(CLI::App& parent) {
+}  // namespace
+
+Verb add_chain_verb(CLI::App& parent) {
   Verb verb;
   verb.app = parent.add_subcommand("chain", "run TIPC training and inference chains");
   verb.app->require_subcommand(1);
@@ -455,9 +459,4 @@ Verb add_verb(CLI::App& parent) {
   return verb;
 }
 
-}  // namespace
-}  // namespace chain
-
-Verb add_chain_verb(CLI::App& parent) { return chain::add_verb(parent); }
-
-}  // namespace assay
+}  // namespace assay::cli::full

@@ -1,4 +1,4 @@
-#include "cli/verb_serve.h"
+#include "cli/full/verb_serve.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "serve/server.h"
 #include "store/open_store.h"
 
-namespace assay {
+namespace assay::cli::full {
 namespace {
 
 constexpr const char* kServeExamples = R"(Examples:
@@ -61,4 +61,4 @@ Verb add_serve_verb(CLI::App& parent) {
   return {app, [options] { return run_serve(*options); }};
 }
 
-}  // namespace assay
+}  // namespace assay::cli::full

@@ -2,9 +2,9 @@
 
 #include "cli/verb.h"
 
-namespace assay {
+namespace assay::cli::full {
 
 // `assay serve`: the page of a run (serve/server.h).
 Verb add_serve_verb(CLI::App& parent);
 
-}  // namespace assay
+}  // namespace assay::cli::full

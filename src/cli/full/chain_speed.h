@@ -7,13 +7,13 @@
 #include "base/result.h"
 #include "chain/results/speed_record.h"
 
-namespace assay::chain {
+namespace assay::cli::full {
 
 struct SpeedArguments {
-  results::SpeedQuestion question;
+  chain::results::SpeedQuestion question;
 };
 
 CLI::App* add_speed(CLI::App& chain, SpeedArguments& arguments);
 Result<int> speed(const SpeedArguments& arguments);
 
-}  // namespace assay::chain
+}  // namespace assay::cli::full

@@ -1,4 +1,4 @@
-#include "cli/chain_speed.h"
+#include "cli/full/chain_speed.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,9 @@
 #include "base/fd.h"
 #include "cli/exit_code.h"
 
-namespace assay::chain {
+namespace assay::cli::full {
+
+using namespace chain;
 
 CLI::App* add_speed(CLI::App& chain, SpeedArguments& arguments) {
   CLI::App* app = chain.add_subcommand(
@@ -53,4 +55,4 @@ Result<int> speed(const SpeedArguments& arguments) {
   return kSomeFailed;
 }
 
-}  // namespace assay::chain
+}  // namespace assay::cli::full

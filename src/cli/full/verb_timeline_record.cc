@@ -1,4 +1,4 @@
-#include "cli/verb_timeline_record.h"
+#include "cli/full/verb_timeline_record.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "base/process.h"
 #include "inject/triggers.h"
 
-namespace assay {
+namespace assay::cli::full {
 namespace {
 
 namespace fs = std::filesystem;
@@ -224,4 +224,4 @@ Verb add_record_verb(CLI::App& timeline) {
   return {app, [options] { return run_record(*options); }};
 }
 
-}  // namespace assay
+}  // namespace assay::cli::full

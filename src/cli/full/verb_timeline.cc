@@ -1,4 +1,4 @@
-#include "cli/verb_timeline.h"
+#include "cli/full/verb_timeline.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/exit_code.h"
-#include "cli/verb_timeline_record.h"
+#include "cli/full/verb_timeline_record.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/insights.h"
 #include "timeline/analysis/page.h"
@@ -22,7 +22,7 @@
 #include "timeline/merge.h"
 #include "timeline/serve.h"
 
-namespace assay {
+namespace assay::cli::full {
 namespace {
 
 using namespace timeline;
@@ -274,4 +274,4 @@ Verb add_timeline_verb(CLI::App& parent) {
           }};
 }
 
-}  // namespace assay
+}  // namespace assay::cli::full

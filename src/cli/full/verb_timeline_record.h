@@ -4,8 +4,8 @@
 
 #include "cli/verb.h"
 
-namespace assay {
+namespace assay::cli::full {
 
 Verb add_record_verb(CLI::App& timeline);
 
-}  // namespace assay
+}  // namespace assay::cli::full

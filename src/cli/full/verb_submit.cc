@@ -1,4 +1,4 @@
-#include "cli/verb_submit.h"
+#include "cli/full/verb_submit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@
 #include "cluster/slurm.h"
 #include "store/open_store.h"
 
-namespace assay {
+namespace assay::cli::full {
 namespace {
 
 constexpr const char* kSlurmExamples = R"(Examples:
@@ -204,4 +204,4 @@ Verb add_submit_verb(CLI::App& parent) {
           }};
 }
 
-}  // namespace assay
+}  // namespace assay::cli::full

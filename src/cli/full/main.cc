@@ -1,0 +1,36 @@
+// assay: tests deep-learning frameworks the way they are used. See docs/ARCHITECTURE.md.
+
+#include <array>
+
+#include "cli/command_line.h"
+#include "cli/full/verb_chain.h"
+#include "cli/full/verb_run.h"
+#include "cli/full/verb_serve.h"
+#include "cli/full/verb_submit.h"
+#include "cli/full/verb_timeline.h"
+#include "cli/verb_api.h"
+#include "cli/verb_corpus.h"
+#include "cli/verb_description.h"
+#include "cli/verb_doctor.h"
+#include "cli/verb_finding.h"
+#include "cli/verb_merge.h"
+#include "cli/verb_mutate.h"
+#include "cli/verb_plan.h"
+#include "cli/verb_report.h"
+#include "cli/verb_repro.h"
+#include "cli/verb_shrink.h"
+#include "cli/verb_slot.h"
+#include "cli/verb_work.h"
+
+int main(int argc, char** argv) {
+  using namespace assay;
+  using namespace assay::cli::full;
+  constexpr std::array<AddVerb, 21> kVerbs{
+      add_api_verb,    add_chain_verb,  add_timeline_verb, add_report_verb, add_corpus_verb,
+      add_doctor_verb, add_slot_verb,   add_repro_verb,    add_plan_verb,   add_work_verb,
+      add_merge_verb,  add_submit_verb, add_mutate_verb,   add_shrink_verb, add_finding_verb,
+      add_run_verb,    add_status_verb, add_stop_verb,     add_serve_verb,  add_completion_verb,
+      add_manual_verb,
+  };
+  return run_program(argc, argv, kVerbs);
+}
