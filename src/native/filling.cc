@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/system_memory.h"
 #include "fill/filled.h"
 #include "native/dlpack.h"
 #include "native/module_state.h"
@@ -18,8 +19,10 @@ constexpr std::uint32_t kUpstream = 1U << 31;
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
 // From so many bytes on it is worth it to make an input once for all lanes. Below, each lane fills
 // memory that is warm for it, which is quicker than to copy the blocks and to map their pages.
-constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 28;
+constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
+// From so many bytes of inputs on it is worth asking whether there is memory for them.
+constexpr std::uint64_t kAskFrom = std::uint64_t{1} << 30;
 // Inputs have the places of their numbers, an upstream gradient has the last one.
 constexpr std::size_t kUpstreamPlace = SharedInputs::kPlaces - 1;
 
@@ -84,6 +87,23 @@ bool can_share(const ModuleState& state, DType dtype) {
   return state.inputs && state.device->is_host() && known_to_dlpack(dtype);
 }
 
+// Whether the case's inputs are more than the machine has memory for; sets a Python error then. The
+// file grows as it is filled, so that nobody else would say no before the kernel ends processes.
+// What it has already and what malloc keeps is there for them.
+bool lacks_memory(const ModuleState& state) {
+  const std::uint64_t wanted = state.parsed.total_bytes();
+  if (wanted < kAskFrom) return false;
+  const auto memory = system_memory();
+  if (!memory) return false;
+  const auto kept = static_cast<std::uint64_t>(state.memory.resident_kb()) * 1024;
+  const std::uint64_t room = memory->available + state.inputs->held() + kept;
+  if (wanted <= room) return false;
+  PyErr_Format(PyExc_MemoryError, "the inputs take %llu MiB, and there are %llu MiB of memory",
+               static_cast<unsigned long long>(wanted >> 20),
+               static_cast<unsigned long long>(room >> 20));
+  return true;
+}
+
 // The extents of a tensor; nothing once a Python error is set.
 std::optional<std::vector<std::int64_t>> shape_from(PyObject* sequence) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(PySequence_Size(sequence)));
@@ -131,6 +151,7 @@ PyObject* fill_shared(PyObject* module, PyObject* arguments) {
       !std::ranges::equal(state.parsed.tensor(tensor).shape, *shape)) {
     return none();
   }
+  if (lacks_memory(state)) return nullptr;
   FillKey key = state.key;
   key.tensor = tensor;
   auto made = state.inputs->make(rule, key, dtype, count, *offset, tensor);

@@ -12,7 +12,8 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments);
 
 // fill_shared(tensor, shape, dtype[, kind, low, high, extent]) -> (capsule, pointer): as fill(), of
 // a tensor of the case that lies where the slot's other lanes have it as well, for a framework to
-// take by DLPack. None where there is no such memory, or a tensor is not worth it.
+// take by DLPack. None where there is no such memory, or a tensor is not worth it. MemoryError
+// where the case's inputs are more than the machine has memory for.
 PyObject* fill_shared(PyObject* module, PyObject* arguments);
 
 // fill_upstream_shared(output, shape, dtype, reach) -> (capsule, pointer): as fill_upstream(), in
