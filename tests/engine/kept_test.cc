@@ -162,7 +162,8 @@ TEST_F(Kept, AKilledServerIsReplaced) {
   ASSERT_NE(server, 0);
   ::kill(server, SIGKILL);
   EXPECT_EQ(process.wait()->code, 1);
-  EXPECT_THAT(*read_file(cli_.folder() / "output.txt"), ::testing::HasSubstr("another takes its place"));
+  EXPECT_THAT(*read_file(cli_.folder() / "output.txt"),
+              ::testing::HasSubstr("another takes its place"));
   EXPECT_EQ(cli_.outcomes().size(), kSlow + 1U);
 }
 
