@@ -7,11 +7,12 @@ into the arena and replies. Comparison is not its business.
 
 from typing import Any
 
-from assay.call import LARGE_INPUT, STAGES, Call, Functions, is_large
+from assay.call import STAGES, Call, Functions
 from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
+from assay.inputs import LARGE_INPUT, is_large
 from assay.regimes import REGIMES, USUAL, Tensors, skip_of, specs_in
 from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer

@@ -1,0 +1,258 @@
+"""What a case's call is given: its arguments by name, tensors made, filled, laid out as the case says."""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from assay.dump import Dump
+from assay.frameworks import Framework
+from assay.layers import OPTIMIZER, STEPS, Made
+from assay.regimes import FORWARD_ONLY, fill_of, is_free, specs_in
+from assay.registry import REGISTRY
+from assay.rules import Literal, ask
+from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
+from assay.wire import CODES, DIFFERENTIABLE, Job, refuse
+
+LARGE_INPUT = 1 << 20  # elements; below that its memory is warm
+RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
+PLAIN = frozenset({int, float, bool, type(None)})  # values that stand for themselves
+
+
+class CaseInputs:
+    """The inputs of one case; `functions` is what its lane calls (assay.call.Functions)."""
+
+    largest = 0  # elements of the largest input that is differentiated
+    elements = 0  # of all inputs
+    dump: Dump | None = None  # where inputs and results are written as well
+    unfilled = False  # large inputs are left as they are, where any number will do
+
+    def __init__(self, framework: Framework, native: Any, functions: Any, job: Job) -> None:
+        self.framework = framework
+        self.native = native
+        self.functions = functions
+        self.job = job
+        self.entry = REGISTRY.get(job.api)
+        self.named: dict[str, Any] = {}
+        self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
+        self.taken: tuple[str, ...] = ()  # the parameters of what is called
+        self.kept: list[Any] = []  # memory that was filled and is no argument itself
+        self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.inputs: list[tuple[str, Any]] = []  # for the dump
+        forward_only = job.values in FORWARD_ONLY or not job.settings.backward
+        self.forward_only = forward_only or job.lane.no_gradients
+
+    def _name_arguments(self) -> None:
+        """All arguments by their parameters' names, those that make a layer among them."""
+        job, entry = self.job, self.entry
+        if job.construction is not None:
+            self._names(entry.parameters, *job.construction)
+        self.taken = () if entry is None else entry.inputs if entry.kind else entry.parameters
+        self._names(self.taken, job.args, job.kwargs)
+
+    def _names(self, parameters: Any, args: Any, kwargs: Any) -> None:
+        self.named |= zip(names_of(parameters, args), args, strict=True)
+        self.named |= kwargs
+
+    def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
+        """What the case's layer is made with. Its tensors are constants of it."""
+        if self.job.construction is None:
+            return None
+        self._grad_wanted = False
+        return self._built(self.entry.parameters, *self.job.construction)
+
+    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        grad = self.entry.grad if self.entry is not None else True
+        self._grad_wanted = ask(grad, self.named, None) if callable(grad) else grad
+        return self._built(self.taken, self.job.args, self.job.kwargs)
+
+    def _built(self, parameters: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any]]:
+        build, names = self._build, names_of(parameters, args)
+        positional = [build(value, name, name) for name, value in zip(names, args, strict=True)]
+        return positional, {name: build(value, name, name) for name, value in kwargs.items()}
+
+    def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
+        """The layer that the case makes, as a function; its parameters are filled and differentiated by."""
+        job, entry = self.job, self.entry
+        made = entry.call(*args, **kwargs)
+        if entry.kind == OPTIMIZER:
+            if job.lane.reference_functions:
+                return made.call
+            return lambda *inputs: self.framework.optimized(make, args, kwargs, STEPS, *inputs)
+        layer = None if job.lane.reference_functions else make(*args, **kwargs)
+        found = {} if layer is None else self.framework.parameters(layer)
+        self.rules = {**self.rules, **made.rules}
+        of_case = self._grad_wanted
+        parameters = {}
+        for place, (name, shape) in enumerate(sorted(made.parameters.items())):
+            if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
+                raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
+            self._grad_wanted = of_case and name not in (*made.state, *made.constants)
+            spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
+            parameters[name] = self._tensor(spec, name, name, found.get(name))
+        if left := set(found) - set(made.parameters):
+            raise ValueError(f"the layer has further parameters: {', '.join(sorted(left))}")
+        if layer is None:
+            return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
+        if not made.state:
+            return layer
+        return lambda *inputs, **named: {
+            "result": layer(*inputs, **named), "state": {name: parameters[name] for name in made.state}
+        }  # fmt: skip
+
+    @staticmethod
+    def _with_state(call: Callable[..., Any], made: Made) -> Callable[..., Any]:
+        if not made.state:
+            return call
+
+        def with_state(*inputs: Any, **named: Any) -> dict[str, Any]:
+            result, state = call(*inputs, **named)
+            return {"result": result, "state": state}
+
+        return with_state
+
+    def _build(self, value: Any, parameter: str, path: str) -> Any:
+        kind = type(value)
+        if kind is TensorSpec:
+            return self._tensor(value, parameter, path)
+        if kind in PLAIN:
+            return value
+        if kind is list or kind is tuple:
+            if PLAIN.issuperset(map(type, value)):
+                return value[:]
+            return kind(self._build(part, parameter, f"{path}[{i}]") for i, part in enumerate(value))
+        if kind is DtypeName:
+            return self.framework.dtypes.get(value) or refuse(f"this build has no dtype {value}")
+        if kind is PlaceName:
+            return self.framework.place(value)
+        if kind is slice:
+            return slice(*(self._build(p, parameter, path) for p in (value.start, value.stop, value.step)))
+        return value
+
+    def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
+        """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
+        framework, dtype = self.framework, spec.dtype
+        if dtype not in framework.dtypes:
+            refuse(f"this build has no dtype {dtype}")
+        size = spec.size
+        self.elements += size
+        fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
+        if tensor is not None:  # a layer's parameter stays where the layer has it
+            if not self._left_unfilled(spec, size, fill):
+                self._fill(spec, size, tensor, parameter, fill)
+        elif size < LARGE_INPUT:
+            tensor = framework.empty(spec.shape, dtype)
+            self._fill(spec, size, tensor, parameter, fill)
+            tensor = self._as_asked(tensor, spec, fill)
+        else:
+            tensor = self._as_asked(self._large(spec, size, parameter, fill), spec, fill)
+        if spec.strides:
+            if spec.overlaps():
+                refuse("strides by which elements share memory")
+            self.kept.append(tensor)
+            tensor = framework.strided(tensor, spec)
+        wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
+        if wanted and dtype in DIFFERENTIABLE:
+            framework.want_gradient(tensor)
+            self.wanted.append((path, tensor))
+            self.largest = max(self.largest, size)
+        if self.dump is not None:
+            self.inputs.append((path, tensor))
+        layout = self.entry.layouts.get(parameter) if self.entry is not None else None
+        return tensor if layout is None else self._sparse(tensor, spec, layout)
+
+    def _fill(self, spec: TensorSpec, size: int, tensor: Any, parameter: str, fill: Any) -> None:
+        """Gives the tensor its values."""
+        pointer, code = self.framework.pointer(tensor) if size else 0, CODES[spec.dtype]
+        if fill is None:
+            self.native.fill(spec.index, pointer, size, code)
+        elif isinstance(fill, Literal):
+            values = array("d", fill.values)
+            if len(values) != size:
+                refuse(f"{parameter}: {len(values)} values for a tensor of {size}")
+            self.native.fill_literal(spec.index, pointer, size, code, values.tobytes())
+        else:
+            self.native.fill(spec.index, pointer, size, code, *fill)
+
+    def _large(self, spec: TensorSpec, size: int, parameter: str, fill: Any) -> Any:
+        """A tensor of LARGE_INPUT elements and more: unfilled, shared, or as any other."""
+        if self._left_unfilled(spec, size, fill):
+            return self._room(spec.shape, spec.dtype)
+        tensor = self._shared(spec, fill)
+        if tensor is None:
+            tensor = self._room(spec.shape, spec.dtype)
+            self._fill(spec, size, tensor, parameter, fill)
+        return tensor
+
+    def _left_unfilled(self, spec: TensorSpec, size: int, fill: Any) -> bool:
+        return self.unfilled and size >= LARGE_INPUT and spec.dtype in FLOATING and is_free(fill)
+
+    def _shared(self, spec: TensorSpec, fill: Any) -> Any:
+        """A large tensor, filled, in memory that it has in common with the slot's other lanes; None where
+        there is none, or the tensor is there to be written."""
+        if not self._can_share() or spec.strides or isinstance(fill, Literal):
+            return None
+        if spec.index in self._promised():
+            return None
+        made = self.native.fill_shared(spec.index, spec.shape, CODES[spec.dtype], *(fill or ()))
+        return self._adopted(made, spec.dtype)
+
+    def _can_share(self) -> bool:
+        """Whether large tensors may lie where the slot's other lanes have them too."""
+        return hasattr(self.framework, "adopt") and not self.functions.execution.timed
+
+    def _adopted(self, made: tuple[Any, int] | None, dtype: str) -> Any:
+        """The framework's tensor of what native has made in shared memory, if it has; else None."""
+        if made is None:
+            return None
+        capsule, pointer = made
+        try:
+            tensor = self.framework.adopt(capsule)
+        except Exception:  # a type that this version does not take: it is filled in memory of its own
+            return None
+        same = self.framework.pointer(tensor) == pointer
+        return tensor if same and self.framework.tensor_dtype(tensor) == dtype else None
+
+    def _room(self, shape: Any, dtype: str) -> Any:
+        """A large tensor that is filled at once, or shall not be touched."""
+        self.native.scramble(False)
+        try:
+            return self.framework.empty(shape, dtype)
+        finally:
+            self.native.scramble(True)
+
+    def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
+        """The sparse tensor that holds some places of this one, which it is differentiated by."""
+        layout = ask(layout, self.named, spec) if callable(layout) else layout
+        if layout is None:
+            return tensor
+        if isinstance(layout, tuple):  # with the places of another of the case's tensors
+            layout, index = layout
+            spec = spec._replace(index=index)
+        self.kept.append(tensor)  # its memory is looked at again after the call
+        return self.framework.sparse(tensor, spec, layout)
+
+    def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
+        """The tensor as the regime wants it."""
+        if self.job.values != "layout" or self.job.lane.reference_functions or spec.size < 2 or spec.strides:
+            return tensor
+        if spec.index in self._promised():  # what is written has to be where it is read again
+            return tensor
+        return self.framework.as_layout(tensor, spec.index)
+
+    def _promised(self) -> set[int]:
+        """The case's tensors that the call may change."""
+        promised = [*RESULT_PLACES]
+        if self.entry is not None:
+            promised += [self.entry.changes, *self.entry.updates]
+        return {spec.index for name in promised for spec in specs_in([self.named.get(name)])}
+
+
+def names_of(parameters: Sequence[str], args: Any) -> Sequence[str]:
+    """The parameters' names of positional arguments; those beyond them have numbers."""
+    if len(args) <= len(parameters):
+        return parameters[: len(args)]
+    return [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
+
+
+def is_large(spec: TensorSpec) -> bool:
+    return spec.size >= LARGE_INPUT
