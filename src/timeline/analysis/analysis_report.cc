@@ -86,11 +86,11 @@ ordered_json to_json(const TimeShare& time) {
 }
 
 ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
-  ordered_json json{{"kernels", counts.kernels},
-                    {"communication_kernels", counts.communication_kernels},
-                    {"copies", counts.copies}};
-  json.update(to_json(time));
-  return json;
+  ordered_json object{{"kernels", counts.kernels},
+                      {"communication_kernels", counts.communication_kernels},
+                      {"copies", counts.copies}};
+  object.update(to_json(time));
+  return object;
 }
 
 // null, where it is not known.

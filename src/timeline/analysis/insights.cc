@@ -267,82 +267,82 @@ ordered_json json_of(const CollectiveCall& call) {
                      {"end_ns", part.end},
                      {"waiting_ns", part.waiting}});
   }
-  ordered_json json{{"name", call.name},
-                    {"group", call.group},
-                    {"sequence", call.sequence},
-                    {"dtype", call.dtype},
-                    {"algorithm", call.algorithm},
-                    {"group_size", call.group_size},
-                    {"bytes", call.bytes},
-                    {"transfer_ns", call.transfer},
-                    {"algorithm_bandwidth_gbps", call.algorithm_bandwidth},
-                    {"bus_bandwidth_gbps", call.bus_bandwidth},
-                    {"parts", parts},
-                    {"missing_ranks", call.missing}};
-  if (call.last != kNone) json["last_rank"] = call.last;
-  return json;
+  ordered_json object{{"name", call.name},
+                      {"group", call.group},
+                      {"sequence", call.sequence},
+                      {"dtype", call.dtype},
+                      {"algorithm", call.algorithm},
+                      {"group_size", call.group_size},
+                      {"bytes", call.bytes},
+                      {"transfer_ns", call.transfer},
+                      {"algorithm_bandwidth_gbps", call.algorithm_bandwidth},
+                      {"bus_bandwidth_gbps", call.bus_bandwidth},
+                      {"parts", parts},
+                      {"missing_ranks", call.missing}};
+  if (call.last != kNone) object["last_rank"] = call.last;
+  return object;
 }
 
 ordered_json json_of(const std::vector<PathShare>& shares) {
-  ordered_json json = ordered_json::array();
+  ordered_json array = ordered_json::array();
   for (const PathShare& share : shares) {
-    json.push_back({{"what", share.what}, {"time_ns", share.time}});
+    array.push_back({{"what", share.what}, {"time_ns", share.time}});
   }
-  return json;
+  return array;
 }
 
 ordered_json json_of(const Insights& insights) {
-  ordered_json json;
-  json["stragglers"] = ordered_json::array();
+  ordered_json object;
+  object["stragglers"] = ordered_json::array();
   for (const Straggler& one : insights.collectives.stragglers) {
-    json["stragglers"].push_back({{"rank", one.rank},
-                                  {"came_last", one.last},
-                                  {"cost_others_ns", one.cost},
-                                  {"waited_ns", one.waited}});
+    object["stragglers"].push_back({{"rank", one.rank},
+                                    {"came_last", one.last},
+                                    {"cost_others_ns", one.cost},
+                                    {"waited_ns", one.waited}});
   }
-  json["missing_ranks"] = insights.collectives.missing_ranks;
-  json["kernels"] = ordered_json::array();
+  object["missing_ranks"] = insights.collectives.missing_ranks;
+  object["kernels"] = ordered_json::array();
   for (const KernelRow& row : insights.kernels) {
-    json["kernels"].push_back({{"name", row.name},
-                               {"kind", name(row.kind)},
-                               {"count", row.count},
-                               {"total_ns", row.total},
-                               {"longest_ns", row.longest},
-                               {"step_p50_ns", row.step_p50},
-                               {"step_p99_ns", row.step_p99}});
-    if (row.flop >= 0) json["kernels"].back()["flop_per_call"] = row.flop;
-    if (row.bytes >= 0) json["kernels"].back()["bytes_per_call"] = row.bytes;
+    object["kernels"].push_back({{"name", row.name},
+                                 {"kind", name(row.kind)},
+                                 {"count", row.count},
+                                 {"total_ns", row.total},
+                                 {"longest_ns", row.longest},
+                                 {"step_p50_ns", row.step_p50},
+                                 {"step_p99_ns", row.step_p99}});
+    if (row.flop >= 0) object["kernels"].back()["flop_per_call"] = row.flop;
+    if (row.bytes >= 0) object["kernels"].back()["bytes_per_call"] = row.bytes;
   }
-  json["memory"] = ordered_json::array();
+  object["memory"] = ordered_json::array();
   for (const MemoryPeak& peak : insights.memory) {
-    json["memory"].push_back({{"rank", peak.rank},
-                              {"device", peak.device},
-                              {"allocated_bytes", peak.allocated},
-                              {"reserved_bytes", peak.reserved},
-                              {"at_ns", peak.at}});
+    object["memory"].push_back({{"rank", peak.rank},
+                                {"device", peak.device},
+                                {"allocated_bytes", peak.allocated},
+                                {"reserved_bytes", peak.reserved},
+                                {"at_ns", peak.at}});
   }
-  json["launch_queues"] = ordered_json::array();
+  object["launch_queues"] = ordered_json::array();
   for (const StreamQueue& queue : insights.queues) {
-    json["launch_queues"].push_back({{"stream", queue.label},
-                                     {"deepest", queue.deepest},
-                                     {"mean", queue.mean},
-                                     {"full_ns", measure(queue.full)}});
+    object["launch_queues"].push_back({{"stream", queue.label},
+                                       {"deepest", queue.deepest},
+                                       {"mean", queue.mean},
+                                       {"full_ns", measure(queue.full)}});
   }
-  json["critical_path"] = ordered_json::array();
+  object["critical_path"] = ordered_json::array();
   for (const CriticalPath& path : insights.paths) {
-    json["critical_path"].push_back({{"step", path.step},
-                                     {"length_ns", path.length},
-                                     {"by_rank", json_of(path.by_rank)},
-                                     {"by_kernel", json_of(path.by_kernel)}});
+    object["critical_path"].push_back({{"step", path.step},
+                                       {"length_ns", path.length},
+                                       {"by_rank", json_of(path.by_rank)},
+                                       {"by_kernel", json_of(path.by_kernel)}});
   }
-  if (!insights.hang.empty()) json["flight_recorder"] = insights.hang;
+  if (!insights.hang.empty()) object["flight_recorder"] = insights.hang;
   const WhatIf& what = insights.what_if;
-  json["what_if"] = {{"step_ns", what.step},
-                     {"free_communication_ns", what.free_communication},
-                     {"prompt_host_ns", what.prompt_host},
-                     {"slowest_rank_average_ns", what.slowest_rank_average},
-                     {"ideal_bubble_ns", what.ideal_bubble}};
-  return json;
+  object["what_if"] = {{"step_ns", what.step},
+                       {"free_communication_ns", what.free_communication},
+                       {"prompt_host_ns", what.prompt_host},
+                       {"slowest_rank_average_ns", what.slowest_rank_average},
+                       {"ideal_bubble_ns", what.ideal_bubble}};
+  return object;
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ int colour_of(const Trace& trace, const Slice& slice) {
 }
 
 // JSON that may stand in a <script> of a page.
-std::string in_script(const nlohmann::json& json) {
+std::string in_script(const nlohmann::json& value) {
   std::string text;
-  for (const char c : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
+  for (const char c : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
     if (c == '<' || c == '>' || c == '&') {
       text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
