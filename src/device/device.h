@@ -68,6 +68,11 @@ class Device {
   // Says as well whether the device still works: after a fault in any kernel of this process it
   // never does again.
   virtual Status synchronize() = 0;
+  // What has begun until now shall be complete once reached() says so, which does not wait. A later
+  // mark takes the place of an earlier one. Of work on other streams than the framework's usual one
+  // only synchronize() knows.
+  virtual Status mark() = 0;
+  virtual Result<bool> reached() = 0;
 
   virtual Result<Measurement> measure(DType dtype, const void* left, const void* right,
                                       std::uint64_t count, Tolerance under) = 0;

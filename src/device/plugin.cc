@@ -32,6 +32,12 @@ class PluginDevice final : public Device {
     return checked("copy", plugin_.copy(device_, to, from, bytes));
   }
   Status synchronize() override { return checked("synchronize", plugin_.synchronize(device_)); }
+  Status mark() override { return checked("mark", plugin_.mark(device_)); }
+  Result<bool> reached() override {
+    bool yes = false;
+    ASSAY_CHECK(checked("reached", plugin_.reached(device_, &yes)));
+    return yes;
+  }
 
   Result<Measurement> measure(DType dtype, const void* left, const void* right, std::uint64_t count,
                               Tolerance under) override {

@@ -13,7 +13,7 @@
 
 namespace assay {
 
-inline constexpr std::uint32_t kDevicePluginAbi = 1;
+inline constexpr std::uint32_t kDevicePluginAbi = 2;
 inline constexpr const char* kDevicePluginSymbol = "assay_device_plugin";
 inline constexpr const char* kDevicePluginFile = "libassay_cuda.so";
 // Shared allocations up to this size stay open between cases; larger ones are closed after each.
@@ -43,6 +43,8 @@ struct AssayDevicePlugin {
                   std::uint64_t* result);
   int (*copy)(AssayDevice* device, void* to, const void* from, std::uint64_t bytes);
   int (*synchronize)(AssayDevice* device);
+  int (*mark)(AssayDevice* device);
+  int (*reached)(AssayDevice* device, bool* yes);
   int (*measure)(AssayDevice* device, std::uint8_t dtype, const void* left, const void* right,
                  std::uint64_t count, const assay::Tolerance* under, assay::Measurement* result);
   int (*allocate)(AssayDevice* device, std::uint64_t bytes, void** memory);

@@ -135,7 +135,9 @@ void Core::give_work() {
 
 bool Core::give_lease(std::size_t slot) {
   Slot& at = slots_[slot];
-  if (queue_.empty() || at.killed || at.held.size() >= kLowWater) return false;
+  if (queue_.empty() || at.killed || at.held.size() >= queue_.enough(slots_.size())) {
+    return false;
+  }
   if (work_us(at) >= kLowWorkUs) return false;
   const auto number = static_cast<std::uint32_t>(slot);
   const bool with_suspect =

@@ -80,8 +80,9 @@ void Channel::end_of_device() const {
   ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
-Status Channel::reply(std::span<const std::uint8_t> message) {
+Status Channel::reply(std::span<const std::uint8_t> message, bool others_follow) {
   wire::append_frame(pending_, message);
+  if (others_follow) return {};
   const bool last = batch_ != nullptr && next_index_ == batch_->jobs()->size();
   if (!last && monotonic_ns() - last_flush_ns_ < kFlushAfterNs) return {};
   return flush();

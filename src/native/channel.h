@@ -50,8 +50,8 @@ class Channel {
   void end_of_device() const;
 
   // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
-  // is a millisecond ago, otherwise together with the next ones.
-  Status reply(std::span<const std::uint8_t> message);
+  // is a millisecond ago, otherwise together with the next ones; so too if they follow at once.
+  Status reply(std::span<const std::uint8_t> message, bool others_follow = false);
 
  private:
   Channel(Fd socket, wire::Arena arena) : socket_(std::move(socket)), arena_(std::move(arena)) {}

@@ -1,6 +1,7 @@
 #include "native/filling.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -23,6 +24,12 @@ constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
 // From so many bytes of inputs on it is worth asking whether there is memory for them.
 constexpr std::uint64_t kAskFrom = std::uint64_t{1} << 30;
+// Up to so many bytes a tensor on a device gets the host's own values by one copy, which is staged
+// by the driver: a launch that fills it and another that sums it up take longer.
+constexpr std::size_t kFillOnHost = std::size_t{16} << 10;
+// Up to so many bytes a tensor on a device gets the host's values by a copy, which the driver stages:
+// that takes less than one launch to fill it and another to sum it up.
+constexpr std::size_t kMadeOnHost = std::size_t{16} << 10;
 // Inputs have the places of their numbers, an upstream gradient has the last one.
 constexpr std::size_t kUpstreamPlace = SharedInputs::kPlaces - 1;
 
@@ -48,6 +55,20 @@ Status fill_by_rule(ModuleState& state, const Target& target, const FillRule& ru
   key.tensor = tensor;
   return state.device->fill(rule, key, target.type(), target.memory().data(),
                             static_cast<std::uint64_t>(target.count), 0);
+}
+
+bool is_made_on_host(const Target& target) { return target.memory().size() <= kMadeOnHost; }
+
+// Gives a tensor on a device the host's values; the checksum of its bytes.
+Result<std::uint64_t> copy_from_host(ModuleState& state, const Target& target, const FillRule& rule,
+                                     std::uint32_t tensor) {
+  alignas(64) std::array<std::byte, kMadeOnHost> room;
+  const std::span<std::byte> values = std::span(room).first(target.memory().size());
+  FillKey key = state.key;
+  key.tensor = tensor;
+  const std::uint64_t sum = fill_and_sum(rule, key, target.type(), values);
+  ASSAY_CHECK(state.device->copy(target.memory().data(), values.data(), values.size()));
+  return sum;
 }
 
 // What the arguments (kind, low, high, extent) mean; false once a Python error is set.
@@ -210,9 +231,16 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     const Status kept = record_filling(state, target, rule, {}, sum);
     return kept ? none() : raise(kept.error());
   }
-  Status filled = fill_by_rule(state, target, rule, target.tensor);
-  if (filled) filled = record_filling(state, target, rule);
-  return filled ? none() : raise(filled.error());
+  std::optional<std::uint64_t> sum;
+  if (is_made_on_host(target)) {
+    const auto copied = copy_from_host(state, target, rule, target.tensor);
+    if (!copied) return raise(copied.error());
+    sum = *copied;
+  } else if (Status filled = fill_by_rule(state, target, rule, target.tensor); !filled) {
+    return raise(filled.error());
+  }
+  const Status kept = record_filling(state, target, rule, {}, sum);
+  return kept ? none() : raise(kept.error());
 }
 
 PyObject* fill_literal(PyObject* module, PyObject* arguments) {
@@ -247,7 +275,15 @@ PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   }
   if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
   rule.low = -rule.high;
-  const Status filled = fill_by_rule(state_of(module), target, rule, kUpstream + target.tensor);
+  ModuleState& state = state_of(module);
+  const std::uint32_t tensor = kUpstream + target.tensor;
+  Status filled;
+  if (!state.device->is_host() && is_made_on_host(target)) {
+    const auto copied = copy_from_host(state, target, rule, tensor);
+    if (!copied) filled = tl::unexpected(copied.error());
+  } else {
+    filled = fill_by_rule(state, target, rule, tensor);
+  }
   return filled ? none() : raise(filled.error());
 }
 

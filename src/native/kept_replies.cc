@@ -1,5 +1,6 @@
 #include "native/kept_replies.h"
 
+#include <iterator>
 #include <utility>
 
 #include "wire/messages_generated.h"
@@ -12,16 +13,23 @@ void KeptReplies::keep(std::span<const std::uint8_t> message,
 }
 
 Status KeptReplies::send(Channel& channel) {
-  for (Kept& kept : kept_) {
+  marked_ = kept_.size();
+  return send_marked(channel);
+}
+
+Status KeptReplies::send_marked(Channel& channel) {
+  const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(marked_);
+  for (auto kept = kept_.begin(); kept != end; ++kept) {
     auto* const inputs =
-        flatbuffers::GetMutableRoot<wire::Reply>(kept.message.data())->mutable_inputs();
-    for (flatbuffers::uoffset_t i = 0; i < kept.checksums.size(); ++i) {
-      if (kept.checksums[i] == nullptr) continue;
-      inputs->GetMutableObject(i)->mutate_checksum(*kept.checksums[i]);
+        flatbuffers::GetMutableRoot<wire::Reply>(kept->message.data())->mutable_inputs();
+    for (flatbuffers::uoffset_t i = 0; i < kept->checksums.size(); ++i) {
+      if (kept->checksums[i] == nullptr) continue;
+      inputs->GetMutableObject(i)->mutate_checksum(*kept->checksums[i]);
     }
-    ASSAY_CHECK(channel.reply(kept.message));
+    ASSAY_CHECK(channel.reply(kept->message, std::next(kept) != end));
   }
-  kept_.clear();
+  kept_.erase(kept_.begin(), end);
+  marked_ = 0;
   return {};
 }
 

@@ -21,7 +21,12 @@ class KeptReplies {
   void keep(std::span<const std::uint8_t> message, std::vector<const std::uint64_t*> checksums);
   std::size_t count() const { return kept_.size(); }
 
-  // To be called when the device has caught up.
+  // Those that are kept now are sent by send_marked(), when the device has come so far.
+  void mark() { marked_ = kept_.size(); }
+  bool any_marked() const { return marked_ > 0; }
+  Status send_marked(Channel& channel);
+
+  // All. To be called when the device has caught up.
   Status send(Channel& channel);
 
  private:
@@ -30,6 +35,7 @@ class KeptReplies {
     std::vector<const std::uint64_t*> checksums;
   };
   std::vector<Kept> kept_;
+  std::size_t marked_ = 0;  // the first of kept_
 };
 
 }  // namespace assay::native

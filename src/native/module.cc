@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -22,11 +20,11 @@
 #include "native/case_to_python.h"
 #include "native/channel.h"
 #include "native/filling.h"
-#include "native/kept_replies.h"
 #include "native/memory.h"
 #include "native/module_state.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
+#include "native/sending.h"
 #include "wire/settings.h"
 
 namespace assay::native {
@@ -40,9 +38,6 @@ constexpr std::size_t kLendFrom = 1 << 20;
 constexpr std::uint64_t kPinned = std::uint64_t{1} << 25;
 // A lane pins them for its second batch: that takes 12 to 18 ms, and many lanes have only one.
 constexpr std::uint64_t kPinAtBatch = 2;
-// Replies wait this long at most for the device. What waits is compared only then, so that a long
-// time leaves the slot idle first and the lanes afterwards.
-constexpr std::int64_t kSettleAfterNs = 2'000'000;
 
 // die_with_parent(signal): the kernel sends it to us when our parent has ended.
 PyObject* die_with_parent(PyObject*, PyObject* arguments) {
@@ -50,18 +45,6 @@ PyObject* die_with_parent(PyObject*, PyObject* arguments) {
   if (!PyArg_ParseTuple(arguments, "i", &number)) return nullptr;
   ::prctl(PR_SET_PDEATHSIG, number);
   return none();
-}
-
-// Ends this process: its device will never work again. Of several cases whose work was under way
-// nobody knows which one it was: then the arena blames none, and the slot runs them one by one.
-[[noreturn]] void end_of_device(ModuleState& state, const Error& error) {
-  fmt::print(stderr, "assay lane: {}\n", error.message);
-  (void)std::fflush(stderr);
-  if (state.kept.count() > 1) {
-    state.channel->arena().header().running.store(wire::kIdle, std::memory_order_release);
-  }
-  state.channel->end_of_device();
-  ::_exit(kDeviceFaultExit);
 }
 
 // Calls what nearly every case needs, so that the device has it loaded.
@@ -148,15 +131,6 @@ Ref construction_or_none(const ModuleState& state) {
   const PythonCall made = construction_of(state.parsed, state.types);
   if (!made.args || !made.kwargs) return nullptr;
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
-}
-
-// Waits until the device has done all that was begun, then sends the replies that spoke of it.
-Status settle(ModuleState& state) {
-  if (const Status done = state.device->synchronize(); !done) end_of_device(state, done.error());
-  Status sent = state.kept.send(*state.channel);
-  state.checksums.clear();
-  state.settled_ns = monotonic_ns();
-  return sent;
 }
 
 // The fields of assay.wire.Job.
@@ -262,23 +236,6 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
                                        : host_device().copy(state.channel->arena().data() + *offset,
                                                             memory.data(), memory.size());
   return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
-}
-
-// Sends the reply in the builder, or keeps it until the device has done what it speaks of.
-Status send_reply(ModuleState& state) {
-  const std::span<const std::uint8_t> message = wire::bytes_of(state.builder);
-  if (state.device->is_host()) {
-    Status sent = state.channel->reply(message);
-    state.checksums.clear();
-    return sent;
-  }
-  std::vector<const std::uint64_t*> sums;
-  sums.reserve(state.fillings.size());
-  for (const Filling& filling : state.fillings) sums.push_back(filling.checksum);
-  state.kept.keep(message, std::move(sums));
-  const bool now = state.job.batch->careful() || state.channel->at_last_job() ||
-                   monotonic_ns() - state.settled_ns > kSettleAfterNs;
-  return now ? settle(state) : Status();
 }
 
 // scramble(on): whether memory is written over where it is given out and taken back.
@@ -402,7 +359,7 @@ void begin_job(ModuleState& state, const CurrentJob& job) {
   state.lent_bytes = 0;
   if (job.index > 0) return;
   state.device->end_sharing();
-  state.settled_ns = monotonic_ns();
+  state.marked_ns = monotonic_ns();
   // Where that fails, copies only take longer.
   if (++state.batches == kPinAtBatch) {
     (void)state.device->pin(state.channel->arena().data(), kPinned);

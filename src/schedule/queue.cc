@@ -11,6 +11,12 @@ namespace {
 // costs little and the last leases end together.
 constexpr std::size_t kLeaseCases = 64;
 constexpr std::size_t kFirstLeaseCases = 8;
+// Small cases on a GPU, whose slots run some hundred at a time.
+constexpr std::size_t kSmallLeaseCases = 256;
+// Of its own small cases a slot leaves half to those that might help it, but for so many.
+constexpr std::size_t kSmallLast = 32;
+// With so many cases a slot need not ask for more.
+constexpr std::size_t kEnough = 32;
 constexpr std::uint64_t kLeaseElements = 4'000'000;
 constexpr std::uint64_t kLeaseWorkUs = 1'000'000;
 // On GPUs cases of at most so many elements count as equally expensive, unless they take long.
@@ -151,10 +157,17 @@ Queue::Place Queue::next_small(std::uint32_t slot) {
   return {};
 }
 
-// What one slot may take of the small cases of another: half, so that both end together.
+// How many cases of a list make a lease: of small ones half, so that who helps ends with the slot
+// whose they are.
 std::size_t Queue::share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const {
-  const bool all = small_.empty() || &list == &cases_ || &list == &small_[slot % small_.size()];
-  return all ? list.size() : (list.size() + 1) / 2;
+  if (small_.empty() || &list == &cases_) return kLeaseCases;
+  const std::size_t half = (list.size() + 1) / 2;
+  const bool own = &list == &small_[slot % small_.size()];
+  return std::min(own ? std::max(half, kSmallLast) : half, kSmallLeaseCases);
+}
+
+std::size_t Queue::enough(std::size_t slots) const {
+  return std::clamp(small_left_ / (2 * std::max<std::size_t>(slots, 1)), kEnough, kSmallLeaseCases);
 }
 
 std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
@@ -178,7 +191,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   }
   const bool first = leases_[slot]++ == 0;
   const bool cheap = first || slot % 2 == 1;
-  std::size_t most = first ? kFirstLeaseCases : kLeaseCases;
+  std::size_t most = kFirstLeaseCases;
   const std::deque<QueuedCase>* from = nullptr;
   std::uint64_t elements = 0;
   std::uint64_t work_us = 0;
@@ -189,7 +202,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
       next = next_case(slot, false);
     }
     if (next.list == nullptr || (!leased.empty() && next.list != from)) break;
-    if (leased.empty()) most = std::min(most, share_of(slot, *next.list));
+    if (leased.empty() && !first) most = share_of(slot, *next.list);
     from = next.list;
     const Cost& cost = next.at->cost;
     if (ahead && cost.bytes > budget_.all / kPartAhead) break;

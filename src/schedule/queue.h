@@ -66,6 +66,8 @@ class Queue {
   // The next cases for a slot: none when the queue is empty or memory does not allow. `ahead`: it
   // still has others, so that what is large in memory is kept for those that have none.
   std::vector<QueuedCase> lease(std::uint32_t slot, bool ahead = false);
+  // A slot that has so many cases, of so many slots, needs no lease yet.
+  std::size_t enough(std::size_t slots) const;
 
   // A case of the slot has ended, or the slot died: its memory is free again.
   void release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);

@@ -21,9 +21,11 @@ namespace {
 // Small cases share a batch, so that the switches between slot and lanes are paid once; large ones
 // run alone, so that no more memory is in use than their own and their results can be lent.
 constexpr std::size_t kBatchJobs = 32;
-// Lanes on GPUs answer as their GPU comes along, so that larger batches are compared beside it.
-constexpr std::size_t kGpuBatchJobs = 64;
 constexpr std::uint64_t kBatchBytes = std::uint64_t{16} << 20;
+// Lanes on GPUs answer as their GPU comes along, so that a batch is compared beside it; a kernel's
+// first call takes a lane as long as some ten cases, so that short batches leave the other waiting.
+constexpr std::size_t kGpuBatchJobs = 256;
+constexpr std::uint64_t kGpuBatchBytes = std::uint64_t{128} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 constexpr std::chrono::seconds kPulse{1};
@@ -190,9 +192,10 @@ std::vector<SlotJob> Slot::next_batch() {
   std::vector<SlotJob> batch;
   std::uint64_t bytes = 0;
   const std::size_t most = device_ ? kGpuBatchJobs : kBatchJobs;
+  const std::uint64_t most_bytes = device_ ? kGpuBatchBytes : kBatchBytes;
   while (!queue_.empty() && batch.size() < most) {
     const SlotJob& next = queue_.front();
-    const bool alone = next.fresh || bytes + next.bytes > kBatchBytes;
+    const bool alone = next.fresh || next.bytes > kBatchBytes || bytes + next.bytes > most_bytes;
     if (alone && !batch.empty()) break;
     bytes += next.bytes;
     batch.push_back(std::move(queue_.front()));

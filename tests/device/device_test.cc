@@ -59,6 +59,27 @@ TEST_P(Devices, FillSumUpAndMeasureAsTheHostDoes) {
   device_->release(right);
 }
 
+TEST_P(Devices, SayWithoutWaitingHowFarTheyHaveCome) {
+  constexpr std::uint64_t kCount = 100;
+  void* const memory = *device_->allocate(kCount * 4);
+  std::vector<std::byte> expected(kCount * 4);
+  fill(kRule, kKey, DType::float32, expected, 0);
+  ASSERT_TRUE(device_->fill(kRule, kKey, DType::float32, memory, kCount, 0));
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  ASSERT_TRUE(device_->checksum(memory, expected.size(), &before));
+  ASSERT_TRUE(device_->mark());
+  ASSERT_TRUE(device_->checksum(memory, expected.size(), &after));
+  while (!*device_->reached()) {
+  }
+  EXPECT_EQ(before, checksum(expected));
+  ASSERT_TRUE(device_->mark());
+  ASSERT_TRUE(device_->synchronize());
+  EXPECT_EQ(after, checksum(expected));
+  EXPECT_TRUE(*device_->reached());
+  device_->release(memory);
+}
+
 TEST_P(Devices, HaveANameAndRoom) {
   EXPECT_EQ(device_->name(), GetParam());
   EXPECT_EQ(device_->is_host(), device_->name() == "cpu");

@@ -1,6 +1,7 @@
 // A plug-in for devices whose GPUs are host memory, so that everything around a GPU is tested where
 // none is. What a real one does behind its caller's back is here late as well: copies and checksums
-// are there after synchronize() alone, and after a fault nothing ever works again.
+// are there after synchronize(), or when reached() is asked the second time since their mark, and
+// after a fault nothing ever works again.
 //
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
 // /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
@@ -50,6 +51,8 @@ struct File {
 
 struct AssayDevice {
   std::vector<std::function<void()>> late;
+  std::size_t marked = 0;  // the first of them
+  int asked = 0;           // since the mark
   std::vector<File> shared;
   std::map<std::byte*, std::uint64_t> opened;
   std::uint64_t shares = 0;
@@ -63,6 +66,25 @@ int synchronize(AssayDevice* device) {
   if (faulty) return kFault;
   for (const auto& work : device->late) work();
   device->late.clear();
+  device->marked = 0;
+  return 0;
+}
+
+int mark(AssayDevice* device) {
+  if (faulty) return kFault;
+  device->marked = device->late.size();
+  device->asked = 0;
+  return 0;
+}
+
+int reached(AssayDevice* device, bool* yes) {
+  if (faulty) return kFault;
+  *yes = ++device->asked > 1;
+  if (!*yes) return 0;
+  const auto end = device->late.begin() + static_cast<std::ptrdiff_t>(device->marked);
+  for (auto work = device->late.begin(); work != end; ++work) (*work)();
+  device->late.erase(device->late.begin(), end);
+  device->marked = 0;
   return 0;
 }
 
@@ -186,6 +208,8 @@ EXPORT const AssayDevicePlugin* assay_device_plugin() {
       },
       .copy = copy,
       .synchronize = synchronize,
+      .mark = mark,
+      .reached = reached,
       .measure = [](AssayDevice*, std::uint8_t dtype, const void* left, const void* right,
                     std::uint64_t count, const assay::Tolerance* under,
                     assay::Measurement* result) -> int {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "device/plugin_abi.h"
@@ -60,6 +61,10 @@ struct FreeDevice {
 struct FreeHost {
   void operator()(void* memory) const { (void)cudaFreeHost(memory); }
 };
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { (void)cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 using DeviceMemory = std::unique_ptr<void, FreeDevice>;
 using HostMemory = std::unique_ptr<void, FreeHost>;
 
@@ -105,6 +110,9 @@ struct AssayDevice {
     PLUGIN_CHECK(driver_.load());
     PLUGIN_CHECK(allocate(kSums * sizeof(std::uint64_t), sums_));
     PLUGIN_CHECK(allocate(kSums * sizeof(std::uint64_t), host_sums_));
+    cudaEvent_t event = nullptr;
+    PLUGIN_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    mark_.reset(event);
     return cudaMemset(sums_.get(), 0, kSums * sizeof(std::uint64_t));
   }
 
@@ -129,19 +137,33 @@ struct AssayDevice {
 
   cudaError_t synchronize() {
     PLUGIN_CHECK(cudaSetDevice(number_));
+    PLUGIN_CHECK(fetch_sums());
     const std::size_t bytes = pending_.size() * sizeof(std::uint64_t);
-    if (bytes > 0) {
-      PLUGIN_CHECK(cudaMemcpyAsync(host_sums_.get(), sums_.get(), bytes, cudaMemcpyDeviceToHost));
-      PLUGIN_CHECK(cudaMemsetAsync(sums_.get(), 0, bytes));
-    }
+    if (bytes > 0) PLUGIN_CHECK(cudaMemsetAsync(sums_.get(), 0, bytes));
     // All streams: a framework may have used others.
     PLUGIN_CHECK(cudaDeviceSynchronize());
-    const auto* const sums = static_cast<const std::uint64_t*>(host_sums_.get());
-    for (std::size_t i = 0; i < pending_.size(); ++i) {
-      *pending_[i].result = assay::checksum_of_cuda_sum(sums[i], pending_[i].bytes);
-    }
+    give_sums();
     pending_.clear();
+    fetched_ = given_ = 0;
     return cudaSuccess;
+  }
+
+  cudaError_t mark() {
+    PLUGIN_CHECK(cudaSetDevice(number_));
+    PLUGIN_CHECK(fetch_sums());
+    return cudaEventRecord(mark_.get(), nullptr);
+  }
+
+  cudaError_t reached(bool* yes) {
+    PLUGIN_CHECK(cudaSetDevice(number_));
+    const cudaError_t error = cudaEventQuery(mark_.get());
+    *yes = error == cudaSuccess;
+    if (error == cudaErrorNotReady) {
+      (void)cudaGetLastError();  // the framework's next call would find it
+      return cudaSuccess;
+    }
+    if (*yes) give_sums();
+    return error;
   }
 
   cudaError_t measure(assay::DType dtype, const void* left, const void* right, std::uint64_t count,
@@ -254,11 +276,33 @@ struct AssayDevice {
     return cudaSuccess;
   }
 
+  // Begins the way of all sums to the host that have not begun it.
+  cudaError_t fetch_sums() {
+    const std::size_t count = pending_.size() - fetched_;
+    if (count == 0) return cudaSuccess;
+    const auto* const from = static_cast<const std::uint64_t*>(sums_.get()) + fetched_;
+    auto* const to = static_cast<std::uint64_t*>(host_sums_.get()) + fetched_;
+    fetched_ = pending_.size();
+    return cudaMemcpyAsync(to, from, count * sizeof(std::uint64_t), cudaMemcpyDeviceToHost);
+  }
+
+  // Those that have come.
+  void give_sums() {
+    const auto* const sums = static_cast<const std::uint64_t*>(host_sums_.get());
+    for (; given_ < fetched_; ++given_) {
+      const Pending& pending = pending_[given_];
+      *pending.result = assay::checksum_of_cuda_sum(sums[given_], pending.bytes);
+    }
+  }
+
   int number_;
   Driver driver_;
   DeviceMemory sums_;
   HostMemory host_sums_;
   std::vector<Pending> pending_;
+  std::size_t fetched_ = 0;  // of pending_: those whose sums are on their way, or there
+  std::size_t given_ = 0;    // and those whose results are written
+  Event mark_;
   DeviceMemory scratch_;  // of measure(), made when it is first needed: lanes never measure
   HostMemory found_;
   std::vector<Copy> copies_;
@@ -313,6 +357,8 @@ const AssayDevicePlugin& table() {
         return done(device->copy(to, from, bytes));
       },
       .synchronize = [](AssayDevice* device) -> int { return done(device->synchronize()); },
+      .mark = [](AssayDevice* device) -> int { return done(device->mark()); },
+      .reached = [](AssayDevice* device, bool* yes) -> int { return done(device->reached(yes)); },
       .measure = [](AssayDevice* device, std::uint8_t dtype, const void* left, const void* right,
                     std::uint64_t count, const assay::Tolerance* under,
                     Measurement* result) -> int {
