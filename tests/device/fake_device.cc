@@ -1,6 +1,6 @@
 // A plug-in for devices whose GPUs are host memory, so that everything around a GPU is tested where
-// none is. What a real one does behind its caller's back is here late as well: copies and checksums
-// are there after synchronize(), or when reached() is asked the second time since their mark, and
+// none is. What a real one does behind its caller's back is here late as well: copies to pinned
+// memory and checksums are there after synchronize(), or when reached() is asked the second time since their mark, and
 // after a fault nothing ever works again.
 //
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
@@ -52,7 +52,7 @@ struct File {
 struct AssayDevice {
   std::vector<std::function<void()>> late;
   std::size_t marked = 0;  // the first of them
-  int asked = 0;           // since the mark
+  int asked = 1;           // since the mark
   std::vector<File> shared;
   std::map<std::byte*, std::uint64_t> opened;
   std::uint64_t shares = 0;
@@ -67,6 +67,7 @@ int synchronize(AssayDevice* device) {
   for (const auto& work : device->late) work();
   device->late.clear();
   device->marked = 0;
+  device->asked = 1;
   return 0;
 }
 
@@ -93,6 +94,10 @@ int copy(AssayDevice* device, void* to, const void* from, std::uint64_t bytes) {
   const auto* const target = static_cast<const std::byte*>(to);
   const auto* const end = device->pinned + device->pinned_bytes;
   if (target >= device->pinned && target < end && target + bytes > end) return kStraddles;
+  if (target < device->pinned || target >= end) {  // at once, and so are copies to a GPU for it
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return 0;
+  }
   const auto* const begin = static_cast<const std::byte*>(from);
   device->late.push_back([to, seen = std::vector<std::byte>(begin, begin + bytes)] {
     if (!seen.empty()) std::memcpy(to, seen.data(), seen.size());
