@@ -143,11 +143,21 @@ void seed_case(const Buffers& buffers) {
                 assay::add_checksum_cuda(second, 2 * kRight, buffers.sum);
                 cudaDeviceSynchronize();
               }));
-  assay::Measurement found;
-  std::printf(", comparison %.4f ms\n", host_ms([&] {
-                assay::measure_cuda(DType::bfloat16, buffers.left, buffers.right, kResult,
-                                    {1e-2, 1e-2}, buffers.memory, found);
-              }));
+  const auto compare_ms = [&](const char* what) {
+    assay::Measurement found;
+    std::printf(", %s %.4f ms", what, host_ms([&] {
+                  assay::measure_cuda(DType::bfloat16, buffers.left, buffers.right, kResult,
+                                      {1e-2, 1e-2}, buffers.memory, found);
+                }));
+  };
+  compare_ms("comparison of unrelated values");
+  for (void* side : {buffers.left, buffers.right}) {
+    assay::fill_cuda(rule, {}, DType::bfloat16, side, kResult);
+  }
+  compare_ms("of equal ones");
+  change<<<256, 256>>>(static_cast<std::uint16_t*>(buffers.right), kResult, 1U << 31, false);
+  compare_ms("where half differ by 1 or 2 ulp");
+  std::printf("\n");
 }
 
 }  // namespace

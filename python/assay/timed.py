@@ -16,6 +16,7 @@ process is left out while there are enough others.
 """
 
 import gc
+import math
 import resource
 import time
 from array import array
@@ -37,6 +38,10 @@ LONG = 50_000_000  # ns; so long a call warms its own caches
 SEVERAL_UP_TO = 1 << 20  # elements of a case whose calls are prepared several at once
 # More than any GPU's second-level cache. (On the CPU the inputs alone are put out of the caches.)
 FLUSHED_ELEMENTS = 1 << 26
+# The device is kept busy for so many times what the host takes to hand over what is timed, by at most
+# so many flushes.
+BUSY = 2.0
+MOST_FLUSHES = 64
 NO_TENSOR = 1 << 30  # for the native module: filled, and no tensor of the case
 
 
@@ -60,6 +65,7 @@ class Timed(Call):
         else:
             self.calls: dict[str, int] = {}  # in a sample of each part
             self.samples: dict[str, int] = {}  # in a turn
+            self.flushes: dict[str, int] = {}  # before each sample of a part, on a device
             self.upstream: dict[int, Any] = {}
             self.tensors: list[Any] = []
             super().run()
@@ -171,6 +177,10 @@ class Timed(Call):
         once = max(1.0, min(times))
         several = self.elements <= SEVERAL_UP_TO
         self.calls[part.name] = min(MOST_CALLS, max(1, round(least / once))) if several else 1
+        if self.device is not None:
+            # Before the clock runs the host hands over one call more, behind the flushes as well.
+            busy = BUSY * once * (self.calls[part.name] + 1)
+            self.flushes[part.name] = min(MOST_FLUSHES, max(1, math.ceil(busy / self._flush_time())))
         sample = once * self.calls[part.name]
         self.samples[part.name] = min(MOST_SAMPLES, max(1, int(TURN / sample)))
 
@@ -183,7 +193,9 @@ class Timed(Call):
         if before is not None:
             before()
         elif self.device is not None:
-            self._flush()  # the device is busy with that until the host has handed over what is timed
+            # The device is busy with that until the host has handed over what is timed.
+            for _ in range(self.flushes.get(part.name, 1)):
+                self._flush()
             part.run(part.prepare(1))
         events = None
         switches = _switches()
@@ -211,6 +223,14 @@ class Timed(Call):
         if self.flushed is None:
             self.flushed = self.framework.empty((FLUSHED_ELEMENTS,), "float32")
         self.native.fill(NO_TENSOR, self.framework.pointer(self.flushed), FLUSHED_ELEMENTS, CODES["float32"])
+
+    def _flush_time(self) -> float:
+        """Nanoseconds that the device is busy with one."""
+        begun = self.device.mark()
+        self._flush()
+        ended = self.device.mark()
+        self._wait()
+        return max(1.0, self.device.between(begun, ended))
 
     def _wait(self) -> None:
         if self.device is not None:

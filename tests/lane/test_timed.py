@@ -252,3 +252,49 @@ def test_on_a_device_its_own_clock_is_read_as_well(clock):
     assert found["forward device cold"] == [30_000]
     assert not call.native.evicted  # that is for the host's caches
     assert timed.NO_TENSOR in call.native.filled
+
+
+class Behind:
+    """A device with a clock of its own: what it is given it begins when it is free, and not before."""
+
+    def __init__(self, clock, call, of_call, of_flush):
+        self.clock, self.free = clock, 0
+        function, fill = call.framework.resolve, call.native.fill
+
+        def resolve(api):
+            plain = function(api)
+
+            def with_work(*args, **kwargs):
+                result = plain(*args, **kwargs)
+                self._works(of_call)
+                return result
+
+            return with_work
+
+        def flush(index, *rest):
+            fill(index, *rest)
+            self._works(of_flush if index == timed.NO_TENSOR else 0)
+
+        call.framework.resolve, call.native.fill = resolve, flush
+        call.framework.stopwatch = lambda: self
+
+    def _works(self, nanoseconds):
+        self.free = max(self.free, self.clock.now) + nanoseconds
+
+    def wait(self):
+        self.clock.now = max(self.clock.now, self.free)
+
+    def mark(self):
+        self._works(0)
+        return self.free
+
+    def between(self, begin, end):
+        return float(end - begin)
+
+
+@pytest.mark.parametrize("host", [3_000, 40_000, 400_000])
+def test_a_device_never_waits_for_the_host_where_it_is_timed(clock, host):
+    call = case(clock, {"paddle.pretended": host}, job("paddle.pretended", backward=False))
+    Behind(clock, call, of_call=2_000, of_flush=70_000)
+    call.run()
+    assert set(samples(call)["forward device warm"]) == {2_000}

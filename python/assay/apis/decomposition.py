@@ -1,5 +1,7 @@
 """Matrices taken apart, inverted and solved."""
 
+from operator import mul
+
 from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
@@ -221,17 +223,24 @@ def of_low_rank(this, q, shares):
         return None
     rows, columns = this.shape[-2:]
     shares = shares[: parts_of(this, q)]
-    return Literal(
-        [
-            sum(
-                share * ((i * (3 + 2 * k) + 5 * k + place) % 7 - 3) * ((j * (5 + 2 * k) + k * k) % 11 - 4.5)
-                for k, share in enumerate(shares)
-            )
-            for place in range(this.size // max(rows * columns, 1))
-            for i in range(rows)
-            for j in range(columns)
-        ]
+    across = list(
+        zip(
+            *([(j * (5 + 2 * k) + k * k) % 11 - 4.5 for j in range(columns)] for k in range(len(shares))),
+            strict=True,
+        )
     )
+    across = across or [()] * columns  # a sum of nothing
+    rows_of: dict[tuple[float, ...], list[float]] = {}  # few rows differ: their places count modulo 7
+    values: list[float] = []
+    for place in range(this.size // max(rows * columns, 1)):
+        for i in range(rows):
+            down = tuple(
+                share * ((i * (3 + 2 * k) + 5 * k + place) % 7 - 3) for k, share in enumerate(shares)
+            )
+            if down not in rows_of:
+                rows_of[down] = [sum(map(mul, down, parts)) for parts in across]
+            values += rows_of[down]
+    return Literal(values)
 
 
 def low_rank(q=None, *, this):
