@@ -100,15 +100,10 @@ struct Element {
 
 class Bar {
  public:
-  // The scale of a result is that of `like`.
-  Bar(const BarInput& input, Values like)
+  Bar(const BarInput& input, double scale)
       : input_(input),
         format_(format_of(input.dtype)),
         root_(std::sqrt(std::max(1.0, input.terms))) {
-    double scale = 0;
-    for (const Number value : like) {
-      if (is_finite(value)) scale = std::max(scale, magnitude_of(value));
-    }
     // A move that is larger than this is a jump, not conditioning: half of the digits at once.
     // Nothing is known better than float64: there the truth itself is only as good as the scale,
     // but that of one element hangs on no other.
@@ -298,7 +293,15 @@ class Bar {
 
 double ulp_of(DType dtype, double magnitude) { return ulp_in(format_of(dtype), magnitude); }
 
-BarMeasurement measure_bar(const BarInput& input) { return Bar(input, input.truth).run(); }
-double units_apart(const BarInput& input) { return Bar(input, input.reference).apart(); }
+double scale_of(Values values) {
+  double scale = 0;
+  for (const Number value : values) {
+    if (is_finite(value)) scale = std::max(scale, magnitude_of(value));
+  }
+  return scale;
+}
+
+BarMeasurement measure_bar(const BarInput& input) { return Bar(input, scale_of(input.truth)).run(); }
+double units_apart(const BarInput& input, double scale) { return Bar(input, scale).apart(); }
 
 }  // namespace assay

@@ -78,10 +78,13 @@ struct BarMeasurement {
 
 BarMeasurement measure_bar(const BarInput& input);
 
+// The largest magnitude among those that are finite; 0 where none is.
+double scale_of(Values values);
+
 // The largest difference of test and reference in units of what rounding could have done, without
 // the truth and its conditioning; infinite where one of them is NaN or infinite and the other is
-// not so.
-double units_apart(const BarInput& input);
+// not so. `scale` is that of the whole reference, of which `input` may be a part.
+double units_apart(const BarInput& input, double scale);
 
 // A unit in the last place of a value as the dtype has it; 0 for whole numbers.
 double ulp_of(DType dtype, double magnitude);

@@ -1,6 +1,7 @@
 #include "slot/arbiter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "measure/bar.h"
 
@@ -9,6 +10,11 @@ namespace {
 
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
+
+// Bytes that are widened at once: a multiple of any element's, few enough to stay in the cache.
+constexpr std::uint64_t kBlock = std::uint64_t{1} << 14;
+// Or so many that it is worth asking a device for them.
+constexpr std::uint64_t kBlockOfDevice = std::uint64_t{1} << 23;
 
 const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
                           std::string_view path) {
@@ -26,15 +32,21 @@ bool alike_in_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return a != nullptr && b != nullptr && std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// A tensor's numbers as its equality wants them seen.
-Result<ComplexValues> numbers_of(const wire::Leaf& leaf, const LaneMemory& memory,
-                                 wire::Equality equality) {
-  ASSAY_TRY(Tensor tensor, Tensor::of(leaf, memory));
-  ASSAY_TRY(const TensorBytes bytes, tensor.bytes());
+// Numbers of a tensor, or of the block of its bytes that begins there, as its equality wants them
+// seen.
+Result<ComplexValues> numbers_of(Tensor& tensor, wire::Equality equality, std::uint64_t from,
+                                 std::uint64_t block) {
+  ASSAY_TRY(const TensorBytes bytes, tensor.bytes(from, std::min(block, tensor.size() - from)));
   ComplexValues values = complex_values(bytes);
   if (equality == wire::Equality::sign) take_magnitudes(values);
   if (equality == wire::Equality::sorted) sort_values(values);
   return values;
+}
+
+Result<ComplexValues> numbers_of(const wire::Leaf& leaf, const LaneMemory& memory,
+                                 wire::Equality equality) {
+  ASSAY_TRY(Tensor tensor, Tensor::of(leaf, memory));
+  return numbers_of(tensor, equality, 0, tensor.size());
 }
 
 BarInput input_of(const wire::Leaf& reference, const ComplexValues& test_values,
@@ -78,9 +90,25 @@ Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const 
 Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memory,
                              const wire::Leaf& reference, const LaneMemory& reference_memory) {
   const wire::Equality equality = reference.equality();
-  ASSAY_TRY(const ComplexValues left, numbers_of(test, test_memory, equality));
-  ASSAY_TRY(const ComplexValues right, numbers_of(reference, reference_memory, equality));
-  return units_apart(input_of(reference, left, right));
+  ASSAY_TRY(Tensor left, Tensor::of(test, test_memory));
+  ASSAY_TRY(Tensor right, Tensor::of(reference, reference_memory));
+  // What is sorted is seen whole, all else a block at a time, once for its scale.
+  const bool on_device = left.device() != nullptr || right.device() != nullptr;
+  const std::uint64_t block = equality == wire::Equality::sorted ? right.size()
+                              : on_device                        ? kBlockOfDevice
+                                                                 : kBlock;
+  double scale = 0;
+  for (std::uint64_t from = 0; from < right.size(); from += block) {
+    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
+    scale = std::max(scale, scale_of(values));
+  }
+  double most = 0;
+  for (std::uint64_t from = 0; from < right.size() && std::isfinite(most); from += block) {
+    ASSAY_TRY(const ComplexValues test_values, numbers_of(left, equality, from, block));
+    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
+    most = std::max(most, units_apart(input_of(reference, test_values, values), scale));
+  }
+  return most;
 }
 
 Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, const wire::Leaf& test,

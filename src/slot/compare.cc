@@ -52,13 +52,35 @@ Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// How much of a pair is read at once: what is lent in blocks that stay in the cache, what is on a
-// device in blocks that are worth asking it for.
-std::uint64_t block_of(const Tensor& left, const Tensor& right) {
+// How many elements of a pair are looked at at once: what is lent in blocks that stay in the cache,
+// what is on a device in blocks that are worth asking it for. Widened, all stays in the cache.
+std::uint64_t block_of(const Tensor& left, const Tensor& right, bool widened) {
   constexpr std::uint64_t kLent = 1 << 18;
   constexpr std::uint64_t kOnDevice = 1 << 23;
-  if (left.device() != nullptr || right.device() != nullptr) return kOnDevice;
-  return left.lent() || right.lent() ? kLent : left.size();
+  constexpr std::uint64_t kWidened = 1 << 12;
+  const std::uint64_t element = size_of(left.dtype());
+  if (left.device() != nullptr || right.device() != nullptr) return kOnDevice / element;
+  if (widened) return kWidened;
+  return left.lent() || right.lent() ? kLent / element : left.size() / element;
+}
+
+// What `measure_block` finds of two tensors of one shape, a block at a time.
+Result<Measurement> measure_blocks(Tensor& left, Tensor& right, Tolerance tolerance,
+                                   std::uint64_t block, const auto& measure_block) {
+  const std::uint64_t left_size = size_of(left.dtype());
+  const std::uint64_t right_size = size_of(right.dtype());
+  const std::uint64_t count = left.size() / left_size;
+  Measurement measured;
+  measured.under = tolerance;
+  std::uint64_t from = 0;
+  do {
+    const std::uint64_t some = std::min(block, count - from);
+    ASSAY_TRY(const TensorBytes a, left.bytes(from * left_size, some * left_size));
+    ASSAY_TRY(const TensorBytes b, right.bytes(from * right_size, some * right_size));
+    append(measured, measure_block(a, b));
+    from += some;
+  } while (from < count);
+  return measured;
 }
 
 // Element by element, in their own dtype; on the device, where both are there.
@@ -67,18 +89,22 @@ Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolera
     return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
                                   left.size() / size_of(left.dtype()), tolerance);
   }
-  const std::uint64_t step = block_of(left, right);
-  Measurement measured;
-  measured.under = tolerance;
-  std::uint64_t from = 0;
-  do {
-    const std::uint64_t size = std::min(step, left.size() - from);
-    ASSAY_TRY(const TensorBytes a, left.bytes(from, size));
-    ASSAY_TRY(const TensorBytes b, right.bytes(from, size));
-    append(measured, measure(a.dtype, a.bytes, b.bytes, tolerance));
-    from += size;
-  } while (from < left.size());
-  return measured;
+  return measure_blocks(left, right, tolerance, block_of(left, right, false),
+                        [&](const TensorBytes& a, const TensorBytes& b) {
+                          return measure(a.dtype, a.bytes, b.bytes, tolerance);
+                        });
+}
+
+// Widened to real numbers, or to complex ones, as `look` wants them seen.
+template <typename Values>
+Measurement measure_widened(Values x, Values y, Tolerance tolerance, void (*look)(Values&)) {
+  if (look != nullptr) {
+    look(x);
+    look(y);
+  }
+  constexpr bool kReal = std::is_same_v<Values, std::vector<double>>;
+  return measure(kReal ? DType::float64 : DType::complex128, std::as_bytes(std::span(x)),
+                 std::as_bytes(std::span(y)), tolerance);
 }
 
 // Measures two tensors of one shape as their equality wants them seen; in float64 where their
@@ -93,25 +119,23 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& le
   if (left_tensor.dtype() == right_tensor.dtype() && as_they_are) {
     return measure_values(left_tensor, right_tensor, tolerance);
   }
-  ASSAY_TRY(const TensorBytes a, left_tensor.bytes());
-  ASSAY_TRY(const TensorBytes b, right_tensor.bytes());
-  if (equality == wire::Equality::value && !is_complex(a.dtype) && !is_complex(b.dtype)) {
-    const std::vector<double> x = real_values(a);
-    const std::vector<double> y = real_values(b);
-    return measure(DType::float64, std::as_bytes(std::span(x)), std::as_bytes(std::span(y)),
-                   tolerance);
+  if (equality == wire::Equality::sorted) {
+    ASSAY_TRY(const TensorBytes a, left_tensor.bytes());
+    ASSAY_TRY(const TensorBytes b, right_tensor.bytes());
+    return measure_widened<ComplexValues>(complex_values(a), complex_values(b), tolerance,
+                                          sort_values);
   }
-  ComplexValues x = complex_values(a);
-  ComplexValues y = complex_values(b);
-  if (equality == wire::Equality::sign) {
-    take_magnitudes(x);
-    take_magnitudes(y);
-  } else if (equality == wire::Equality::sorted) {
-    sort_values(x);
-    sort_values(y);
-  }
-  return measure(DType::complex128, std::as_bytes(std::span(x)), std::as_bytes(std::span(y)),
-                 tolerance);
+  const bool real = equality == wire::Equality::value && !is_complex(left_tensor.dtype()) &&
+                    !is_complex(right_tensor.dtype());
+  const auto look = equality == wire::Equality::sign ? take_magnitudes : nullptr;
+  return measure_blocks(
+      left_tensor, right_tensor, tolerance, block_of(left_tensor, right_tensor, true),
+      [&](const TensorBytes& a, const TensorBytes& b) {
+        return real ? measure_widened<std::vector<double>>(real_values(a), real_values(b),
+                                                           tolerance, nullptr)
+                    : measure_widened<ComplexValues>(complex_values(a), complex_values(b),
+                                                     tolerance, look);
+      });
 }
 
 // Whether a tensor that has no partner says nothing: a gradient of zeros, which the other framework
@@ -123,11 +147,7 @@ Result<bool> all_zero(const wire::Leaf& leaf, const LaneMemory& memory) {
   ASSAY_TRY(Tensor tensor, Tensor::of(leaf, memory));
   for (std::uint64_t from = 0; from < tensor.size(); from += kAtOnce) {
     ASSAY_TRY(const TensorBytes bytes, tensor.bytes(from, std::min(kAtOnce, tensor.size() - from)));
-    const ComplexValues values = complex_values(bytes);
-    if (std::any_of(values.begin(), values.end(),
-                    [](const std::complex<double>& value) { return value != 0.0; })) {
-      return false;
-    }
+    if (!all_zero(bytes)) return false;
   }
   return true;
 }

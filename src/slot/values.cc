@@ -110,6 +110,18 @@ std::vector<double> real_values(const TensorBytes& tensor) {
   return values;
 }
 
+bool all_zero(const TensorBytes& tensor) {
+  const std::span<const std::byte> bytes = tensor.bytes;
+  // Bytes that are zero, and each as the one before it.
+  if (bytes.empty() || (bytes.front() == std::byte{0} &&
+                        std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0)) {
+    return true;
+  }
+  const ComplexValues values = complex_values(tensor);
+  return std::all_of(values.begin(), values.end(),
+                     [](const std::complex<double>& value) { return value == 0.0; });
+}
+
 void take_magnitudes(ComplexValues& values) {
   for (std::complex<double>& value : values) value = std::abs(value);
 }

@@ -69,6 +69,9 @@ using ComplexValues = std::vector<std::complex<double>>;
 std::vector<double> real_values(const TensorBytes& tensor);
 ComplexValues complex_values(const TensorBytes& tensor);
 
+// Zeros of either sign.
+bool all_zero(const TensorBytes& tensor);
+
 void take_magnitudes(ComplexValues& values);
 // By real, then imaginary part; NaN last.
 void sort_values(ComplexValues& values);

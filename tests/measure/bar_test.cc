@@ -232,7 +232,7 @@ TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
   const auto apart = [](const Column& test, const Column& reference, double scale_floor = 0) {
     BarInput input{DType::float32, test, reference, {}, {}};
     input.scale_floor = scale_floor;
-    return units_apart(input);
+    return units_apart(input, scale_of(input.reference));
   };
   EXPECT_NEAR(apart({1 + 0x1p-21}, {1}), 4 / 0.75, 1e-6);
   EXPECT_EQ(apart({kNan, kInfinity, 3}, {kNan, kInfinity, 3}), 0);

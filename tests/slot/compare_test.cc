@@ -122,6 +122,35 @@ TEST(Compare, LentResultsAreMeasuredLikeAnyOther) {
   }
 }
 
+TEST(Compare, WidenedResultsAreMeasuredLikeAnyOther) {
+  constexpr std::size_t kCount = 30'001;
+  std::vector<float> one(kCount, 2);
+  one[9'000] = 3;
+  one[kCount - 1] = -5;
+  Lane left;
+  Lane right;
+  left.lent("", DType::float32, one);
+  right.tensor("", DType::int64, {kCount}, std::vector<std::int64_t>(kCount, 2));
+  const Compared by_value(left, right);
+  const wire::Measurement* measured = by_value[0].measurement();
+  ASSERT_NE(measured, nullptr);
+  EXPECT_EQ(measured->count(), kCount);
+  EXPECT_EQ(measured->bit_equal(), kCount - 2);
+  EXPECT_EQ(measured->max_abs(), 7);
+  EXPECT_EQ(measured->first()->index(), 9'000U);
+  EXPECT_EQ(measured->worst()->index(), kCount - 1);
+
+  std::vector<float> turned(kCount, -2);
+  turned[20'000] = 4;
+  Lane signs;
+  Lane straight;
+  signs.tensor("", DType::float32, {kCount}, turned);
+  straight.tensor("", DType::float32, {kCount}, std::vector<float>(kCount, 2), Equality::sign);
+  const Compared by_sign(signs, straight);
+  EXPECT_EQ(by_sign[0].measurement()->bit_equal(), kCount - 1);
+  EXPECT_EQ(by_sign[0].measurement()->first()->index(), 20'000U);
+}
+
 TEST(Compare, LentResultsOfADeadLaneAreAnError) {
   const std::vector<float> values(300'000);
   Lane left;
