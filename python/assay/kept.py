@@ -14,13 +14,12 @@ import os
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 from typing import Any
 
-VERSION = 1
-CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
+from assay.peers import VERSION, is_ours
+
 PATIENCE = 10.0  # seconds for a run that has connected to say what it wants
 ABOVE = 16  # the numbers that descriptors are to have
 LOOK_AGAIN = 1.0  # seconds between looks at which fork servers have ended
@@ -30,7 +29,7 @@ Stamps = dict[str, tuple[int, int, int]]
 
 def wait_for_runs(listen_fd: int, ready_fd: int, keep: float) -> None:
     """Returns in a child that was forked for a run, whose descriptors stand at the two numbers."""
-    os.setsid()  # whoever ends the first run with its terminal does not end this
+    os.setsid()  # who ends the first run with its terminal does not end this
     listener = socket.socket(fileno=os.dup(listen_fd))
     os.close(listen_fd)
     imported = stamps(files_of_modules())
@@ -68,8 +67,7 @@ def wait_for_runs(listen_fd: int, ready_fd: int, keep: float) -> None:
 def request(listener: socket.socket) -> tuple[socket.socket, list[int]]:
     """A run's connection and its three descriptors; none where it is not a request of our user."""
     connection, _ = listener.accept()
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    if CREDENTIALS.unpack(credentials)[1] != os.getuid():
+    if not is_ours(connection):
         return connection, []
     connection.settimeout(PATIENCE)
     fds: list[int] = []

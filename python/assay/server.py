@@ -24,21 +24,19 @@ import os
 import selectors
 import signal
 import socket
-import struct
 import sys
 import time
 from typing import Any
 
 from assay.kept import wait_for_runs
+from assay.peers import VERSION, is_ours
 from assay.spares import FAULT_EXIT, MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
-VERSION = 1
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.
 OOM_SCORE = "1000"
 PULSE = 1.0  # seconds between signs of life
 LOOK_AGAIN = 0.1  # seconds, where a spare lane is to be made when slots ask for nothing
-CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
 class Server:
@@ -102,12 +100,10 @@ class Server:
             connection, _ = self.listener.accept()
         except OSError:
             return  # the slot has gone, or no descriptor is left
-        # The address is in a name space that every user of the machine can reach.
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-        if CREDENTIALS.unpack(credentials)[1] != os.getuid():
+        if is_ours(connection):
+            self.selector.register(connection, selectors.EVENT_READ)
+        else:
             connection.close()
-            return
-        self.selector.register(connection, selectors.EVENT_READ)
 
     def _request(self, connection: Any) -> None:
         try:

@@ -9,9 +9,6 @@
 
 namespace assay {
 
-// The version that fork servers and lanes name in their first message ("v").
-inline constexpr int kProtocol = 1;
-
 struct BoundSocket {
   Fd socket;            // SOCK_SEQPACKET, listening
   std::string address;  // what connect_to() takes

@@ -13,6 +13,7 @@
 
 #include "device/device.h"
 #include "lane/address.h"
+#include "lane/message.h"
 
 namespace assay {
 namespace {

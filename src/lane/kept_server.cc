@@ -2,18 +2,16 @@
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
-#include <cerrno>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "lane/address.h"
+#include "lane/message.h"
 
 namespace assay {
 namespace {
@@ -106,26 +104,11 @@ Result<KeptServer> KeptServer::ask(const SpawnOptions& command, std::chrono::sec
 }
 
 std::optional<Process> KeptServer::wait(std::chrono::milliseconds limit) {
-  pollfd wait{connection_.get(), POLLIN, 0};
-  int got = -1;
-  do {
-    got = ::poll(&wait, 1, static_cast<int>(limit.count()));
-  } while (got < 0 && errno == EINTR);
-  if (got != 1) return std::nullopt;
-  std::array<char, 4096> buffer;
-  auto received = receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
-  if (!received || received->bytes == 0 || received->fds.size() != 1) return std::nullopt;
-  const auto message =
-      nlohmann::json::parse(buffer.data(), buffer.data() + received->bytes, nullptr,
-                            /*allow_exceptions=*/false);
-  if (!message.is_object()) return std::nullopt;
-  const auto version = message.find("v");
-  const auto pid = message.find("pid");
-  if (version == message.end() || *version != kProtocol || pid == message.end() ||
-      !pid->is_number_integer() || pid->get<pid_t>() <= 0) {
-    return std::nullopt;
-  }
-  return Process::adopt(pid->get<pid_t>(), std::move(received->fds.front()));
+  auto message = receive_message(connection_.get(), limit);
+  if (!message || !*message || (*message)->fds.size() != 1) return std::nullopt;
+  const auto pid = static_cast<pid_t>(number_in((*message)->json, "pid"));
+  if (pid <= 0) return std::nullopt;
+  return Process::adopt(pid, std::move((*message)->fds.front()));
 }
 
 }  // namespace assay

@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
 #include "lane/address.h"
+#include "lane/message.h"
 
 namespace assay {
 namespace {
@@ -40,12 +39,6 @@ std::chrono::milliseconds time_until(std::chrono::steady_clock::time_point when)
   const auto left = when - std::chrono::steady_clock::now();
   return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(left),
                   std::chrono::milliseconds(0));
-}
-
-// A whole number of the object; 0 where there is none.
-std::int64_t number_in(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 }  // namespace
 
@@ -82,32 +75,11 @@ Status Lane::read(std::uint64_t address, std::span<std::byte> to) const {
   return alive() ? Status() : fail("a lane has ended with results that it lent");
 }
 
-struct LaneSource::Message {
-  nlohmann::json json;
-  std::vector<Fd> fds;
-};
-
-// nullopt: the server is gone. An empty object: nothing came in time.
-Result<std::optional<LaneSource::Message>> LaneSource::receive(std::chrono::milliseconds limit) {
-  pollfd wait{connection_.get(), POLLIN, 0};
-  int got = -1;
-  do {
-    got = ::poll(&wait, 1, static_cast<int>(limit.count()));
-  } while (got < 0 && errno == EINTR);
-  if (got == 0) return std::optional<Message>(Message{nlohmann::json::object(), {}});
-  std::array<char, 4096> buffer;
-  auto received = receive_with_fds(connection_.get(), std::as_writable_bytes(std::span(buffer)));
-  if (!received || received->bytes == 0) {
-    connection_.reset();
-    return std::optional<Message>();
-  }
-  Message message{nlohmann::json::parse(buffer.data(), buffer.data() + received->bytes, nullptr,
-                                        /*allow_exceptions=*/false),
-                  std::move(received->fds)};
-  if (!message.json.is_object() || number_in(message.json, "v") != kProtocol) {
-    return fail("the fork server speaks another protocol");
-  }
-  return std::optional<Message>(std::move(message));
+// nullopt: the server is gone, and with it the connection.
+Result<std::optional<ServerMessage>> LaneSource::receive(std::chrono::milliseconds limit) {
+  ASSAY_TRY(std::optional<ServerMessage> message, receive_message(connection_.get(), limit));
+  if (!message) connection_.reset();
+  return message;
 }
 
 Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
@@ -145,7 +117,7 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
   }
   const auto give_up = std::chrono::steady_clock::now() + kSpawnLimit;
   while (true) {
-    ASSAY_TRY(std::optional<Message> message, receive(time_until(give_up)));
+    ASSAY_TRY(std::optional<ServerMessage> message, receive(time_until(give_up)));
     if (!message) return std::optional<Lane>();
     if (message->json.empty()) {  // it hangs; the supervisor replaces it
       connection_.reset();
@@ -171,7 +143,7 @@ Result<std::optional<LaneExit>> LaneSource::wait_exit(const Lane& lane,
   auto deadline = std::chrono::steady_clock::now() + limit;
   bool killed = false;
   while (connection_) {
-    ASSAY_TRY(const std::optional<Message> message, receive(time_until(deadline)));
+    ASSAY_TRY(const std::optional<ServerMessage> message, receive(time_until(deadline)));
     if (!message) break;
     if (message->json.empty()) {
       if (killed) connection_.reset();  // not the lane hangs but the server

@@ -18,6 +18,8 @@
 
 namespace assay {
 
+struct ServerMessage;
+
 struct LaneExit {
   int signal = 0;
   int code = 0;
@@ -89,8 +91,7 @@ class LaneSource {
   const std::filesystem::path& log() const { return log_; }
 
  private:
-  struct Message;
-  Result<std::optional<Message>> receive(std::chrono::milliseconds limit);
+  Result<std::optional<ServerMessage>> receive(std::chrono::milliseconds limit);
   Result<std::optional<Lane>> try_spawn(const std::shared_ptr<wire::Arena>& arena, bool apart);
 
   std::string address_;

@@ -17,6 +17,7 @@
 
 #include "device/plugin_abi.h"
 #include "lane/address.h"
+#include "lane/message.h"
 
 namespace assay {
 namespace {

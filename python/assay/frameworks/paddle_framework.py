@@ -80,11 +80,12 @@ class PaddleFramework:
 
     def _plain_grad(self) -> Callable[..., Any]:
         """What paddle.grad() calls; to check what is right and to unfold its two decorators takes 5 µs. In a
-        version whose grad() has other parameters than these, paddle.grad() itself."""
+        version whose grad() has other parameters than these, or that has no such function, paddle.grad()
+        itself."""
         grad = self.paddle.grad
-        if tuple(inspect.signature(grad).parameters) != GRAD_PARAMETERS:
+        operation = getattr(self.paddle.base.core.eager, "run_partial_grad", None)
+        if operation is None or tuple(inspect.signature(grad).parameters) != GRAD_PARAMETERS:
             return partial(grad, retain_graph=False, allow_unused=True)
-        operation = self.paddle.base.core.eager.run_partial_grad
         return lambda outputs, inputs, upstream: operation(
             outputs, inputs, upstream, False, False, True, True, [], None
         )

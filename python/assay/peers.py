@@ -1,0 +1,14 @@
+"""Who may talk to a server: its address is in a name space that every user of the machine can reach."""
+
+import os
+import socket
+import struct
+
+VERSION = 1  # of what servers and slots say to each other ("v"): kProtocol of src/lane/message.h
+CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Whether a process of our own user is at the other end."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    return CREDENTIALS.unpack(credentials)[1] == os.getuid()
