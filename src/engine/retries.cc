@@ -46,6 +46,10 @@ bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdi
   if (answer.killed_from_outside && ++first->second.kills < kKills) return true;
   // Lanes that are timed have all run little before.
   const bool fresh = first->second.fresh || about_speed(first->second.verdict.outcome);
+  const Outcome before = first->second.verdict.outcome;
+  if (about_speed(before) && about_speed(verdict.outcome) && before != verdict.outcome) {
+    verdict.outcome = Outcome::unsure;  // the two measurements contradict each other
+  }
   tell_of_first(first->second.verdict, fresh, verdict);
   firsts_.erase(first);
   return false;

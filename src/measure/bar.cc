@@ -301,7 +301,9 @@ double scale_of(Values values) {
   return scale;
 }
 
-BarMeasurement measure_bar(const BarInput& input) { return Bar(input, scale_of(input.truth)).run(); }
+BarMeasurement measure_bar(const BarInput& input) {
+  return Bar(input, scale_of(input.truth)).run();
+}
 double units_apart(const BarInput& input, double scale) { return Bar(input, scale).apart(); }
 
 }  // namespace assay

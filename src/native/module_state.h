@@ -50,8 +50,8 @@ struct ModuleState {
   std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
   KeptReplies kept;
   std::optional<SharedInputs> inputs;  // that the slot's lanes have in common
-  std::int64_t marked_ns = 0;  // when a reply last began to wait for the device
-  std::uint64_t batches = 0;  // begun
+  std::int64_t marked_ns = 0;          // when a reply last began to wait for the device
+  std::uint64_t batches = 0;           // begun
 };
 
 inline ModuleState& state_of(PyObject* module) {

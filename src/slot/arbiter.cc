@@ -12,9 +12,9 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Bytes that are widened at once: a multiple of any element's, few enough to stay in the cache.
-constexpr std::uint64_t kBlock = std::uint64_t{1} << 14;
+constexpr std::uint64_t kWidenedBlock = std::uint64_t{1} << 14;
 // Or so many that it is worth asking a device for them.
-constexpr std::uint64_t kBlockOfDevice = std::uint64_t{1} << 23;
+constexpr std::uint64_t kDeviceBlock = std::uint64_t{1} << 23;
 
 const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
                           std::string_view path) {
@@ -95,8 +95,8 @@ Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memo
   // What is sorted is seen whole, all else a block at a time, once for its scale.
   const bool on_device = left.device() != nullptr || right.device() != nullptr;
   const std::uint64_t block = equality == wire::Equality::sorted ? right.size()
-                              : on_device                        ? kBlockOfDevice
-                                                                 : kBlock;
+                              : on_device                        ? kDeviceBlock
+                                                                 : kWidenedBlock;
   double scale = 0;
   for (std::uint64_t from = 0; from < right.size(); from += block) {
     ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));

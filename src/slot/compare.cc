@@ -128,14 +128,14 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& le
   const bool real = equality == wire::Equality::value && !is_complex(left_tensor.dtype()) &&
                     !is_complex(right_tensor.dtype());
   const auto look = equality == wire::Equality::sign ? take_magnitudes : nullptr;
-  return measure_blocks(
-      left_tensor, right_tensor, tolerance, block_of(left_tensor, right_tensor, true),
-      [&](const TensorBytes& a, const TensorBytes& b) {
-        return real ? measure_widened<std::vector<double>>(real_values(a), real_values(b),
-                                                           tolerance, nullptr)
-                    : measure_widened<ComplexValues>(complex_values(a), complex_values(b),
-                                                     tolerance, look);
-      });
+  return measure_blocks(left_tensor, right_tensor, tolerance,
+                        block_of(left_tensor, right_tensor, true),
+                        [&](const TensorBytes& a, const TensorBytes& b) {
+                          return real ? measure_widened<std::vector<double>>(
+                                            real_values(a), real_values(b), tolerance, nullptr)
+                                      : measure_widened<ComplexValues>(
+                                            complex_values(a), complex_values(b), tolerance, look);
+                        });
 }
 
 // Whether a tensor that has no partner says nothing: a gradient of zeros, which the other framework

@@ -29,6 +29,8 @@ constexpr std::uint64_t kGpuBatchBytes = std::uint64_t{128} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 constexpr std::chrono::seconds kPulse{1};
+// After so many runs a reference lane on a GPU that second attempts use is replaced.
+constexpr std::uint64_t kRunsOfSecondAttempts = 64;
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
 constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
@@ -60,6 +62,14 @@ std::vector<std::string> values_of(std::string_view setting) {
 std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& spec) {
   return std::filesystem::path(config.log_dir) /
          fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
+}
+
+// Whether the lane of a second attempt is there for the next ones too. Contexts on a GPU are made
+// one after another, 0.4 s each, for whatever process; what is under suspicion is the lane under
+// test.
+bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
+  return seat.lane && seat.on_gpu() && seat.spec.role == wire::Role::reference &&
+         !is_timed(config) && seat.lane->cases_run() < kRunsOfSecondAttempts;
 }
 
 bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
@@ -230,8 +240,8 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
 Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   const bool suspect = batch.front().fresh;
   std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;
-  bool fresh = std::none_of(seats.begin(), seats.end(), [](const LaneSeat& seat) {
-    return seat.lane && seat.lane->cases_run() > 0;
+  bool fresh = std::none_of(seats.begin(), seats.end(), [&](const LaneSeat& seat) {
+    return seat.lane && seat.lane->cases_run() > 0 && !(suspect && stays_for_next(config_, seat));
   });
   if (inputs_) {
     inputs_->renew();
@@ -245,7 +255,7 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   ASSAY_CHECK(is_timed(config_) ? time_entries(seats, with_values(batch), records)
                                 : run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
-    if (suspect || (seat.lane && seat.lane->apart())) {
+    if (suspect ? !stays_for_next(config_, seat) : seat.lane && seat.lane->apart()) {
       if (seat.shared) seat.shared->close_all();
       seat.lane.reset();
     }

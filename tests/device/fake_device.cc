@@ -1,7 +1,7 @@
 // A plug-in for devices whose GPUs are host memory, so that everything around a GPU is tested where
 // none is. What a real one does behind its caller's back is here late as well: copies to pinned
-// memory and checksums are there after synchronize(), or when reached() is asked the second time since their mark, and
-// after a fault nothing ever works again.
+// memory and checksums are there after synchronize(), or when reached() is asked the second time
+// since their mark, and after a fault nothing ever works again.
 //
 // It shares memory by copies in anonymous files, which another process opens by the file's path in
 // /proc. Two GPUs are there; the environment may pretend that it needs a newer driver

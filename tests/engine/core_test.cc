@@ -126,6 +126,25 @@ TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
   EXPECT_TRUE(Retries().again(answer, 20'000, verdict));
 }
 
+TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
+  const auto twice = [](Outcome first, Outcome second) {
+    Retries retries;
+    Answer answer;
+    Verdict verdict;
+    answer.verdict.outcome = verdict.outcome = first;
+    EXPECT_TRUE(retries.again(answer, 20'000, verdict));
+    answer.verdict.outcome = verdict.outcome = second;
+    EXPECT_FALSE(retries.again(answer, 20'000, verdict));
+    return verdict;
+  };
+  EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
+  EXPECT_EQ(twice(Outcome::slow, Outcome::same).outcome, Outcome::same);
+  const Verdict both = twice(Outcome::slow, Outcome::fast);
+  EXPECT_EQ(both.outcome, Outcome::unsure);
+  EXPECT_TRUE(both.flags & kFlaky);
+  EXPECT_THAT(both.message, ::testing::HasSubstr("first slow"));
+}
+
 // The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
 // gets a hundred.
 TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {

@@ -116,6 +116,25 @@ TEST_F(Gpu, LargeResultsThatCannotBeSharedAreCopied) {
       << result.output;
 }
 
+std::size_t times(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++found;
+  return found;
+}
+
+// Each second attempt has a lane under test of its own. Its reference may have run those of the
+// cases before: another context on a GPU takes longer than a hundred cases.
+TEST_F(Gpu, SecondAttemptsShareAReferenceLane) {
+  set("FAKE_TELLS_OF_LANES", "1");
+  const std::string cases = cli_.write_cases(
+      {fake("wrong", 3), fake("wrong", 4), fake("wrong", 5), fake("wrong", 6), fake("echo")});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  EXPECT_EQ(cli_.outcomes().at(fake("wrong", 6)), "mismatch") << result.output;
+  constexpr std::string_view kFirst = "a lane runs its first case";
+  EXPECT_EQ(times(lane_log("slot0-paddle-test.log"), kFirst), 1U + 4U);
+  EXPECT_EQ(times(lane_log("slot0-torch-reference.log"), kFirst), 1U + 1U);
+}
+
 // One lane on the CPU and one on a GPU: what is on the GPU comes to the host.
 TEST_F(Gpu, ALaneOnTheCpuIsComparedWithOneOnAGpu) {
   const std::string cases = cli_.write_cases(
