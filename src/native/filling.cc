@@ -24,9 +24,6 @@ constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
 // From so many bytes of inputs on it is worth asking whether there is memory for them.
 constexpr std::uint64_t kAskFrom = std::uint64_t{1} << 30;
-// Up to so many bytes a tensor on a device gets the host's own values by one copy, which is staged
-// by the driver: a launch that fills it and another that sums it up take longer.
-constexpr std::size_t kFillOnHost = std::size_t{16} << 10;
 // Up to so many bytes a tensor on a device gets the host's values by a copy, which the driver
 // stages: that takes less than one launch to fill it and another to sum it up.
 constexpr std::size_t kMadeOnHost = std::size_t{16} << 10;

@@ -261,6 +261,23 @@ TEST(Queue, OnGpusEachSlotHasApisOfItsOwn) {
   EXPECT_TRUE(queue.empty());
 }
 
+// A batch there is of hundreds; towards the end leases shrink, so that all slots end together.
+TEST(Queue, OnGpusSmallCasesGoOutByTheHundred) {
+  Queue queue({kPlenty, kPlenty, 1});
+  for (std::uint64_t id = 0; id < 2000; ++id) queue.add(sized(id, 10));
+  queue.sort(2);
+  EXPECT_EQ(queue.enough(2), 256U);
+  EXPECT_EQ(queue.lease(0).size(), 8U);
+  EXPECT_EQ(queue.lease(0).size(), 256U);
+  EXPECT_EQ(queue.lease(0).size(), 256U);
+  EXPECT_EQ(queue.lease(0).size(), 240U) << "half of those that are left to it";
+  EXPECT_EQ(queue.lease(0).size(), 120U);
+  EXPECT_EQ(queue.lease(1).size(), 8U);
+  for (int i = 0; i < 3; ++i) queue.lease(1);
+  EXPECT_EQ(queue.enough(2), (2000U - 880U - 8U - 256U - 256U - 240U) / 4);
+  EXPECT_EQ(filled(kPlenty, {}).enough(2), 32U);
+}
+
 // When nobody else is there: what memory allows runs.
 TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
   Queue queue({100, 100, 1});
