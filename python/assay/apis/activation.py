@@ -3,7 +3,7 @@
 from assay import gumbel, laws
 from assay.accommodations import dodges, follows
 from assay.arguments import as_dtype, as_int
-from assay.reference import torch
+from assay.reference import on_cpu, torch
 from assay.registry import api
 from assay.rules import distinct, integers, uniform
 from assay.shorthand import edges, spread
@@ -42,8 +42,14 @@ functional("sigmoid", FUNCTIONAL, traits={"direct": True})
 functional("relu6", FUNCTIONAL, x=uniform(-8, 8), traits=PLAIN)
 functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid", traits=CAREFUL)
 functional("swish", FUNCTIONAL, torch_name="silu", traits=CAREFUL)
+
+
 # Whole numbers, since the knees are where x ± 3, once rounded, is 0 or 6.
-functional("hardswish", FUNCTIONAL, x=integers(-5, 6), traits=SLOPES, regimes=BEYOND)
+@api("paddle.nn.functional.hardswish", x=integers(-5, 6), traits=SLOPES, regimes=BEYOND)
+def hardswish(x, name=None, *, out=None):
+    """PyTorch's kernel for GPUs has a sixth in single precision, for float64 too."""
+    plain = torch.nn.functional.hardswish
+    return on_cpu(plain, x) if x.is_cuda and x.dtype == torch.float64 else plain(x)
 
 
 # The result is x times a difference of 1, down to x = -38. The slope has x (1 - tanh²) in it, x up to 8.7: a

@@ -207,6 +207,8 @@ def copysign(x, y, name=None):
     """Paddle keeps whole dtypes, torch makes floats of them."""
     if x.is_floating_point():
         return torch.copysign(x, y).to(x.dtype)
+    if x.dtype == torch.bool:  # which has no sign
+        return torch.broadcast_tensors(x, y)[0].clone()
     return torch.where(torch.signbit(y), -abs(x), abs(x))
 
 

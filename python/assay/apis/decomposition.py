@@ -1,11 +1,12 @@
 """Matrices taken apart, inverted and solved."""
 
+from functools import partial
 from operator import mul
 
 from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
-from assay.reference import torch
+from assay.reference import on_cpu, torch
 from assay.registry import api
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
 
@@ -388,7 +389,10 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """Torch takes the residuals of nothing for zero."""
-    solution, residuals, rank, values = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
+    solve = torch.linalg.lstsq
+    if x.is_cuda and driver not in (None, "gels"):  # PyTorch has one driver for GPUs
+        solve = partial(on_cpu, solve)
+    solution, residuals, rank, values = solve(x, y, rcond=rcond, driver=driver)
     if residuals.numel():
         residuals = torch.sum((x @ solution - y).abs() ** 2, -2)
     return solution, residuals, rank if driver == "gels" or x.is_cuda else rank.int(), values

@@ -3,7 +3,7 @@
 import math
 
 from assay.arguments import as_dtype, as_int
-from assay.reference import torch
+from assay.reference import on_cpu, torch
 from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
@@ -94,7 +94,8 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
 )
 def mode(x, axis=-1, keepdim=False, name=None):
     """The least of the most frequent values; which of the equal elements is pointed at is not promised."""
-    values, index = torch.mode(x, axis, keepdim)
+    # On a GPU PyTorch may give another of the most frequent ones.
+    values, index = on_cpu(torch.mode, x, axis, keepdim) if x.is_cuda else torch.mode(x, axis, keepdim)
     return values, values.reshape(-1), index
 
 

@@ -1,0 +1,69 @@
+"""What PyTorch's GPU kernels do otherwise than its CPU's, or cannot, references compute on the CPU.
+
+test_gpu_references.py runs it in PyTorch's Python. No GPU is there: a tensor says that it is on one, and
+what a GPU computes wrongly refuses it there.
+"""
+
+import pathlib
+import sys
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+
+from assay.registry import REGISTRY, load_all  # noqa: E402
+
+load_all()
+
+
+class OnGpu(torch.Tensor):
+    """A tensor that says it is on a GPU, until it is moved to the CPU."""
+
+    is_cuda = True
+    refused = (torch.nn.functional.hardswish, torch.mode, torch.linalg.lstsq)
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function in cls.refused:
+            raise AssertionError(f"{function.__name__} ran on the GPU")
+        found = super().__torch_function__(function, types, args, kwargs or {})
+        if function is torch.Tensor.to and args[1] == "cpu":
+            return found.as_subclass(torch.Tensor)
+        return found
+
+
+def on_gpu(values):
+    return torch.tensor(values, dtype=torch.float64).as_subclass(OnGpu)
+
+
+def reference(api):
+    return REGISTRY[api].call
+
+
+def test_hardswish_of_float64():
+    found = reference("paddle.nn.functional.hardswish")(on_gpu([2.0, -1.0]))
+    assert found.tolist() == [2 * 5 / 6, -1 * 2 / 6]
+
+
+def test_mode_gives_the_least():
+    values, _, _ = reference("paddle.mode")(on_gpu([[4.0, 0.0, 4.0, 0.0]]))
+    assert values.tolist() == [0.0]
+
+
+def test_least_squares_by_another_driver():
+    found = reference("paddle.linalg.lstsq")(
+        on_gpu([[2.0, 0.0], [0.0, 4.0]]), on_gpu([[2.0], [2.0]]), None, "gelsd"
+    )
+    assert found[0].flatten().tolist() == [1.0, 0.5]
+
+
+def test_copysign_of_what_has_no_sign():
+    x = torch.tensor([True, False])
+    assert reference("paddle.copysign")(x, torch.tensor([True, True])).tolist() == [True, False]
+
+
+if __name__ == "__main__":
+    for name, check in list(globals().items()):
+        if name.startswith("test_"):
+            check()
+            print(name)
