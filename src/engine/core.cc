@@ -8,9 +8,10 @@
 namespace assay {
 namespace {
 
-// A slot asks for nothing: it is given more when it holds less than this.
+// More cases are claimed when fewer than so many wait for each slot.
 constexpr std::size_t kLowWater = 32;
-// Or less than this of expected work: what one holds, no other supervisor's slot can take.
+// Or less than this of expected work. A slot gets no more while it holds so much: what one holds,
+// no other supervisor's slot can take.
 constexpr std::uint64_t kLowWorkUs = 1'000'000;
 constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
 constexpr int kSlotDeaths = 10;            // in a row, without an answer

@@ -46,26 +46,22 @@ Status record_filling(ModuleState& state, const Target& target, const FillRule& 
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }
 
-Status fill_by_rule(ModuleState& state, const Target& target, const FillRule& rule,
-                    std::uint32_t tensor) {
+// Gives a tensor its values; the checksum of its bytes, where that is known without asking for it.
+Result<std::optional<std::uint64_t>> fill_by_rule(ModuleState& state, const Target& target,
+                                                  const FillRule& rule, std::uint32_t tensor) {
   FillKey key = state.key;
   key.tensor = tensor;
-  return state.device->fill(rule, key, target.type(), target.memory().data(),
-                            static_cast<std::uint64_t>(target.count), 0);
-}
-
-bool is_made_on_host(const Target& target) { return target.memory().size() <= kMadeOnHost; }
-
-// Gives a tensor on a device the host's values; the checksum of its bytes.
-Result<std::uint64_t> copy_from_host(ModuleState& state, const Target& target, const FillRule& rule,
-                                     std::uint32_t tensor) {
+  const std::span<std::byte> memory = target.memory();
+  if (state.device->is_host() || memory.size() > kMadeOnHost) {
+    ASSAY_CHECK(state.device->fill(rule, key, target.type(), memory.data(),
+                                   static_cast<std::uint64_t>(target.count), 0));
+    return std::optional<std::uint64_t>();
+  }
   alignas(64) std::array<std::byte, kMadeOnHost> room;
-  const std::span<std::byte> values = std::span(room).first(target.memory().size());
-  FillKey key = state.key;
-  key.tensor = tensor;
+  const std::span<std::byte> values = std::span(room).first(memory.size());
   const std::uint64_t sum = fill_and_sum(rule, key, target.type(), values);
-  ASSAY_CHECK(state.device->copy(target.memory().data(), values.data(), values.size()));
-  return sum;
+  ASSAY_CHECK(state.device->copy(memory.data(), values.data(), values.size()));
+  return std::optional(sum);
 }
 
 // What the arguments (kind, low, high, extent) mean; false once a Python error is set.
@@ -228,15 +224,9 @@ PyObject* fill_tensor(PyObject* module, PyObject* arguments) {
     const Status kept = record_filling(state, target, rule, {}, sum);
     return kept ? none() : raise(kept.error());
   }
-  std::optional<std::uint64_t> sum;
-  if (is_made_on_host(target)) {
-    const auto copied = copy_from_host(state, target, rule, target.tensor);
-    if (!copied) return raise(copied.error());
-    sum = *copied;
-  } else if (Status filled = fill_by_rule(state, target, rule, target.tensor); !filled) {
-    return raise(filled.error());
-  }
-  const Status kept = record_filling(state, target, rule, {}, sum);
+  const auto sum = fill_by_rule(state, target, rule, target.tensor);
+  if (!sum) return raise(sum.error());
+  const Status kept = record_filling(state, target, rule, {}, *sum);
   return kept ? none() : raise(kept.error());
 }
 
@@ -272,15 +262,7 @@ PyObject* fill_upstream(PyObject* module, PyObject* arguments) {
   }
   if (!target.valid()) return raise(Error{"fill_upstream: bad dtype or count"});
   rule.low = -rule.high;
-  ModuleState& state = state_of(module);
-  const std::uint32_t tensor = kUpstream + target.tensor;
-  Status filled;
-  if (!state.device->is_host() && is_made_on_host(target)) {
-    const auto copied = copy_from_host(state, target, rule, tensor);
-    if (!copied) filled = tl::unexpected(copied.error());
-  } else {
-    filled = fill_by_rule(state, target, rule, tensor);
-  }
+  const auto filled = fill_by_rule(state_of(module), target, rule, kUpstream + target.tensor);
   return filled ? none() : raise(filled.error());
 }
 

@@ -11,11 +11,6 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Bytes that are widened at once: a multiple of any element's, few enough to stay in the cache.
-constexpr std::uint64_t kWidenedBlock = std::uint64_t{1} << 14;
-// Or so many that it is worth asking a device for them.
-constexpr std::uint64_t kDeviceBlock = std::uint64_t{1} << 23;
-
 const wire::Leaf* leaf_of(const wire::Evaluation& evaluation, bool gradients,
                           std::string_view path) {
   const auto* leaves = gradients ? evaluation.gradients() : evaluation.outputs();
@@ -93,10 +88,9 @@ Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memo
   ASSAY_TRY(Tensor left, Tensor::of(test, test_memory));
   ASSAY_TRY(Tensor right, Tensor::of(reference, reference_memory));
   // What is sorted is seen whole, all else a block at a time, once for its scale.
-  const bool on_device = left.device() != nullptr || right.device() != nullptr;
-  const std::uint64_t block = equality == wire::Equality::sorted ? right.size()
-                              : on_device                        ? kDeviceBlock
-                                                                 : kWidenedBlock;
+  const std::uint64_t block = equality == wire::Equality::sorted
+                                  ? right.size()
+                                  : widened_at_once(left, right) * size_of(right.dtype());
   double scale = 0;
   for (std::uint64_t from = 0; from < right.size(); from += block) {
     ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));

@@ -52,15 +52,12 @@ Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// How many elements of a pair are looked at at once: what is lent in blocks that stay in the cache,
-// what is on a device in blocks that are worth asking it for. Widened, all stays in the cache.
-std::uint64_t block_of(const Tensor& left, const Tensor& right, bool widened) {
+// How many elements of a pair are looked at at once in their own dtype: what is lent in blocks that
+// stay in the cache, what is on a device in blocks that are worth asking it for.
+std::uint64_t block_of(const Tensor& left, const Tensor& right) {
   constexpr std::uint64_t kLent = 1 << 18;
-  constexpr std::uint64_t kOnDevice = 1 << 23;
-  constexpr std::uint64_t kWidened = 1 << 12;
   const std::uint64_t element = size_of(left.dtype());
-  if (left.device() != nullptr || right.device() != nullptr) return kOnDevice / element;
-  if (widened) return kWidened;
+  if (left.device() != nullptr || right.device() != nullptr) return kBlockOfDevice / element;
   return left.lent() || right.lent() ? kLent / element : left.size() / element;
 }
 
@@ -89,7 +86,7 @@ Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolera
     return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
                                   left.size() / size_of(left.dtype()), tolerance);
   }
-  return measure_blocks(left, right, tolerance, block_of(left, right, false),
+  return measure_blocks(left, right, tolerance, block_of(left, right),
                         [&](const TensorBytes& a, const TensorBytes& b) {
                           return measure(a.dtype, a.bytes, b.bytes, tolerance);
                         });
@@ -129,7 +126,7 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& le
                     !is_complex(right_tensor.dtype());
   const auto look = equality == wire::Equality::sign ? take_magnitudes : nullptr;
   return measure_blocks(left_tensor, right_tensor, tolerance,
-                        block_of(left_tensor, right_tensor, true),
+                        widened_at_once(left_tensor, right_tensor),
                         [&](const TensorBytes& a, const TensorBytes& b) {
                           return real ? measure_widened<std::vector<double>>(
                                             real_values(a), real_values(b), tolerance, nullptr)

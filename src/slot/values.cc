@@ -110,6 +110,12 @@ std::vector<double> real_values(const TensorBytes& tensor) {
   return values;
 }
 
+std::uint64_t widened_at_once(const Tensor& left, const Tensor& right) {
+  constexpr std::uint64_t kWidened = 1 << 12;
+  const bool on_device = left.device() != nullptr || right.device() != nullptr;
+  return on_device ? kBlockOfDevice / size_of(left.dtype()) : kWidened;
+}
+
 bool all_zero(const TensorBytes& tensor) {
   const std::span<const std::byte> bytes = tensor.bytes;
   // Bytes that are zero, and each as the one before it.

@@ -33,6 +33,9 @@ struct LaneMemory {
   SharedCache* shared = nullptr;  // opens what it lends on a GPU
 };
 
+// Bytes that it is worth asking a device for.
+inline constexpr std::uint64_t kBlockOfDevice = std::uint64_t{1} << 23;
+
 // A tensor of a lane's results. One that is lent, or on a device, is copied when its bytes are
 // asked for.
 class Tensor {
@@ -68,6 +71,10 @@ inline bool is_complex(DType dtype) { return info(dtype).kind == DTypeClass::com
 using ComplexValues = std::vector<std::complex<double>>;
 std::vector<double> real_values(const TensorBytes& tensor);
 ComplexValues complex_values(const TensorBytes& tensor);
+
+// How many elements of a pair are widened at once: so few that they stay in the cache, or on a
+// device so many that it is worth asking for them.
+std::uint64_t widened_at_once(const Tensor& left, const Tensor& right);
 
 // Zeros of either sign.
 bool all_zero(const TensorBytes& tensor);

@@ -29,6 +29,17 @@ def run(folder, corpus, *flags):
     return found
 
 
+def passes_in_torch(checks):
+    """Runs a script of tests in PyTorch's Python: all of them, each by its name."""
+    python = ROOT / ".venv" / "torch" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{python} is not there: make build")
+    done = subprocess.run([python, checks], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = [line.split()[1].split("(")[0] for line in checks.open() if line.startswith("def test_")]
+    assert done.stdout.split() == wanted
+
+
 def outcomes_by_api(folder, cases, module=None):
     """Outcome of each API of these cases, with the frameworks wrapped by this module beside the tests."""
     corpus = folder / "cases.txt"
