@@ -151,6 +151,23 @@ TEST(Compare, WidenedResultsAreMeasuredLikeAnyOther) {
   EXPECT_EQ(by_sign[0].measurement()->first()->index(), 20'000U);
 }
 
+// A difference of 64 ulps of 1 in the first block, the scale that excuses it in the last one.
+TEST(Compare, HowFarApartIsMeasuredAtTheScaleOfAllBlocks) {
+  std::vector<float> one(30'001, 1);
+  one.back() = 1024;
+  std::vector<float> other = one;
+  other[5] += 0x1p-17F;
+  Lane left;
+  Lane right;
+  left.lent("", DType::float32, other);
+  right.lent("", DType::float32, one, /*scale_floor=*/1);
+  Look look;
+  look.closer = true;
+  const Compared compared(left, right, ResultRole::output, &look);
+  EXPECT_GT(compared[0].apart(), 0);
+  EXPECT_LT(compared[0].apart(), 1);
+}
+
 TEST(Compare, LentResultsOfADeadLaneAreAnError) {
   const std::vector<float> values(300'000);
   Lane left;

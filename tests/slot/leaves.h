@@ -76,12 +76,13 @@ class Lane {
 
   // A tensor that stays in this process's own memory, which is read a piece at a time.
   template <typename T>
-  Lane& lent(const std::string& path, DType dtype, const std::vector<T>& elements) {
+  Lane& lent(const std::string& path, DType dtype, const std::vector<T>& elements,
+             double scale_floor = 0) {
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(elements.size())};
     leaves_.push_back(wire::CreateLeafDirect(
         builder_, path.c_str(), wire::LeafKind::tensor, static_cast<std::uint8_t>(dtype), &shape,
         reinterpret_cast<std::uintptr_t>(elements.data()), elements.size() * sizeof(T), 0, 0, 0,
-        nullptr, nullptr, wire::Equality::value, /*lent=*/true));
+        nullptr, nullptr, wire::Equality::value, /*lent=*/true, nullptr, 1, scale_floor));
     read_lent_ = [this](std::uint64_t address, std::span<std::byte> to) {
       if (gone) return Status(fail("the lane is gone"));
       std::memcpy(to.data(), reinterpret_cast<const void*>(address), to.size());
