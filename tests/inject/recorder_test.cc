@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "timeline/importers/importer.h"
 
@@ -201,6 +202,22 @@ TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
 #else
   GTEST_SKIP() << "no NVTX headers";
 #endif
+}
+
+// Whatever is recorded has the library among its own ones: none of the program's may come along.
+TEST_F(Recording, TheLibraryBringsNoDatabases) {
+  const auto printed = (folder_ / "needed").string();
+  SpawnOptions spawn;
+  spawn.argv = {"sh", "-c", "readelf -d '" ASSAY_INJECTION "' >'" + printed + "'"};
+  auto process = Process::spawn(spawn);
+  ASSERT_TRUE(process) << process.error().message;
+  ASSERT_TRUE(process->wait()->ok());
+  const auto needed = read_file(printed);
+  ASSERT_TRUE(needed);
+  EXPECT_THAT(*needed, testing::HasSubstr("libc.so.6"));
+  for (const char* library : {"libsqlite3", "libpq", "libzstd", "libz.so"}) {
+    EXPECT_THAT(*needed, testing::Not(testing::HasSubstr(library)));
+  }
 }
 
 TEST_F(Recording, WhatOneThreadLaunchesForAnotherIsTheOthers) {
