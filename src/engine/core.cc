@@ -193,10 +193,13 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.answered_ms = clock_ms_;
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes, answered.short_of_memory);
+  const bool had_all_memory = queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes,
+                                             answered.short_of_memory);
 
   Verdict verdict = answer.verdict;
-  if (retries_.again(answer, answered.cost.limit_ms, verdict)) {
+  // What ran out of all the memory that there is would do so again.
+  const bool for_good = verdict.outcome == Outcome::oom && had_all_memory && answered.attempt == 1;
+  if (!for_good && retries_.again(answer, answered.cost.limit_ms, verdict)) {
     ++answered.attempt;
     answered.fresh = true;
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;

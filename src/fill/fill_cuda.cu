@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "fill/element.h"
 #include "fill/fill_cuda.h"
@@ -96,28 +97,36 @@ struct RealMaker {
 // UniformRange gives. A draw as the last bits of 2^23 + draw, times span · 2^-16, less 2^7 · span,
 // is draw · span · 2^-16 rounded once, for nothing before the rounding is inexact while the span is
 // neither huge nor tiny. The upper end is cut back after the rounding to T, which is monotone.
-template <typename T>
+// Where that product is exact, the same instruction adds the low end (kExact).
+template <typename T, bool kExact>
 struct HalfMaker {
   static constexpr int kWidth = 16;
   using Made = Parts<T, kWidth>;
   using Two = std::conditional_t<std::is_same_v<T, Float16>, __half2, __nv_bfloat162>;
   float low;
   float step;         // span · 2^-16
-  float start;        // -2^7 · span
+  float start;        // -2^7 · span, with kExact plus the low end
   std::uint32_t top;  // twice
 
   explicit HalfMaker(const UniformRange<T>& range)
       : low(range.low),
         step(range.span * 0x1p-16F),
-        start(range.span * -0x1p7F),
+        start(range.span * -0x1p7F + (kExact ? range.low : 0.0F)),
         top(rounded<T>(range.top).code * 0x10001U) {}
   static bool can_make(const UniformRange<T>& range) {
     return range.span > 0x1p-100F && range.span < 0x1p100F;
   }
+  // 16 bits times a span of 8 are, and the start must be a float.
+  static bool is_exact(const UniformRange<T>& range) {
+    const float from = range.span * -0x1p7F + range.low;
+    return (std::bit_cast<std::uint32_t>(range.span) & 0xFFFF) == 0 &&
+           double{from} + double{range.span} * 0x1p7 == double{range.low};
+  }
 
   __device__ float place(std::uint32_t word, std::uint32_t half) const {
     const float draw = __uint_as_float(__byte_perm(word, 0x4B000000, half));
-    return __fadd_rn(low, __fmaf_rn(draw, step, start));
+    const float value = __fmaf_rn(draw, step, start);
+    return kExact ? value : __fadd_rn(low, value);
   }
   __device__ void make(const PhiloxBlock& block, int, Made& made) const {
 #pragma unroll
@@ -211,7 +220,11 @@ void launch_linear(const FillPlan& plan, T* out, std::uint64_t first, std::uint6
   if constexpr (kIsFloat<T>) {
     const UniformRange<T> range(plan);
     if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
-      if (!plan.whole && HalfMaker<T>::can_make(range)) return run(HalfMaker<T>(range));
+      using Exact = HalfMaker<T, true>;
+      using Rounded = HalfMaker<T, false>;
+      if (!plan.whole && Exact::can_make(range)) {
+        return Exact::is_exact(range) ? run(Exact(range)) : run(Rounded(range));
+      }
     }
     if (!plan.whole) return run(RealMaker<T>{range});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -56,6 +57,12 @@ double power_of_two(int exponent) {
                                << (Limits::digits - 1));
 }
 
+// The largest power of two that is not above a normal number that is positive.
+double power_below(double value) {
+  constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kExponent);
+}
+
 // Of a normal number that is positive.
 int exponent_of(double value) {
   using Limits = std::numeric_limits<double>;
@@ -91,6 +98,33 @@ double larger_part(Number value) {
   return std::max(std::abs(value.real()), std::abs(value.imag()));
 }
 
+// Number i, widened.
+template <typename T>
+double real_at(const RealNumbers& numbers, std::size_t i) {
+  T value;
+  std::memcpy(&value, numbers.bytes.data() + i * sizeof value, sizeof value);
+  double wide = 0;
+  if constexpr (std::is_arithmetic_v<T>) {
+    wide = static_cast<double>(value);
+  } else if constexpr (std::is_same_v<T, Boolean>) {
+    wide = value.code != 0 ? 1 : 0;
+  } else {
+    wide = widen(value);
+  }
+  return numbers.signs ? wide : std::abs(wide);
+}
+
+// Calls f(Type<T>{}) with the C++ type of a real dtype.
+template <typename F>
+double visit_real(DType dtype, F&& f) {
+  return visit(dtype, [&]<typename T>(Type<T> type) -> double {
+    if constexpr (kIsComplex<T>)
+      return INFINITY;
+    else
+      return f(type);
+  });
+}
+
 // One that both sides are measured at.
 struct Element {
   std::uint64_t index = 0;
@@ -108,10 +142,10 @@ class Bar {
     // Nothing is known better than float64: there the truth itself is only as good as the scale,
     // but that of one element hangs on no other.
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
-    const double at_scale = std::max(input.scale_floor, is_finest() && !alone ? 1.0 : 0.0);
+    at_scale_ = std::max(input.scale_floor, is_finest() && !alone ? 1.0 : 0.0);
     // float16 is computed in float32, whose range is wider.
     slack_ = input.dtype == DType::float16 ? 1 : input.slack;
-    scale_floor_ = at_scale * ulp_in(format_, scale);
+    scale_floor_ = at_scale_ * ulp_in(format_, scale);
     unit_floor_ = input.unit_floor * ulp_in(format_, 1);
     // Terms that cancel are seen in the scale of the result, where that says something.
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
@@ -138,6 +172,34 @@ class Bar {
       measured.true_value = input_.truth[i];
     }
     return measured;
+  }
+
+  bool needs_scale() const { return at_scale_ > 0; }
+
+  template <typename T>
+  double apart(const RealNumbers& test, const RealNumbers& reference) const {
+    const double quantum = format_.real ? std::ldexp(1, -format_.mantissa) : 0;
+    const double smallest = std::max(format_.smallest_normal, std::numeric_limits<double>::min());
+    // rounding() is this factor times the ulp, or what is left to a result if that is more, and so
+    // much more.
+    const double factor = few_ ? kFewShare : root_;
+    const double least = few_ ? std::max(scale_floor_, unit_floor_) : 0;
+    const double more = (few_ ? 0 : root_ * (scale_floor_ + unit_floor_)) + below();
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    double most = 0;
+    for (std::size_t i = 0; i < reference.bytes.size() / sizeof(T); ++i) {
+      const double a = real_at<T>(test, i);
+      const double b = real_at<T>(reference, i);
+      const double distance = std::abs(a - b);
+      const double ulp = power_below(std::max(std::abs(b), smallest)) * quantum;
+      const double unit = factor * std::max(ulp, least) + more;
+      // Never so where one is no finite number: then neither is the distance.
+      if (distance <= std::min(most * unit, kLargest)) continue;
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
+      most = unit > 0 ? distance / unit : INFINITY;
+    }
+    return most;
   }
 
   double apart() const {
@@ -281,7 +343,8 @@ class Bar {
   double root_;
   double slack_ = 1;
   double jump_ = 0;
-  double scale_floor_ = 0;
+  double at_scale_ = 0;     // ulps of the largest value that are always left to a result…
+  double scale_floor_ = 0;  // … as a number
   double unit_floor_ = 0;
   bool is_complex_ = false;
   bool few_ = false;     // terms are added up for an element
@@ -305,5 +368,25 @@ BarMeasurement measure_bar(const BarInput& input) {
   return Bar(input, scale_of(input.truth)).run();
 }
 double units_apart(const BarInput& input, double scale) { return Bar(input, scale).apart(); }
+
+double scale_of(const RealNumbers& numbers) {
+  return visit_real(numbers.dtype, [&]<typename T>(Type<T>) {
+    double scale = 0;
+    for (std::size_t i = 0; i < numbers.bytes.size() / sizeof(T); ++i) {
+      const double value = std::abs(real_at<T>(numbers, i));
+      if (std::isfinite(value)) scale = std::max(scale, value);
+    }
+    return scale;
+  });
+}
+
+double units_apart(const BarInput& input, double scale, const RealNumbers& test,
+                   const RealNumbers& reference) {
+  const Bar bar(input, scale);
+  return visit_real(reference.dtype,
+                    [&]<typename T>(Type<T>) { return bar.apart<T>(test, reference); });
+}
+
+bool needs_scale(const BarInput& input) { return Bar(input, 0).needs_scale(); }
 
 }  // namespace assay

@@ -86,6 +86,20 @@ double scale_of(Values values);
 // not so. `scale` is that of the whole reference, of which `input` may be a part.
 double units_apart(const BarInput& input, double scale);
 
+// Real numbers as their dtype has them.
+struct RealNumbers {
+  DType dtype = DType::float32;
+  std::span<const std::byte> bytes;
+  bool signs = true;  // false: a number and its negative are one
+};
+double scale_of(const RealNumbers& numbers);
+// units_apart() of as many real numbers on either side; of `input` that of the result is looked at,
+// not its values. Several times as fast.
+double units_apart(const BarInput& input, double scale, const RealNumbers& test,
+                   const RealNumbers& reference);
+// Whether the scale has a say in it.
+bool needs_scale(const BarInput& input);
+
 // A unit in the last place of a value as the dtype has it; 0 for whole numbers.
 double ulp_of(DType dtype, double magnitude);
 

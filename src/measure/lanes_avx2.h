@@ -75,8 +75,10 @@ struct Distances {
   static constexpr std::size_t kLanes = 32 / sizeof(Code);
   alignas(32) Code value[kMeasureBlock];
 
-  // Of the first `size` values, which is a multiple of kLanes.
-  [[gnu::noinline]] void count(std::size_t size, __m256i largest, std::uint64_t* buckets) const {
+  // Of the first `size` values, which is a multiple of kLanes. Not by value: then g++ would leave
+  // the upper halves of registers in use, which slows down all that is compiled without AVX.
+  [[gnu::noinline]] void count(std::size_t size, const __m256i& largest,
+                               std::uint64_t* buckets) const {
     const std::uint32_t most = largest_code(largest, Code{});
     if (most < 4) return count_near<2>(size, buckets);
     if (most < 64) return count_near<6>(size, buckets);

@@ -176,8 +176,10 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     const QueuedCase& taken = leased.emplace_back(*place.at);
     if (taken.cost.bytes > budget_.all) {
       over_budget_ = true;
+      beside_it_ = in_use_ > 0;
     } else {
       in_use_ += taken.cost.bytes;
+      beside_it_ = true;
     }
     short_of_memory_ += taken.short_of_memory ? 1 : 0;
     work_us_ -= taken.cost.work_us;
@@ -216,16 +218,18 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   return leased;
 }
 
-void Queue::release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory) {
+bool Queue::release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory) {
   if (short_of_memory && short_of_memory_ > 0) --short_of_memory_;
-  if (bytes > budget_.all) {
-    over_budget_ = false;
-  } else {
-    in_use_ -= std::min(in_use_, bytes);
+  if (!on_gpu_.empty()) {
+    std::uint64_t& on_gpu = on_gpu_[slot % on_gpu_.size()];
+    on_gpu -= std::min(on_gpu, bytes);
   }
-  if (on_gpu_.empty()) return;
-  std::uint64_t& on_gpu = on_gpu_[slot % on_gpu_.size()];
-  on_gpu -= std::min(on_gpu, bytes);
+  if (bytes <= budget_.all) {
+    in_use_ -= std::min(in_use_, bytes);
+    return false;
+  }
+  over_budget_ = false;
+  return !beside_it_;
 }
 
 }  // namespace assay

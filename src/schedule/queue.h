@@ -69,8 +69,9 @@ class Queue {
   // A slot that has so many cases, of so many slots, needs no lease yet.
   std::size_t enough(std::size_t slots) const;
 
-  // A case of the slot has ended, or the slot died: its memory is free again.
-  void release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);
+  // A case of the slot has ended, or the slot died: its memory is free again. True: it fits no
+  // budget, and nothing ran beside it.
+  bool release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);
 
   // Whether the next lease of this slot is a case that has lost a slot before, which wants a slot
   // for itself.
@@ -97,7 +98,8 @@ class Queue {
 
   MemoryBudget budget_;
   std::uint64_t in_use_ = 0;           // by cases that fit the budget
-  bool over_budget_ = false;           // one runs that does not
+  bool over_budget_ = false;           // one runs that does not…
+  bool beside_it_ = false;             // … and another one runs, or ran, beside it
   std::size_t short_of_memory_ = 0;    // cases that run again, having run out of memory
   std::vector<std::uint64_t> on_gpu_;  // in use on each
   std::uint64_t work_us_ = 0;

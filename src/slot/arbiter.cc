@@ -44,16 +44,54 @@ Result<ComplexValues> numbers_of(const wire::Leaf& leaf, const LaneMemory& memor
   return numbers_of(tensor, equality, 0, tensor.size());
 }
 
-BarInput input_of(const wire::Leaf& reference, const ComplexValues& test_values,
-                  const ComplexValues& reference_values) {
+BarInput input_of(const wire::Leaf& reference) {
   BarInput input;
   input.dtype = static_cast<DType>(reference.dtype());
-  input.test = test_values;
-  input.reference = reference_values;
   input.terms = reference.terms();
   input.scale_floor = reference.scale_floor();
   input.unit_floor = reference.unit_floor();
   return input;
+}
+
+// What is sorted is seen whole, all else a block at a time, once for its scale.
+Result<double> widened_apart(Tensor& left, Tensor& right, wire::Equality equality, BarInput input) {
+  const std::uint64_t block = equality == wire::Equality::sorted
+                                  ? right.size()
+                                  : widened_at_once(left, right) * size_of(right.dtype());
+  double scale = 0;
+  for (std::uint64_t from = 0; from < right.size(); from += block) {
+    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
+    scale = std::max(scale, scale_of(values));
+  }
+  double most = 0;
+  for (std::uint64_t from = 0; from < right.size() && std::isfinite(most); from += block) {
+    ASSAY_TRY(const ComplexValues test_values, numbers_of(left, equality, from, block));
+    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
+    input.test = test_values;
+    input.reference = values;
+    most = std::max(most, units_apart(input, scale));
+  }
+  return most;
+}
+
+Result<double> real_apart(Tensor& left, Tensor& right, bool signs, const BarInput& input) {
+  const std::uint64_t block = block_of(left, right) * size_of(right.dtype());
+  const auto numbers = [&](Tensor& tensor, std::uint64_t from) -> Result<RealNumbers> {
+    ASSAY_TRY(const TensorBytes bytes, tensor.bytes(from, std::min(block, tensor.size() - from)));
+    return RealNumbers{bytes.dtype, bytes.bytes, signs};
+  };
+  double scale = 0;
+  for (std::uint64_t from = 0; needs_scale(input) && from < right.size(); from += block) {
+    ASSAY_TRY(const RealNumbers values, numbers(right, from));
+    scale = std::max(scale, scale_of(values));
+  }
+  double most = 0;
+  for (std::uint64_t from = 0; from < right.size() && std::isfinite(most); from += block) {
+    ASSAY_TRY(const RealNumbers test, numbers(left, from));
+    ASSAY_TRY(const RealNumbers values, numbers(right, from));
+    most = std::max(most, units_apart(input, scale, test, values));
+  }
+  return most;
 }
 
 Offset<wire::Distance> build_distance(FlatBufferBuilder& builder, const Distance& distance) {
@@ -87,22 +125,11 @@ Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memo
   const wire::Equality equality = reference.equality();
   ASSAY_TRY(Tensor left, Tensor::of(test, test_memory));
   ASSAY_TRY(Tensor right, Tensor::of(reference, reference_memory));
-  // What is sorted is seen whole, all else a block at a time, once for its scale.
-  const std::uint64_t block = equality == wire::Equality::sorted
-                                  ? right.size()
-                                  : widened_at_once(left, right) * size_of(right.dtype());
-  double scale = 0;
-  for (std::uint64_t from = 0; from < right.size(); from += block) {
-    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
-    scale = std::max(scale, scale_of(values));
+  const BarInput input = input_of(reference);
+  if (equality == wire::Equality::sorted || is_complex(right.dtype())) {
+    return widened_apart(left, right, equality, input);
   }
-  double most = 0;
-  for (std::uint64_t from = 0; from < right.size() && std::isfinite(most); from += block) {
-    ASSAY_TRY(const ComplexValues test_values, numbers_of(left, equality, from, block));
-    ASSAY_TRY(const ComplexValues values, numbers_of(right, equality, from, block));
-    most = std::max(most, units_apart(input_of(reference, test_values, values), scale));
-  }
-  return most;
+  return real_apart(left, right, equality != wire::Equality::sign, input);
 }
 
 Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, const wire::Leaf& test,
@@ -119,7 +146,9 @@ Result<Offset<wire::Bar>> measure_against_truth(FlatBufferBuilder& builder, cons
   const wire::Equality equality = reference.equality();
   ASSAY_TRY(const ComplexValues left, numbers_of(test, test_memory, equality));
   ASSAY_TRY(const ComplexValues right, numbers_of(reference, reference_memory, equality));
-  BarInput input = input_of(reference, left, right);
+  BarInput input = input_of(reference);
+  input.test = left;
+  input.reference = right;
   input.truth = values.front();
   input.moved.assign(values.begin() + 1, values.end());
   input.jumps_excuse = truth.jumps_excuse;

@@ -52,15 +52,6 @@ Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// How many elements of a pair are looked at at once in their own dtype: what is lent in blocks that
-// stay in the cache, what is on a device in blocks that are worth asking it for.
-std::uint64_t block_of(const Tensor& left, const Tensor& right) {
-  constexpr std::uint64_t kLent = 1 << 18;
-  const std::uint64_t element = size_of(left.dtype());
-  if (left.device() != nullptr || right.device() != nullptr) return kBlockOfDevice / element;
-  return left.lent() || right.lent() ? kLent / element : left.size() / element;
-}
-
 // What `measure_block` finds of two tensors of one shape, a block at a time.
 Result<Measurement> measure_blocks(Tensor& left, Tensor& right, Tolerance tolerance,
                                    std::uint64_t block, const auto& measure_block) {

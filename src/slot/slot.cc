@@ -29,7 +29,7 @@ constexpr std::uint64_t kGpuBatchBytes = std::uint64_t{128} << 20;
 // Records go to the supervisor at the latest this long after the first that waits.
 constexpr std::int64_t kSendAfterNs = 50'000'000;
 constexpr std::chrono::seconds kPulse{1};
-// After so many runs a reference lane on a GPU that second attempts use is replaced.
+// After so many runs a reference lane that second attempts use is replaced.
 constexpr std::uint64_t kRunsOfSecondAttempts = 64;
 // More than this stays with an arena only until its batch is over.
 constexpr std::uint64_t kArenaKeep = std::uint64_t{1} << 30;
@@ -64,12 +64,12 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
          fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
 }
 
-// Whether the lane of a second attempt is there for the next ones too. Contexts on a GPU are made
-// one after another, 0.4 s each, for whatever process; what is under suspicion is the lane under
-// test.
+// Whether the lane of a second attempt is there for the next ones too: what is under suspicion is
+// the lane under test. A new one takes 0.4 s on a GPU, where contexts are made one after another
+// for whatever process, and on a CPU half of a second attempt's time.
 bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
-  return seat.lane && seat.on_gpu() && seat.spec.role == wire::Role::reference &&
-         !is_timed(config) && seat.lane->cases_run() < kRunsOfSecondAttempts;
+  return seat.lane && seat.spec.role == wire::Role::reference && !is_timed(config) &&
+         seat.lane->cases_run() < kRunsOfSecondAttempts;
 }
 
 bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }

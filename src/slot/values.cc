@@ -110,6 +110,14 @@ std::vector<double> real_values(const TensorBytes& tensor) {
   return values;
 }
 
+std::uint64_t block_of(const Tensor& left, const Tensor& right) {
+  constexpr std::uint64_t kLent = 1 << 18;
+  const std::uint64_t element = size_of(left.dtype());
+  if (left.device() != nullptr || right.device() != nullptr) return kBlockOfDevice / element;
+  if (left.lent() || right.lent()) return kLent / element;
+  return std::max<std::uint64_t>(left.size() / element, 1);
+}
+
 std::uint64_t widened_at_once(const Tensor& left, const Tensor& right) {
   constexpr std::uint64_t kWidened = 1 << 12;
   const bool on_device = left.device() != nullptr || right.device() != nullptr;

@@ -72,6 +72,10 @@ using ComplexValues = std::vector<std::complex<double>>;
 std::vector<double> real_values(const TensorBytes& tensor);
 ComplexValues complex_values(const TensorBytes& tensor);
 
+// How many elements of a pair are looked at at once in their own dtype: of what is lent so many
+// that they stay in the cache, of what is on a device so many that it is worth asking for them.
+std::uint64_t block_of(const Tensor& left, const Tensor& right);
+
 // How many elements of a pair are widened at once: so few that they stay in the cache, or on a
 // device so many that it is worth asking for them.
 std::uint64_t widened_at_once(const Tensor& left, const Tensor& right);

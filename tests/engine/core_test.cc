@@ -107,6 +107,38 @@ TEST(Core, ASlowStoreIsVisitedLessOften) {
   EXPECT_EQ(commits, 4U);
 }
 
+TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
+  CoreConfig config;
+  config.slots = 2;
+  for (const std::uint64_t beside : {0, 1}) {
+    Core core(config, Queue({100, 0, 0}));
+    core.begin();
+    std::vector<QueuedCase> claimed{queued(1)};
+    claimed.front().cost.bytes = 101;
+    for (std::uint64_t id = 2; id < 2 + beside; ++id) claimed.push_back(queued(id));
+    core.claimed(claimed, Supply::none);
+    std::size_t slot_of_first = 0;
+    std::size_t verdicts = 0;
+    const auto take_actions = [&] {
+      while (const auto action = core.next_action()) {
+        verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
+        const auto* lease = std::get_if<SendLease>(&*action);
+        if (lease == nullptr) continue;
+        for (const QueuedCase& held : lease->cases) {
+          if (held.id == 1) slot_of_first = lease->slot;
+        }
+      }
+    };
+    take_actions();
+    Answer answer;
+    answer.id = 1;
+    answer.verdict.outcome = Outcome::oom;
+    core.slot_answered(slot_of_first, std::span(&answer, 1));
+    take_actions();
+    EXPECT_EQ(verdicts, beside == 0 ? 1U : 0U);
+  }
+}
+
 // It is slow in all of them, and would be again.
 TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   OneSlot run({}, 1);

@@ -145,11 +145,13 @@ class Simulation {
     std::size_t slot;
     std::uint64_t bytes;
     std::uint32_t attempt;
+    bool alone;  // no other is held, or was meanwhile
   };
   std::map<std::uint64_t, Held> in_use_;  // the cases that slots hold
   std::set<std::uint64_t> unended_;       // that the core has claimed and not given a verdict on
   std::set<std::uint64_t> short_of_memory_;
-  std::set<std::uint64_t> recorded_;  // in this session
+  std::set<std::uint64_t> had_all_memory_;  // and was not enough for these
+  std::set<std::uint64_t> recorded_;        // in this session
   std::int64_t now_ = 0;
   int faults_left_ = 0;
   int signals_ = 0;

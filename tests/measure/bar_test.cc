@@ -4,15 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <random>
+
+#include "buffers.h"
 
 namespace assay {
 namespace {
 
 using Column = std::vector<std::complex<double>>;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRounded = 1 + 0x1p-23;  // next to 1: a reference that is not exact
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -240,6 +243,71 @@ TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
   EXPECT_EQ(apart({-kInfinity}, {kInfinity}), kInfinity);
   // In units of the largest element: 1/1024 has an ulp of 2^-33.
   EXPECT_NEAR(apart({1, 0x1p-10 + 0x1p-21}, {1, 0x1p-10}, 1), 4 / 0.75, 0.01);
+}
+
+// Real numbers as complex ones.
+Column widened(DType dtype, const Bytes& bytes) {
+  Column column;
+  visit(dtype, [&]<typename T>(Type<T>) {
+    for (std::size_t i = 0; i < bytes.size(); i += sizeof(T)) {
+      const T value = load<T>(bytes.data() + i);
+      if constexpr (std::is_arithmetic_v<T>) {
+        column.emplace_back(static_cast<double>(value));
+      } else if constexpr (std::is_same_v<T, Boolean>) {
+        column.emplace_back(value.code);
+      } else if constexpr (!kIsComplex<T>) {
+        column.emplace_back(widen(value));
+      }
+    }
+  });
+  return column;
+}
+
+// Straight from the bytes, and by way of complex numbers.
+TEST(Apart, OfRealNumbersIsTheSameFromTheirBytes) {
+  std::mt19937_64 random(7);
+  const std::array specials = {0.0, -0.0, kNan, kInfinity, -kInfinity, 1e-42, 3e38, 1.0};
+  for (const DTypeInfo& dtype : kDTypes) {
+    if (dtype.kind == DTypeClass::complex) continue;
+    const bool real = dtype.kind == DTypeClass::floating;
+    for (int round = 0; round < 400; ++round) {
+      std::vector<double> left(33);
+      std::vector<double> right(33);
+      for (std::size_t i = 0; i < right.size(); ++i) {
+        right[i] = std::ldexp(static_cast<double>(random() % 4096), -8) - (real ? 8 : 0);
+        left[i] = right[i] * (1 + std::ldexp(static_cast<double>(random() % 5) - 2, -8));
+        if (!real || round % 4 != 0) continue;
+        if (random() % 8 == 0) right[i] = specials.at(random() % specials.size());
+        if (random() % 2 == 0) left[i] = right[i];
+      }
+      const auto test = buffer(dtype.dtype, left);
+      const auto reference = buffer(dtype.dtype, right);
+      const Column as_test = widened(dtype.dtype, test);
+      const Column as_reference = widened(dtype.dtype, reference);
+      BarInput input{dtype.dtype, as_test, as_reference, {}, {}};
+      input.terms = std::array{0.5, 1.0, 5.0, 100.0}[random() % 4];
+      input.scale_floor = random() % 2 == 0 ? 0 : 2;
+      input.unit_floor = random() % 2 == 0 ? 0 : 3;
+      const RealNumbers numbers{dtype.dtype, reference};
+      const double scale = scale_of(input.reference);
+      ASSERT_EQ(scale_of(numbers), scale) << dtype.name;
+      ASSERT_DOUBLE_EQ(units_apart(input, scale, {dtype.dtype, test}, numbers),
+                       units_apart(input, scale))
+          << dtype.name << " in round " << round;
+      if (!needs_scale(input)) {
+        ASSERT_EQ(units_apart(input, 0), units_apart(input, scale));
+      }
+    }
+  }
+}
+
+TEST(Apart, OfMagnitudesKnowsNoSigns) {
+  const auto test = buffer(DType::float32, {-1, 2});
+  const auto reference = buffer(DType::float32, {1, -2});
+  const BarInput input;
+  EXPECT_GT(units_apart(input, 2, {DType::float32, test}, {DType::float32, reference}), 1e6);
+  EXPECT_EQ(
+      units_apart(input, 2, {DType::float32, test, false}, {DType::float32, reference, false}), 0);
 }
 
 TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {

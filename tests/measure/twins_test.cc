@@ -1,7 +1,9 @@
 // The plain and the AVX2 loops, and a third one written here from the definitions, on data of every
 // kind: all must find the same numbers to the last bit.
 
+#include <cpuid.h>
 #include <gtest/gtest.h>
+#include <immintrin.h>
 
 #include <bit>
 #include <cmath>
@@ -146,6 +148,33 @@ TEST(Twins, TheQuickLookMissesNothing) {
       ASSERT_TRUE(same(measure_with(avx2_measure_kernels(), dtype, left, right, under),
                        measure_with(portable_measure_kernels(), dtype, left, right, under)))
           << name(dtype) << " under " << under.atol << ", " << under.rtol;
+    }
+  }
+}
+
+// What the processor says is in use: bit 2 are the upper halves of its 256-bit registers.
+[[gnu::target("xsave")]] bool wide_registers_in_use() { return (_xgetbv(1) >> 2 & 1) != 0; }
+
+bool can_say_what_is_in_use() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid_count(0xD, 1, &a, &b, &c, &d) != 0 && (a >> 2 & 1) != 0;
+}
+
+// While they are in use, whatever was compiled without AVX takes up to five times as long.
+TEST(Twins, Avx2LoopsLeaveNoWideRegisterInUse) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
+  if (!can_say_what_is_in_use()) GTEST_SKIP() << "this processor does not say what is in use";
+  for (const DTypeInfo& dtype : kDTypes) {
+    for (const Change how : kChanges) {
+      for (const std::size_t count : {20011, 20480}) {  // whole blocks end otherwise
+        const Bytes left = base(dtype.dtype, count, 1);
+        const Bytes right = changed(left, dtype.dtype, how, 1);
+        (void)measure_with(avx2_measure_kernels(), dtype.dtype, left, right, {0.01, 0.01});
+        EXPECT_FALSE(wide_registers_in_use()) << label(dtype.dtype, how, count);
+      }
     }
   }
 }

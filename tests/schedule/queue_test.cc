@@ -184,6 +184,27 @@ TEST(Queue, WhatRanOutOfMemoryHasNoHugeNeighbourAgain) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
 }
 
+TEST(Queue, KnowsWhatHadAllMemoryForItself) {
+  Queue queue = filled(100, {sized(1, 1, 4), sized(2, 2, 5), sized(3, kAllMemory, 200),
+                             sized(4, kAllMemory - 1, 101)});
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(1, 2));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
+  EXPECT_FALSE(queue.release(1, 4));
+  EXPECT_FALSE(queue.release(1, 5));
+  EXPECT_FALSE(queue.release(0, 101));  // some ran beside it
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+  queue.put_back(sized(5, 5, 1));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(5));
+  EXPECT_FALSE(queue.release(1, 1));
+  EXPECT_FALSE(queue.release(0, 200));  // one began beside it
+  queue.put_back(sized(6, 6, 101));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(6));
+  EXPECT_TRUE(queue.release(0, 101));
+  queue.put_back(sized(7, 7, 100));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(7));
+  EXPECT_FALSE(queue.release(0, 100));  // others could have been beside it
+}
+
 // What takes a good part of the budget is for slots that have nothing else.
 TEST(Queue, LargeCasesAreNotLeasedAhead) {
   Queue queue = filled(160, {sized(1, 1, 10), sized(2, 2, 11), sized(3, 3, 10)});
