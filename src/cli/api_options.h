@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
 #include "cli/gate.h"
-#include "engine/run_config.h"
+#include "wire/messages_generated.h"
 
 namespace assay {
 
@@ -26,7 +25,9 @@ struct ApiOptions {
   bool test_cpu = false;
   bool test_tol = false;
   bool use_cached_numpy = false;
-  bool use_gpu_cache_mode = false;
+  bool use_gpu_mode = false;
+  bool bitwise_alignment = false;
+  bool show_runtime_status = true;
   bool exit_on_error = false;
   bool generate_failed_tests = false;
   bool use_dump = false;
@@ -36,7 +37,9 @@ struct ApiOptions {
   std::string gpu_ids;
   bool mps = true;
   std::string use_compute_sanitizer;  // a tool of it, or "True"
-  double required_memory = 0;         // GiB a worker
+  std::string sanitizer_command;      // of upstream's engines
+  std::string sanitizer_error_exitcode;
+  double required_memory = 0;  // GiB a worker
   std::string log_dir;
   std::string store;
   wire::CaseSettingsT settings;  // defaults and all
@@ -64,12 +67,6 @@ void add_api_options(CLI::App& app, ApiOptions& options);
 // Those that say what a run is, and those of one who works on it: `assay plan`, `assay work`.
 void add_plan_options(CLI::App& app, ApiOptions& options);
 void add_work_options(CLI::App& app, ApiOptions& options);
-
-// What the flags of `assay plan` ask for; where it runs is left out.
-Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes);
-// What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect
-// here. A flag whose feature does not exist yet is a usage error.
-Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);
 
 // "true", "1", "yes", "y" and their opposites in any case, as engineV2 takes them.
 std::optional<bool> parse_bool(std::string text);

@@ -30,9 +30,10 @@ std::uint64_t failed(const Totals& totals) {
 
 }  // namespace
 
-ApiProgress::ApiProgress(const RunConfig& config, bool quiet)
+ApiProgress::ApiProgress(const RunConfig& config, bool quiet, bool with_status)
     : config_(config),
       quiet_(quiet),
+      with_status_(with_status),
       terminal_(::isatty(STDOUT_FILENO) == 1),
       settings_(verdict_settings(config)),
       started_ns_(monotonic_ns()) {
@@ -54,7 +55,7 @@ void ApiProgress::note(const std::string& line) {
 }
 
 void ApiProgress::planned(const Totals& totals) {
-  if (quiet_) return;
+  if (quiet_ || !with_status_) return;
   std::string line = fmt::format("{} cases to run in {} slots on {}", totals.planned, config_.slots,
                                  config_.test.device);
   const auto add = [&](std::uint64_t count, std::string_view what) {
@@ -86,6 +87,7 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
 }
 
 void ApiProgress::status(const Totals& totals) {
+  if (!with_status_) return;
   const std::int64_t now = monotonic_ns();
   const bool last = totals.finished == totals.planned;
   if (!last && now - status_ns_ < (terminal_ ? kTerminalNs : kLogNs)) return;

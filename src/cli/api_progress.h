@@ -14,7 +14,8 @@ namespace assay {
 
 class ApiProgress {
  public:
-  ApiProgress(const RunConfig& config, bool quiet);
+  // `quiet`: nothing but the summary. `with_status`: how far the run is, too.
+  ApiProgress(const RunConfig& config, bool quiet, bool with_status = true);
 
   // Calls back into this object, which must outlive it.
   RunObserver observer();
@@ -29,6 +30,7 @@ class ApiProgress {
 
   const RunConfig& config_;
   bool quiet_;
+  bool with_status_;
   bool terminal_;
   std::map<std::string, std::string> settings_;
   std::int64_t started_ns_;

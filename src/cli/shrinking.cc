@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "report/findings.h"
 #include "report/run_report.h"

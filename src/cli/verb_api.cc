@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
@@ -64,7 +65,7 @@ Result<int> run_api(const ApiOptions& options) {
   ASSAY_TRY(const Gate gate, Gate::open(options.gate, kUsualGateOfApi));
   std::vector<std::string> notes;
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
-  ApiProgress progress(config, options.quiet);
+  ApiProgress progress(config, options.quiet, options.show_runtime_status);
   for (const std::string& note : notes) progress.note(note);
   ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
   ASSAY_TRY(const ClosedRun closed, close_run(options, config, gate));

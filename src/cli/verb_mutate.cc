@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"

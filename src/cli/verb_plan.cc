@@ -6,6 +6,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
 #include "engine/engine.h"

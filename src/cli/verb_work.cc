@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"

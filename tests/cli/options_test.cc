@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "cli/api_config.h"
 #include "cli/api_options.h"
 #include "cli/exit_code.h"
 #include "cli/settings.h"

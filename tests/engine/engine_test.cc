@@ -1,5 +1,6 @@
 // The engine as a whole, with frameworks that misbehave on demand.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/uio.h>
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -71,6 +73,30 @@ TEST(Engine, AllGoodIsExitCodeZero) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo"), fake("both_raise"), fake("no_kernel")});
   EXPECT_EQ(cli.call_api({"--api_config_file=" + cases}).status.code, 0);
+}
+
+TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
+  Cli cli;
+  const std::string cases = "--api_config_file=" + cli.write_cases({fake("echo")});
+  const CliResult run = cli.call_api(
+      {cases, "--bitwise_alignment=True", "--show_runtime_status=False", "--use_gpu_mode=True",
+       "--sanitizer_command=compute-sanitizer --target-processes all",
+       "--sanitizer_error_exitcode=86"});
+  EXPECT_EQ(run.status.code, 0) << run.output;
+  for (const char* flag : {"use_gpu_mode", "sanitizer_command", "sanitizer_error_exitcode"}) {
+    EXPECT_THAT(run.output, HasSubstr(fmt::format("note: --{} changes nothing", flag)));
+  }
+  EXPECT_THAT(run.output, Not(HasSubstr("cases to run")));
+  EXPECT_THAT(run.output, Not(HasSubstr("[100%]")));
+  const nlohmann::json properties = cli.report()["properties"];
+  for (const char* tolerance : {"atol", "rtol"}) EXPECT_EQ(properties[tolerance], "0");
+  EXPECT_EQ(properties["error_bar"], "false");
+  const CliResult older = Cli().call_api({cases, "--use_gpu_cache_mode=True"});
+  EXPECT_THAT(older.output, HasSubstr("note: --use_gpu_mode changes nothing"));
+  EXPECT_THAT(older.output, HasSubstr("[100%]"));
+  const CliResult both = cli.call_api({cases, "--bitwise_alignment=True", "--rtol=0.1"});
+  EXPECT_EQ(both.status.code, 2);
+  EXPECT_THAT(both.output, HasSubstr("leave --atol and --rtol out"));
 }
 
 TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {

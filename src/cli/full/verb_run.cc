@@ -98,16 +98,7 @@ Status apply(const RunOptions& options, Campaign& campaign) {
   return {};
 }
 
-// Flags of upstream's engines that `assay api` does not have. Those that only say how upstream goes
-// about it change nothing here.
-bool means_nothing_here(const std::string& name) {
-  constexpr std::array<std::string_view, 5> kHow{"show_runtime_status", "use_gpu_mode",
-                                                 "sanitizer_command", "sanitizer_error_exitcode",
-                                                 "_sanitizer_child"};
-  return std::find(kHow.begin(), kHow.end(), name) != kHow.end();
-}
-
-// Leaves out what changes nothing, with a note; what would, and is not there, is an error.
+// Leaves out, with a note, what is switched off and not there; what is switched on is an error.
 Status keep_known(Campaign& campaign) {
   ApiOptions options;
   CLI::App api;
@@ -120,12 +111,12 @@ Status keep_known(Campaign& campaign) {
       words.push_back(fmt::format("--{}={}", each.name, each.value));
       continue;
     }
-    if (!means_nothing_here(each.name) && parse_bool(each.value) != false) {
+    if (parse_bool(each.value) != false) {
       return usage_error(
           fmt::format("{}: assay api has no --{}, and the verdicts may hang on it: take it out",
                       each.where, each.name));
     }
-    fmt::print("note: {}: {} changes nothing here\n", each.where, each.name);
+    fmt::print("note: {}: {} is not there and is switched off\n", each.where, each.name);
   }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
