@@ -13,6 +13,14 @@ Result<Device*> LazyDevice::get() {
   return device_.get();
 }
 
+Staging* LazyDevice::staging() {
+  if (device_ && !staging_) {
+    auto made = Staging::make(*device_);
+    if (made) staging_ = std::move(*made);
+  }
+  return staging_.get();
+}
+
 Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64_t bytes) {
   if (device_ == nullptr) {
     ASSAY_TRY(device_, source_->get());

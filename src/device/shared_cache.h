@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "device/device.h"
+#include "device/staging.h"
 
 namespace assay {
 
@@ -19,12 +20,15 @@ class LazyDevice {
  public:
   explicit LazyDevice(std::string name) : name_(std::move(name)) {}
   Result<Device*> get();
+  // Of the device, which is open; nullptr where that has no memory for it.
+  Staging* staging();
   // It was needed and could not be opened.
   bool failed() const { return failed_; }
 
  private:
   std::string name_;
   std::shared_ptr<Device> device_;
+  std::unique_ptr<Staging> staging_;  // goes before its device
   bool failed_ = false;
 };
 
@@ -40,6 +44,7 @@ class SharedCache {
   // What an earlier call gave may be closed by this one.
   Result<const std::byte*> at(const SharedMemory& shared, std::uint64_t bytes);
   Device* device() const { return device_; }  // nullptr before the first at()
+  Staging* staging() { return source_->staging(); }
   // Closes what is too large to be kept; to be called before the lane runs its next case.
   void close_large();
   // The lane is gone.

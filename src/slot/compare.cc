@@ -71,12 +71,39 @@ Result<Measurement> measure_blocks(Tensor& left, Tensor& right, Tolerance tolera
   return measured;
 }
 
-// Element by element, in their own dtype; on the device, where both are there.
+// One lies on a device: the other is brought there, a block at a time.
+Result<Measurement> measure_sent(const Tensor& left, const Tensor& right, Tolerance tolerance,
+                                 Staging& staging) {
+  const bool left_is_there = left.device() != nullptr;
+  const Tensor& there = left_is_there ? left : right;
+  const Tensor& here = left_is_there ? right : left;
+  Measurement measured;
+  measured.under = tolerance;
+  for (std::uint64_t from = 0; from < left.size(); from += Staging::kBlock) {
+    const std::uint64_t some = std::min(Staging::kBlock, left.size() - from);
+    ASSAY_TRY(const std::byte* const sent,
+              staging.send(some, [&](std::span<std::byte> to) { return here.read(from, to); }));
+    const std::byte* const other = there.device_memory() + from;
+    ASSAY_TRY(const Measurement of_block,
+              there.device()->measure(left.dtype(), left_is_there ? other : sent,
+                                      left_is_there ? sent : other, some / size_of(left.dtype()),
+                                      tolerance));
+    append(measured, of_block);
+  }
+  return measured;
+}
+
+// Element by element, in their own dtype; on the device, where one of them is there.
 Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolerance) {
   if (left.device() != nullptr && left.device() == right.device()) {
     return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
                                   left.size() / size_of(left.dtype()), tolerance);
   }
+  const bool mixed = (left.device() == nullptr) != (right.device() == nullptr);
+  Staging* const staging = !mixed                     ? nullptr
+                           : left.device() != nullptr ? left.staging()
+                                                      : right.staging();
+  if (staging != nullptr) return measure_sent(left, right, tolerance, *staging);
   return measure_blocks(left, right, tolerance, block_of(left, right),
                         [&](const TensorBytes& a, const TensorBytes& b) {
                           return measure(a.dtype, a.bytes, b.bytes, tolerance);

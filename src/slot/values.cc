@@ -71,6 +71,13 @@ Status Tensor::open(const flatbuffers::Vector<std::uint8_t>& said, SharedCache& 
   std::memcpy(&shared, said.data(), sizeof shared);
   ASSAY_TRY(on_device_, cache.at(shared, size_));
   device_ = cache.device();
+  cache_ = &cache;
+  return {};
+}
+
+Status Tensor::read(std::uint64_t from, std::span<std::byte> to) const {
+  if (read_lent_ != nullptr) return (*read_lent_)(address_ + from, to);
+  if (!to.empty()) std::memcpy(to.data(), in_arena_ + from, to.size());
   return {};
 }
 

@@ -49,9 +49,13 @@ class Tensor {
   // Where it lies on a device; nullptr: on the host.
   Device* device() const { return device_; }
   const std::byte* device_memory() const { return on_device_; }
+  // What brings others' bytes there; nullptr where nothing can.
+  Staging* staging() const { return cache_ != nullptr ? cache_->staging() : nullptr; }
   // Bytes [from, from + size) of it, valid until the next call.
   Result<TensorBytes> bytes(std::uint64_t from, std::uint64_t size);
   Result<TensorBytes> bytes() { return bytes(0, size_); }
+  // Copies its bytes from there on; not of what lies on a device.
+  Status read(std::uint64_t from, std::span<std::byte> to) const;
 
  private:
   Status open(const flatbuffers::Vector<std::uint8_t>& said, SharedCache& cache);
@@ -62,6 +66,7 @@ class Tensor {
   const std::byte* in_arena_ = nullptr;
   const ReadLent* read_lent_ = nullptr;
   Device* device_ = nullptr;
+  SharedCache* cache_ = nullptr;
   const std::byte* on_device_ = nullptr;
   std::vector<std::byte> copy_;
 };

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -220,6 +221,9 @@ EXPORT const AssayDevicePlugin* assay_device_plugin() {
                     assay::Measurement* result) -> int {
         const auto type = static_cast<assay::DType>(dtype);
         const std::size_t bytes = count * assay::size_of(type);
+        if (const char* file = std::getenv("FAKE_TELLS_OF_MEASURING"); file != nullptr) {
+          std::ofstream(file, std::ios::app) << count << "\n";
+        }
         *result = assay::measure(type, {static_cast<const std::byte*>(left), bytes},
                                  {static_cast<const std::byte*>(right), bytes}, *under);
         return 0;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "../serve/page_data.h"
+#include "base/fd.h"
 #include "cli.h"
 #include "store/open_store.h"
 
@@ -106,6 +107,28 @@ TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
   const nlohmann::json report = cli.report();
   EXPECT_EQ(report["flags"]["accommodated"], 1);
   EXPECT_EQ(report["accommodations"]["paddle.fake.where"][0], "follows: it says where it is");
+}
+
+// A new lane under test for each; its reference may have run those of the cases before.
+TEST(Engine, SecondAttemptsShareAReferenceLane) {
+  Cli cli;
+  ::setenv("FAKE_TELLS_OF_LANES", "1", 1);
+  const std::string cases = cli.write_cases({fake("wrong", 3), fake("wrong", 4), fake("wrong", 5)});
+  const CliResult result = cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
+  ::unsetenv("FAKE_TELLS_OF_LANES");
+  EXPECT_EQ(cli.outcomes().at(fake("wrong", 5)), "mismatch") << result.output;
+  const auto lanes = [&](const std::string& log) {
+    const auto text = read_file(cli.run() / "lanes" / log);
+    std::size_t found = 0;
+    for (std::size_t at = 0;
+         text && (at = text->find("its first case", at)) != std::string::npos;) {
+      ++found;
+      ++at;
+    }
+    return found;
+  };
+  EXPECT_EQ(lanes("slot0-paddle-test.log"), 1U + 3U);
+  EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 1U);
 }
 
 TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {

@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli.h"
+#include "store/open_store.h"
 
 namespace assay::testing {
 namespace {
@@ -135,7 +136,36 @@ TEST_F(Gpu, SecondAttemptsShareAReferenceLane) {
   EXPECT_EQ(times(lane_log("slot0-torch-reference.log"), kFirst), 1U + 1U);
 }
 
-// One lane on the CPU and one on a GPU: what is on the GPU comes to the host.
+// The verdict of each case in words, by its text.
+std::map<std::string, std::string> messages_in(const Cli& cli) {
+  std::map<std::string, std::string> messages;
+  const auto store = open_store(cli.run(), StoreMode::existing);
+  const Status read = (*store)->each_finished([&](const FinishedCase& finished) -> Status {
+    messages.emplace(finished.text, finished.verdict.message);
+    return {};
+  });
+  EXPECT_TRUE(read);
+  return messages;
+}
+
+// What is on the host is brought to the GPU and measured there, with what the host would find: 20
+// MB are three blocks, in the last of which the second one is wrong as well.
+TEST_F(Gpu, ALaneOnTheCpuIsMeasuredOnTheOthersGpu) {
+  const std::vector<std::string> lines{fake("wrong", 5'000'001),
+                                       fake("wrong_at_both_ends", 5'000'001)};
+  const std::string told = (cli_.folder() / "measured").string();
+  set("FAKE_TELLS_OF_MEASURING", told.c_str());
+  run({"--api_config_file=" + cli_.write_cases(lines), "--test_cpu=True"});
+  const auto measured = read_file(told);
+  ASSERT_TRUE(measured);
+  EXPECT_THAT(*measured, HasSubstr("2097152\n2097152\n805697\n"));
+  Cli other;
+  other.call_api({"--api_config_file=" + other.write_cases(lines), "--num_gpus=0"});
+  EXPECT_EQ(cli_.outcomes(), other.outcomes());
+  EXPECT_EQ(messages_in(cli_), messages_in(other));
+  EXPECT_THAT(messages_in(cli_).at(lines.back()), HasSubstr("2 of 5000001"));
+}
+
 TEST_F(Gpu, ALaneOnTheCpuIsComparedWithOneOnAGpu) {
   const std::string cases = cli_.write_cases(
       {fake("echo", 5'000'000), fake("wrong", 5'000'001), fake("wrong", 4), fake("where")});

@@ -190,6 +190,11 @@ class Fake:
         other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
         return other
 
+    def do_wrong_at_both_ends(self, x):
+        other = self.do_wrong(x)
+        other.memory[-SIZES[x.dtype] :] = b"\x40" * SIZES[x.dtype]
+        return other
+
     def do_wrong_in_graphs(self, x):
         return self.do_wrong(x) if self.in_graph else x
 
@@ -325,7 +330,7 @@ def kill_when_idle(lane, note):
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
         "nonsense no_kernel out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs "
-        "unsteady raises_the_second_time gpu_fault sanitized".split()
+        "unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends".split()
     )
 )
 def unchanged(x, tag=None):
