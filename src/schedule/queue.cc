@@ -229,7 +229,7 @@ bool Queue::release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memor
     return false;
   }
   over_budget_ = false;
-  return !beside_it_;
+  return on_gpu_.empty() && !beside_it_;  // a GPU has others' work on it, too
 }
 
 }  // namespace assay

@@ -70,7 +70,7 @@ class Queue {
   std::size_t enough(std::size_t slots) const;
 
   // A case of the slot has ended, or the slot died: its memory is free again. True: it fits no
-  // budget, and nothing ran beside it.
+  // budget, and nothing ran beside it; never so on GPUs, which others use as well.
   bool release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);
 
   // Whether the next lease of this slot is a case that has lost a slot before, which wants a slot

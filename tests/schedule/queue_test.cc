@@ -203,6 +203,10 @@ TEST(Queue, KnowsWhatHadAllMemoryForItself) {
   queue.put_back(sized(7, 7, 100));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(7));
   EXPECT_FALSE(queue.release(0, 100));  // others could have been beside it
+  Queue on_gpu({100, kPlenty, 1});
+  on_gpu.put_back(sized(8, 8, 101));
+  EXPECT_THAT(ids(on_gpu.lease(0)), ElementsAre(8));
+  EXPECT_FALSE(on_gpu.release(0, 101));
 }
 
 // What takes a good part of the budget is for slots that have nothing else.
