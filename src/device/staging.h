@@ -16,7 +16,7 @@ namespace assay {
 
 class Staging {
  public:
-  // Bytes at once, a multiple of any element's.
+  // Bytes that are worth a device's trouble, a multiple of any element's.
   static constexpr std::uint64_t kBlock = std::uint64_t{8} << 20;
 
   // Fails where the device has not so much memory left.

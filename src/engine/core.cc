@@ -197,9 +197,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
                                              answered.short_of_memory);
 
   Verdict verdict = answer.verdict;
-  // What ran out of all the memory that there is would do so again.
-  const bool for_good = verdict.outcome == Outcome::oom && had_all_memory && answered.attempt == 1;
-  if (!for_good && retries_.again(answer, answered.cost.limit_ms, verdict)) {
+  if (retries_.again(answer, answered.cost.limit_ms, verdict, had_all_memory)) {
     ++answered.attempt;
     answered.fresh = true;
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;

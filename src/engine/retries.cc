@@ -34,12 +34,15 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict) {
+bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict,
+                    bool had_all_memory) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) {
     const Outcome outcome = answer.verdict.outcome;
     if (!info(outcome).failed && !about_speed(outcome)) return false;
     if (is_slow(answer, limit_ms)) return false;
+    // What ran out of all the memory that there is would do so again.
+    if (outcome == Outcome::oom && had_all_memory) return false;
     firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
     return true;
   }

@@ -29,7 +29,9 @@ class Retries {
  public:
   // Whether the case, which had this time limit, has to run again. If not, the verdict is the one
   // that stands: it says so where the first attempt came to something else.
-  bool again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict);
+  // `had_all_memory`: nothing ran beside it.
+  bool again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict,
+             bool had_all_memory = false);
   // The time limit of that further run, of a case with this one so far: what hangs where another
   // lane needed a moment does not take the whole limit to hang again.
   static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);

@@ -19,6 +19,7 @@ using Number = std::complex<double>;
 struct Format {
   bool real = false;
   int mantissa = 0;
+  double epsilon = 0;  // an ulp of 1
   double smallest_normal = 0;
   double floor = 0;  // what underflow may take away
   double largest = 0;
@@ -30,6 +31,7 @@ Format format_of_part() {
   if constexpr (kIsFloat<Part>) {
     format.real = true;
     format.mantissa = Traits<Part>::kMantissa;
+    format.epsilon = std::ldexp(1, -format.mantissa);
     format.smallest_normal = std::ldexp(1, Traits<Part>::kQuantum + Traits<Part>::kMantissa);
     // Subnormal results may be flushed to zero on the way, in float32 as in bfloat16; float16 is
     // computed in float32, which holds all of its subnormals.
@@ -48,31 +50,15 @@ Format format_of(DType dtype) {
   return visit(dtype, []<typename T>(Type<T>) { return format_of_part<PartOf<T>>(); });
 }
 
-// 2^exponent, at once where it is a normal number.
-double power_of_two(int exponent) {
-  using Limits = std::numeric_limits<double>;
-  if (exponent < Limits::min_exponent - 1) return std::ldexp(1, exponent);
-  constexpr int kBias = Limits::max_exponent - 1;
-  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + kBias)
-                               << (Limits::digits - 1));
-}
-
 // The largest power of two that is not above a normal number that is positive.
 double power_below(double value) {
   constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kExponent);
 }
 
-// Of a normal number that is positive.
-int exponent_of(double value) {
-  using Limits = std::numeric_limits<double>;
-  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> (Limits::digits - 1)) -
-         (Limits::max_exponent - 1);
-}
-
 double ulp_in(const Format& format, double magnitude) {
   if (!format.real || !std::isfinite(magnitude)) return 0;
-  return power_of_two(exponent_of(std::max(magnitude, format.smallest_normal)) - format.mantissa);
+  return power_below(std::max(magnitude, format.smallest_normal)) * format.epsilon;
 }
 
 // Most numbers are real: those need no root.
@@ -80,6 +66,10 @@ double magnitude_of(Number value) {
   return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
 
+double magnitude_of(double value) { return std::abs(value); }
+
+bool is_nan(double value) { return std::isnan(value); }
+bool is_finite(double value) { return std::isfinite(value); }
 bool is_nan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
 bool is_finite(Number value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
@@ -94,6 +84,7 @@ bool same_kind(Number a, Number b) {
   return same_infinity(a.real(), b.real()) && same_infinity(a.imag(), b.imag());
 }
 
+double larger_part(double value) { return std::abs(value); }
 double larger_part(Number value) {
   return std::max(std::abs(value.real()), std::abs(value.imag()));
 }
@@ -123,6 +114,16 @@ double visit_real(DType dtype, F&& f) {
     else
       return f(type);
   });
+}
+
+// `values` gives number i; 0 where none is finite.
+double largest_finite(std::size_t count, const auto& values) {
+  double largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = values(i);
+    if (is_finite(value)) largest = std::max(largest, magnitude_of(value));
+  }
+  return largest;
 }
 
 // One that both sides are measured at.
@@ -176,41 +177,19 @@ class Bar {
 
   bool needs_scale() const { return at_scale_ > 0; }
 
-  template <typename T>
-  double apart(const RealNumbers& test, const RealNumbers& reference) const {
-    const double quantum = format_.real ? std::ldexp(1, -format_.mantissa) : 0;
-    const double smallest = std::max(format_.smallest_normal, std::numeric_limits<double>::min());
-    // rounding() is this factor times the ulp, or what is left to a result if that is more, and so
-    // much more.
-    const double factor = few_ ? kFewShare : root_;
-    const double least = few_ ? std::max(scale_floor_, unit_floor_) : 0;
-    const double more = (few_ ? 0 : root_ * (scale_floor_ + unit_floor_)) + below();
-    constexpr double kLargest = std::numeric_limits<double>::max();
+  // `test` and `reference` give number i.
+  double apart(std::size_t count, const auto& test, const auto& reference) const {
     double most = 0;
-    for (std::size_t i = 0; i < reference.bytes.size() / sizeof(T); ++i) {
-      const double a = real_at<T>(test, i);
-      const double b = real_at<T>(reference, i);
-      const double distance = std::abs(a - b);
-      const double ulp = power_below(std::max(std::abs(b), smallest)) * quantum;
-      const double unit = factor * std::max(ulp, least) + more;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto a = test(i);
+      const auto b = reference(i);
+      const double unit = rounding(ulp_in(format_, larger_part(b)), 0) + below();
+      const double distance = magnitude_of(a - b);
       // Never so where one is no finite number: then neither is the distance.
-      if (distance <= std::min(most * unit, kLargest)) continue;
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
-      most = unit > 0 ? distance / unit : INFINITY;
-    }
-    return most;
-  }
-
-  double apart() const {
-    double most = 0;
-    for (std::uint64_t i = 0; i < input_.test.size(); ++i) {
-      const Number a = input_.test[i];
-      const Number b = input_.reference[i];
+      if (distance <= std::min(most * unit, std::numeric_limits<double>::max())) continue;
       if (a == b || (is_nan(a) && is_nan(b))) continue;
       if (!is_finite(a) || !is_finite(b)) return INFINITY;
-      const double unit = rounding(ulp_in(format_, larger_part(b)), 0) + below();
-      most = std::max(most, unit > 0 ? magnitude_of(a - b) / unit : INFINITY);
+      most = unit > 0 ? distance / unit : INFINITY;
     }
     return most;
   }
@@ -357,34 +336,34 @@ class Bar {
 double ulp_of(DType dtype, double magnitude) { return ulp_in(format_of(dtype), magnitude); }
 
 double scale_of(Values values) {
-  double scale = 0;
-  for (const Number value : values) {
-    if (is_finite(value)) scale = std::max(scale, magnitude_of(value));
-  }
-  return scale;
+  return largest_finite(values.size(), [&](std::size_t i) { return values[i]; });
 }
 
 BarMeasurement measure_bar(const BarInput& input) {
   return Bar(input, scale_of(input.truth)).run();
 }
-double units_apart(const BarInput& input, double scale) { return Bar(input, scale).apart(); }
+double units_apart(const BarInput& input, double scale) {
+  return Bar(input, scale)
+      .apart(
+          input.test.size(), [&](std::size_t i) { return input.test[i]; },
+          [&](std::size_t i) { return input.reference[i]; });
+}
 
 double scale_of(const RealNumbers& numbers) {
   return visit_real(numbers.dtype, [&]<typename T>(Type<T>) {
-    double scale = 0;
-    for (std::size_t i = 0; i < numbers.bytes.size() / sizeof(T); ++i) {
-      const double value = std::abs(real_at<T>(numbers, i));
-      if (std::isfinite(value)) scale = std::max(scale, value);
-    }
-    return scale;
+    return largest_finite(numbers.bytes.size() / sizeof(T),
+                          [&](std::size_t i) { return real_at<T>(numbers, i); });
   });
 }
 
 double units_apart(const BarInput& input, double scale, const RealNumbers& test,
                    const RealNumbers& reference) {
   const Bar bar(input, scale);
-  return visit_real(reference.dtype,
-                    [&]<typename T>(Type<T>) { return bar.apart<T>(test, reference); });
+  return visit_real(reference.dtype, [&]<typename T>(Type<T>) {
+    return bar.apart(
+        reference.bytes.size() / sizeof(T), [&](std::size_t i) { return real_at<T>(test, i); },
+        [&](std::size_t i) { return real_at<T>(reference, i); });
+  });
 }
 
 bool needs_scale(const BarInput& input) { return Bar(input, 0).needs_scale(); }

@@ -99,10 +99,10 @@ Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolera
     return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
                                   left.size() / size_of(left.dtype()), tolerance);
   }
+  // Of both on the host, or on two devices, neither is brought anywhere.
   const bool mixed = (left.device() == nullptr) != (right.device() == nullptr);
-  Staging* const staging = !mixed                     ? nullptr
-                           : left.device() != nullptr ? left.staging()
-                                                      : right.staging();
+  const Tensor& there = left.device() != nullptr ? left : right;
+  Staging* const staging = mixed ? there.staging() : nullptr;
   if (staging != nullptr) return measure_sent(left, right, tolerance, *staging);
   return measure_blocks(left, right, tolerance, block_of(left, right),
                         [&](const TensorBytes& a, const TensorBytes& b) {

@@ -70,7 +70,6 @@ Status Tensor::open(const flatbuffers::Vector<std::uint8_t>& said, SharedCache& 
   if (said.size() != sizeof shared) return fail("a lane sent a shared tensor of another version");
   std::memcpy(&shared, said.data(), sizeof shared);
   ASSAY_TRY(on_device_, cache.at(shared, size_));
-  device_ = cache.device();
   cache_ = &cache;
   return {};
 }
@@ -84,9 +83,9 @@ Status Tensor::read(std::uint64_t from, std::span<std::byte> to) const {
 Result<TensorBytes> Tensor::bytes(std::uint64_t from, std::uint64_t size) {
   if (!lent()) return TensorBytes{dtype_, {in_arena_ + from, size}};
   copy_.resize(size);
-  if (device_ != nullptr) {
-    ASSAY_CHECK(device_->copy(copy_.data(), on_device_ + from, size));
-    ASSAY_CHECK(device_->synchronize());
+  if (Device* const there = device(); there != nullptr) {
+    ASSAY_CHECK(there->copy(copy_.data(), on_device_ + from, size));
+    ASSAY_CHECK(there->synchronize());
   } else {
     ASSAY_CHECK((*read_lent_)(address_ + from, copy_));
   }
@@ -120,15 +119,14 @@ std::vector<double> real_values(const TensorBytes& tensor) {
 std::uint64_t block_of(const Tensor& left, const Tensor& right) {
   constexpr std::uint64_t kLent = 1 << 18;
   const std::uint64_t element = size_of(left.dtype());
-  if (left.device() != nullptr || right.device() != nullptr) return kBlockOfDevice / element;
-  if (left.lent() || right.lent()) return kLent / element;
-  return std::max<std::uint64_t>(left.size() / element, 1);
+  if (left.device() != nullptr || right.device() != nullptr) return Staging::kBlock / element;
+  return (left.lent() || right.lent() ? kLent : left.size()) / element;
 }
 
 std::uint64_t widened_at_once(const Tensor& left, const Tensor& right) {
   constexpr std::uint64_t kWidened = 1 << 12;
   const bool on_device = left.device() != nullptr || right.device() != nullptr;
-  return on_device ? kBlockOfDevice / size_of(left.dtype()) : kWidened;
+  return on_device ? Staging::kBlock / size_of(left.dtype()) : kWidened;
 }
 
 bool all_zero(const TensorBytes& tensor) {

@@ -33,9 +33,6 @@ struct LaneMemory {
   SharedCache* shared = nullptr;  // opens what it lends on a GPU
 };
 
-// Bytes that it is worth asking a device for.
-inline constexpr std::uint64_t kBlockOfDevice = std::uint64_t{1} << 23;
-
 // A tensor of a lane's results. One that is lent, or on a device, is copied when its bytes are
 // asked for.
 class Tensor {
@@ -45,9 +42,9 @@ class Tensor {
 
   DType dtype() const { return dtype_; }
   std::uint64_t size() const { return size_; }  // in bytes
-  bool lent() const { return read_lent_ != nullptr || device_ != nullptr; }
+  bool lent() const { return read_lent_ != nullptr || cache_ != nullptr; }
   // Where it lies on a device; nullptr: on the host.
-  Device* device() const { return device_; }
+  Device* device() const { return cache_ != nullptr ? cache_->device() : nullptr; }
   const std::byte* device_memory() const { return on_device_; }
   // What brings others' bytes there; nullptr where nothing can.
   Staging* staging() const { return cache_ != nullptr ? cache_->staging() : nullptr; }
@@ -65,7 +62,6 @@ class Tensor {
   std::uint64_t address_ = 0;
   const std::byte* in_arena_ = nullptr;
   const ReadLent* read_lent_ = nullptr;
-  Device* device_ = nullptr;
   SharedCache* cache_ = nullptr;
   const std::byte* on_device_ = nullptr;
   std::vector<std::byte> copy_;

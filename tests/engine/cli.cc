@@ -138,4 +138,10 @@ bool all_gone(const std::string& word) {
   return false;
 }
 
+std::size_t times(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++found;
+  return found;
+}
+
 }  // namespace assay::testing

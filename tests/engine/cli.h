@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process.h"
@@ -56,5 +57,8 @@ class Cli {
 std::vector<pid_t> processes_of(const std::string& word);
 // Waits until there are none; false after ten seconds.
 bool all_gone(const std::string& word);
+
+// How often the part stands in the text.
+std::size_t times(std::string_view text, std::string_view part);
 
 }  // namespace assay::testing

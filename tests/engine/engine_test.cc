@@ -119,13 +119,7 @@ TEST(Engine, SecondAttemptsShareAReferenceLane) {
   EXPECT_EQ(cli.outcomes().at(fake("wrong", 5)), "mismatch") << result.output;
   const auto lanes = [&](const std::string& log) {
     const auto text = read_file(cli.run() / "lanes" / log);
-    std::size_t found = 0;
-    for (std::size_t at = 0;
-         text && (at = text->find("its first case", at)) != std::string::npos;) {
-      ++found;
-      ++at;
-    }
-    return found;
+    return text ? times(*text, "its first case") : 0;
   };
   EXPECT_EQ(lanes("slot0-paddle-test.log"), 1U + 3U);
   EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 1U);

@@ -117,12 +117,6 @@ TEST_F(Gpu, LargeResultsThatCannotBeSharedAreCopied) {
       << result.output;
 }
 
-std::size_t times(std::string_view text, std::string_view part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++found;
-  return found;
-}
-
 // Each second attempt has a lane under test of its own. Its reference may have run those of the
 // cases before: another context on a GPU takes longer than a hundred cases.
 TEST_F(Gpu, SecondAttemptsShareAReferenceLane) {
