@@ -19,11 +19,12 @@ namespace {
 constexpr double kContextBytes = 0.6 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
-// Lanes that a fork server has ready outside an MPS: a fault takes one to find its case, one to go
-// on, and one for each lane of the second attempt. One more is ready for the MPS. Faults come in
-// bursts, and a lane that is not ready takes seconds: once there was one, so many are kept.
-constexpr int kSpares = 4;
-constexpr int kMostSpares = 3 * kSpares;
+// Lanes that a fork server has ready outside an MPS: a fault takes one to find its case and one to
+// go on. One more is ready for the MPS. Each takes 0.4 s in which no other lane gets on, so that a
+// run without faults has no more. Faults come in bursts, and each second attempt takes a lane or
+// two: once there was one, so many are kept.
+constexpr int kSpares = 2;
+constexpr int kMostSpares = 12;
 // They are made where they take no more than this of what the cases could have.
 constexpr double kShareOfSpares = 0.25;
 

@@ -36,9 +36,11 @@ Verb add_slot_verb(CLI::App& parent) {
   // For people who look at a list of processes; what a slot is to do comes over its socket.
   auto shown = std::make_shared<std::vector<std::string>>();
   app->add_option("shown", *shown, "its number and the folder of its lanes' logs");
-  return {app, [shown]() -> Result<int> {
+  auto device = std::make_shared<std::string>();
+  app->add_option("--device", *device, "to open before anything comes");
+  return {app, [shown, device]() -> Result<int> {
             keep_freed_memory();
-            ASSAY_TRY(Slot slot, Slot::begin(Fd(kSupervisorFd)));
+            ASSAY_TRY(Slot slot, Slot::begin(Fd(kSupervisorFd), *device));
             ASSAY_CHECK(slot.run());
             return kAllGood;
           }};

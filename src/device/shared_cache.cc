@@ -4,7 +4,12 @@
 
 namespace assay {
 
+void LazyDevice::open_ahead() {
+  ahead_ = std::async(std::launch::async, [name = name_] { return open_device(name); });
+}
+
 Result<Device*> LazyDevice::get() {
+  if (ahead_.valid()) device_ = ahead_.get().value_or(nullptr);
   if (!device_) {
     failed_ = true;
     ASSAY_TRY(device_, open_device(name_));

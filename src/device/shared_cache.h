@@ -4,6 +4,7 @@
 // 100 µs and more, and stays open while it is small.
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,10 +16,13 @@
 namespace assay {
 
 // A device that is opened when it is first needed: on a GPU that takes half a second and half a
-// gigabyte, and many slots never need it.
+// gigabyte.
 class LazyDevice {
  public:
   explicit LazyDevice(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+  // Opens it in the background; where that fails, get() tries again.
+  void open_ahead();
   Result<Device*> get();
   // Of the device, which is open; nullptr where that has no memory for it.
   Staging* staging();
@@ -27,6 +31,7 @@ class LazyDevice {
 
  private:
   std::string name_;
+  std::future<Result<std::shared_ptr<Device>>> ahead_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Staging> staging_;  // goes before its device
   bool failed_ = false;

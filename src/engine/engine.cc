@@ -13,6 +13,7 @@
 #include "engine/recorder.h"
 #include "engine/run_properties.h"
 #include "engine/session.h"
+#include "slot/timing.h"
 #include "store/accommodations.h"
 #include "store/open_store.h"
 
@@ -141,6 +142,24 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
   return infos;
 }
 
+// A context on a GPU takes 0.1 to 0.4 s in which no other lane there gets on: slots make theirs
+// while the frameworks are imported. No more slots than there is work for.
+Result<std::vector<SpawnedSlot>> slots_ahead(const RunConfig& config, const Lanes& lanes,
+                                             std::uint64_t cases) {
+  constexpr std::uint64_t kCasesOfSlot = 8;  // of a first lease
+  const std::uint64_t wanted =
+      std::min<std::uint64_t>(config.slots, (cases + kCasesOfSlot - 1) / kCasesOfSlot);
+  std::vector<SpawnedSlot> ahead;
+  if (is_timed(config.settings)) return ahead;  // nothing else shall be on the device then
+  for (std::uint32_t slot = 0; slot < wanted; ++slot) {
+    const std::string device = compared_on(config, lanes.specs, slot);
+    if (device.empty()) break;
+    ASSAY_TRY(SpawnedSlot spawned, spawn_slot(slot, config.folder / "lanes", device));
+    ahead.push_back(std::move(spawned));
+  }
+  return ahead;
+}
+
 using Properties = std::map<std::string, std::string>;
 
 // A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
@@ -231,7 +250,9 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   properties["version.policies"] = policies.version();
   ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
-  ASSAY_TRY(Plan plan, make_plan(config, store));  // while the frameworks are being imported
+  // While the frameworks are being imported.
+  ASSAY_TRY(Plan plan, make_plan(config, store));
+  ASSAY_TRY(std::vector<SpawnedSlot> ahead, slots_ahead(config, lanes, plan.totals.planned));
 
   RunSummary summary;
   ASSAY_TRY(summary.frameworks, wait_for_lanes(lanes, observer));
@@ -248,7 +269,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   if (plan.totals.planned > 0) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
     Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
-                    std::move(lanes.specs));
+                    std::move(lanes.specs), std::move(ahead));
     ASSAY_TRY(summary.ending, session.run());
   }
   summary.totals = plan.totals;

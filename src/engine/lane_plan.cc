@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "device/device.h"
 
 namespace assay {
 namespace {
@@ -90,6 +91,15 @@ std::string device_in_slot(const RunConfig& config, const std::string& device, s
   if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
   const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
   return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+}
+
+std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes,
+                        std::uint32_t slot) {
+  for (const wire::LaneSpecT& lane : lanes) {
+    const std::string device = device_in_slot(config, lane.device, slot);
+    if (gpu_number(device)) return device;
+  }
+  return "";
 }
 
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes) {

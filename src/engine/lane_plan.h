@@ -24,6 +24,10 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config);
 // Where a lane with this device sits in that slot: "cpu", "gpu:2".
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);
 
+// The device that this slot compares results on, as "gpu:2"; empty where that is the host.
+std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes,
+                        std::uint32_t slot);
+
 // What the cases of all slots may need at once. A case that is on GPUs in all of its lanes needs
 // none of the host's memory to speak of.
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);

@@ -52,7 +52,7 @@ Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
 
 Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
                  const RunObserver& observer, std::vector<ForkServer> servers,
-                 std::vector<wire::LaneSpecT> lanes)
+                 std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead)
     : config_(config),
       plan_(plan),
       recorder_(recorder),
@@ -62,7 +62,9 @@ Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store&
       signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
       lanes_(std::move(lanes)),
+      ahead_(config.slots),
       slots_(config.slots) {
+  std::move(ahead.begin(), ahead.end(), ahead_.begin());
   for (ForkServer& server : servers) {
     servers_.push_back({std::move(server), std::nullopt, std::nullopt, 0});
   }
@@ -122,10 +124,13 @@ void Session::perform(const StartSlot& action) {
   for (wire::LaneSpecT& lane : begin.lanes) {
     lane.device = device_in_slot(config_, lane.device, begin.index);
   }
-  auto started =
-      SlotProcess::start(context_, begin, logs / fmt::format("slot{}.log", slot), events);
-  if (!started) return core_.fail(started.error());
-  slots_[slot] = std::move(*started);
+  if (!ahead_[slot]) {
+    auto spawned = spawn_slot(begin.index, logs, "");
+    if (!spawned) return core_.fail(spawned.error());
+    ahead_[slot] = std::move(*spawned);
+  }
+  slots_[slot] = SlotProcess::start(context_, std::move(*ahead_[slot]), begin, events);
+  ahead_[slot].reset();
 }
 
 void Session::perform(const SendLease& action) {

@@ -23,7 +23,7 @@ class Session {
  public:
   Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
           const RunObserver& observer, std::vector<ForkServer> servers,
-          std::vector<wire::LaneSpecT> lanes);
+          std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -80,6 +80,7 @@ class Session {
   asio::steady_timer ticker_;
   std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Server> servers_;
+  std::vector<std::optional<SpawnedSlot>> ahead_;  // of the first slots, until they are wanted
   std::vector<std::unique_ptr<SlotProcess>> slots_;
 };
 

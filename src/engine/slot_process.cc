@@ -1,5 +1,6 @@
 #include "engine/slot_process.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -16,20 +17,24 @@ constexpr int kSlotFd = 3;
 
 }  // namespace
 
-Result<std::unique_ptr<SlotProcess>> SlotProcess::start(asio::io_context& context,
-                                                        const SlotConfig& config,
-                                                        const std::filesystem::path& log,
-                                                        Events events) {
+Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path& logs,
+                               const std::string& device) {
   ASSAY_TRY(const std::string program, own_executable());
   ASSAY_TRY(FdPair ends, make_socket_pair());
-  ASSAY_TRY(const Fd log_file, open_for_append(log));
+  ASSAY_TRY(const Fd log_file, open_for_append(logs / fmt::format("slot{}.log", index)));
   SpawnOptions options;
-  options.argv = {program, "slot", std::to_string(config.index), config.log_dir};
+  options.argv = {program, "slot", std::to_string(index), logs.string()};
+  if (!device.empty()) options.argv.push_back("--device=" + device);
   options.environment = {kGpuOrder};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   ASSAY_TRY(Process process, Process::spawn(options));
-  std::unique_ptr<SlotProcess> slot(
-      new SlotProcess(context, std::move(process), std::move(ends.first), std::move(events)));
+  return SpawnedSlot{std::move(process), std::move(ends.first)};
+}
+
+std::unique_ptr<SlotProcess> SlotProcess::start(asio::io_context& context, SpawnedSlot spawned,
+                                                const SlotConfig& config, Events events) {
+  std::unique_ptr<SlotProcess> slot(new SlotProcess(context, std::move(spawned.process),
+                                                    std::move(spawned.socket), std::move(events)));
   slot->post(begin_message(config));
   slot->watch_socket();
   slot->watch_process();

@@ -20,6 +20,15 @@
 
 namespace assay {
 
+// The process of a slot that has not been told yet what it is to do.
+struct SpawnedSlot {
+  Process process;
+  Fd socket;
+};
+// `device`, such as "gpu:0", is opened at once; empty: none.
+Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path& logs,
+                               const std::string& device);
+
 class SlotProcess {
  public:
   struct Events {
@@ -29,10 +38,8 @@ class SlotProcess {
     std::function<void(const ExitStatus&)> gone;
   };
 
-  static Result<std::unique_ptr<SlotProcess>> start(asio::io_context& context,
-                                                    const SlotConfig& config,
-                                                    const std::filesystem::path& log,
-                                                    Events events);
+  static std::unique_ptr<SlotProcess> start(asio::io_context& context, SpawnedSlot spawned,
+                                            const SlotConfig& config, Events events);
   SlotProcess(const SlotProcess&) = delete;
   SlotProcess& operator=(const SlotProcess&) = delete;
   ~SlotProcess();  // kills it

@@ -14,7 +14,8 @@ constexpr std::uint64_t kWorkOfAnyUs = 600;
 constexpr std::uint64_t kElementsInUs = 50;
 // Multiplications and additions of a product, forward and backward together.
 constexpr std::uint64_t kProductsInUs = 3'000;
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+// What is more is as much as this: a store keeps numbers with a sign.
+constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
 // Inputs, their gradients, the result, its upstream gradient, the copy in the arena, work space.
 constexpr std::uint64_t kCopies = 6;
 constexpr std::uint64_t kBytesOfUnknown = 8;
@@ -23,12 +24,12 @@ constexpr std::uint64_t kLeastBytes = 1 << 16;
 
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMost : product;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
 }
 
 std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? kMost : sum;
+  return __builtin_add_overflow(a, b, &sum) ? kMost : std::min(sum, kMost);
 }
 
 // Elements that a list of whole numbers would have as a shape; 0 for anything else.
@@ -205,7 +206,7 @@ std::uint64_t measured_work_us(const wire::Record& record) {
 
 Cost estimate_cost(const Case& parsed) {
   Cost cost;
-  cost.elements = parsed.total_elements();
+  cost.elements = std::min(parsed.total_elements(), kMost);
   std::uint64_t made = std::max({elements_of_product(parsed), elements_expanded(parsed),
                                  elements_resized(parsed), elements_broadcast(parsed)});
   for (const Argument& argument : parsed.arguments()) {

@@ -25,6 +25,9 @@ constexpr std::uint64_t kSmallOnGpu = 20'000;
 constexpr std::uint64_t kPartBeside = 8;
 // What is larger than this part of the budget is not leased ahead.
 constexpr std::uint64_t kPartAhead = 16;
+// On GPUs: to begin as many second attempts as these takes a slot that has lanes for them about as
+// long as another slot needs to make its own.
+constexpr std::size_t kWaitForFreshLanes = 8;
 // Cases that are looked at for one that memory allows.
 constexpr std::ptrdiff_t kLooks = 1024;
 
@@ -113,9 +116,16 @@ bool Queue::admits(std::uint32_t slot, const QueuedCase& queued) const {
           fits(queued.cost.bytes, on_gpu_[slot % on_gpu_.size()], budget_.each_gpu));
 }
 
+bool Queue::takes_second_attempts(std::uint32_t slot) const {
+  return on_gpu_.empty() || with_fresh_lanes_.contains(slot) ||
+         again_.size() >= kWaitForFreshLanes * with_fresh_lanes_.size();
+}
+
 std::deque<QueuedCase>::const_iterator Queue::next_again(std::uint32_t slot) const {
-  return std::find_if(again_.begin(), again_.end(),
-                      [&](const QueuedCase& queued) { return admits(slot, queued); });
+  const bool takes_fresh = takes_second_attempts(slot);
+  return std::find_if(again_.begin(), again_.end(), [&](const QueuedCase& queued) {
+    return (takes_fresh || !queued.fresh) && admits(slot, queued);
+  });
 }
 
 bool Queue::next_is_suspect(std::uint32_t slot) const {
@@ -188,6 +198,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     place.list->erase(place.at);
   };
   if (const auto again = next_again(slot); again != again_.end()) {
+    if (again->fresh) with_fresh_lanes_.insert(slot);
     take({&again_, again});  // one at a time: each is suspected of something
     return leased;
   }

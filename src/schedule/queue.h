@@ -15,12 +15,14 @@
 // On GPUs a kernel's first call in a process takes as long as some hundred small cases, and each
 // lane has to pay it. So small cases are sorted by their text, hence by their APIs, and each slot
 // has a stretch of them for itself; one that has done its own helps where most is left, from the
-// end.
+// end. And a slot's first second attempt makes lanes of its own, for which the whole machine waits:
+// second attempts stay with few slots, and another one joins only where many wait.
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,6 +86,7 @@ class Queue {
  private:
   bool admits(std::uint32_t slot, const QueuedCase& queued) const;
   bool has_room(const QueuedCase& queued) const;
+  bool takes_second_attempts(std::uint32_t slot) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot) const;
   // A case that waits, and where; no list: there is none.
   struct Place {
@@ -107,6 +110,7 @@ class Queue {
   std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot
   std::size_t small_left_ = 0;                 // in all of them
   std::deque<QueuedCase> again_;
+  std::set<std::uint32_t> with_fresh_lanes_;     // slots that have had a second attempt
   std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
 };
 

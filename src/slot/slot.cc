@@ -68,7 +68,7 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
 // the lane under test. A new one takes 0.4 s on a GPU, where contexts are made one after another
 // for whatever process, and on a CPU half of a second attempt's time.
 bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
-  return seat.lane && seat.spec.role == wire::Role::reference && !is_timed(config) &&
+  return seat.lane && seat.spec.role == wire::Role::reference && !is_timed(config.settings) &&
          seat.lane->cases_run() < kRunsOfSecondAttempts;
 }
 
@@ -76,7 +76,8 @@ bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
 
 // Inputs that are made once; nothing where that helps nobody, or cannot be had.
 std::shared_ptr<SharedInputs> shared_inputs(const SlotConfig& config) {
-  if (is_timed(config) || std::count_if(config.lanes.begin(), config.lanes.end(), on_cpu) < 2) {
+  if (is_timed(config.settings) ||
+      std::count_if(config.lanes.begin(), config.lanes.end(), on_cpu) < 2) {
     return nullptr;
   }
   auto inputs = SharedInputs::create();
@@ -91,14 +92,17 @@ LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec,
 
 }  // namespace
 
-Slot::Slot(SlotConfig config, Fd supervisor)
+Slot::Slot(SlotConfig config, Fd supervisor, std::shared_ptr<LazyDevice> ahead)
     : config_(std::move(config)),
       supervisor_(std::move(supervisor)),
       values_(values_of(config_.settings.values)),
       inputs_(shared_inputs(config_)) {
   // Results on GPUs are compared on the first of them.
   for (const wire::LaneSpecT& spec : config_.lanes) {
-    if (!device_ && gpu_number(spec.device)) device_ = std::make_shared<LazyDevice>(spec.device);
+    if (!device_ && gpu_number(spec.device)) {
+      device_ = ahead && ahead->name() == spec.device ? std::move(ahead)
+                                                      : std::make_shared<LazyDevice>(spec.device);
+    }
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
       auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
       seats->push_back({spec, lane_source(config_, spec, inputs_), std::nullopt, nullptr,
@@ -107,11 +111,16 @@ Slot::Slot(SlotConfig config, Fd supervisor)
   }
 }
 
-Result<Slot> Slot::begin(Fd supervisor) {
+Result<Slot> Slot::begin(Fd supervisor, const std::string& device) {
+  std::shared_ptr<LazyDevice> ahead;
+  if (!device.empty()) {
+    ahead = std::make_shared<LazyDevice>(device);
+    ahead->open_ahead();
+  }
   ASSAY_TRY(const auto message, wire::receive_frame(supervisor.get()));
   if (!message) return fail("slot: the supervisor has gone");
   ASSAY_TRY(SlotConfig config, read_begin(*message));
-  return Slot(std::move(config), std::move(supervisor));
+  return Slot(std::move(config), std::move(supervisor), std::move(ahead));
 }
 
 Status Slot::run() {
@@ -210,7 +219,8 @@ std::vector<SlotJob> Slot::next_batch() {
     bytes += next.bytes;
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (batch.back().fresh || !config_.settings.mutants.empty() || is_timed(config_)) break;
+    if (batch.back().fresh || !config_.settings.mutants.empty() || is_timed(config_.settings))
+      break;
   }
   return batch;
 }
@@ -252,8 +262,8 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   for (const SlotJob& job : batch) {
     records.emplace_back(config_, job, std::exchange(fresh, false));
   }
-  ASSAY_CHECK(is_timed(config_) ? time_entries(seats, with_values(batch), records)
-                                : run_entries(seats, with_values(batch), records));
+  ASSAY_CHECK(is_timed(config_.settings) ? time_entries(seats, with_values(batch), records)
+                                         : run_entries(seats, with_values(batch), records));
   for (LaneSeat& seat : seats) {
     if (suspect ? !stays_for_next(config_, seat) : seat.lane && seat.lane->apart()) {
       if (seat.shared) seat.shared->close_all();

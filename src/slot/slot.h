@@ -20,8 +20,9 @@ namespace assay {
 
 class Slot {
  public:
-  // Reads from the supervisor which lanes it has; blocks until that has come.
-  static Result<Slot> begin(Fd supervisor);
+  // Reads from the supervisor which lanes it has; blocks until that has come. Meanwhile it opens
+  // `device`, where that is not empty: the one that results will be compared on.
+  static Result<Slot> begin(Fd supervisor, const std::string& device = "");
 
   // Serves the supervisor until it says stop or closes the connection.
   // Where neither this slot nor another in its place could go on, it says so first.
@@ -29,7 +30,7 @@ class Slot {
 
  private:
   Status serve();
-  Slot(SlotConfig config, Fd supervisor);
+  Slot(SlotConfig config, Fd supervisor, std::shared_ptr<LazyDevice> ahead);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();

@@ -46,8 +46,8 @@ Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
 
 }  // namespace
 
-bool is_timed(const SlotConfig& config) {
-  const ModeInfo* mode = find_mode(config.settings.mode);
+bool is_timed(const wire::CaseSettingsT& settings) {
+  const ModeInfo* mode = find_mode(settings.mode);
   return mode != nullptr && mode->agreement == Agreement::speed;
 }
 

@@ -13,7 +13,7 @@
 namespace assay {
 
 // Whether the lanes of this run are timed.
-bool is_timed(const SlotConfig& config);
+bool is_timed(const wire::CaseSettingsT& settings);
 
 class TimedCase {
  public:

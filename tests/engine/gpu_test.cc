@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::string fake(const std::string& name, int size = 3) {
@@ -432,6 +433,22 @@ TEST_F(Gpu, ThatASlotCannotOpenEndsTheRunWithoutAVerdict) {
   EXPECT_EQ(result.status.code, 3) << result.output;
   EXPECT_THAT(result.output, HasSubstr("slot 0: gpu:0 cannot be opened: no such GPU"));
   EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
+}
+
+// Where nobody waits for it: the frameworks are not there before a slot has opened its device, and
+// there is one slot, since there is no work for more.
+TEST_F(Gpu, SlotsOpenItWhileTheFrameworksAreImported) {
+  const std::string told = (cli_.folder() / "opened").string();
+  set("FAKE_TELLS_OF_OPENING", told.c_str());
+  set("FAKE_IMPORT_WAITS_FOR_OPENING", "1");
+  const CliResult result = run({"--api_config_file=" + cli_.write_cases({fake("echo", 5'000'000)}),
+                                "--num_workers_per_gpu=4"});
+  EXPECT_THAT(cli_.outcomes(), UnorderedElementsAre(Pair(fake("echo", 5'000'000), "pass")))
+      << result.output;
+  const auto opened = read_file(told);
+  ASSERT_TRUE(opened);
+  EXPECT_THAT(*opened, StartsWith("assay\n"));
+  EXPECT_EQ(times(*opened, "assay\n"), 1U);
 }
 
 TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {

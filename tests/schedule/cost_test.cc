@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 Cost cost_of(const std::string& text) {
   Case parsed;
@@ -91,6 +91,11 @@ TEST(Cost, WhatNoMachineHoldsSaturates) {
   EXPECT_EQ(cost_of("paddle.zeros(list[4294967296, 4294967296, 2])").bytes, kMost);
   const char* two = R"(paddle.f(Tensor([9223372036854775807], "int8"), Tensor([2], "int8")))";
   EXPECT_EQ(cost_of(two).bytes, kMost);
+  // Between the largest number with a sign and the largest without.
+  EXPECT_EQ(cost_of(R"(paddle.split(Tensor([7168, 16384], "int8"), )"
+                    "list[512, 1024, 512, 1024, 5120, 8192])")
+                .elements,
+            kMost);
 }
 
 // 2,912 · 512 · 33,712 multiplications are seconds, however few elements they are made of.
@@ -115,7 +120,7 @@ TEST(Cost, ProductsTakeTheirTime) {
             plain(30 * 256 * 160 * 160 + 512 * 256 * 9) + kSecond);
   EXPECT_GT(work(R"(paddle.matmul(Tensor([4611686018427387904, 2], "int8"), )"
                  R"(Tensor([2, 4611686018427387904], "int8")))"),
-            std::numeric_limits<std::uint64_t>::max() / 10'000);
+            kMost / 10'000);
 }
 
 }  // namespace

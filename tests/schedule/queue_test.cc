@@ -247,6 +247,25 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
   EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
 }
 
+// Lanes of its own take a slot on a GPU 0.4 s each, during which no other gets on.
+TEST(Queue, OnGpusSecondAttemptsStayWithFewSlots) {
+  Queue queue({kPlenty, kPlenty, 1});
+  for (std::uint64_t id = 0; id < 10; ++id) {
+    QueuedCase again = sized(id, 10);
+    again.fresh = true;
+    queue.put_back(again);
+  }
+  QueuedCase lost = sized(90, 10);
+  lost.losses = 1;
+  queue.put_back(lost);
+  EXPECT_THAT(ids(queue.lease(3)), ElementsAre(0));
+  EXPECT_THAT(ids(queue.lease(5)), ElementsAre(1)) << "ten wait: too many for one slot";
+  EXPECT_THAT(ids(queue.lease(4)), ElementsAre(90)) << "what lost its slot may run anywhere";
+  EXPECT_THAT(ids(queue.lease(4)), IsEmpty());
+  for (std::uint64_t id = 2; id < 10; ++id) EXPECT_THAT(ids(queue.lease(3)), ElementsAre(id));
+  EXPECT_TRUE(queue.empty());
+}
+
 TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
   Queue queue = filled(100, {sized(1, 1, 50)});
   queue.release(0, kAllMemory);
