@@ -47,13 +47,15 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
                                       const std::vector<ChosenGpu>& gpus,
                                       std::vector<std::string>& notes) {
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
-  // Small cases are bound by the host's side of the calls: a core for each lane.
+  // Small cases are bound by the host's side of the calls: a core for each lane. One on a GPU waits
+  // for one on the CPU; then slots, which bring results to the GPU, take an eighth (measured).
   const double cores = std::max(1U, std::thread::hardware_concurrency());
-  const auto lanes_of_worker = static_cast<double>(mode_of(config).lanes.size());
+  const auto all_lanes = static_cast<double>(mode_of(config).lanes.size());
+  const double cores_of_worker = lanes < all_lanes ? (all_lanes - lanes) * 8 / 7 : all_lanes;
   const double wanted =
       flags.num_workers_per_gpu > 0
           ? flags.num_workers_per_gpu
-          : std::max(1.0, cores / lanes_of_worker / static_cast<double>(gpus.size()));
+          : std::max(1.0, cores / cores_of_worker / static_cast<double>(gpus.size()));
   // The slot itself has a context as well, where it compares large results.
   const double each = std::max(flags.required_gib * kGiB, (lanes + 1) * kContextBytes);
   const double room = static_cast<double>(least_free(gpus)) * kShare / each;
