@@ -18,7 +18,7 @@ FAULTS = {"atan": "behind_the_end", "sinh": "race", "cosh": "unwritten"}
 SOURCE = """
 extern "C" __global__ void behind_the_end(float *cells, int count) { cells[count + threadIdx.x] = 1; }
 extern "C" __global__ void race(float *cells, int count) {
-  __shared__ float cell;
+  __shared__ volatile float cell;  // or a compiler knows what is in it
   cell = threadIdx.x;
   cells[threadIdx.x] = cell;
 }

@@ -42,6 +42,7 @@ FLUSHED_ELEMENTS = 1 << 26
 # so many flushes.
 BUSY = 2.0
 MOST_FLUSHES = 64
+PARTS = ("forward", "backward")  # in the order of Job.calls
 NO_TENSOR = 1 << 30  # for the native module: filled, and no tensor of the case
 
 
@@ -176,7 +177,9 @@ class Timed(Call):
         least = LEAST_SAMPLE if self.device is None else LEAST_SAMPLE_ON_DEVICE
         once = max(1.0, min(times))
         several = self.elements <= SEVERAL_UP_TO
-        self.calls[part.name] = min(MOST_CALLS, max(1, round(least / once))) if several else 1
+        chosen = min(MOST_CALLS, max(1, round(least / once))) if several else 1
+        told = dict(zip(PARTS, self.job.calls, strict=False)).get(part.name)
+        self.calls[part.name] = min(MOST_CALLS, told or chosen)  # lanes that are compared have the same
         if self.device is not None:
             # Before the clock runs the host hands over one call more, behind the flushes as well.
             busy = BUSY * once * (self.calls[part.name] + 1)

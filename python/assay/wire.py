@@ -64,6 +64,7 @@ class Job(NamedTuple):
     moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
     mutant: str  # the fault to plant in the lane under test; empty but under `assay mutate`
     may_lack_kernel: bool = False  # as far as the slot knows; large inputs are not made for nothing then
+    calls: tuple[int, ...] = ()  # of a case that is timed: in each sample of its parts, where that is known
 
 
 class Stop(Exception):

@@ -64,6 +64,7 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   current.moves = job->moves();
   if (job->mutant() != nullptr) current.mutant = job->mutant()->string_view();
   current.may_lack_kernel = job->may_lack_kernel();
+  current.calls = job->calls();
   current.batch = batch_;
   return std::optional<CurrentJob>(current);
 }

@@ -133,6 +133,19 @@ Ref construction_or_none(const ModuleState& state) {
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
+// Calls in a sample of each part, where the slot has said it.
+Ref calls_told(const CurrentJob& job) {
+  const Py_ssize_t count = job.calls != nullptr ? static_cast<Py_ssize_t>(job.calls->size()) : 0;
+  Ref calls(PyTuple_New(count));
+  for (Py_ssize_t i = 0; calls && i < count; ++i) {
+    PyObject* const number =
+        PyLong_FromUnsignedLong(job.calls->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    if (number == nullptr) return nullptr;
+    PyTuple_SetItem(calls.get(), i, number);  // takes the reference
+  }
+  return calls;
+}
+
 // The fields of assay.wire.Job.
 PyObject* job_to_python(ModuleState& state) {
   const wire::Batch& batch = *state.job.batch;
@@ -144,7 +157,8 @@ PyObject* job_to_python(ModuleState& state) {
   const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
   const Ref construction = construction_or_none(state);
-  if (!call.args || !call.kwargs || !api || !construction) return nullptr;
+  const Ref calls = calls_told(state.job);
+  if (!call.args || !call.kwargs || !api || !construction || !calls) return nullptr;
   // They are the same for a whole batch.
   if (!state.settings || state.job.index == 0) {
     state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
@@ -152,7 +166,7 @@ PyObject* job_to_python(ModuleState& state) {
   }
   if (!state.settings || !state.lane) return nullptr;
   return Py_BuildValue(
-      "OOOnKOOOKs#Is#O", api.get(), call.args.get(), call.kwargs.get(),
+      "OOOnKOOOKs#Is#OO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
       static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
@@ -161,7 +175,7 @@ PyObject* job_to_python(ModuleState& state) {
       static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
       state.job.mutant.empty() ? "" : state.job.mutant.data(),
       static_cast<Py_ssize_t>(state.job.mutant.size()),
-      state.job.may_lack_kernel ? Py_True : Py_False);
+      state.job.may_lack_kernel ? Py_True : Py_False, calls.get());
 }
 
 // The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false

@@ -198,7 +198,8 @@ void BatchRun::send_batch(std::size_t seat, const std::vector<std::size_t>& jobs
     const auto mutant = builder.CreateString(sent.mutant);
     const bool may_lack_kernel = seat == 0 && sent.may_lack_kernel;
     lane_jobs.push_back(
-        wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel));
+        wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel,
+                            sent.calls.empty() ? 0 : builder.CreateVector(sent.calls)));
   }
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);

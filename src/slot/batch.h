@@ -29,12 +29,13 @@ struct SlotJob {
   bool fresh = false;
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
-  std::string values = "usual";  // the regime that this entry of a batch is for
-  std::string mutant;            // the fault that its lane under test plants
-  std::uint32_t moves = 0;       // asks the reference for the truth, and for so many moved ones
-  std::size_t record = 0;        // which record of the batch it adds to
-  std::string kind;              // its API and dtypes; empty: nothing is learnt from it
-  bool may_lack_kernel = false;  // the first lane tries it before it fills large inputs
+  std::string values = "usual";      // the regime that this entry of a batch is for
+  std::string mutant;                // the fault that its lane under test plants
+  std::uint32_t moves = 0;           // asks the reference for the truth, and for so many moved ones
+  std::vector<std::uint32_t> calls;  // in a sample, as LaneJob of src/wire/messages.fbs has it
+  std::size_t record = 0;            // which record of the batch it adds to
+  std::string kind;                  // its API and dtypes; empty: nothing is learnt from it
+  bool may_lack_kernel = false;      // the first lane tries it before it fills large inputs
   // The other lanes get it only once the first has shown that it can run it.
   bool first_alone = false;
 };

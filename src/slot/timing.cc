@@ -44,6 +44,18 @@ Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
   return {};
 }
 
+// How many calls the samples of each part have, in the order of LaneJob.calls: those of one call
+// and those of several are not comparable, since a sample's own cost is shared by its calls.
+std::vector<std::uint32_t> calls_of(const TimedLane& lane) {
+  std::vector<std::uint32_t> calls;
+  for (const char* const part : {"forward host warm", "backward host warm"}) {
+    const auto found = std::find_if(lane.series.begin(), lane.series.end(),
+                                    [&](const TimeSeries& series) { return series.what == part; });
+    calls.push_back(found != lane.series.end() ? found->calls : 0);
+  }
+  return calls;
+}
+
 }  // namespace
 
 bool is_timed(const wire::CaseSettingsT& settings) {
@@ -88,6 +100,7 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
                });
   Status ran = run.run();
   gave_up_ = run.gave_up();
+  if (entry_.calls.empty() && !lane.series.empty()) entry_.calls = calls_of(lane);
   return ran;
 }
 

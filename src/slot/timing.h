@@ -34,7 +34,7 @@ class TimedCase {
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
-  const SlotJob& entry_;
+  SlotJob entry_;
   std::vector<TimedLane> lanes_;
   bool gave_up_ = false;
 };

@@ -12,6 +12,8 @@
 #include "cli.h"
 #include "report/performance.h"
 #include "store/open_store.h"
+#include "wire/frame.h"
+#include "wire/messages_generated.h"
 
 namespace assay::testing {
 namespace {
@@ -121,6 +123,29 @@ TEST(Modes, LanesAreTimedByTurns) {
   EXPECT_EQ(slowest.at("case"), takes(2000, 1900));
   EXPECT_EQ(slowest.at("speed"), "slow");
   EXPECT_NEAR(slowest.at("ratio").at(1).get<double>(), 2000.0 / 1900, 1e-6);
+}
+
+// What a sample costs beside its calls is shared by them: a build on a GPU was flagged against
+// itself where one lane had chosen one call and the other two.
+TEST(Modes, SamplesOfBothLanesHaveAsManyCalls) {
+  Cli cli;
+  cli.call_api({"--api_config_file=" + cli.write_cases({takes(60, 20)}),
+                "--paddle_torch_gpu_performance=True"});
+  EXPECT_EQ(cli.outcomes().at(takes(60, 20)), "slow");
+  const auto store = open_store(cli.run(), StoreMode::existing);
+  ASSERT_TRUE(store);
+  std::vector<std::uint32_t> calls;
+  const Status read = (*store)->each_finished([&](const FinishedCase& finished) -> Status {
+    ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(finished.record));
+    for (const wire::LaneRecord* lane : *record->trials()->Get(0)->lanes()) {
+      for (const wire::Timing* timing : *lane->timings()) {
+        if (timing->what()->string_view() == "forward host warm") calls.push_back(timing->calls());
+      }
+    }
+    return {};
+  });
+  EXPECT_TRUE(read);
+  EXPECT_THAT(calls, ::testing::ElementsAre(2, 2));
 }
 
 TEST(Modes, ALaneIsTimedAloneAndComparedWithAnEarlierRun) {

@@ -160,6 +160,16 @@ def test_short_calls_are_timed_several_at_once(clock):
     assert len(samples(call)["backward host warm"]) == 1  # a second of them is a turn
 
 
+def test_it_is_told_how_many_calls_others_had(clock):
+    asked = job("paddle.pretended")._replace(calls=(7, 0))
+    call = case(clock, {"paddle.pretended": 10_000, "gradients": 20_000}, asked)
+    call.run()
+    calls = {leaf.path: leaf.terms for leaf in call.outputs}
+    assert calls["forward host warm"] == 7
+    assert calls["backward host warm"] == 5  # its own choice
+    assert calls["forward host cold"] == 1
+
+
 def test_a_turn_goes_on_where_the_one_before_ended(clock):
     call = case(clock, {"paddle.pretended": 40_000, "gradients": 90_000}, job("paddle.pretended"))
     for _ in range(3):
