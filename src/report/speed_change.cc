@@ -54,7 +54,7 @@ void SpeedComparison::finish() {
   }
   for (SpeedChange& part : parts_) {
     part.ratio = {part.ratio.low / pace_, part.ratio.middle / pace_, part.ratio.high / pace_};
-    part.speed = speed_of(part.ratio, margin_);
+    part.speed = speed_of_part(part.what, 1, part.before, part.ratio, margin_);
   }
   std::stable_sort(parts_.begin(), parts_.end(), [](const SpeedChange& a, const SpeedChange& b) {
     return a.ratio.middle > b.ratio.middle;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kWarm = " warm";
 constexpr std::string_view kHost = " host ";
 constexpr std::string_view kDevice = " device ";
+constexpr double kDeviceGrainNs = 1000;  // of a sample
 
 const TimeSeries* find(std::span<const TimeSeries> all, std::string_view what) {
   const auto found = std::find_if(all.begin(), all.end(),
@@ -87,6 +88,15 @@ std::vector<double> turn_times(const TimeSeries& series) {
   return times;
 }
 
+Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
+                    double margin) {
+  const Speed speed = speed_of(ratio, margin);
+  const bool flagged = speed == Speed::slow || speed == Speed::fast;
+  if (!flagged || what.find(kDevice) == std::string_view::npos) return speed;
+  const double grain = kDeviceGrainNs / std::max(1U, calls) / std::max(1.0, right_ns);
+  return speed_of(ratio, std::max(margin, grain)) == speed ? speed : Speed::unsure;
+}
+
 std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
                                  std::span<const TimeSeries> right, double margin) {
   std::vector<SpeedRow> rows;
@@ -101,7 +111,9 @@ std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
     std::vector<double> of_right;
     add_pairs(mine, *other, of_left, of_right);
     row.ratio = ratio_of_pairs(of_left, of_right, kDoubtOfALook);
-    row.speed = speed_of(row.ratio, margin);
+    row.speed = speed_of_part(row.what, mine.calls,
+                              median_of(of_right.empty() ? other->nanoseconds : of_right),
+                              row.ratio, margin);
     row.decides = decides(mine.what, left, right);
   }
   return rows;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verdict/speed.h"
@@ -51,6 +52,12 @@ std::vector<SpeedRow> speed_rows(const wire::Record& record, double margin);
 // Of two lanes that took turns, in the order of the left side.
 std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
                                  std::span<const TimeSeries> right, double margin);
+
+// What speed_of() says of a part whose right side takes so many nanoseconds a call. By a device's
+// clock samples also have to be 1 µs apart to be slow or fast: by as much do two processes of one
+// build differ there for as long as they live (docs/gpu/2026-11-23-night-h200.txt).
+Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
+                    double margin);
 
 // Of all that decide: slow before unsure, unsure before fast.
 Speed speed_of_case(std::span<const SpeedRow> rows);
