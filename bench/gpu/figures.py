@@ -209,7 +209,8 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     if not (cases := len(at)):
         sys.exit(f"{name}: assay ran no case of {figure.cases}")
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in report["outcomes"].items() if count)
-    versions = {f"{LANES[lane]} {report['properties'].get(lane, '?')}" for lane in figure.lanes}
+    known = report["properties"]  # lanes of one framework and Python are told by one of their names
+    versions = {f"{LANES[lane]} {known[lane]}" for lane in figure.lanes if lane in known}
     text = f"{name}: {figure.cases}, {flags} ({', '.join(sorted(versions))}): {cases:,} cases ({outcomes})"
     rest = f"{cases / (whole - start):,.0f}/s" if whole > 1.2 * start else "too little to tell"
     between = at[-1] - at[0]

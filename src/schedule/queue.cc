@@ -121,15 +121,14 @@ bool Queue::takes_second_attempts(std::uint32_t slot) const {
          again_.size() >= kWaitForFreshLanes * with_fresh_lanes_.size();
 }
 
-std::deque<QueuedCase>::const_iterator Queue::next_again(std::uint32_t slot) const {
-  const bool takes_fresh = takes_second_attempts(slot);
+std::deque<QueuedCase>::const_iterator Queue::next_again(std::uint32_t slot, bool any_fresh) const {
   return std::find_if(again_.begin(), again_.end(), [&](const QueuedCase& queued) {
-    return (takes_fresh || !queued.fresh) && admits(slot, queued);
+    return (any_fresh || !queued.fresh) && admits(slot, queued);
   });
 }
 
 bool Queue::next_is_suspect(std::uint32_t slot) const {
-  const auto next = next_again(slot);
+  const auto next = next_again(slot, takes_second_attempts(slot));
   return next != again_.end() && next->losses > 0;
 }
 
@@ -197,11 +196,14 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     if (place.list != &cases_ && place.list != &again_) --small_left_;
     place.list->erase(place.at);
   };
-  if (const auto again = next_again(slot); again != again_.end()) {
+  const auto take_again = [&](bool any_fresh) {
+    const auto again = next_again(slot, any_fresh);
+    if (again == again_.end()) return false;
     if (again->fresh) with_fresh_lanes_.insert(slot);
     take({&again_, again});  // one at a time: each is suspected of something
-    return leased;
-  }
+    return true;
+  };
+  if (take_again(takes_second_attempts(slot))) return leased;
   const bool first = leases_[slot]++ == 0;
   const bool cheap = first || slot % 2 == 1;
   std::size_t most = kFirstLeaseCases;
@@ -226,6 +228,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     work_us += cost.work_us;
     take(next);
   }
+  if (leased.empty() && !ahead) (void)take_again(true);
   return leased;
 }
 

@@ -16,7 +16,8 @@
 // lane has to pay it. So small cases are sorted by their text, hence by their APIs, and each slot
 // has a stretch of them for itself; one that has done its own helps where most is left, from the
 // end. And a slot's first second attempt makes lanes of its own, for which the whole machine waits:
-// second attempts stay with few slots, and another one joins only where many wait.
+// second attempts stay with few slots, and another one joins only where many wait or it has nothing
+// else to do.
 
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +88,7 @@ class Queue {
   bool admits(std::uint32_t slot, const QueuedCase& queued) const;
   bool has_room(const QueuedCase& queued) const;
   bool takes_second_attempts(std::uint32_t slot) const;
-  std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot) const;
+  std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
   // A case that waits, and where; no list: there is none.
   struct Place {
     std::deque<QueuedCase>* list = nullptr;
