@@ -92,7 +92,7 @@ LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec,
 
 }  // namespace
 
-Slot::Slot(SlotConfig config, Fd supervisor, std::shared_ptr<LazyDevice> ahead)
+Slot::Slot(SlotConfig config, Fd supervisor, const std::shared_ptr<LazyDevice>& ahead)
     : config_(std::move(config)),
       supervisor_(std::move(supervisor)),
       values_(values_of(config_.settings.values)),
@@ -100,8 +100,8 @@ Slot::Slot(SlotConfig config, Fd supervisor, std::shared_ptr<LazyDevice> ahead)
   // Results on GPUs are compared on the first of them.
   for (const wire::LaneSpecT& spec : config_.lanes) {
     if (!device_ && gpu_number(spec.device)) {
-      device_ = ahead && ahead->name() == spec.device ? std::move(ahead)
-                                                      : std::make_shared<LazyDevice>(spec.device);
+      device_ =
+          ahead && ahead->name() == spec.device ? ahead : std::make_shared<LazyDevice>(spec.device);
     }
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
       auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
@@ -120,7 +120,7 @@ Result<Slot> Slot::begin(Fd supervisor, const std::string& device) {
   ASSAY_TRY(const auto message, wire::receive_frame(supervisor.get()));
   if (!message) return fail("slot: the supervisor has gone");
   ASSAY_TRY(SlotConfig config, read_begin(*message));
-  return Slot(std::move(config), std::move(supervisor), std::move(ahead));
+  return Slot(std::move(config), std::move(supervisor), ahead);
 }
 
 Status Slot::run() {

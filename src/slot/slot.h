@@ -30,7 +30,7 @@ class Slot {
 
  private:
   Status serve();
-  Slot(SlotConfig config, Fd supervisor, std::shared_ptr<LazyDevice> ahead);
+  Slot(SlotConfig config, Fd supervisor, const std::shared_ptr<LazyDevice>& ahead);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
   std::vector<SlotJob> next_batch();
