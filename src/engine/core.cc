@@ -151,10 +151,18 @@ bool Core::give_lease(std::size_t slot) {
     at.spoke_ms = clock_ms_;
     act(StartSlot{slot});
   }
+  if (leased.front().all_memory) have_memory_given_back(slot);
   if (at.held.empty()) at.answered_ms = clock_ms_;
   at.held.insert(at.held.end(), leased.begin(), leased.end());
   act(SendLease{slot, std::move(leased)});
   return true;
+}
+
+// By all slots but this one; none of them holds a case.
+void Core::have_memory_given_back(std::size_t but_for) {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slot != but_for && slots_[slot].up && !slots_[slot].killed) act(SendGiveBack{slot});
+  }
 }
 
 std::uint64_t Core::work_us(const Slot& at) {

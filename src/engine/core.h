@@ -67,6 +67,10 @@ struct SendStop {
 struct KillSlot {
   std::size_t slot;
 };
+// The slot has nothing to do and keeps no memory: what begins elsewhere may need all that there is.
+struct SendGiveBack {
+  std::size_t slot;
+};
 struct KillServer {
   std::size_t server;
 };
@@ -89,8 +93,9 @@ struct Tell {
 // The last action. Slots that still run are to be killed, and all leases released.
 struct FinishRun {};
 
-using Action = std::variant<StartSlot, SendLease, SendStop, KillSlot, KillServer, RestartServer,
-                            ClaimCases, RenewLeases, RecordVerdict, CommitStore, Tell, FinishRun>;
+using Action =
+    std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer, RestartServer,
+                 ClaimCases, RenewLeases, RecordVerdict, CommitStore, Tell, FinishRun>;
 
 // ---- the core ----
 
@@ -162,6 +167,7 @@ class Core {
   void complete();
   void give_work();
   bool give_lease(std::size_t slot);
+  void have_memory_given_back(std::size_t but_for);
   static std::uint64_t work_us(const Slot& at);  // of what it holds
   bool work_left() const;
   bool all_slots_gone() const;

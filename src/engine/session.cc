@@ -145,6 +145,10 @@ void Session::perform(const KillSlot& action) {
   if (slots_[action.slot]) slots_[action.slot]->kill();
 }
 
+void Session::perform(const SendGiveBack& action) {
+  if (slots_[action.slot]) slots_[action.slot]->send_give_back();
+}
+
 void Session::perform(const KillServer& action) { servers_[action.server].process.kill(); }
 
 void Session::perform(const RestartServer& action) {

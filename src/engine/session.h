@@ -49,6 +49,7 @@ class Session {
   void perform(const SendLease& action);
   void perform(const SendStop& action);
   void perform(const KillSlot& action);
+  void perform(const SendGiveBack& action);
   void perform(const KillServer& action);
   void perform(const RestartServer& action);
   void perform(const ClaimCases& action);

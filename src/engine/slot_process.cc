@@ -70,7 +70,7 @@ void SlotProcess::send(const std::vector<QueuedCase>& lease) {
   for (const QueuedCase& queued : lease) {
     const auto text = builder.CreateString(queued.text.data(), queued.text.size());
     jobs.push_back(wire::CreateJob(builder, queued.id, text, queued.attempt, queued.fresh,
-                                   queued.cost.limit_ms, queued.cost.bytes));
+                                   queued.cost.limit_ms, queued.cost.bytes, queued.all_memory));
   }
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   builder.Finish(
@@ -82,6 +82,14 @@ void SlotProcess::send_stop() {
   flatbuffers::FlatBufferBuilder builder;
   const auto stop = wire::CreateStop(builder);
   builder.Finish(wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Stop, stop.Union()));
+  post(wire::bytes_of(builder));
+}
+
+void SlotProcess::send_give_back() {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto body = wire::CreateGiveBack(builder);
+  builder.Finish(
+      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::GiveBack, body.Union()));
   post(wire::bytes_of(builder));
 }
 

@@ -46,6 +46,7 @@ class SlotProcess {
 
   void send(const std::vector<QueuedCase>& lease);
   void send_stop();
+  void send_give_back();
   void kill() const { process_.signal_group(SIGKILL); }
 
  private:

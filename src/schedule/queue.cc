@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace assay {
@@ -30,11 +31,6 @@ constexpr std::uint64_t kPartAhead = 16;
 constexpr std::size_t kWaitForFreshLanes = 8;
 // Cases that are looked at for one that memory allows.
 constexpr std::ptrdiff_t kLooks = 1024;
-
-// Whether so much more fits on a GPU; what fits nowhere is let in where nothing else is.
-bool fits(std::uint64_t bytes, std::uint64_t in_use, std::uint64_t budget) {
-  return in_use == 0 || (bytes <= budget && in_use <= budget - bytes);
-}
 
 // What a case takes, as far as it is known or estimated; those that take the same by their size.
 std::pair<std::uint64_t, std::uint64_t> cost_order(const QueuedCase& queued) {
@@ -99,21 +95,30 @@ bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
   return false;
 }
 
+// Whether cases take the host's memory: those that are on GPUs in all of their lanes do not.
+bool Queue::on_host() const { return budget_.all < std::numeric_limits<std::uint64_t>::max(); }
+
 bool Queue::has_room(const QueuedCase& queued) const {
   const std::uint64_t bytes = queued.cost.bytes;
-  const std::uint64_t beside = short_of_memory_ > 0 ? 0 : budget_.all / kPartBeside;
-  if (bytes > budget_.all) {
-    return !over_budget_ && in_use_ <= (queued.short_of_memory ? 0 : beside);
-  }
-  if (over_budget_ && queued.short_of_memory) return false;
+  if (short_of_memory_) return false;
+  if (queued.short_of_memory && on_host()) return running_ == 0;
+  const std::uint64_t beside = budget_.all / kPartBeside;
+  if (bytes > budget_.all) return !over_budget_ && in_use_ <= beside;
   const std::uint64_t most = over_budget_ ? beside : budget_.all;
   return bytes <= most && in_use_ <= most - bytes;
 }
 
+// What fits nowhere is let in where nothing else is.
+bool Queue::gpu_admits(const OnGpu& gpu, const QueuedCase& queued) const {
+  if (gpu.cases == 0) return true;
+  const std::uint64_t bytes = queued.cost.bytes;
+  return !gpu.short_of_memory && !queued.short_of_memory && bytes <= budget_.each_gpu &&
+         gpu.bytes <= budget_.each_gpu - bytes;
+}
+
 bool Queue::admits(std::uint32_t slot, const QueuedCase& queued) const {
   return has_room(queued) &&
-         (on_gpu_.empty() ||
-          fits(queued.cost.bytes, on_gpu_[slot % on_gpu_.size()], budget_.each_gpu));
+         (on_gpu_.empty() || gpu_admits(on_gpu_[slot % on_gpu_.size()], queued));
 }
 
 bool Queue::takes_second_attempts(std::uint32_t slot) const {
@@ -182,17 +187,25 @@ std::size_t Queue::enough(std::size_t slots) const {
 std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   std::vector<QueuedCase> leased;
   const auto take = [&](const Place& place) {
-    const QueuedCase& taken = leased.emplace_back(*place.at);
-    if (taken.cost.bytes > budget_.all) {
+    QueuedCase& taken = leased.emplace_back(*place.at);
+    const bool over_budget = taken.cost.bytes > budget_.all;
+    taken.all_memory = on_host() && running_ == 0 && (over_budget || taken.short_of_memory);
+    if (over_budget) {
       over_budget_ = true;
-      beside_it_ = in_use_ > 0;
+      beside_it_ = running_ > 0;
     } else {
       in_use_ += taken.cost.bytes;
       beside_it_ = true;
     }
-    short_of_memory_ += taken.short_of_memory ? 1 : 0;
+    ++running_;
+    short_of_memory_ = taken.short_of_memory && on_host();
     work_us_ -= taken.cost.work_us;
-    if (!on_gpu_.empty()) on_gpu_[slot % on_gpu_.size()] += taken.cost.bytes;
+    if (!on_gpu_.empty()) {
+      OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
+      gpu.bytes += taken.cost.bytes;
+      gpu.short_of_memory = taken.short_of_memory;
+      ++gpu.cases;
+    }
     if (place.list != &cases_ && place.list != &again_) --small_left_;
     place.list->erase(place.at);
   };
@@ -233,10 +246,13 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
 }
 
 bool Queue::release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory) {
-  if (short_of_memory && short_of_memory_ > 0) --short_of_memory_;
+  if (running_ > 0) --running_;
+  short_of_memory_ = short_of_memory_ && !short_of_memory;
   if (!on_gpu_.empty()) {
-    std::uint64_t& on_gpu = on_gpu_[slot % on_gpu_.size()];
-    on_gpu -= std::min(on_gpu, bytes);
+    OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
+    gpu.bytes -= std::min(gpu.bytes, bytes);
+    if (gpu.cases > 0) --gpu.cases;
+    gpu.short_of_memory = gpu.short_of_memory && !short_of_memory;
   }
   if (bytes <= budget_.all) {
     in_use_ -= std::min(in_use_, bytes);

@@ -9,8 +9,8 @@
 // The first lease of every slot is a short one from the cheap end, so that the first verdicts come
 // at once. A lease is admitted while the estimated memory of all leases fits the budget. Of cases
 // that fit no budget one runs at a time, and beside it what is small: estimates are generous, and
-// other slots shall not stand still. What ran out of memory so is tried again without such company.
-// What is not admitted holds up nothing else.
+// other slots shall not stand still. What ran out of memory is tried again with nothing beside it,
+// on its GPU or, where lanes are on the host, at all. What is not admitted holds up nothing else.
 //
 // On GPUs a kernel's first call in a process takes as long as some hundred small cases, and each
 // lane has to pay it. So small cases are sorted by their text, hence by their APIs, and each slot
@@ -41,6 +41,8 @@ struct QueuedCase {
   std::uint32_t losses = 0;      // slots that died while they held it
   bool fresh = false;            // alone, in lanes that have run nothing
   bool short_of_memory = false;  // where it ran before
+  // Nothing else runs, and what is not running shall keep no memory: so as it was leased.
+  bool all_memory = false;
 };
 
 // What the cases of all slots may need at once, in bytes of one lane, as Cost counts them. A slot
@@ -85,7 +87,15 @@ class Queue {
   std::uint64_t work_us() const { return work_us_; }  // expected, of all that wait
 
  private:
+  // What runs on a GPU.
+  struct OnGpu {
+    std::uint64_t bytes = 0;
+    std::size_t cases = 0;
+    bool short_of_memory = false;  // that one case had too little before
+  };
+  bool on_host() const;
   bool admits(std::uint32_t slot, const QueuedCase& queued) const;
+  bool gpu_admits(const OnGpu& gpu, const QueuedCase& queued) const;
   bool has_room(const QueuedCase& queued) const;
   bool takes_second_attempts(std::uint32_t slot) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
@@ -101,11 +111,12 @@ class Queue {
   void share_out_small(std::size_t slots);
 
   MemoryBudget budget_;
-  std::uint64_t in_use_ = 0;           // by cases that fit the budget
-  bool over_budget_ = false;           // one runs that does not…
-  bool beside_it_ = false;             // … and another one runs, or ran, beside it
-  std::size_t short_of_memory_ = 0;    // cases that run again, having run out of memory
-  std::vector<std::uint64_t> on_gpu_;  // in use on each
+  std::uint64_t in_use_ = 0;      // by cases that fit the budget
+  bool over_budget_ = false;      // one runs that does not…
+  bool beside_it_ = false;        // … and another one runs, or ran, beside it
+  std::size_t running_ = 0;       // all that is leased
+  bool short_of_memory_ = false;  // one runs alone that had too little before
+  std::vector<OnGpu> on_gpu_;
   std::uint64_t work_us_ = 0;
   std::deque<QueuedCase> cases_;               // cheapest first
   std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot

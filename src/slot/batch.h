@@ -29,6 +29,7 @@ struct SlotJob {
   bool fresh = false;
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
+  bool all_memory = false;           // as Job of src/wire/messages.fbs has it
   std::string values = "usual";      // the regime that this entry of a batch is for
   std::string mutant;                // the fault that its lane under test plants
   std::uint32_t moves = 0;           // asks the reference for the truth, and for so many moved ones

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/system_memory.h"
@@ -39,6 +40,12 @@ constexpr std::uint64_t kFreshArenaKeep = std::uint64_t{1} << 25;
 // half of its memory left, as lanes do it (src/native/memory.cc).
 constexpr std::uint64_t kInputsKeep = std::uint64_t{5} << 30;
 constexpr std::uint64_t kInputsKeepIfShort = std::uint64_t{512} << 20;
+// A lane that is killed has ended by then.
+constexpr std::chrono::seconds kEndLimit{10};
+// Memory comes back as long as there is so much more of it each time one looks.
+constexpr std::uint64_t kComesBackBytes = std::uint64_t{64} << 20;
+constexpr std::chrono::milliseconds kComesBackLook{50};
+constexpr std::int64_t kComesBackLimitNs = 5'000'000'000;
 // Without work for so long, a slot gives the rest back as well.
 constexpr int kIdleMs = 200;
 
@@ -73,6 +80,18 @@ bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
 }
 
 bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
+
+// What other slots give back comes as their lanes end.
+void wait_for_memory() {
+  std::uint64_t before = 0;
+  const std::int64_t until = monotonic_ns() + kComesBackLimitNs;
+  while (monotonic_ns() < until) {
+    const auto memory = system_memory();
+    if (!memory || memory->available <= before + kComesBackBytes) return;
+    before = memory->available;
+    std::this_thread::sleep_for(kComesBackLook);
+  }
+}
 
 // Inputs that are made once; nothing where that helps nobody, or cannot be had.
 std::shared_ptr<SharedInputs> shared_inputs(const SlotConfig& config) {
@@ -191,6 +210,7 @@ Status Slot::take_message(const wire::Bytes& bytes) {
     stopping_ = true;
     queue_.clear();  // the supervisor knows what it gave; it runs again in a later session
   }
+  if (message->body_type() == wire::ToSlotBody::GiveBack) ASSAY_CHECK(give_back());
   const wire::Lease* lease = message->body_as_Lease();
   if (lease == nullptr || lease->jobs() == nullptr) return {};
   for (const wire::Job* job : *lease->jobs()) {
@@ -201,6 +221,7 @@ Status Slot::take_message(const wire::Bytes& bytes) {
     queued.fresh = job->fresh();
     queued.limit_ms = job->limit_ms();
     queued.bytes = job->bytes();
+    queued.all_memory = job->all_memory();
     // Planted faults say nothing of what a lane can do.
     if (config_.settings.mutants.empty()) queued.kind = kind_of(queued.text, scratch_);
   }
@@ -214,7 +235,8 @@ std::vector<SlotJob> Slot::next_batch() {
   const std::uint64_t most_bytes = device_ ? kGpuBatchBytes : kBatchBytes;
   while (!queue_.empty() && batch.size() < most) {
     const SlotJob& next = queue_.front();
-    const bool alone = next.fresh || next.bytes > kBatchBytes || bytes + next.bytes > most_bytes;
+    const bool alone = next.fresh || next.all_memory || next.bytes > kBatchBytes ||
+                       bytes + next.bytes > most_bytes;
     if (alone && !batch.empty()) break;
     bytes += next.bytes;
     batch.push_back(std::move(queue_.front()));
@@ -238,7 +260,7 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
         entry.values = values;
         entry.mutant = mutant;
         entry.record = i;
-        entry.first_alone = in_doubt;
+        entry.first_alone = in_doubt || entry.all_memory;  // two lanes need more than one
         // A kernel that is missing is so under any values, and planted faults are their own affair.
         entry.may_lack_kernel = may_lack_kernel && values == kUsual && mutant.empty();
       }
@@ -247,7 +269,28 @@ std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const 
   return entries;
 }
 
+// The next case of each lane waits for a new one, which takes it some milliseconds.
+Status Slot::give_back() {
+  for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
+    for (LaneSeat& seat : *seats) {
+      if (seat.on_gpu()) continue;
+      if (seat.lane) {
+        seat.lane->kill();
+        ASSAY_CHECK(seat.source.wait_exit(*seat.lane, kEndLimit));
+        seat.lane.reset();
+      }
+      if (seat.arena) seat.arena->trim(kFreshArenaKeep);
+    }
+  }
+  if (inputs_) inputs_->trim(0);
+  return {};
+}
+
 Status Slot::run_batch(const std::vector<SlotJob>& batch) {
+  if (batch.front().all_memory) {
+    ASSAY_CHECK(give_back());
+    wait_for_memory();
+  }
   const bool suspect = batch.front().fresh;
   std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;
   bool fresh = std::none_of(seats.begin(), seats.end(), [&](const LaneSeat& seat) {

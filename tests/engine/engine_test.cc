@@ -125,6 +125,19 @@ TEST(Engine, SecondAttemptsShareAReferenceLane) {
   EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 1U);
 }
 
+// The lanes of all slots have run something by then, and would stay for the next case.
+TEST(Engine, WhatRanOutOfMemoryIsAloneOnTheMachineWhenItRunsAgain) {
+  Cli cli;
+  const std::string hungry = fake("needs_all_memory", 100);
+  std::vector<std::string> all{hungry};
+  for (int size = 1; size <= 30; ++size) all.push_back(fake("echo", size));
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cli.write_cases(all), "--num_workers_per_gpu=3"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_EQ(cli.report()["flags"]["contaminated"], 1) << "it did not fail at first";
+  EXPECT_EQ(cli.outcomes().size(), all.size());
+}
+
 TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo", 1), fake("hang", 2), fake("echo", 3)});

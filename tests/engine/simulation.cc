@@ -83,6 +83,7 @@ bool Simulation::run_session(bool calm) {
   unended_.clear();
   short_of_memory_.clear();
   had_all_memory_.clear();
+  gave_back_.clear();
   recorded_.clear();
   for (auto& [id, row] : store_.rows) row.slots_lost = 0;
   faults_left_ = calm ? 0 : static_cast<int>(chance_.below(30));
@@ -352,11 +353,13 @@ void Simulation::perform(const StartSlot& action) {
   expect(!slots_[action.slot].up, "a slot is started twice");
   slots_[action.slot] = {};
   slots_[action.slot].up = true;
+  gave_back_.erase(action.slot);
 }
 
 void Simulation::perform(const SendLease& action) {
   Slot& slot = slots_[action.slot];
   expect(slot.up && !slot.killed, "a lease for a slot that is not there");
+  gave_back_.erase(action.slot);
   for (const QueuedCase& queued : action.cases) {
     note("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot);
     expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
@@ -364,13 +367,14 @@ void Simulation::perform(const SendLease& action) {
     const Held held{action.slot, queued.cost.bytes, queued.attempt, in_use_.empty()};
     expect(in_use_.emplace(queued.id, held).second, "two slots hold one case");
     if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
+    if (queued.all_memory) check_given_back(action.slot);
     slot.queue.push_back(queued);
   }
   check_memory();
 }
 
-// Beside a case that fits no budget an eighth of it may be in use, and nothing by what ran out of
-// memory so; on a GPU such a case is alone.
+// Beside a case that fits no budget an eighth of it may be in use; on a GPU such a case is alone.
+// What ran out of memory is alone everywhere when it runs again.
 void Simulation::check_memory() {
   std::uint64_t bytes = 0;
   std::size_t over_budget = 0;
@@ -383,8 +387,7 @@ void Simulation::check_memory() {
   expect(bytes <= budget_.all && over_budget <= 1, "more memory than the budget");
   expect(over_budget == 0 || bytes <= budget_.all / 8,
          "too much beside a case that fits no budget");
-  expect(over_budget == 0 || in_use_.size() == 1 || !wants_room,
-         "a neighbour for what ran out of memory");
+  expect(in_use_.size() == 1 || !wants_room, "a neighbour for what ran out of memory");
   for (std::size_t gpu = 0; gpu < budget_.gpus; ++gpu) {
     std::uint64_t on_gpu = 0;
     std::size_t cases = 0;
@@ -403,19 +406,26 @@ bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
   std::uint64_t in_use = 0;
   std::uint64_t on_gpu = 0;
   bool over_budget = false;
-  bool wants_room = short_of_memory_.contains(id);
+  if (short_of_memory_.contains(id)) return in_use_.empty();
   for (const auto& [other, held] : in_use_) {
-    wants_room = wants_room || (held.attempt > 1 && short_of_memory_.contains(other));
+    if (held.attempt > 1 && short_of_memory_.contains(other)) return false;
     over_budget = over_budget || held.bytes > budget_.all;
     if (held.bytes <= budget_.all) in_use += held.bytes;
     if (budget_.gpus > 0 && held.slot % budget_.gpus == slot % budget_.gpus) on_gpu += held.bytes;
   }
   if (budget_.gpus > 0 && on_gpu > 0 && on_gpu + bytes > budget_.each_gpu) return false;
 
-  if (bytes > budget_.all)
-    return !over_budget && (wants_room ? in_use == 0 : in_use <= budget_.all / 8);
-  if (over_budget) return !wants_room && in_use + bytes <= budget_.all / 8;
+  if (bytes > budget_.all) return !over_budget && in_use <= budget_.all / 8;
+  if (over_budget) return in_use + bytes <= budget_.all / 8;
   return in_use + bytes <= budget_.all;
+}
+
+// By all slots but the one that runs what may need all of it.
+void Simulation::check_given_back(std::size_t runs) {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool keeps = slots_[slot].up && !slots_[slot].killed && !gave_back_.contains(slot);
+    expect(slot == runs || !keeps, "an idle slot keeps memory");
+  }
 }
 
 void Simulation::check_nobody_sleeps() {
@@ -428,6 +438,12 @@ void Simulation::check_nobody_sleeps() {
       expect(in_use_.contains(id) || !has_room(slot, id), "a slot sleeps beside work");
     }
   }
+}
+
+void Simulation::perform(const SendGiveBack& action) {
+  const Slot& slot = slots_[action.slot];
+  expect(slot.up && slot.queue.empty(), "a slot that works gives its memory back");
+  gave_back_.insert(action.slot);
 }
 
 void Simulation::perform(const SendStop& action) {
@@ -471,6 +487,8 @@ void Simulation::perform(const RecordVerdict& action) {
   // One that is refused may come back: another claimer had the case, and did not end it.
   if (store_.finish(SimulatedStore::kUs, id, action.ended.epoch, action.verdict)) {
     recorded_.insert(id);
+  } else {
+    short_of_memory_.erase(id);  // as one of which nothing is known
   }
 }
 

@@ -109,6 +109,7 @@ class Simulation {
   void perform(const StartSlot& action);
   void perform(const SendLease& action);
   void perform(const SendStop& action);
+  void perform(const SendGiveBack& action);
   void perform(const KillSlot& action);
   void perform(const KillServer& action);
   void perform(const RestartServer& action);
@@ -121,6 +122,7 @@ class Simulation {
 
   bool servers_ready() const;
   void check_memory();
+  void check_given_back(std::size_t runs);
   bool has_room(std::size_t slot, std::uint64_t id) const;
   void check_nobody_sleeps();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
@@ -150,6 +152,7 @@ class Simulation {
   std::map<std::uint64_t, Held> in_use_;  // the cases that slots hold
   std::set<std::uint64_t> unended_;       // that the core has claimed and not given a verdict on
   std::set<std::uint64_t> short_of_memory_;
+  std::set<std::size_t> gave_back_;         // slots that have had no case since
   std::set<std::uint64_t> had_all_memory_;  // and was not enough for these
   std::set<std::uint64_t> recorded_;        // in this session
   std::int64_t now_ = 0;

@@ -163,25 +163,55 @@ TEST(Queue, SmallCasesRunBesideAHugeOne) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
 }
 
-// Neither is blamed for the other's memory.
-TEST(Queue, WhatRanOutOfMemoryHasNoHugeNeighbourAgain) {
+// No estimate says what a case needs that ran out of memory: nothing else runs, however small.
+TEST(Queue, WhatRanOutOfMemoryRunsAloneTheNextTime) {
   QueuedCase huge = sized(1, kAllMemory, kAllMemory);
   huge.short_of_memory = true;
   QueuedCase small = sized(2, 2, 5);
   small.short_of_memory = true;
   Queue queue = filled(100, {sized(3, 3, 1), sized(4, kAllMemory, kAllMemory)});
-  queue.put_back(huge);
-  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));
   queue.put_back(small);
-  EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(0, kAllMemory, true);
   queue.put_back(huge);
-  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
-  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));  // the huge one waits, and nothing waits for it
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4)) << "they wait, and nothing waits for them";
   queue.release(1, 1);
-  EXPECT_THAT(queue.lease(1), IsEmpty());  // 4 would be such a neighbour, too
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.release(0, kAllMemory);
+  queue.put_back(sized(5, 5, 1));
+  for (const std::uint64_t bytes : {std::uint64_t{5}, kAllMemory}) {
+    const std::vector<QueuedCase> alone = queue.lease(0);
+    EXPECT_THAT(ids(alone), ElementsAre(bytes == 5 ? 2 : 1));
+    EXPECT_TRUE(alone.front().all_memory);
+    EXPECT_THAT(queue.lease(1), IsEmpty());
+    queue.release(0, bytes, true);
+  }
+  const std::vector<QueuedCase> last = queue.lease(1);
+  EXPECT_THAT(ids(last), ElementsAre(5));
+  EXPECT_FALSE(last.front().all_memory);
+}
+
+// On another GPU others run on.
+TEST(Queue, WhatRanOutOfAGpusMemoryRunsAloneThere) {
+  Queue queue({kAllMemory, 100, 2});
+  QueuedCase small = sized(1, 1, 5);
+  small.short_of_memory = true;
+  queue.put_back(sized(2, 2, 5));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
+  queue.put_back(small);
+  queue.put_back(sized(3, 3, 5));
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
+  queue.release(0, 5);
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  queue.release(0, 5);
+  const std::vector<QueuedCase> alone = queue.lease(0);
+  EXPECT_THAT(ids(alone), ElementsAre(1));
+  EXPECT_FALSE(alone.front().all_memory) << "the host's memory has nothing to do with it";
+  queue.put_back(sized(4, 4, 5));
+  queue.put_back(sized(5, 5, 5));
+  EXPECT_THAT(queue.lease(2), IsEmpty());
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
   queue.release(0, 5, true);
-  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
+  EXPECT_THAT(ids(queue.lease(2)), ElementsAre(5));
 }
 
 TEST(Queue, KnowsWhatHadAllMemoryForItself) {

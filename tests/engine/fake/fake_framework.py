@@ -5,6 +5,7 @@ Tensors are plain memory. Its APIs are `paddle.fake.*`; the reference of each is
 
 import ctypes
 import os
+import pathlib
 import signal
 import socket
 import time
@@ -273,6 +274,15 @@ class Fake:
     def do_out_of_memory(self, x):
         raise MemoryError("pretended")
 
+    def do_needs_all_memory(self, x):
+        """Runs out of memory where another lane of this framework stays, for idle ones keep what they had."""
+        server = pathlib.Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children")
+        for _ in range(40):
+            if server.read_text().split() == [str(os.getpid())]:
+                return x
+            time.sleep(0.05)
+        raise MemoryError("pretended: another lane has it")
+
     def do_contaminated(self, x):
         """Dies unless it is the first case of its lane."""
         if self.calls > 1:
@@ -339,8 +349,8 @@ def kill_when_idle(lane, note):
     *(
         f"paddle.fake.{name}"
         for name in "echo crash exit hang wrong raises raises_no_text gives_no_text gives_no_shape "
-        "nonsense no_kernel out_of_memory contaminated child hides_its_start hides_as_idle wrong_in_graphs "
-        "unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends".split()
+        "nonsense no_kernel out_of_memory needs_all_memory contaminated child hides_its_start hides_as_idle "
+        "wrong_in_graphs unsteady raises_the_second_time gpu_fault sanitized wrong_at_both_ends".split()
     )
 )
 def unchanged(x, tag=None):
