@@ -158,10 +158,12 @@ bool Core::give_lease(std::size_t slot) {
   return true;
 }
 
-// By all slots but this one; none of them holds a case.
+// By all other slots but those that work: they sit on other GPUs.
 void Core::have_memory_given_back(std::size_t but_for) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    if (slot != but_for && slots_[slot].up && !slots_[slot].killed) act(SendGiveBack{slot});
+    const Slot& at = slots_[slot];
+    const bool idle = at.up && !at.killed && at.held.empty();
+    if (slot != but_for && idle) act(SendGiveBack{slot});
   }
 }
 

@@ -189,7 +189,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   const auto take = [&](const Place& place) {
     QueuedCase& taken = leased.emplace_back(*place.at);
     const bool over_budget = taken.cost.bytes > budget_.all;
-    taken.all_memory = on_host() && running_ == 0 && (over_budget || taken.short_of_memory);
+    taken.all_memory = taken.short_of_memory || (over_budget && running_ == 0 && on_gpu_.empty());
     if (over_budget) {
       over_budget_ = true;
       beside_it_ = running_ > 0;

@@ -41,7 +41,8 @@ struct QueuedCase {
   std::uint32_t losses = 0;      // slots that died while they held it
   bool fresh = false;            // alone, in lanes that have run nothing
   bool short_of_memory = false;  // where it ran before
-  // Nothing else runs, and what is not running shall keep no memory: so as it was leased.
+  // Nothing else runs, on its GPU or on the host, and who does nothing shall keep no memory: so as
+  // it was leased.
   bool all_memory = false;
 };
 

@@ -38,7 +38,7 @@ class Slot {
   // Gives memory of the shared inputs back that a case of so many bytes does not want.
   void trim_inputs(std::uint64_t wanted);
   Result<bool> wait_for_supervisor(int limit_ms) const;
-  // Ends all lanes on the CPU; their memory and that of the shared inputs goes back to the system.
+  // Ends all lanes; their memory and that of the shared inputs goes back.
   Status give_back();
   // Every job once for each kind of values; where faults are planted, once more for each of them.
   std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;

@@ -66,6 +66,17 @@ class Gpu : public ::testing::Test {
   const std::string path_ = std::getenv("PATH");
 };
 
+// Idle lanes keep contexts and the frameworks' caches. (So little room is left that none are
+// spare.)
+TEST_F(Gpu, WhatRanOutOfMemoryIsAloneOnItsGpuWhenItRunsAgain) {
+  std::vector<std::string> all{fake("needs_all_memory", 100)};
+  for (int size = 1; size <= 30; ++size) all.push_back(fake("echo", size));
+  const CliResult result = run({"--api_config_file=" + cli_.write_cases(all), "--num_gpus=1",
+                                "--num_workers_per_gpu=2", "--required_memory=12"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_EQ(cli_.report()["flags"]["contaminated"], 1) << "it did not fail at first";
+}
+
 TEST_F(Gpu, CasesGetTheVerdictsThatTheyGetOnACpu) {
   const std::vector<std::string> lines{
       fake("echo"),         fake("wrong"),       fake("raises"),      fake("no_kernel"),
