@@ -203,8 +203,9 @@ void Core::take(std::size_t slot, const Answer& answer) {
   at.answered_ms = clock_ms_;
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  const bool had_all_memory = queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes,
+  const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes,
                                              answered.short_of_memory);
+  const bool had_all_memory = huge_and_alone || answered.short_of_memory;
 
   Verdict verdict = answer.verdict;
   if (retries_.again(answer, answered.cost.limit_ms, verdict, had_all_memory)) {

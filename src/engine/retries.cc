@@ -37,8 +37,8 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict,
                     bool had_all_memory) {
   const auto first = firsts_.find(answer.id);
+  const Outcome outcome = answer.verdict.outcome;
   if (first == firsts_.end()) {
-    const Outcome outcome = answer.verdict.outcome;
     if (!info(outcome).failed && !about_speed(outcome)) return false;
     if (is_slow(answer, limit_ms)) return false;
     // What ran out of all the memory that there is would do so again.
@@ -47,6 +47,8 @@ bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdi
     return true;
   }
   if (answer.killed_from_outside && ++first->second.kills < kKills) return true;
+  // It had failed otherwise, and now perhaps lacks what a neighbour has.
+  if (outcome == Outcome::oom && !had_all_memory) return true;
   // Lanes that are timed have all run little before.
   const bool fresh = first->second.fresh || about_speed(first->second.verdict.outcome);
   const Outcome before = first->second.verdict.outcome;

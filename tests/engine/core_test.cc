@@ -139,6 +139,20 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
   }
 }
 
+// A second attempt has neighbours, too.
+TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
+  Retries retries;
+  Answer answer;
+  Verdict verdict;
+  answer.verdict.outcome = Outcome::mismatch;
+  EXPECT_TRUE(retries.again(answer, 20'000, verdict));
+  answer.verdict.outcome = verdict.outcome = Outcome::oom;
+  EXPECT_TRUE(retries.again(answer, 20'000, verdict));
+  EXPECT_FALSE(retries.again(answer, 20'000, verdict, true));
+  EXPECT_EQ(verdict.outcome, Outcome::oom);
+  EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
+}
+
 // It is slow in all of them, and would be again.
 TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   OneSlot run({}, 1);
