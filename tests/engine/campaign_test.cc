@@ -155,51 +155,59 @@ TEST(Campaign, AWorkerWhoseClockIsAnHourAheadTakesNothingFromOthers) {
   EXPECT_EQ(work.exec1("SELECT max(epoch) FROM bundle")[0].as<int>(), 1);  // none was taken twice
 }
 
-// A machine in a network namespace of its own, joined to this one by a cable.
+// A machine in a network namespace of its own, joined to this one by a cable. Another check on this
+// machine, or one that was killed, may have taken a name: then the next number is tried.
 class FarMachine {
  public:
   static bool possible() {
-    return ::geteuid() == 0 && find_program("ip") && run({"ip", "netns", "add", "assay-probe"}) &&
-           run({"ip", "netns", "del", "assay-probe"});
+    const std::string probe = fmt::format("assay-probe-{}", ::getpid());
+    return ::geteuid() == 0 && find_program("ip") && run({"ip", "netns", "add", probe}) &&
+           run({"ip", "netns", "del", probe});
   }
   FarMachine() {
-    up_ = run({"ip", "netns", "add", kName}) &&
-          run({"ip", "link", "add", kCable, "type", "veth", "peer", "name", "eth0", "netns",
-               kName}) &&
-          run({"ip", "addr", "add", "10.78.0.1/24", "dev", kCable}) && set_cable("up") &&
-          run({"ip", "-n", kName, "addr", "add", "10.78.0.2/24", "dev", "eth0"}) &&
-          run({"ip", "-n", kName, "link", "set", "eth0", "up"}) &&
-          run({"ip", "-n", kName, "link", "set", "lo", "up"});
+    for (int tries = 0; tries < 20 && !up_; ++tries) {
+      number_ = (::getpid() + tries) % 250;
+      if (!run({"ip", "netns", "add", name()})) continue;
+      up_ = run({"ip", "link", "add", cable(), "type", "veth", "peer", "name", "eth0", "netns",
+                 name()}) &&
+            run({"ip", "addr", "add", host() + "/24", "dev", cable()}) && set_cable("up") &&
+            run({"ip", "-n", name(), "addr", "add", net() + ".2/24", "dev", "eth0"}) &&
+            run({"ip", "-n", name(), "link", "set", "eth0", "up"}) &&
+            run({"ip", "-n", name(), "link", "set", "lo", "up"});
+      if (!up_) (void)run({"ip", "netns", "del", name()});  // its end of a cable goes with it
+    }
   }
   ~FarMachine() {
-    (void)run({"ip", "link", "del", kCable});
-    (void)run({"ip", "netns", "del", kName});
+    if (!up_) return;
+    (void)run({"ip", "link", "del", cable()});
+    (void)run({"ip", "netns", "del", name()});
   }
   FarMachine(const FarMachine&) = delete;
   FarMachine& operator=(const FarMachine&) = delete;
 
-  static constexpr const char* kHost = "10.78.0.1";  // as the far one knows this one
   bool is_up() const { return up_; }
-  static bool set_cable(const char* state) { return run({"ip", "link", "set", kCable, state}); }
-  static std::vector<std::string> on_it(std::vector<std::string> words) {
-    words.insert(words.begin(), {"nsenter", std::string("--net=/var/run/netns/") + kName});
+  std::string host() const { return net() + ".1"; }  // as the far one knows this one
+  bool set_cable(const char* state) const { return run({"ip", "link", "set", cable(), state}); }
+  std::vector<std::string> on_it(std::vector<std::string> words) const {
+    words.insert(words.begin(), {"nsenter", "--net=/var/run/netns/" + name()});
     return words;
   }
 
  private:
-  static constexpr const char* kName = "assay-far";
-  static constexpr const char* kCable = "assay-cable";
+  std::string name() const { return fmt::format("assay-far-{}", number_); }
+  std::string cable() const { return fmt::format("assay-{}", number_); }
+  std::string net() const { return fmt::format("10.78.{}", number_); }
 
+  // What `ip` complains of is in the test's output.
   static bool run(std::vector<std::string> argv) {
     SpawnOptions options;
     options.argv = std::move(argv);
-    const auto nothing = open_for_append("/dev/null");
-    options.fds = {{nothing->get(), 1}, {nothing->get(), 2}};
     auto process = Process::spawn(options);
     if (!process) return false;
     const auto ended = process->wait();
     return ended && ended->ok();
   }
+  int number_ = 0;
   bool up_ = false;
 };
 
@@ -209,7 +217,7 @@ TEST(Campaign, ANodeThatIsCutOffAndComesBackRecordsNothingTwice) {
   if (!FarMachine::possible()) GTEST_SKIP() << "network namespaces need root and ip (iproute2)";
   const FarMachine far;
   ASSERT_TRUE(far.is_up());
-  PostgresServer server(FarMachine::kHost);
+  PostgresServer server(far.host());
   const std::string address = server.address("cut");
   Cli near_one;
   Cli far_one;
@@ -221,17 +229,17 @@ TEST(Campaign, ANodeThatIsCutOffAndComesBackRecordsNothingTwice) {
             0);
   std::vector<std::string> words = worker(far_one, "--store=" + server.far_address("cut"));
   words.insert(words.begin(), ASSAY_PROGRAM);
-  Process cut_off = far_one.start_program(FarMachine::on_it(words));
+  Process cut_off = far_one.start_program(far.on_it(words));
   for (int tries = 0; tries < 600 && outcomes_in(address).empty(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ASSERT_FALSE(outcomes_in(address).empty());
-  ASSERT_TRUE(FarMachine::set_cable("down"));
+  ASSERT_TRUE(far.set_cable("down"));
   const CliResult rest = near_one.call(worker(near_one, "--store=" + address));
   EXPECT_EQ(rest.status.code, 0) << rest.output;
   EXPECT_EQ(outcomes_in(address).size(), cases.size());
   const auto before = outcomes_in(address);
-  ASSERT_TRUE(FarMachine::set_cable("up"));
+  ASSERT_TRUE(far.set_cable("up"));
   const auto ended = cut_off.wait();
   EXPECT_EQ(ended->code, 0) << *read_file(far_one.folder() / "output.txt");
   EXPECT_EQ(outcomes_in(address), before);
