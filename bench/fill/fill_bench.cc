@@ -48,6 +48,12 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("avx2/" + std::string(entry.name)).c_str(), defaults,
                                  assay::avx2_fill_kernels(), entry.dtype);
   }
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    for (const assay::DTypeInfo& entry : assay::kDTypes) {
+      benchmark::RegisterBenchmark(("avx512/" + std::string(entry.name)).c_str(), defaults,
+                                   assay::avx512_fill_kernels(), entry.dtype);
+    }
+  }
   for (const DType dtype : {DType::float32, DType::bfloat16}) {
     benchmark::RegisterBenchmark(("portable/" + std::string(assay::name(dtype))).c_str(), defaults,
                                  assay::portable_fill_kernels(), dtype);

@@ -257,9 +257,13 @@ const FillKernels& portable_fill_kernels() {
 }
 
 const FillKernels& best_fill_kernels() {
-  static const FillKernels& best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
-                                       ? avx2_fill_kernels()
-                                       : portable_fill_kernels();
+  static const FillKernels& best = []() -> const FillKernels& {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+      return portable_fill_kernels();
+    }
+    const bool wider = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    return wider ? avx512_fill_kernels() : avx2_fill_kernels();
+  }();
   return best;
 }
 

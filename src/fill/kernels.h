@@ -1,6 +1,6 @@
 #pragma once
 
-// The inner loops of fill(), once in plain C++ and once with AVX2; both give the same bits.
+// The inner loops of fill(), in plain C++, with AVX2 and with AVX-512; all give the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +37,7 @@ struct FillKernels {
 
 const FillKernels& portable_fill_kernels();
 const FillKernels& avx2_fill_kernels();
+const FillKernels& avx512_fill_kernels();
 // The fastest that this machine can run.
 const FillKernels& best_fill_kernels();
 

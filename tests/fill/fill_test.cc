@@ -74,8 +74,7 @@ TEST(Fill, LoopsOverAChunkGiveWhatEachElementIsByItself) {
   }
 }
 
-TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
+void expect_as_portable(const FillKernels& kernels) {
   const FillRule rules[] = {
       {FillKind::uniform, -0.5, 0.5, 1},    {FillKind::uniform, 1, 1.03, 1},
       {FillKind::uniform, -1e30, 3e4, 1},   {FillKind::uniform, 0, 1e-40, 1},
@@ -89,8 +88,7 @@ TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
           // One byte in front, so that nothing is aligned.
           std::vector<std::byte> fast(count * dtype.size + 1);
           std::vector<std::byte> plain(fast.size());
-          fill_with(avx2_fill_kernels(), rule, kKey, dtype.dtype, std::span(fast).subspan(1),
-                    first);
+          fill_with(kernels, rule, kKey, dtype.dtype, std::span(fast).subspan(1), first);
           fill_with(portable_fill_kernels(), rule, kKey, dtype.dtype, std::span(plain).subspan(1),
                     first);
           ASSERT_EQ(fast, plain) << label(dtype.dtype, rule) << " " << count << " from " << first;
@@ -98,6 +96,18 @@ TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
       }
     }
   }
+}
+
+TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
+  expect_as_portable(avx2_fill_kernels());
+}
+
+TEST(Fill, Avx512AndPortableLoopsGiveTheSameBits) {
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) {
+    GTEST_SKIP() << "this machine has no AVX-512";
+  }
+  expect_as_portable(avx512_fill_kernels());
 }
 
 // The layout of the stream, worked out here from Philox itself: a change of it changes every input
