@@ -96,15 +96,18 @@ void Core::claim_more() {
   ask_for_cases();
 }
 
-void Core::claimed(std::span<const QueuedCase> cases, Supply supply) {
+void Core::take(const QueuedCase& claimed) {
+  taken_ = true;
+  if (!config_.lease_ms || !renew(claimed)) queue_.add(claimed);
+}
+
+void Core::claimed(Supply supply) {
   claiming_ = false;
+  const bool none = !std::exchange(taken_, false);
   // A store that promises more and gives none is asked again later.
-  supply_ = cases.empty() && supply == Supply::more ? Supply::held_elsewhere : supply;
+  supply_ = none && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
-  for (const QueuedCase& queued : cases) {
-    if (!config_.lease_ms || !renew(queued)) queue_.add(queued);
-  }
-  if (!cases.empty()) queue_.sort(slots_.size());
+  if (!none) queue_.sort(slots_.size());
   go_on();
 }
 

@@ -177,10 +177,10 @@ Result<Plan> make_plan(const RunConfig& config, Store& store) {
 }
 
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
-                           TextPool& texts, std::vector<QueuedCase>& claimed) {
+                           TextPool& texts, const std::function<void(const QueuedCase&)>& take) {
   Case parsed;
   return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
-    QueuedCase& queued = claimed.emplace_back();
+    QueuedCase queued;
     queued.id = each.lease.id;
     queued.epoch = each.lease.epoch;
     queued.text = texts.keep(each.planned.text);
@@ -188,6 +188,7 @@ Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& 
     queued.cost = {planned.elements, planned.bytes,
                    config.timeout_ms.value_or(time_limit_ms(planned.elements)),
                    planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed)};
+    take(queued);
     return {};
   });
 }

@@ -3,6 +3,7 @@
 // From corpus text to planned cases: parse, drop duplicates, resume.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,9 @@ struct Plan {
 // stored as invalid and counted.
 Result<Plan> make_plan(const RunConfig& config, Store& store);
 
-// Claims cases of the plan that have not finished; their texts are kept in `texts`.
+// Claims cases of the plan that have not finished, and hands over each; their texts are kept in
+// `texts`.
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
-                           TextPool& texts, std::vector<QueuedCase>& claimed);
+                           TextPool& texts, const std::function<void(const QueuedCase&)>& take);
 
 }  // namespace assay

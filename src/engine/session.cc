@@ -159,11 +159,11 @@ void Session::perform(const RestartServer& action) {
 }
 
 void Session::perform(const ClaimCases& action) {
-  std::vector<QueuedCase> cases;
-  const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts, cases);
+  const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts,
+                                  [this](const QueuedCase& claimed) { core_.take(claimed); });
   if (!supply) return core_.fail(supply.error());
   core_.set_pace(store_.pace().count());
-  core_.claimed(cases, *supply);
+  core_.claimed(*supply);
 }
 
 void Session::perform(const RenewLeases&) { check(store_.renew()); }

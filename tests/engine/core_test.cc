@@ -28,9 +28,8 @@ class OneSlot {
   OneSlot(CoreConfig config, std::uint64_t cases)
       : core_(std::move(config), Queue({kPlenty, 0, 0})) {
     core_.begin();
-    std::vector<QueuedCase> claimed;
-    for (std::uint64_t id = 1; id <= cases; ++id) claimed.push_back(queued(id));
-    core_.claimed(claimed, Supply::none);
+    for (std::uint64_t id = 1; id <= cases; ++id) core_.take(queued(id));
+    core_.claimed(Supply::none);
     (void)actions();
   }
 
@@ -113,10 +112,11 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
   for (const std::uint64_t beside : {0, 1}) {
     Core core(config, Queue({100, 0, 0}));
     core.begin();
-    std::vector<QueuedCase> claimed{queued(1)};
-    claimed.front().cost.bytes = 101;
-    for (std::uint64_t id = 2; id < 2 + beside; ++id) claimed.push_back(queued(id));
-    core.claimed(claimed, Supply::none);
+    QueuedCase large = queued(1);
+    large.cost.bytes = 101;
+    core.take(large);
+    for (std::uint64_t id = 2; id < 2 + beside; ++id) core.take(queued(id));
+    core.claimed(Supply::none);
     std::size_t slot_of_first = 0;
     std::size_t verdicts = 0;
     const auto take_actions = [&] {
@@ -277,8 +277,8 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
     while (auto action = core.next_action()) {
       if (std::holds_alternative<SendLease>(*action)) ++sent;
       if (!std::holds_alternative<ClaimCases>(*action)) continue;
-      const QueuedCase one = expensive();
-      core.claimed(std::span(&one, 1), Supply::more);
+      core.take(expensive());
+      core.claimed(Supply::more);
     }
     core.tick(now_ms);
   }
@@ -300,7 +300,10 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   double now = 0;
   const auto act = [&] {
     while (auto action = core.next_action()) {
-      if (std::holds_alternative<ClaimCases>(*action)) core.claimed(cases, Supply::none);
+      if (std::holds_alternative<ClaimCases>(*action)) {
+        for (const QueuedCase& each : cases) core.take(each);
+        core.claimed(Supply::none);
+      }
       const auto* lease = std::get_if<SendLease>(&*action);
       if (lease == nullptr) continue;
       Running& slot = running[lease->slot];

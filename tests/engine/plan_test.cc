@@ -35,7 +35,8 @@ TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
   ASSERT_TRUE((*store)->commit());
   TextPool texts;
   std::vector<QueuedCase> claimed;
-  ASSERT_TRUE(claim_cases({}, 10, **store, texts, claimed));
+  ASSERT_TRUE(claim_cases({}, 10, **store, texts,
+                          [&](const QueuedCase& each) { claimed.push_back(each); }));
   ASSERT_EQ(claimed.size(), 2U);
   EXPECT_GT(claimed[0].cost.work_us, 2 * expected_work_us(8'000'000));
   EXPECT_EQ(claimed[1].cost.work_us, expected_work_us(8'000'000));

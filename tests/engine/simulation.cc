@@ -471,8 +471,11 @@ void Simulation::perform(const RestartServer& action) {
 
 void Simulation::perform(const ClaimCases& action) {
   const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
-  for (const QueuedCase& queued : claimed) unended_.insert(queued.id);
-  core_->claimed(claimed, store_.supply(SimulatedStore::kUs));
+  for (const QueuedCase& queued : claimed) {
+    unended_.insert(queued.id);
+    core_->take(queued);
+  }
+  core_->claimed(store_.supply(SimulatedStore::kUs));
 }
 
 void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
