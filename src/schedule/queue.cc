@@ -29,6 +29,9 @@ constexpr std::uint64_t kPartAhead = 16;
 // On GPUs: to begin as many second attempts as these takes a slot that has lanes for them about as
 // long as another slot needs to make its own.
 constexpr std::size_t kWaitForFreshLanes = 8;
+// What is expensive begins when a slot has less than so many times the longest left to do. Costs
+// are estimates: what takes ten times as long as that has still ended by half of the rest.
+constexpr std::uint64_t kTimesTheLongest = 20;
 // Cases that are looked at for one that memory allows.
 constexpr std::ptrdiff_t kLooks = 1024;
 
@@ -49,7 +52,8 @@ void Queue::add(const QueuedCase& added) {
 }
 
 void Queue::sort(std::size_t slots) {
-  if (!on_gpu_.empty()) share_out_small(std::max<std::size_t>(slots, 1));
+  slots_ = std::max<std::size_t>(slots, 1);
+  if (!on_gpu_.empty()) share_out_small(slots_);
   std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
     return cost_order(a) < cost_order(b);
   });
@@ -137,6 +141,12 @@ bool Queue::next_is_suspect(std::uint32_t slot) const {
   return next != again_.end() && next->losses > 0;
 }
 
+bool Queue::expensive_now() const {
+  if (cases_.empty()) return false;
+  const std::uint64_t longest = cases_.back().cost.work_us;
+  return work_us_ / slots_ / kTimesTheLongest <= longest;
+}
+
 Queue::Place Queue::next_case(std::uint32_t slot, bool cheap) {
   const auto allowed = [&](const QueuedCase& queued) { return admits(slot, queued); };
   const std::ptrdiff_t looks = std::min(std::ssize(cases_), kLooks);
@@ -218,7 +228,8 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   };
   if (take_again(takes_second_attempts(slot))) return leased;
   const bool first = leases_[slot]++ == 0;
-  const bool cheap = first || slot % 2 == 1;
+  const bool later = !expensive_now();
+  const bool cheap = first || later || slot % 2 == 1;
   std::size_t most = kFirstLeaseCases;
   const std::deque<QueuedCase>* from = nullptr;
   std::uint64_t elements = 0;
@@ -226,7 +237,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   while (leased.size() < most) {
     Place next = next_case(slot, cheap);
     // Of what takes long the longest comes first everywhere: it must not be what a run ends with.
-    if (next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
+    if (!later && next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
       next = next_case(slot, false);
     }
     if (next.list == nullptr || (!leased.empty() && next.list != from)) break;

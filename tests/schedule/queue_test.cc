@@ -115,14 +115,33 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(20));
 }
 
+QueuedCase taking(std::uint64_t id, std::uint64_t elements, std::uint64_t work_us) {
+  QueuedCase made = sized(id, elements);
+  made.cost.work_us = work_us;
+  return made;
+}
+
+// Most verdicts come early: what takes 5 s waits until each of two slots has 100 s left to do.
+TEST(Queue, WhatTakesLongWaitsWhileThereIsMuchElse) {
+  constexpr std::uint64_t kLongUs = 5'000'000;
+  Queue queue({kPlenty, 0, 0});
+  for (std::uint64_t id = 1; id <= 3'000; ++id) queue.add(taking(id, id, 100'000));
+  queue.add(taking(5'000, 5'000, kLongUs));
+  queue.sort(2);
+  std::uint64_t before = 0;
+  std::vector<std::uint64_t> leased;
+  for (std::uint32_t slot = 0; leased != std::vector<std::uint64_t>{5'000}; slot ^= 1U) {
+    ASSERT_FALSE(queue.empty());
+    before = queue.work_us();
+    leased = ids(queue.lease(slot));
+  }
+  EXPECT_LE(before, 2 * 20 * kLongUs);
+  EXPECT_GT(before, 2 * 20 * kLongUs - 3 * 1'000'000);  // by two leases of a second and a case
+}
+
 // What is known or expected to take long comes first, however few elements it has, and travels
 // alone.
 TEST(Queue, WhatTakesLongIsDear) {
-  const auto taking = [](std::uint64_t id, std::uint64_t elements, std::uint64_t work_us) {
-    QueuedCase made = sized(id, elements);
-    made.cost.work_us = work_us;
-    return made;
-  };
   Queue queue = filled(kPlenty, {taking(1, 3'000'000, 60'000), taking(2, 300'000, 90'000'000),
                                  taking(3, 10, 600), taking(4, 400'000, 80'000'000)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3, 1));
