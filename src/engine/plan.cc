@@ -185,9 +185,11 @@ Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& 
     queued.epoch = each.lease.epoch;
     queued.text = texts.keep(each.planned.text);
     const StoredCase& planned = each.planned;
-    queued.cost = {planned.elements, planned.bytes,
-                   config.timeout_ms.value_or(time_limit_ms(planned.elements)),
-                   planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed)};
+    const std::uint64_t limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
+    const std::uint64_t work_us =
+        planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed);
+    // No case takes longer than it may.
+    queued.cost = {planned.elements, planned.bytes, limit_ms, std::min(work_us, limit_ms * 1000)};
     take(queued);
     return {};
   });

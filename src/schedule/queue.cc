@@ -29,9 +29,9 @@ constexpr std::uint64_t kPartAhead = 16;
 // On GPUs: to begin as many second attempts as these takes a slot that has lanes for them about as
 // long as another slot needs to make its own.
 constexpr std::size_t kWaitForFreshLanes = 8;
-// What is expensive begins when a slot has less than so many times the longest left to do. Costs
-// are estimates: what takes ten times as long as that has still ended by half of the rest.
-constexpr std::uint64_t kTimesTheLongest = 20;
+// The part of the expected work, without the longest case, that comes from the cheap end before
+// what is expensive begins. Two slots or more then end later by less than a twentieth of the rest.
+constexpr std::uint64_t kPartCheap = 12;
 // Cases that are looked at for one that memory allows.
 constexpr std::ptrdiff_t kLooks = 1024;
 
@@ -52,11 +52,13 @@ void Queue::add(const QueuedCase& added) {
 }
 
 void Queue::sort(std::size_t slots) {
-  slots_ = std::max<std::size_t>(slots, 1);
-  if (!on_gpu_.empty()) share_out_small(slots_);
+  if (!on_gpu_.empty()) share_out_small(std::max<std::size_t>(slots, 1));
   std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
     return cost_order(a) < cost_order(b);
   });
+  if (cheap_left_us_ || cases_.empty()) return;
+  const std::uint64_t longest_us = std::min(cases_.back().cost.work_us, work_us_);
+  cheap_left_us_ = (work_us_ - longest_us) / kPartCheap;
 }
 
 void Queue::share_out_small(std::size_t slots) {
@@ -141,10 +143,10 @@ bool Queue::next_is_suspect(std::uint32_t slot) const {
   return next != again_.end() && next->losses > 0;
 }
 
-bool Queue::expensive_now() const {
-  if (cases_.empty()) return false;
-  const std::uint64_t longest = cases_.back().cost.work_us;
-  return work_us_ / slots_ / kTimesTheLongest <= longest;
+bool Queue::cheap_for_all() const {
+  const std::uint64_t left_us = cheap_left_us_.value_or(0);
+  if (cases_.empty() || left_us == 0) return false;
+  return small_left_ > 0 || cases_.front().cost.work_us <= left_us;
 }
 
 Queue::Place Queue::next_case(std::uint32_t slot, bool cheap) {
@@ -210,6 +212,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     ++running_;
     short_of_memory_ = taken.short_of_memory && on_host();
     work_us_ -= taken.cost.work_us;
+    if (cheap_left_us_) *cheap_left_us_ -= std::min(*cheap_left_us_, taken.cost.work_us);
     if (!on_gpu_.empty()) {
       OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
       gpu.bytes += taken.cost.bytes;
@@ -228,8 +231,8 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   };
   if (take_again(takes_second_attempts(slot))) return leased;
   const bool first = leases_[slot]++ == 0;
-  const bool later = !expensive_now();
-  const bool cheap = first || later || slot % 2 == 1;
+  const bool all_cheap = cheap_for_all();
+  const bool cheap = first || all_cheap || slot % 2 == 1;
   std::size_t most = kFirstLeaseCases;
   const std::deque<QueuedCase>* from = nullptr;
   std::uint64_t elements = 0;
@@ -237,7 +240,7 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   while (leased.size() < most) {
     Place next = next_case(slot, cheap);
     // Of what takes long the longest comes first everywhere: it must not be what a run ends with.
-    if (!later && next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
+    if (!all_cheap && next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
       next = next_case(slot, false);
     }
     if (next.list == nullptr || (!leased.empty() && next.list != from)) break;

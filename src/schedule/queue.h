@@ -2,17 +2,18 @@
 
 // Which case runs next, and where. Pure bookkeeping: no process, no clock.
 //
-// The cheapest come first while there is much to do, because most verdicts are then there early,
-// whenever the run is ended. An expensive case that comes last leaves every other slot idle: so
-// once a slot has less than twenty times the longest left to do, slots with even numbers take the
-// most expensive first, and the others go on from the cheap end. Then large tensors stay with half
-// of the slots, whose memory is warm for them (a first touch is ten times as slow as reuse), and
-// fewer of them compete for the memory budget; the two meet at cases of middling size. The first
-// lease of every slot is a short one from the cheap end in any case. A lease is admitted while the
-// estimated memory of all leases fits the budget. Of cases that fit no budget one runs at a time,
-// and beside it what is small: estimates are generous, and other slots shall not stand still. What
-// ran out of memory is tried again with nothing beside it, on its GPU or, where lanes are on the
-// host, at all. What is not admitted holds up nothing else.
+// The first twelfth of the expected work goes out cheapest first, because most verdicts are then
+// there early, whenever the run is ended. After that slots with even numbers take the most
+// expensive case first, because such a case that comes last leaves every other slot idle, as do
+// many that only run one after another; those with odd numbers go on from the cheap end. So large
+// tensors stay with half of the slots, whose memory is warm for them (a first touch is ten times as
+// slow as reuse), and fewer of them compete for the memory budget; the two meet at cases of
+// middling size. The first lease of every slot is a short one from the cheap end in any case.
+//
+// A lease is admitted while the estimated memory of all leases fits the budget. Of cases that fit
+// no budget one runs at a time, and beside it what is small: estimates are generous, and other
+// slots shall not stand still. What ran out of memory is tried again with nothing beside it, on its
+// GPU or, where lanes are on the host, at all. What is not admitted holds up nothing else.
 //
 // On GPUs a kernel's first call in a process takes as long as some hundred small cases, and each
 // lane has to pay it. So small cases are sorted by their text, hence by their APIs, and each slot
@@ -25,6 +26,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -107,8 +109,8 @@ class Queue {
     std::deque<QueuedCase>* list = nullptr;
     std::deque<QueuedCase>::const_iterator at;
   };
-  // Whether the most expensive may not wait any longer.
-  bool expensive_now() const;
+  // Whether all slots still take what is cheap.
+  bool cheap_for_all() const;
   // The next of the cheap or of the expensive ones that memory allows.
   Place next_case(std::uint32_t slot, bool cheap);
   Place next_small(std::uint32_t slot);
@@ -116,7 +118,6 @@ class Queue {
   void share_out_small(std::size_t slots);
 
   MemoryBudget budget_;
-  std::size_t slots_ = 1;
   std::uint64_t in_use_ = 0;      // by cases that fit the budget
   bool over_budget_ = false;      // one runs that does not…
   bool beside_it_ = false;        // … and another one runs, or ran, beside it
@@ -124,6 +125,9 @@ class Queue {
   bool short_of_memory_ = false;  // one runs alone that had too little before
   std::vector<OnGpu> on_gpu_;
   std::uint64_t work_us_ = 0;
+  // Of the first cases' work, what goes out before what is expensive. Of those that come in later
+  // nothing, or it would be put off again and again.
+  std::optional<std::uint64_t> cheap_left_us_;
   std::deque<QueuedCase> cases_;               // cheapest first
   std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot
   std::size_t small_left_ = 0;                 // in all of them

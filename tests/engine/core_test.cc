@@ -335,8 +335,9 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   return now;
 }
 
-// Times as a corpus has them: most take a moment, few a minute. The longest case fits no budget.
-TEST(Core, ARunEndsWithItsLongestCaseOrWithAllSlotsAtOnce) {
+// Times as a corpus has them: most take a moment, few a minute. Of the longest some fit no budget,
+// and run one after another.
+TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> times(0, 3);
@@ -349,18 +350,38 @@ TEST(Core, ARunEndsWithItsLongestCaseOrWithAllSlotsAtOnce) {
       all_us += made.cost.work_us;
       cases.push_back(made);
     }
-    const auto longest = std::max_element(cases.begin(), cases.end(), [](auto& a, auto& b) {
-      return a.cost.work_us < b.cost.work_us;
-    });
-    longest->cost.bytes = kPlenty;
-    const std::uint64_t longest_us = longest->cost.work_us;
-    for (const std::uint64_t slots : {2, 3, 8}) {
-      const std::uint64_t least = std::max(longest_us, all_us / slots);
-      EXPECT_LE(makespan_us(slots, {1 << 20, 0, 0}, cases),
-                static_cast<double>(least) + 0.05 * static_cast<double>(all_us - longest_us))
-          << "seed " << seed << ", " << slots << " slots";
+    std::sort(cases.begin(), cases.end(),
+              [](auto& a, auto& b) { return a.cost.work_us > b.cost.work_us; });
+    std::uint64_t alone_us = 0;  // of those that fit no budget
+    std::size_t alone = 0;
+    for (const std::size_t many : {1, 5, 50}) {
+      for (; alone < many; ++alone) {
+        cases[alone].cost.bytes = kPlenty;
+        alone_us += cases[alone].cost.work_us;
+      }
+      for (const std::uint64_t slots : {2, 3, 8}) {
+        const std::uint64_t least = std::max(alone_us, all_us / slots);
+        EXPECT_LE(makespan_us(slots, {1 << 20, 0, 0}, cases),
+                  static_cast<double>(least) +
+                      0.05 * static_cast<double>(all_us - cases.front().cost.work_us))
+            << "seed " << seed << ", " << many << " alone, " << slots << " slots";
+      }
     }
   }
+}
+
+// Many that run one after another take as long as all others together: they cannot wait for those.
+TEST(Core, WhatFitsNoBudgetDoesNotWaitForAllElse) {
+  std::vector<QueuedCase> cases;
+  double all_us = 0;
+  for (std::uint64_t id = 1; id <= 1100; ++id) {
+    QueuedCase made = queued(id);
+    made.cost.work_us = id <= 1000 ? 100'000 : 1'000'000;
+    if (id > 1000) made.cost.bytes = kPlenty;
+    all_us += static_cast<double>(made.cost.work_us);
+    cases.push_back(made);
+  }
+  EXPECT_LE(makespan_us(2, {1 << 20, 0, 0}, cases), 100e6 + 0.05 * all_us);
 }
 
 }  // namespace
