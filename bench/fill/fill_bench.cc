@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     benchmark::RegisterBenchmark(("avx2/" + std::string(entry.name)).c_str(), defaults,
                                  assay::avx2_fill_kernels(), entry.dtype);
   }
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+  if (assay::has_avx512()) {
     for (const assay::DTypeInfo& entry : assay::kDTypes) {
       benchmark::RegisterBenchmark(("avx512/" + std::string(entry.name)).c_str(), defaults,
                                    assay::avx512_fill_kernels(), entry.dtype);

@@ -96,14 +96,14 @@ void Core::claim_more() {
   ask_for_cases();
 }
 
-void Core::take(const QueuedCase& claimed) {
-  taken_ = true;
+void Core::add(const QueuedCase& claimed) {
+  added_ = true;
   if (!config_.lease_ms || !renew(claimed)) queue_.add(claimed);
 }
 
 void Core::claimed(Supply supply) {
   claiming_ = false;
-  const bool none = !std::exchange(taken_, false);
+  const bool none = !std::exchange(added_, false);
   // A store that promises more and gives none is asked again later.
   supply_ = none && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + config_.claim_again_ms;

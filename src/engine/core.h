@@ -114,7 +114,7 @@ class Core {
   void set_pace(std::int64_t pace_ms) { pace_ms_ = pace_ms; }
   // Answers ClaimCases: each of the cases, so that nobody holds all of them a second time, and then
   // what is left.
-  void take(const QueuedCase& claimed);
+  void add(const QueuedCase& claimed);
   void claimed(Supply supply);
 
   // A slot says that it lives.
@@ -195,7 +195,7 @@ class Core {
 
   Supply supply_ = Supply::more;
   bool claiming_ = false;
-  bool taken_ = false;  // something, for the ClaimCases that is not answered yet
+  bool added_ = false;  // something, for the ClaimCases that is not answered yet
   bool recorded_since_claim_ = false;
   std::int64_t claim_again_ms_ = 0;
 

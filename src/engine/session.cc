@@ -160,7 +160,7 @@ void Session::perform(const RestartServer& action) {
 
 void Session::perform(const ClaimCases& action) {
   const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts,
-                                  [this](const QueuedCase& claimed) { core_.take(claimed); });
+                                  [this](const QueuedCase& claimed) { core_.add(claimed); });
   if (!supply) return core_.fail(supply.error());
   core_.set_pace(store_.pace().count());
   core_.claimed(*supply);

@@ -15,6 +15,13 @@ namespace {
 
 constexpr int kSlotFd = 3;
 
+// What `builder` holds, which the result lies in.
+std::span<const std::uint8_t> message_of(flatbuffers::FlatBufferBuilder& builder,
+                                         wire::ToSlotBody kind, flatbuffers::Offset<void> body) {
+  builder.Finish(wire::CreateToSlot(builder, wire::kVersion, kind, body));
+  return wire::bytes_of(builder);
+}
+
 }  // namespace
 
 Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path& logs,
@@ -73,24 +80,17 @@ void SlotProcess::send(const std::vector<QueuedCase>& lease) {
                                    queued.cost.limit_ms, queued.cost.bytes, queued.all_memory));
   }
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
-  builder.Finish(
-      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Lease, body.Union()));
-  post(wire::bytes_of(builder));
+  post(message_of(builder, wire::ToSlotBody::Lease, body.Union()));
 }
 
 void SlotProcess::send_stop() {
   flatbuffers::FlatBufferBuilder builder;
-  const auto stop = wire::CreateStop(builder);
-  builder.Finish(wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Stop, stop.Union()));
-  post(wire::bytes_of(builder));
+  post(message_of(builder, wire::ToSlotBody::Stop, wire::CreateStop(builder).Union()));
 }
 
 void SlotProcess::send_give_back() {
   flatbuffers::FlatBufferBuilder builder;
-  const auto body = wire::CreateGiveBack(builder);
-  builder.Finish(
-      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::GiveBack, body.Union()));
-  post(wire::bytes_of(builder));
+  post(message_of(builder, wire::ToSlotBody::GiveBack, wire::CreateGiveBack(builder).Union()));
 }
 
 void SlotProcess::post(std::span<const std::uint8_t> message) {

@@ -256,14 +256,16 @@ const FillKernels& portable_fill_kernels() {
   return kernels;
 }
 
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+}
+
 const FillKernels& best_fill_kernels() {
-  static const FillKernels& best = []() -> const FillKernels& {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-      return portable_fill_kernels();
-    }
-    const bool wider = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    return wider ? avx512_fill_kernels() : avx2_fill_kernels();
-  }();
+  static const FillKernels& best = has_avx512() ? avx512_fill_kernels()
+                                   : has_avx2() ? avx2_fill_kernels()
+                                                : portable_fill_kernels();
   return best;
 }
 

@@ -38,6 +38,9 @@ struct FillKernels {
 const FillKernels& portable_fill_kernels();
 const FillKernels& avx2_fill_kernels();
 const FillKernels& avx512_fill_kernels();
+// Whether this machine can run them.
+bool has_avx2();
+bool has_avx512();
 // The fastest that this machine can run.
 const FillKernels& best_fill_kernels();
 

@@ -28,7 +28,7 @@ class OneSlot {
   OneSlot(CoreConfig config, std::uint64_t cases)
       : core_(std::move(config), Queue({kPlenty, 0, 0})) {
     core_.begin();
-    for (std::uint64_t id = 1; id <= cases; ++id) core_.take(queued(id));
+    for (std::uint64_t id = 1; id <= cases; ++id) core_.add(queued(id));
     core_.claimed(Supply::none);
     (void)actions();
   }
@@ -114,8 +114,8 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
     core.begin();
     QueuedCase large = queued(1);
     large.cost.bytes = 101;
-    core.take(large);
-    for (std::uint64_t id = 2; id < 2 + beside; ++id) core.take(queued(id));
+    core.add(large);
+    for (std::uint64_t id = 2; id < 2 + beside; ++id) core.add(queued(id));
     core.claimed(Supply::none);
     std::size_t slot_of_first = 0;
     std::size_t verdicts = 0;
@@ -277,7 +277,7 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
     while (auto action = core.next_action()) {
       if (std::holds_alternative<SendLease>(*action)) ++sent;
       if (!std::holds_alternative<ClaimCases>(*action)) continue;
-      core.take(expensive());
+      core.add(expensive());
       core.claimed(Supply::more);
     }
     core.tick(now_ms);
@@ -301,7 +301,7 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   const auto act = [&] {
     while (auto action = core.next_action()) {
       if (std::holds_alternative<ClaimCases>(*action)) {
-        for (const QueuedCase& each : cases) core.take(each);
+        for (const QueuedCase& each : cases) core.add(each);
         core.claimed(Supply::none);
       }
       const auto* lease = std::get_if<SendLease>(&*action);

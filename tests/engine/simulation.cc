@@ -473,7 +473,7 @@ void Simulation::perform(const ClaimCases& action) {
   const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
   for (const QueuedCase& queued : claimed) {
     unended_.insert(queued.id);
-    core_->take(queued);
+    core_->add(queued);
   }
   core_->claimed(store_.supply(SimulatedStore::kUs));
 }

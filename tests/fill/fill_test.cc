@@ -99,14 +99,12 @@ void expect_as_portable(const FillKernels& kernels) {
 }
 
 TEST(Fill, Avx2AndPortableLoopsGiveTheSameBits) {
-  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
+  if (!has_avx2()) GTEST_SKIP() << "this machine has no AVX2";
   expect_as_portable(avx2_fill_kernels());
 }
 
 TEST(Fill, Avx512AndPortableLoopsGiveTheSameBits) {
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512dq")) {
-    GTEST_SKIP() << "this machine has no AVX-512";
-  }
+  if (!has_avx512()) GTEST_SKIP() << "this machine has no AVX-512";
   expect_as_portable(avx512_fill_kernels());
 }
 
