@@ -19,10 +19,12 @@
 namespace assay::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 std::string tensor(int size) { return "Tensor([" + std::to_string(size) + "], \"float32\")"; }
@@ -128,13 +130,15 @@ TEST(Engine, SecondAttemptsShareAReferenceLane) {
 // The lanes of all slots have run something by then, and would stay for the next case.
 TEST(Engine, WhatRanOutOfMemoryIsAloneOnTheMachineWhenItRunsAgain) {
   Cli cli;
-  const std::string hungry = fake("needs_all_memory", 100);
-  std::vector<std::string> all{hungry};
+  const std::string notes = (cli.folder() / "notes").string();
+  std::vector<std::string> all{"paddle.fake.needs_all_memory(" + tensor(100) + ", \"" + notes +
+                               "\")"};
   for (int size = 1; size <= 30; ++size) all.push_back(fake("echo", size));
   const CliResult result =
       cli.call_api({"--api_config_file=" + cli.write_cases(all), "--num_workers_per_gpu=3"});
   EXPECT_EQ(result.status.code, 0) << result.output;
-  EXPECT_EQ(cli.report()["flags"]["contaminated"], 1) << "it did not fail at first";
+  EXPECT_THAT(*read_file(notes), AllOf(StartsWith("not alone\nalone\n"), Not(HasSubstr("\nnot"))));
+  EXPECT_EQ(cli.report()["flags"]["contaminated"], 1);
   EXPECT_EQ(cli.outcomes().size(), all.size());
 }
 

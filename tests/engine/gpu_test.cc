@@ -69,12 +69,15 @@ class Gpu : public ::testing::Test {
 // Idle lanes keep contexts and the frameworks' caches. (So little room is left that none are
 // spare.)
 TEST_F(Gpu, WhatRanOutOfMemoryIsAloneOnItsGpuWhenItRunsAgain) {
-  std::vector<std::string> all{fake("needs_all_memory", 100)};
+  const std::string notes = (cli_.folder() / "notes").string();
+  std::vector<std::string> all{"paddle.fake.needs_all_memory(Tensor([100], \"float32\"), \"" +
+                               notes + "\")"};
   for (int size = 1; size <= 30; ++size) all.push_back(fake("echo", size));
   const CliResult result = run({"--api_config_file=" + cli_.write_cases(all), "--num_gpus=1",
                                 "--num_workers_per_gpu=2", "--required_memory=12"});
   EXPECT_EQ(result.status.code, 0) << result.output;
-  EXPECT_EQ(cli_.report()["flags"]["contaminated"], 1) << "it did not fail at first";
+  EXPECT_THAT(*read_file(notes), AllOf(StartsWith("not alone\nalone\n"), Not(HasSubstr("\nnot"))));
+  EXPECT_EQ(cli_.report()["flags"]["contaminated"], 1);
 }
 
 TEST_F(Gpu, CasesGetTheVerdictsThatTheyGetOnACpu) {

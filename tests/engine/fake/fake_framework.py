@@ -274,13 +274,22 @@ class Fake:
     def do_out_of_memory(self, x):
         raise MemoryError("pretended")
 
-    def do_needs_all_memory(self, x):
-        """Runs out of memory where another lane of this framework stays, for idle ones keep what they had."""
+    def do_needs_all_memory(self, x, notes):
+        """Runs out of memory where another lane of this framework stays, for idle ones keep what they had.
+
+        At first it waits until there is another one, so that it never passes because it was early.
+        """
         server = pathlib.Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children")
-        for _ in range(40):
-            if server.read_text().split() == [str(os.getpid())]:
-                return x
+        first = not os.path.exists(notes)
+        for _ in range(400):
+            alone = server.read_text().split() == [str(os.getpid())]
+            if alone != first:
+                break
             time.sleep(0.05)
+        with open(notes, "a") as file:
+            file.write("alone\n" if alone else "not alone\n")
+        if alone:
+            return x
         raise MemoryError("pretended: another lane has it")
 
     def do_contaminated(self, x):
