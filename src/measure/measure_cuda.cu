@@ -557,7 +557,8 @@ cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scr
     error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   }
   if (error != cudaSuccess) return error;
-  const std::uint64_t wanted = count / (Load<T>::kCount * kThreads) + 1;
+  // Two loads a thread, as the kernel takes them: what is small is sooner gathered from few blocks.
+  const std::uint64_t wanted = count / (2 * Load<T>::kCount * kThreads) + 1;
   const int most = std::min(multiprocessors * kBlocksPerMultiprocessor<T>, kMostBlocks);
   const int blocks = static_cast<int>(std::min<std::uint64_t>(wanted, most));
 
