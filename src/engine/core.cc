@@ -21,6 +21,8 @@ constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
 // The longest time between two ticks that counts; beyond it we have been asleep ourselves.
 constexpr std::int64_t kLongestTickMs = 1'000;
+// Second attempts wait so long for company, at most.
+constexpr std::int64_t kGatherMs = 1'000;
 // Expected work in a bundle of a store that many share.
 constexpr std::int64_t kBundleMs = 2'000;
 
@@ -32,6 +34,7 @@ bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
 Core::Core(CoreConfig config, Queue queue)
     : config_(std::move(config)),
       queue_(std::move(queue)),
+      retries_(!config_.exit_on_error),
       slots_(config_.slots),
       servers_(config_.servers.size()) {}
 
@@ -190,6 +193,7 @@ void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
 void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   if (finished_) return;
   slot_spoke(slot);
+  ++messages_;
   for (const Answer& answer : answers) take(slot, answer);
   go_on();
 }
@@ -211,9 +215,12 @@ void Core::take(std::size_t slot, const Answer& answer) {
   const bool had_all_memory = huge_and_alone || answered.short_of_memory;
 
   Verdict verdict = answer.verdict;
-  if (retries_.again(answer, answered.cost.limit_ms, verdict, had_all_memory)) {
+  const Retries::Again again = retries_.again(answer, answered, verdict, had_all_memory);
+  if (again != Retries::Again::no) {
     ++answered.attempt;
     answered.fresh = true;
+    answered.in_company = again == Retries::Again::in_company;
+    answered.heard = messages_;
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;
     answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
     return queue_.put_back(answered);
@@ -267,6 +274,7 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
 void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses) {
   QueuedCase again = lost;
   again.losses = alone ? lost.losses + 1 : std::max(lost.losses, 1U);
+  again.in_company = false;
   // Once it is alone it stays first, until its guilt or innocence is known: many such cases by
   // turns would look like a slot that cannot live.
   if (again.losses <= most_losses) return alone ? queue_.put_first(again) : queue_.put_back(again);
@@ -321,6 +329,10 @@ void Core::tick(std::int64_t now_ms) {
   if (config_.lease_ms && clock_ms_ - renewed_ms_ >= *config_.lease_ms / 3) {
     renewed_ms_ = clock_ms_;
     act(RenewLeases{});
+  }
+  if (clock_ms_ - hurried_ms_ >= kGatherMs) {
+    hurried_ms_ = clock_ms_;
+    queue_.hurry();
   }
   end_silent_slots();
   end_silent_servers();

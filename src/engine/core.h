@@ -192,6 +192,7 @@ class Core {
   std::vector<Slot> slots_;
   std::vector<Server> servers_;
   std::deque<Action> actions_;
+  std::uint64_t messages_ = 0;  // that slots have sent with answers
 
   Supply supply_ = Supply::more;
   bool claiming_ = false;
@@ -205,6 +206,7 @@ class Core {
   std::optional<std::int64_t> ticked_ms_;
   std::int64_t renewed_ms_ = 0;
   std::int64_t committed_ms_ = 0;
+  std::int64_t hurried_ms_ = 0;
   std::int64_t pace_ms_ = 1'000;
 
   StopReason stop_ = StopReason::none;

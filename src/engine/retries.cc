@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace assay {
 namespace {
@@ -14,6 +15,9 @@ constexpr int kKills = 10;
 // one. (The slot gives a lane that comes after one that ran out of time no more either.)
 constexpr std::uint64_t kSlowPart = 10;
 
+// What needs more memory takes so long that a lane of its own costs little beside it.
+constexpr std::uint64_t kCompanyBytes = std::uint64_t{64} << 20;
+
 // Whether it would run out of time again.
 bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
   return answer.verdict.outcome == Outcome::timeout &&
@@ -22,6 +26,22 @@ bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
 
 // A call that takes another time than it should is measured anew, whichever is the faster.
 bool about_speed(Outcome outcome) { return outcome == Outcome::slow || outcome == Outcome::fast; }
+
+// What ends no lane may have company: a lane's death has to have one cause.
+bool leaves_lanes_alive(Outcome outcome) {
+  return outcome == Outcome::mismatch || outcome == Outcome::test_error ||
+         outcome == Outcome::reference_error || outcome == Outcome::unstable;
+}
+
+bool same_failure(const Verdict& first, const Verdict& second) {
+  const auto shown = [](const Verdict& verdict) {
+    const Fault& fault = verdict.fault;
+    return std::tie(verdict.outcome, verdict.mismatch, verdict.lane, verdict.message, fault.values,
+                    fault.gradient, fault.leaf, fault.kinds, fault.dtype, fault.special,
+                    fault.phase);
+  };
+  return shown(first) == shown(second);
+}
 
 // A case that failed only in a used lane was made to fail by another; one that failed in a fresh
 // lane, and not again, does as it likes.
@@ -34,30 +54,37 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-bool Retries::again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict,
-                    bool had_all_memory) {
+Retries::Again Retries::again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
+                              bool had_all_memory) {
   const auto first = firsts_.find(answer.id);
-  const Outcome outcome = answer.verdict.outcome;
-  if (first == firsts_.end()) {
-    if (!info(outcome).failed && !about_speed(outcome)) return false;
-    if (is_slow(answer, limit_ms)) return false;
-    // What ran out of all the memory that there is would do so again.
-    if (outcome == Outcome::oom && had_all_memory) return false;
-    firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
-    return true;
-  }
-  if (answer.killed_from_outside && ++first->second.kills < kKills) return true;
+  if (first == firsts_.end()) return first_failure(answer, ran, had_all_memory);
+  const Verdict& before = first->second.verdict;
+  if (answer.killed_from_outside && ++first->second.kills < kKills) return Again::alone;
   // It had failed otherwise, and now perhaps lacks what a neighbour has.
-  if (outcome == Outcome::oom && !had_all_memory) return true;
+  if (answer.verdict.outcome == Outcome::oom && !had_all_memory) return Again::alone;
+  if (ran.in_company && !same_failure(before, answer.verdict)) return Again::alone;
   // Lanes that are timed have all run little before.
-  const bool fresh = first->second.fresh || about_speed(first->second.verdict.outcome);
-  const Outcome before = first->second.verdict.outcome;
-  if (about_speed(before) && about_speed(verdict.outcome) && before != verdict.outcome) {
+  const bool fresh = first->second.fresh || about_speed(before.outcome);
+  if (about_speed(before.outcome) && about_speed(verdict.outcome) &&
+      before.outcome != verdict.outcome) {
     verdict.outcome = Outcome::unsure;  // the two measurements contradict each other
   }
-  tell_of_first(first->second.verdict, fresh, verdict);
+  tell_of_first(before, fresh, verdict);
   firsts_.erase(first);
-  return false;
+  return Again::no;
+}
+
+Retries::Again Retries::first_failure(const Answer& answer, const QueuedCase& ran,
+                                      bool had_all_memory) {
+  const Outcome outcome = answer.verdict.outcome;
+  if (!info(outcome).failed && !about_speed(outcome)) return Again::no;
+  if (is_slow(answer, ran.cost.limit_ms)) return Again::no;
+  // What ran out of all the memory that there is would do so again.
+  if (outcome == Outcome::oom && had_all_memory) return Again::no;
+  firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
+  const bool company =
+      company_ && leaves_lanes_alive(outcome) && ran.losses == 0 && ran.cost.bytes <= kCompanyBytes;
+  return company ? Again::in_company : Again::alone;
 }
 
 std::uint64_t Retries::limit_ms(const Answer& answer, std::uint64_t limit) {

@@ -1,7 +1,9 @@
 #pragma once
 
-// What is tried a second time. A first failure is not believed at once: the case runs again, alone,
-// in lanes that have run nothing before.
+// What is tried a second time. A first failure is not believed at once: the case runs again, in
+// lanes that have run nothing before, or, where no lane had ended, only other second attempts that
+// did not run before it the first time. A failure that then shows in the same way, to the last
+// digit that is told, is no neighbour's; any other ending is settled alone.
 
 #include <cstdint>
 #include <map>
@@ -27,11 +29,16 @@ struct Answer {
 
 class Retries {
  public:
-  // Whether the case, which had this time limit, has to run again. If not, the verdict is the one
-  // that stands: it says so where the first attempt came to something else.
+  enum class Again { no, alone, in_company };
+
+  // `company`: whether second attempts may share a lane.
+  explicit Retries(bool company = true) : company_(company) {}
+
+  // Whether the case, as it was leased, has to run again. If not, the verdict is the one that
+  // stands: it says so where the first attempt came to something else.
   // `had_all_memory`: nothing ran beside it.
-  bool again(const Answer& answer, std::uint64_t limit_ms, Verdict& verdict,
-             bool had_all_memory = false);
+  Again again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
+              bool had_all_memory = false);
   // The time limit of that further run, of a case with this one so far: what hangs where another
   // lane needed a moment does not take the whole limit to hang again.
   static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);
@@ -44,6 +51,9 @@ class Retries {
     bool fresh = false;
     int kills = 0;  // from outside
   };
+  Again first_failure(const Answer& answer, const QueuedCase& ran, bool had_all_memory);
+
+  bool company_;
   std::map<std::uint64_t, First> firsts_;  // attempts that failed, by case
 };
 

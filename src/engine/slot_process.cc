@@ -77,7 +77,8 @@ void SlotProcess::send(const std::vector<QueuedCase>& lease) {
   for (const QueuedCase& queued : lease) {
     const auto text = builder.CreateString(queued.text.data(), queued.text.size());
     jobs.push_back(wire::CreateJob(builder, queued.id, text, queued.attempt, queued.fresh,
-                                   queued.cost.limit_ms, queued.cost.bytes, queued.all_memory));
+                                   queued.cost.limit_ms, queued.cost.bytes, queued.all_memory,
+                                   queued.follows));
   }
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   post(message_of(builder, wire::ToSlotBody::Lease, body.Union()));

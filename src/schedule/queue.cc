@@ -29,6 +29,9 @@ constexpr std::uint64_t kPartAhead = 16;
 // On GPUs: to begin as many second attempts as these takes a slot that has lanes for them about as
 // long as another slot needs to make its own.
 constexpr std::size_t kWaitForFreshLanes = 8;
+// Second attempts that share a lane, and what of them the last ones are shared out in.
+constexpr std::size_t kCompany = 32;
+constexpr std::size_t kLeastCompany = 8;
 // The part of the expected work, without the longest case, that comes from the cheap end before
 // what is expensive begins. Two slots or more then end later by less than a twentieth of the rest.
 constexpr std::uint64_t kPartCheap = 12;
@@ -52,7 +55,8 @@ void Queue::add(const QueuedCase& added) {
 }
 
 void Queue::sort(std::size_t slots) {
-  if (!on_gpu_.empty()) share_out_small(std::max<std::size_t>(slots, 1));
+  slots_ = std::max<std::size_t>(slots, 1);
+  if (!on_gpu_.empty()) share_out_small(slots_);
   std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
     return cost_order(a) < cost_order(b);
   });
@@ -79,6 +83,7 @@ void Queue::share_out_small(std::size_t slots) {
 
 void Queue::put_back(const QueuedCase& again) {
   work_us_ += again.cost.work_us;
+  if (again.in_company) ++company_;
   again_.push_back(again);
 }
 
@@ -134,7 +139,7 @@ bool Queue::takes_second_attempts(std::uint32_t slot) const {
 
 std::deque<QueuedCase>::const_iterator Queue::next_again(std::uint32_t slot, bool any_fresh) const {
   return std::find_if(again_.begin(), again_.end(), [&](const QueuedCase& queued) {
-    return (any_fresh || !queued.fresh) && admits(slot, queued);
+    return !queued.in_company && (any_fresh || !queued.fresh) && admits(slot, queued);
   });
 }
 
@@ -196,40 +201,65 @@ std::size_t Queue::enough(std::size_t slots) const {
   return std::clamp(small_left_ / (2 * std::max<std::size_t>(slots, 1)), kEnough, kSmallLeaseCases);
 }
 
-std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
-  std::vector<QueuedCase> leased;
-  const auto take = [&](const Place& place) {
-    QueuedCase& taken = leased.emplace_back(*place.at);
-    const bool over_budget = taken.cost.bytes > budget_.all;
-    taken.all_memory = taken.short_of_memory || (over_budget && running_ == 0 && on_gpu_.empty());
-    if (over_budget) {
-      over_budget_ = true;
-      beside_it_ = running_ > 0;
-    } else {
-      in_use_ += taken.cost.bytes;
-      beside_it_ = true;
-    }
-    ++running_;
-    short_of_memory_ = taken.short_of_memory && on_host();
-    work_us_ -= taken.cost.work_us;
-    if (cheap_left_us_) *cheap_left_us_ -= std::min(*cheap_left_us_, taken.cost.work_us);
-    if (!on_gpu_.empty()) {
-      OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-      gpu.bytes += taken.cost.bytes;
-      gpu.short_of_memory = taken.short_of_memory;
-      ++gpu.cases;
-    }
-    if (place.list != &cases_ && place.list != &again_) --small_left_;
-    place.list->erase(place.at);
-  };
-  const auto take_again = [&](bool any_fresh) {
-    const auto again = next_again(slot, any_fresh);
-    if (again == again_.end()) return false;
-    if (again->fresh) with_fresh_lanes_.insert(slot);
-    take({&again_, again});  // one at a time: each is suspected of something
-    return true;
-  };
-  if (take_again(takes_second_attempts(slot))) return leased;
+void Queue::take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased) {
+  QueuedCase& taken = leased.emplace_back(*place.at);
+  const bool over_budget = taken.cost.bytes > budget_.all;
+  taken.follows = false;
+  taken.all_memory = taken.short_of_memory || (over_budget && running_ == 0 && on_gpu_.empty());
+  if (over_budget) {
+    over_budget_ = true;
+    beside_it_ = running_ > 0;
+  } else {
+    in_use_ += taken.cost.bytes;
+    beside_it_ = true;
+  }
+  ++running_;
+  short_of_memory_ = taken.short_of_memory && on_host();
+  work_us_ -= taken.cost.work_us;
+  if (cheap_left_us_) *cheap_left_us_ -= std::min(*cheap_left_us_, taken.cost.work_us);
+  if (!on_gpu_.empty()) {
+    OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
+    gpu.bytes += taken.cost.bytes;
+    gpu.short_of_memory = taken.short_of_memory;
+    ++gpu.cases;
+  }
+  if (place.list != &cases_ && place.list != &again_) --small_left_;
+  if (taken.fresh) with_fresh_lanes_.insert(slot);
+  if (taken.in_company) --company_;
+  place.list->erase(place.at);
+}
+
+// One at a time: each is suspected of something.
+bool Queue::take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased) {
+  const auto again = next_again(slot, any_fresh);
+  if (again == again_.end()) return false;
+  take(slot, {&again_, again}, leased);
+  return true;
+}
+
+bool Queue::take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased) {
+  for (const std::size_t place : next_company(slot, most)) {
+    const auto at = again_.cbegin() + static_cast<std::ptrdiff_t>(place);
+    if (!admits(slot, *at)) continue;  // beside those that are taken
+    take(slot, {&again_, at}, leased);
+    leased.back().follows = leased.size() > 1;
+  }
+  hurry_ = hurry_ && company_ > 0;
+  return !leased.empty();
+}
+
+std::vector<std::size_t> Queue::next_company(std::uint32_t slot, std::size_t most) const {
+  std::vector<std::size_t> places;
+  std::set<std::uint64_t> heard;
+  for (std::size_t place = again_.size(); place-- > 0 && places.size() < most;) {
+    const QueuedCase& queued = again_[place];
+    if (!queued.in_company || !admits(slot, queued)) continue;
+    if (heard.insert(queued.heard).second) places.push_back(place);
+  }
+  return places;
+}
+
+bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased) {
   const bool first = leases_[slot]++ == 0;
   const bool all_cheap = cheap_for_all();
   const bool cheap = first || all_cheap || slot % 2 == 1;
@@ -253,9 +283,22 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
     if (!leased.empty() && (cost.elements > left || cost.work_us > work_left)) break;
     elements += cost.elements;
     work_us += cost.work_us;
-    take(next);
+    take(slot, next, leased);
   }
-  if (leased.empty() && !ahead) (void)take_again(true);
+  return !leased.empty();
+}
+
+std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
+  std::vector<QueuedCase> leased;
+  const bool second_attempts = takes_second_attempts(slot);
+  const bool gathered = hurry_ || company_ >= kCompany;
+  if (take_again(slot, second_attempts, leased)) return leased;
+  if (second_attempts && gathered && take_company(slot, kCompany, leased)) return leased;
+  if (take_new(slot, ahead, leased) || ahead) return leased;
+  // Nothing else is left. On GPUs a lane of its own would take a slot longer than its part of them.
+  const std::size_t part = (company_ + slots_ - 1) / slots_;
+  const std::size_t most = on_gpu_.empty() ? std::max(part, kLeastCompany) : kCompany;
+  (void)(take_again(slot, true, leased) || take_company(slot, most, leased));
   return leased;
 }
 

@@ -21,6 +21,11 @@
 // end. And a slot's first second attempt makes lanes of its own, for which the whole machine waits:
 // second attempts stay with few slots, and another one joins only where many wait or it has nothing
 // else to do.
+//
+// A lane costs more than most second attempts. So those that may have company wait for it, a moment
+// at most (hurry()), and share a lane, one after another. None of them follows a case that it may
+// have followed the first time: the last that was heard of runs first, and of those that one
+// message told of, whose order is not known, a lane runs one.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +48,10 @@ struct QueuedCase {
   Cost cost;
   std::uint32_t attempt = 1;
   std::uint32_t losses = 0;      // slots that died while they held it
-  bool fresh = false;            // alone, in lanes that have run nothing
+  bool fresh = false;            // by itself, in lanes that have run nothing …
+  bool in_company = false;       // … or only other second attempts
+  std::uint64_t heard = 0;       // of its first attempt: with the slots' how manieth message
+  bool follows = false;          // as it was leased: in the lane of the one before it
   bool short_of_memory = false;  // where it ran before
   // Nothing else runs, on its GPU or on the host, and who does nothing shall keep no memory: so as
   // it was leased.
@@ -67,6 +75,8 @@ class Queue {
   void sort(std::size_t slots = 1);
   // A second attempt, or a case that came back: before all else.
   void put_back(const QueuedCase& again);
+  // Second attempts that wait for company have waited long enough.
+  void hurry() { hurry_ = company_ > 0; }
   // The next one of all.
   void put_first(const QueuedCase& again);
 
@@ -104,6 +114,8 @@ class Queue {
   bool has_room(const QueuedCase& queued) const;
   bool takes_second_attempts(std::uint32_t slot) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
+  // The places in again_ of those that share a lane next, in the order in which they run.
+  std::vector<std::size_t> next_company(std::uint32_t slot, std::size_t most) const;
   // A case that waits, and where; no list: there is none.
   struct Place {
     std::deque<QueuedCase>* list = nullptr;
@@ -115,6 +127,10 @@ class Queue {
   Place next_case(std::uint32_t slot, bool cheap);
   Place next_small(std::uint32_t slot);
   std::size_t share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const;
+  void take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased);
+  bool take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased);
+  bool take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased);
+  bool take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased);
   void share_out_small(std::size_t slots);
 
   MemoryBudget budget_;
@@ -132,6 +148,9 @@ class Queue {
   std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot
   std::size_t small_left_ = 0;                 // in all of them
   std::deque<QueuedCase> again_;
+  std::size_t company_ = 0;  // of these, second attempts that may share a lane
+  bool hurry_ = false;       // they wait no longer
+  std::size_t slots_ = 1;
   std::set<std::uint32_t> with_fresh_lanes_;     // slots that have had a second attempt
   std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
 };

@@ -27,6 +27,7 @@ struct SlotJob {
   std::string text;
   std::uint32_t attempt = 1;
   bool fresh = false;
+  bool follows = false;
   std::uint64_t limit_ms = 0;
   std::uint64_t bytes = 0;
   bool all_memory = false;           // as Job of src/wire/messages.fbs has it

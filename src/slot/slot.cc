@@ -71,9 +71,10 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
          fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
 }
 
-// Whether the lane of a second attempt is there for the next ones too: what is under suspicion is
-// the lane under test. A new one takes 0.4 s on a GPU, where contexts are made one after another
-// for whatever process, and on a CPU half of a second attempt's time.
+// Whether the lane of a second attempt is there for any other too: what is under suspicion is the
+// lane under test, which only those of one company share (Job.follows). A new one takes 0.4 s on a
+// GPU, where contexts are made one after another for whatever process, and on a CPU half of a
+// second attempt's time.
 bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
   return seat.lane && seat.spec.role == wire::Role::reference && !is_timed(config.settings) &&
          seat.lane->cases_run() < kRunsOfSecondAttempts;
@@ -219,6 +220,7 @@ Status Slot::take_message(const wire::Bytes& bytes) {
     if (job->text() != nullptr) queued.text = job->text()->str();
     queued.attempt = job->attempt();
     queued.fresh = job->fresh();
+    queued.follows = job->follows();
     queued.limit_ms = job->limit_ms();
     queued.bytes = job->bytes();
     queued.all_memory = job->all_memory();
@@ -307,8 +309,11 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   }
   ASSAY_CHECK(is_timed(config_.settings) ? time_entries(seats, with_values(batch), records)
                                          : run_entries(seats, with_values(batch), records));
+  const bool followed = suspect && !queue_.empty() && queue_.front().follows;
   for (LaneSeat& seat : seats) {
-    if (suspect ? !stays_for_next(config_, seat) : seat.lane && seat.lane->apart()) {
+    const bool ends =
+        suspect ? !followed && !stays_for_next(config_, seat) : seat.lane && seat.lane->apart();
+    if (ends) {
       if (seat.shared) seat.shared->close_all();
       seat.lane.reset();
     }

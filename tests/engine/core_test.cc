@@ -13,12 +13,14 @@
 namespace assay {
 namespace {
 
+using Again = Retries::Again;
+
 constexpr std::uint64_t kPlenty = std::numeric_limits<std::uint64_t>::max();
 
-QueuedCase queued(std::uint64_t id) {
+QueuedCase queued(std::uint64_t id, std::uint64_t limit_ms = 1000) {
   QueuedCase made;
   made.id = id;
-  made.cost = {1, 1, 1000};
+  made.cost = {1, 1, limit_ms};
   return made;
 }
 
@@ -145,12 +147,69 @@ TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
   Answer answer;
   Verdict verdict;
   answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_TRUE(retries.again(answer, 20'000, verdict));
+  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
   answer.verdict.outcome = verdict.outcome = Outcome::oom;
-  EXPECT_TRUE(retries.again(answer, 20'000, verdict));
-  EXPECT_FALSE(retries.again(answer, 20'000, verdict, true));
+  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict, true), Again::no);
   EXPECT_EQ(verdict.outcome, Outcome::oom);
   EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
+}
+
+// Lanes cost more than most second attempts; a neighbour would not do the same to it twice.
+TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
+  Answer answer;
+  answer.verdict.outcome = Outcome::mismatch;
+  answer.verdict.message = "result: 3 of 4 elements";
+  Verdict verdict = answer.verdict;
+  QueuedCase ran = queued(1);
+  Retries retries;
+  EXPECT_EQ(retries.again(answer, ran, verdict), Again::in_company);
+  ran.in_company = true;
+  EXPECT_EQ(retries.again(answer, ran, verdict), Again::no);
+  EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
+}
+
+TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
+  for (const bool passes : {false, true}) {
+    Answer answer;
+    answer.verdict.outcome = Outcome::mismatch;
+    answer.verdict.message = "result: 3 of 4 elements";
+    Verdict verdict = answer.verdict;
+    QueuedCase ran = queued(1);
+    Retries retries;
+    EXPECT_EQ(retries.again(answer, ran, verdict), Again::in_company);
+    ran.in_company = true;
+    answer.verdict.message = "result: 2 of 4 elements";
+    if (passes) answer.verdict = {};
+    verdict = answer.verdict;
+    EXPECT_EQ(retries.again(answer, ran, verdict), Again::alone);
+    ran.in_company = false;
+    EXPECT_EQ(retries.again(answer, ran, verdict), Again::no);
+    EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
+    EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
+  }
+}
+
+TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
+  const auto second = [](Outcome outcome, const QueuedCase& ran, bool company = true) {
+    Answer answer;
+    answer.verdict.outcome = outcome;
+    answer.beside_overdue_us = 1;
+    Verdict verdict;
+    return Retries(company).again(answer, ran, verdict);
+  };
+  EXPECT_EQ(second(Outcome::test_error, queued(1)), Again::in_company);
+  for (const Outcome outcome : {Outcome::crash, Outcome::timeout, Outcome::oom, Outcome::sanitizer,
+                                Outcome::slow, Outcome::fast}) {
+    EXPECT_EQ(second(outcome, queued(1)), Again::alone) << name(outcome);
+  }
+  QueuedCase large = queued(1);
+  large.cost.bytes = std::uint64_t{1} << 30;
+  EXPECT_EQ(second(Outcome::mismatch, large), Again::alone);
+  QueuedCase suspect = queued(1);
+  suspect.losses = 1;
+  EXPECT_EQ(second(Outcome::mismatch, suspect), Again::alone);
+  EXPECT_EQ(second(Outcome::mismatch, queued(1), false), Again::alone);
 }
 
 // It is slow in all of them, and would be again.
@@ -166,10 +225,10 @@ TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
   answer.verdict.outcome = Outcome::timeout;
   Verdict verdict = answer.verdict;
   answer.beside_overdue_us = 13'900'000;
-  EXPECT_FALSE(Retries().again(answer, 20'000, verdict));
-  EXPECT_TRUE(Retries().again(answer, 200'000, verdict));
+  EXPECT_EQ(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_NE(Retries().again(answer, queued(1, 200'000), verdict), Again::no);
   answer.beside_overdue_us = 1'900'000;
-  EXPECT_TRUE(Retries().again(answer, 20'000, verdict));
+  EXPECT_NE(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
 }
 
 TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
@@ -178,9 +237,9 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
     Answer answer;
     Verdict verdict;
     answer.verdict.outcome = verdict.outcome = first;
-    EXPECT_TRUE(retries.again(answer, 20'000, verdict));
+    EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
     answer.verdict.outcome = verdict.outcome = second;
-    EXPECT_FALSE(retries.again(answer, 20'000, verdict));
+    EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict), Again::no);
     return verdict;
   };
   EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
@@ -203,7 +262,7 @@ TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
   Retries retries;
   Verdict verdict = answer.verdict;
-  EXPECT_TRUE(retries.again(answer, 90'000, verdict));
+  EXPECT_NE(retries.again(answer, queued(1, 90'000), verdict), Again::no);
   answer.verdict.outcome = Outcome::mismatch;
   EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
 }

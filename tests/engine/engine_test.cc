@@ -127,6 +127,40 @@ TEST(Engine, SecondAttemptsShareAReferenceLane) {
   EXPECT_EQ(lanes("slot0-torch-reference.log"), 1U + 1U);
 }
 
+// Each takes longer than records wait to be sent, and runs by itself.
+std::string large(const std::string& name, int size) {
+  return fmt::format("paddle.fake.{}({}, 0.06)", name, tensor(1'000'000 + size));
+}
+
+TEST(Engine, SecondAttemptsShareALane) {
+  Cli cli;
+  ::setenv("FAKE_TELLS_OF_LANES", "1", 1);
+  std::vector<std::string> lines;
+  for (int size = 0; size < 12; ++size) lines.push_back(large("slow_and_wrong", size));
+  const std::string cases = cli.write_cases(lines);
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
+  ::unsetenv("FAKE_TELLS_OF_LANES");
+  EXPECT_EQ(cli.report()["outcomes"]["mismatch"], 12) << result.output;
+  const auto text = read_file(cli.run() / "lanes" / "slot0-paddle-test.log");
+  ASSERT_TRUE(text);
+  EXPECT_LT(times(*text, "its first case"), 1U + 12U);
+}
+
+// A lane that it was in is wrong from then on, in the same way each time.
+TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
+  Cli cli;
+  std::vector<std::string> lines{large("poisons", 0)};
+  for (int size = 1; size < 6; ++size) lines.push_back(large("poisoned", size));
+  const std::string cases = cli.write_cases(lines);
+  const CliResult result =
+      cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
+  const auto outcomes = cli.outcomes();
+  EXPECT_EQ(outcomes.at(lines.front()), "mismatch") << result.output;
+  for (std::size_t i = 1; i < lines.size(); ++i) EXPECT_EQ(outcomes.at(lines[i]), "pass");
+  EXPECT_EQ(cli.report()["flags"]["contaminated"], 5);
+}
+
 // The lanes of all slots have run something by then, and would stay for the next case.
 TEST(Engine, WhatRanOutOfMemoryIsAloneOnTheMachineWhenItRunsAgain) {
   Cli cli;

@@ -185,6 +185,7 @@ void Simulation::run_case(std::size_t index) {
     }
     return;
   }
+  if (running.attempt == 1) first_ran_[running.id] = {slot.number, steps_};
   slot.queue.erase(slot.queue.begin());
   slot.on_the_way.push_back(answer_to(running));
   // Some come twice.
@@ -200,6 +201,7 @@ Answer Simulation::answer_to(const QueuedCase& queued) {
   const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
   answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
   if (nature == Nature::fails && queued.id % 3 == 0) answer.verdict.outcome = Outcome::oom;
+  if (queued.in_company && rare_.one_in(4)) answer.verdict.message = "in another way";
   if (!calm_ && chance_.one_in(40)) {
     answer.verdict.outcome = Outcome::crash;
     answer.killed_from_outside = true;
@@ -353,6 +355,7 @@ void Simulation::perform(const StartSlot& action) {
   expect(!slots_[action.slot].up, "a slot is started twice");
   slots_[action.slot] = {};
   slots_[action.slot].up = true;
+  slots_[action.slot].number = ++slots_started_;
   gave_back_.erase(action.slot);
 }
 
@@ -370,7 +373,22 @@ void Simulation::perform(const SendLease& action) {
     if (queued.all_memory) check_given_back(action.slot);
     slot.queue.push_back(queued);
   }
+  check_company(action.cases);
   check_memory();
+}
+
+// Second attempts that share a lane: none follows a case that it followed the first time.
+void Simulation::check_company(const std::vector<QueuedCase>& cases) {
+  for (auto later = cases.begin(); later != cases.end(); ++later) {
+    expect(!later->in_company || later->fresh, "a first attempt in company");
+    expect(!later->follows || later->in_company, "what runs by itself follows another");
+    if (!later->follows) continue;
+    for (auto before = cases.begin(); before != later; ++before) {
+      const Ran& one = first_ran_.at(before->id);
+      const Ran& other = first_ran_.at(later->id);
+      expect(one.slot != other.slot || one.step > other.step, "it follows the same case again");
+    }
+  }
 }
 
 // Beside a case that fits no budget an eighth of it may be in use; on a GPU such a case is alone.
@@ -506,6 +524,8 @@ void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdi
   expect(answers(row.nature), "a verdict on a case that never answered");
   if (verdict.outcome == Outcome::crash) return;  // killed from outside, again and again
   expect((verdict.outcome == Outcome::pass) == (row.nature != Nature::fails), "a wrong verdict");
+  expect(!action.ended.in_company || (info(verdict.outcome).failed && verdict.message.empty()),
+         "in company another ending than the first is believed");
   if (info(verdict.outcome).failed) {
     const bool for_good =
         verdict.outcome == Outcome::oom && had_all_memory_.contains(row.planned.id);

@@ -82,6 +82,7 @@ class Simulation {
     bool nonsense = false;
     bool told_to_stop = false;
     bool killed = false;
+    std::uint64_t number = 0;        // of all slots that were started
     std::vector<QueuedCase> queue;   // it has not run these
     std::vector<Answer> on_the_way;  // the core has not heard these
   };
@@ -123,6 +124,7 @@ class Simulation {
   bool servers_ready() const;
   void check_memory();
   void check_given_back(std::size_t runs);
+  void check_company(const std::vector<QueuedCase>& cases);
   bool has_room(std::size_t slot, std::uint64_t id) const;
   void check_nobody_sleeps();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
@@ -155,6 +157,12 @@ class Simulation {
   std::set<std::size_t> gave_back_;         // slots that have had no case since
   std::set<std::uint64_t> had_all_memory_;  // and was not enough for these
   std::set<std::uint64_t> recorded_;        // in this session
+  struct Ran {
+    std::uint64_t slot;  // by its number
+    std::uint64_t step;
+  };
+  std::map<std::uint64_t, Ran> first_ran_;  // where and when its first attempt did
+  std::uint64_t slots_started_ = 0;
   std::int64_t now_ = 0;
   int faults_left_ = 0;
   int signals_ = 0;

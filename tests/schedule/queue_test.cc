@@ -308,6 +308,63 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
   EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
 }
 
+QueuedCase second_attempt(std::uint64_t id, std::uint64_t heard) {
+  QueuedCase again = sized(id, 10);
+  again.attempt = 2;
+  again.fresh = again.in_company = true;
+  again.heard = heard;
+  return again;
+}
+
+// They share a lane. What the first attempts of one message did to each other is not known.
+TEST(Queue, SecondAttemptsInCompanyRunInReverseOneOfEachMessage) {
+  Queue queue = filled(kPlenty, {sized(1, 1)});
+  for (const auto& [id, heard] : {std::pair{10, 1}, {11, 1}, {12, 2}, {13, 3}}) {
+    queue.put_back(second_attempt(static_cast<std::uint64_t>(id), static_cast<unsigned>(heard)));
+  }
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1)) << "they wait for others";
+  EXPECT_THAT(queue.lease(0, true), IsEmpty());
+  const auto shared = queue.lease(0);
+  EXPECT_THAT(ids(shared), ElementsAre(13, 12, 11)) << "nothing else is left";
+  EXPECT_FALSE(shared[0].follows);
+  EXPECT_TRUE(shared[1].follows && shared[2].follows);
+  const auto last = queue.lease(0);
+  EXPECT_THAT(ids(last), ElementsAre(10));
+  EXPECT_FALSE(last[0].follows);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
+  Queue queue = of_sizes(10'000);
+  const auto wait = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) queue.put_back(second_attempt(20'000 + i, i));
+  };
+  wait(0, 31);
+  EXPECT_LT(queue.lease(0).front().id, 20'000U);
+  wait(31, 40);
+  EXPECT_EQ(ids(queue.lease(0)).front(), 20'039U);
+  EXPECT_LT(queue.lease(0).front().id, 20'000U) << "eight are left";
+  queue.hurry();
+  EXPECT_EQ(ids(queue.lease(0, true)).front(), 20'007U);
+  EXPECT_LT(queue.lease(0).front().id, 20'000U);
+  wait(40, 41);
+  EXPECT_LT(queue.lease(0).front().id, 20'000U) << "the hurry was over";
+}
+
+// As they would be alone.
+TEST(Queue, CompanyKeepsToTheMemoryThatThereIs) {
+  Queue queue({100, 0, 0});
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    QueuedCase again = second_attempt(id, id);
+    again.cost.bytes = 40;
+    queue.put_back(again);
+  }
+  EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2, 1));
+  EXPECT_THAT(queue.lease(1), IsEmpty());
+  queue.release(0, 40);
+  EXPECT_THAT(ids(queue.lease(1)), ElementsAre(0));
+}
+
 // Lanes of its own take a slot on a GPU 0.4 s each, during which no other gets on.
 TEST(Queue, OnGpusSecondAttemptsStayWithFewSlots) {
   Queue queue({kPlenty, kPlenty, 1});

@@ -67,6 +67,7 @@ class Fake:
         self.name = os.environ["ASSAY_FRAMEWORK"]
         self.version = os.environ.get("ASSAY_FAKE_VERSION", "1.0")
         self.calls = 0
+        self.poisoned = False
         self.drawn = 0
         self.in_graph = False
         if "FAKE_IMPORT_WAITS_FOR_OPENING" in os.environ:
@@ -200,6 +201,19 @@ class Fake:
         other = x.copy()
         other.memory[: SIZES[x.dtype]] = b"\x40" * SIZES[x.dtype]  # far from [-0.5, 0.5) in any float
         return other
+
+    def do_slow_and_wrong(self, x, seconds):
+        time.sleep(seconds)
+        return self.do_wrong(x)
+
+    def do_poisons(self, x, seconds):
+        """Is wrong, and makes wrong what its lane is asked for later."""
+        self.poisoned = True
+        return self.do_slow_and_wrong(x, seconds)
+
+    def do_poisoned(self, x, seconds):
+        time.sleep(seconds)
+        return self.do_wrong(x) if self.poisoned else x
 
     def do_wrong_at_both_ends(self, x):
         other = self.do_wrong(x)
@@ -391,7 +405,7 @@ def many_listed(x):
     return "seen"
 
 
-@api("paddle.fake.slow")
+@api("paddle.fake.slow", "paddle.fake.slow_and_wrong", "paddle.fake.poisons", "paddle.fake.poisoned")
 def slow(x, seconds):
     time.sleep(seconds)
     return x
