@@ -193,7 +193,6 @@ void Core::slot_spoke(std::size_t slot) { slots_[slot].spoke_ms = clock_ms_; }
 void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   if (finished_) return;
   slot_spoke(slot);
-  ++messages_;
   for (const Answer& answer : answers) take(slot, answer);
   go_on();
 }
@@ -220,7 +219,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
     ++answered.attempt;
     answered.fresh = true;
     answered.in_company = again == Retries::Again::in_company;
-    answered.heard = messages_;
+    answered.first_ran = {static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to};
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;
     answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
     return queue_.put_back(answered);

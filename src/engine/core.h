@@ -192,7 +192,6 @@ class Core {
   std::vector<Slot> slots_;
   std::vector<Server> servers_;
   std::deque<Action> actions_;
-  std::uint64_t messages_ = 0;  // that slots have sent with answers
 
   Supply supply_ = Supply::more;
   bool claiming_ = false;

@@ -13,6 +13,8 @@ Answer Recorder::judge(const QueuedCase& queued, const OpenRecord& record) const
   answer.verdict = assay::judge(*record.root, policies_.find(api_of(queued.text)), rules_);
   answer.fresh = record.root->fresh();
   answer.killed_from_outside = killed_from_outside(*record.root);
+  answer.ran_from = record.root->ran_from();
+  answer.ran_to = record.root->ran_to();
   answer.beside_overdue_us = took_beside_overdue_us(*record.root);
   answer.record = record.bytes;
   return answer;

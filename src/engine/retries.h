@@ -24,6 +24,8 @@ struct Answer {
   bool killed_from_outside = false;  // which says nothing of the case
   // Where a lane ran out of time: how long another took that did not.
   std::optional<std::uint64_t> beside_overdue_us;
+  std::uint64_t ran_from = 0;  // among what its slot had run: the first of its trials, …
+  std::uint64_t ran_to = 0;    // … and the last
   std::span<const std::uint8_t> record;  // wire::Record
 };
 

@@ -32,6 +32,7 @@ constexpr std::size_t kWaitForFreshLanes = 8;
 // Second attempts that share a lane, and what of them the last ones are shared out in.
 constexpr std::size_t kCompany = 32;
 constexpr std::size_t kLeastCompany = 8;
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 // The part of the expected work, without the longest case, that comes from the cheap end before
 // what is expensive begins. Two slots or more then end later by less than a twentieth of the rest.
 constexpr std::uint64_t kPartCheap = 12;
@@ -250,11 +251,14 @@ bool Queue::take_company(std::uint32_t slot, std::size_t most, std::vector<Queue
 
 std::vector<std::size_t> Queue::next_company(std::uint32_t slot, std::size_t most) const {
   std::vector<std::size_t> places;
-  std::set<std::uint64_t> heard;
+  std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of them, by slot
   for (std::size_t place = again_.size(); place-- > 0 && places.size() < most;) {
     const QueuedCase& queued = again_[place];
     if (!queued.in_company || !admits(slot, queued)) continue;
-    if (heard.insert(queued.heard).second) places.push_back(place);
+    std::uint64_t& of_slot = earliest.try_emplace(queued.first_ran.slot, kNever).first->second;
+    if (queued.first_ran.to >= of_slot) continue;
+    of_slot = queued.first_ran.from;
+    places.push_back(place);
   }
   return places;
 }

@@ -23,9 +23,8 @@
 // else to do.
 //
 // A lane costs more than most second attempts. So those that may have company wait for it, a moment
-// at most (hurry()), and share a lane, one after another. None of them follows a case that it may
-// have followed the first time: the last that was heard of runs first, and of those that one
-// message told of, whose order is not known, a lane runs one.
+// at most (hurry()), and share a lane, one after another: the last that ran first, so that none of
+// them follows a case that it followed the first time.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +40,14 @@
 
 namespace assay {
 
+// Where a case ran, and when among all that the slot had its lanes run: a case that is looked at
+// more closely runs again, behind others of its batch.
+struct Ran {
+  std::uint32_t slot = 0;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+};
+
 struct QueuedCase {
   std::uint64_t id = 0;
   std::uint64_t epoch = 0;  // of the lease that the store has given
@@ -50,7 +57,7 @@ struct QueuedCase {
   std::uint32_t losses = 0;      // slots that died while they held it
   bool fresh = false;            // by itself, in lanes that have run nothing …
   bool in_company = false;       // … or only other second attempts
-  std::uint64_t heard = 0;       // of its first attempt: with the slots' how manieth message
+  Ran first_ran = {};            // its first attempt
   bool follows = false;          // as it was leased: in the lane of the one before it
   bool short_of_memory = false;  // where it ran before
   // Nothing else runs, on its GPU or on the host, and who does nothing shall keep no memory: so as

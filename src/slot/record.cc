@@ -304,14 +304,19 @@ void CaseRecord::keep(const SlotJob& entry, Offset<wire::Trial> trial) {
   trials_.push_back({entry.values, entry.mutant, trial});
 }
 
+void CaseRecord::ran_at(std::uint64_t place) {
+  ran_from_ = std::min(ran_from_.value_or(place), place);
+  ran_to_ = std::max(ran_to_, place);
+}
+
 wire::Bytes CaseRecord::finish() {
   std::vector<Offset<wire::Trial>> trials;
   trials.reserve(trials_.size());
   for (const Named& known : trials_) trials.push_back(known.trial);
   const auto vector = builder_.CreateVector(trials);
-  builder_.Finish(wire::CreateRecord(builder_, wire::kVersion, job_.id, job_.attempt, fresh_,
-                                     config_.index, vector, config_.settings.atol,
-                                     config_.settings.rtol, compare_ns_));
+  builder_.Finish(wire::CreateRecord(
+      builder_, wire::kVersion, job_.id, job_.attempt, fresh_, config_.index, vector,
+      config_.settings.atol, config_.settings.rtol, compare_ns_, ran_from_.value_or(0), ran_to_));
   const auto bytes = wire::bytes_of(builder_);
   return {bytes.begin(), bytes.end()};
 }

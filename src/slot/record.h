@@ -3,6 +3,7 @@
 // The record of one case: how it ended in each lane and, where it ended in results, how they
 // differ.
 
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -37,6 +38,9 @@ class CaseRecord {
   // arena.
   Result<Next> add(const SlotJob& entry, const std::vector<Ending>& endings);
 
+  // One of its entries ran; `place` counts all that the slot's lanes are given, in their order.
+  void ran_at(std::uint64_t place);
+
   // What came of a case that was timed, in the lanes of the configuration.
   void add_timed(const SlotJob& entry, std::span<const TimedLane> lanes);
 
@@ -57,6 +61,8 @@ class CaseRecord {
   flatbuffers::FlatBufferBuilder builder_{4096};
   std::vector<Named> trials_;
   std::uint64_t compare_ns_ = 0;
+  std::optional<std::uint64_t> ran_from_;
+  std::uint64_t ran_to_ = 0;
 };
 
 }  // namespace assay

@@ -327,10 +327,13 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
                          std::vector<CaseRecord>& records) {
   while (!entries.empty()) {
     std::vector<SlotJob> again;
+    const std::uint64_t before = given_;
+    given_ += entries.size();
     BatchRun run(
         config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
           const SlotJob& entry = entries[i];
           if (entry.values == kUsual) abilities_.learn(entry, endings.front());
+          records[entry.record].ran_at(before + i);
           ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
           // What runs again has failed before, mostly for good: then nothing less will do.
           const std::uint32_t first = entry.fresh ? kMostMoves : kFirstMoves;

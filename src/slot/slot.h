@@ -68,6 +68,7 @@ class Slot {
   std::vector<LaneSeat> fresh_seats_;
   std::vector<wire::Bytes> results_;
   std::int64_t last_sent_ns_ = 0;
+  std::uint64_t given_ = 0;  // entries, to lanes, in this slot's life
   bool stopping_ = false;
   // Says once a second that the process runs, also while a case keeps the main thread busy. Last,
   // so that it ends before what it uses.

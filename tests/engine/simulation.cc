@@ -198,6 +198,7 @@ Answer Simulation::answer_to(const QueuedCase& queued) {
   answer.id = queued.id;
   answer.attempt = queued.attempt;
   answer.fresh = queued.fresh;
+  answer.ran_from = answer.ran_to = steps_;
   const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
   answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
   if (nature == Nature::fails && queued.id % 3 == 0) answer.verdict.outcome = Outcome::oom;

@@ -308,20 +308,21 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
   EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
 }
 
-QueuedCase second_attempt(std::uint64_t id, std::uint64_t heard) {
+QueuedCase second_attempt(std::uint64_t id, const Ran& first_ran) {
   QueuedCase again = sized(id, 10);
   again.attempt = 2;
   again.fresh = again.in_company = true;
-  again.heard = heard;
+  again.first_ran = first_ran;
   return again;
 }
 
-// They share a lane. What the first attempts of one message did to each other is not known.
-TEST(Queue, SecondAttemptsInCompanyRunInReverseOneOfEachMessage) {
+// They share a lane. Case 10 ran again behind case 11, so that each ran before the other.
+TEST(Queue, SecondAttemptsInCompanyFollowNoCaseTwice) {
   Queue queue = filled(kPlenty, {sized(1, 1)});
-  for (const auto& [id, heard] : {std::pair{10, 1}, {11, 1}, {12, 2}, {13, 3}}) {
-    queue.put_back(second_attempt(static_cast<std::uint64_t>(id), static_cast<unsigned>(heard)));
-  }
+  queue.put_back(second_attempt(10, {0, 1, 5}));
+  queue.put_back(second_attempt(11, {0, 2, 2}));
+  queue.put_back(second_attempt(12, {1, 2, 2}));
+  queue.put_back(second_attempt(13, {0, 6, 6}));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1)) << "they wait for others";
   EXPECT_THAT(queue.lease(0, true), IsEmpty());
   const auto shared = queue.lease(0);
@@ -337,7 +338,7 @@ TEST(Queue, SecondAttemptsInCompanyRunInReverseOneOfEachMessage) {
 TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
   Queue queue = of_sizes(10'000);
   const auto wait = [&](std::uint64_t from, std::uint64_t to) {
-    for (std::uint64_t i = from; i < to; ++i) queue.put_back(second_attempt(20'000 + i, i));
+    for (std::uint64_t i = from; i < to; ++i) queue.put_back(second_attempt(20'000 + i, {0, i, i}));
   };
   wait(0, 31);
   EXPECT_LT(queue.lease(0).front().id, 20'000U);
@@ -355,7 +356,7 @@ TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
 TEST(Queue, CompanyKeepsToTheMemoryThatThereIs) {
   Queue queue({100, 0, 0});
   for (std::uint64_t id = 0; id < 3; ++id) {
-    QueuedCase again = second_attempt(id, id);
+    QueuedCase again = second_attempt(id, {0, id, id});
     again.cost.bytes = 40;
     queue.put_back(again);
   }
