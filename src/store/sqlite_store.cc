@@ -204,7 +204,6 @@ Status SqliteStore::prepare_statements() {
             database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
                               "message, attempts, at_ms, record) "
                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  ASSAY_TRY(text_of_planned_, database_.prepare("SELECT text FROM planned WHERE id = ?"));
   return {};
 }
 
@@ -244,14 +243,6 @@ Status SqliteStore::write_tally() {
   ASSAY_CHECK(insert.run());
   tally_bytes_ = all ? 0 : tally_bytes_ + text.size();
   return {};
-}
-
-Result<CaseTraits> SqliteStore::traits_of_planned(std::uint64_t id) {
-  text_of_planned_.bind(1, signed_bits(id));
-  ASSAY_TRY(const bool row, text_of_planned_.step());
-  CaseTraits traits = traits_of(row ? text_of_planned_.text(0) : std::string_view());
-  text_of_planned_.reset();
-  return traits;
 }
 
 Result<std::map<std::string, std::string>> SqliteStore::properties() {
@@ -373,10 +364,9 @@ Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finishe
   insert_finished_.bind(9, finished.record);
   ASSAY_CHECK(write(insert_finished_));
   if (database_.changes() == 0) return false;
-  ASSAY_TRY(const CaseTraits traits, traits_of_planned(lease.id));
   FinishedCase kept = finished;
   kept.took_us = 0;  // as it is read again
-  changed_.add(traits, kept);
+  changed_.add(traits_of(finished.text), kept);
   return true;
 }
 

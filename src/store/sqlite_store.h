@@ -60,7 +60,6 @@ class SqliteStore final : public Store {
   Status begin();
   Status write(Statement& statement);
   bool added_here(std::uint64_t id);
-  Result<CaseTraits> traits_of_planned(std::uint64_t id);
   Status write_tally();
 
   Database database_;
@@ -68,7 +67,6 @@ class SqliteStore final : public Store {
   Statement insert_case_;
   Statement update_case_;
   Statement insert_finished_;
-  Statement text_of_planned_;
   Tally changed_;                     // what the transaction does to the sums
   std::size_t tally_bytes_ = 0;       // that were written since they were last added up
   std::vector<std::uint64_t> added_;  // ids, since the store was opened

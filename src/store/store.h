@@ -145,8 +145,8 @@ class Store : public RunReader {
   // Gives back what this claimer holds and has not finished, for others to claim. To be called
   // after commit().
   virtual Status release_all() = 0;
-  // Records what came of a case. False, and nothing is written: the lease is no longer valid,
-  // because the case has finished or another claimer holds it.
+  // Records what came of a case, whose text `finished` has. False, and nothing is written: the
+  // lease is no longer valid, because the case has finished or another claimer holds it.
   virtual Result<bool> finish(const Lease& lease, const FinishedCase& finished) = 0;
 
   // Makes what was written so far durable against the death of any process.

@@ -53,6 +53,7 @@ PastRun past_of(const std::vector<Standing>& cases,
       StoredRun::must(store->add_case({id, each.text}));
       FinishedCase finished;
       finished.id = id;
+      finished.text = each.text;
       finished.verdict = each.verdict;
       StoredRun::must(store->finish({id, 1}, finished));
     }

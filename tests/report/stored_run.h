@@ -37,6 +37,7 @@ class StoredRun {
     const std::uint64_t id = plan(text);
     FinishedCase finished;
     finished.id = id;
+    finished.text = text;
     finished.verdict = verdict;
     finished.finished_ms = 1'700'000'000'000;
     finished.record = record;

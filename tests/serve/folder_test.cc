@@ -25,6 +25,7 @@ void finish(Store& store, int number, std::span<const std::uint8_t> record = {})
   const std::string text = text_of(number);
   FinishedCase made;
   made.id = case_id(text);
+  made.text = text;
   made.verdict.message = text;
   made.verdict.outcome = number % 3 == 0 ? Outcome::crash : Outcome::pass;
   made.finished_ms = 1'000 + number;

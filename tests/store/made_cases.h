@@ -59,8 +59,10 @@ inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt1993
                              Outcome::no_kernel};
   const std::vector<std::uint64_t> ns{random() % 1000, random() % 1000, random() % 1000, 1};
   const auto record = record_of(ns, ns, "wide", random() % 3 == 0 ? "too large" : "");
+  const std::string text = made_text(lease.id);
   FinishedCase made;
   made.id = lease.id;
+  made.text = text;
   made.verdict.outcome = kEnds[random() % kEnds.size()];
   made.verdict.flags = static_cast<std::uint8_t>(random() % 4 == 0 ? random() % 16 : 0);
   made.finished_ms = static_cast<std::int64_t>(random() % 600'000);

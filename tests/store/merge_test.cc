@@ -28,6 +28,7 @@ std::filesystem::path run_of(const Folder& folder, const std::string& name, cons
     const std::uint64_t id = std::hash<std::string>()(text);
     EXPECT_TRUE((*store)->add_case({id, text}));
     FinishedCase finished;
+    finished.text = text;
     finished.verdict.outcome = outcome;
     finished.verdict.message = "from " + name;
     EXPECT_TRUE((*store)->finish({id, 1}, finished));

@@ -85,6 +85,7 @@ TEST(SqliteStore, EverythingOfACaseComesBack) {
     ASSERT_TRUE(store->add_case({kTopBit, "paddle.abs(1)"}));
     FinishedCase made;
     made.id = kTopBit;
+    made.text = "paddle.abs(1)";
     made.verdict = {Outcome::mismatch, kShape | kGradient, kFlaky, "paddle", "it's \"this\"\n"};
     made.attempts = 2;
     made.finished_ms = 1'700'000'000'123;
