@@ -21,8 +21,9 @@ from assay.truth import evaluations
 from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, SKIPPED, UNSUPPORTED, Job, Stop
 
 MAX_MESSAGE = 4000
-# After a case with more elements than these the memory that it leaves is of use to others.
-LARGE = 1 << 25
+# After a case with more elements than these, or with results that are lent, the memory that it leaves is of
+# use to others. A few megabytes may have wanted many times as much on the way.
+LARGE = 1 << 20
 NO_TIMES = (0,) * len(STAGES)  # of a job that is not run
 
 
@@ -54,8 +55,9 @@ class Lane:
             if not job:  # nothing but that: others wait for what was lent
                 large = False
                 continue
+            elements = self._run(Job(*job))
             # What is timed keeps its memory from turn to turn.
-            large = self._run(Job(*job)) > LARGE and self.timed is None
+            large = self.timed is None and (elements > LARGE or bool(self.hand_over.lent))
             if large:  # what is lent stays until the next job, which may be long in coming
                 self.framework.release()
 

@@ -17,6 +17,9 @@ namespace {
 
 // What a process holds on a GPU before it has any tensor: its context, the framework's libraries.
 constexpr double kContextBytes = 0.6 * kGiB;
+// What PyTorch keeps of freed memory for a lane's next case (KEPT_BYTES of torch_framework.py), and
+// what a slot may have open of it (kKeepOpenBytesInAll).
+constexpr double kKeptBytes = 0.75 * kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
 // Lanes that a fork server has ready outside an MPS: a fault takes one to find its case and one to
@@ -57,7 +60,8 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
           ? flags.num_workers_per_gpu
           : std::max(1.0, cores / cores_of_worker / static_cast<double>(gpus.size()));
   // The slot itself has a context as well, where it compares large results.
-  const double each = std::max(flags.required_gib * kGiB, (lanes + 1) * kContextBytes);
+  const double each =
+      std::max(flags.required_gib * kGiB, (lanes + 1) * kContextBytes + lanes * kKeptBytes);
   const double room = static_cast<double>(least_free(gpus)) * kShare / each;
   if (room < 1) {
     return usage_error(fmt::format(
@@ -121,9 +125,10 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   // Who has an MPS of their own has told it to all processes.
   config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
-  const double contexts = workers * static_cast<double>(lanes_on_gpus(config) + 1) * kContextBytes;
-  double room = static_cast<double>(least_free(gpus)) * kShare - contexts;
-  const double each = static_cast<double>(lanes_on_gpus(config)) * kContextBytes;
+  const auto lanes = static_cast<double>(lanes_on_gpus(config));
+  const double held = workers * ((lanes + 1) * kContextBytes + lanes * kKeptBytes);
+  double room = static_cast<double>(least_free(gpus)) * kShare - held;
+  const double each = lanes * kContextBytes;
   const int spares = std::min(kMostSpares, static_cast<int>(room * kShareOfSpares / each) - 1);
   if (spares >= kSpares) {
     config.spares = kSpares;

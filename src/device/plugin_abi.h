@@ -18,6 +18,9 @@ inline constexpr const char* kDevicePluginSymbol = "assay_device_plugin";
 inline constexpr const char* kDevicePluginFile = "libassay_cuda.so";
 // Shared allocations up to this size stay open between cases; larger ones are closed after each.
 inline constexpr std::uint64_t kKeepOpenBytes = std::uint64_t{64} << 20;
+// … as long as they are no more than these together, of one lane: its framework may have freed
+// them.
+inline constexpr std::uint64_t kKeepOpenBytesInAll = 4 * kKeepOpenBytes;
 
 }  // namespace assay
 

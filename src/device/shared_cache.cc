@@ -51,11 +51,18 @@ Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64
 }
 
 void SharedCache::close_large() {
+  std::uint64_t kept = 0;
   std::erase_if(opened_, [&](const auto& entry) {
-    if (entry.second.bytes <= kKeepOpenBytes) return false;
+    if (entry.second.bytes <= kKeepOpenBytes) {
+      kept += entry.second.bytes;
+      return false;
+    }
     device_->close(entry.second.base);
     return true;
   });
+  // Memory that the lane has freed is free only once it is closed here, and the lane does not say
+  // which that is.
+  if (kept > kKeepOpenBytesInAll) close_all();
 }
 
 void SharedCache::close_all() {

@@ -1,7 +1,7 @@
 #pragma once
 
 // Memory that one lane has lent by handles: each allocation is opened once, because that takes
-// 100 µs and more, and stays open while it is small.
+// 100 µs and more, and stays open while it is small and not among many (plugin_abi.h).
 
 #include <cstdint>
 #include <future>
@@ -50,7 +50,8 @@ class SharedCache {
   Result<const std::byte*> at(const SharedMemory& shared, std::uint64_t bytes);
   Device* device() const { return device_; }  // nullptr before the first at()
   Staging* staging() { return source_->staging(); }
-  // Closes what is too large to be kept; to be called before the lane runs its next case.
+  // Closes what is too large or too much to be kept; to be called before the lane runs its next
+  // case.
   void close_large();
   // The lane is gone.
   void close_all();

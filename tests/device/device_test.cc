@@ -211,5 +211,15 @@ TEST_F(Sharing, SmallMemoryStaysOpenAndLargeDoesNot) {
   EXPECT_EQ(slot_->open(), 0U);
 }
 
+// What a lane has freed stays taken as long as it is open here.
+TEST_F(Sharing, NoMoreSmallMemoryStaysOpenThanALaneMayKeep) {
+  for (int lent = 0; lent < 100; ++lent) {
+    ASSERT_TRUE(slot_->at(share(kKeepOpenBytes / 4, 1), 100));
+    slot_->close_large();
+    EXPECT_LE(slot_->open() * kKeepOpenBytes / 4, kKeepOpenBytesInAll);
+  }
+  EXPECT_GE(slot_->open(), 1U);
+}
+
 }  // namespace
 }  // namespace assay
