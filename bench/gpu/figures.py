@@ -8,10 +8,13 @@
 but no GPU; its lists can be carried to where `rates` runs. It writes small.txt (all cases of at most 20,000
 elements, inputs and results, as assay plans them: it counts results from a million on), natural.txt (10,000
 lines in natural frequency), natural10m.txt (those of it with at most 10 million elements) and
-natural8000.txt (the 8,000 of docs/benchmarks.md).
+natural8000.txt (the 8,000 of docs/benchmarks.md), mid.txt (of 60,000 lines what has 4 to 60 million
+elements, which keeps a GPU busy).
 `rates` runs each figure in a new folder beside the lists, after a run of a single case, which says what the
 start-up takes. The first run on a machine with a GPU is slow, since PyTorch compiles kernels then: run it
-twice. The interpreters are those of .venv, or what --paddle and --torch name.
+twice. The interpreters are those of .venv, or what --paddle and --torch name. Two GPUs against one, each with
+as many cores: `taskset -c 0-15 … rates FOLDER --figures mid,small --num_workers 8` and, by turns with it,
+`… rates FOLDER --figures mid,small --num_workers 8 --num_gpus 2` on 32 cores.
 """
 
 import argparse
@@ -38,6 +41,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPORA = pathlib.Path(os.environ.get("ASSAY_SHARED", ROOT.parent / "shared")) / "corpora"
 NATURAL = CORPORA / "paddle_api_configs.txt.xz"
 SMALL, LARGE = 20_000, 10_000_000
+MIDDLING = range(4_000_000, 60_000_001)
 LANES = {"gpu": "torch", "also": "torch", "paddlecpu": "paddle", "torchcpu": "torch"}
 
 
@@ -58,6 +62,7 @@ FIGURES = {
     "small": Figure("small.txt", ("gpu", "also"), "--values=usual", "≥ 12,000/s with 16 cores"),
     "natural": Figure("natural.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s", limit=300),
     "natural10m": Figure("natural10m.txt", ("paddlecpu", "gpu"), LIKE_V2 + " --timeout=20", "≥ 1,500/s"),
+    "mid": Figure("mid.txt", ("gpu", "also"), "--values=usual", "two GPUs ≥ 1.95 times one", limit=300),
     "cpu_small": Figure(
         "small.txt", ("paddlecpu", "torchcpu"), LIKE_V2,
         "≥ 5,000/s on a fast host, ≥ 2,500/s on a slow one", on_gpu=False, first=20_000,
@@ -139,7 +144,12 @@ def write_lists(options: argparse.Namespace) -> None:
     print(f"natural10m.txt: {len(fitting):,} of these")
     shuffled = 'xz -dc "$1" | shuf -n 8000 --random-source=<(yes 7)'
     drawn = subprocess.check_output(["bash", "-c", shuffled, "shuf", NATURAL], text=True).splitlines()
-    lists = {"small": small, "natural": natural, "natural10m": fitting, "natural8000": drawn}
+    many = random.Random(options.seed).sample(lines_of(NATURAL), 60_000)
+    mid = [text for text, elements in planned(assay, python, many) if elements in MIDDLING]
+    print(f"mid.txt: {len(mid):,} of 60,000 lines, seed {options.seed}")
+    lists = {
+        "small": small, "natural": natural, "natural10m": fitting, "natural8000": drawn, "mid": mid,
+    }  # fmt: skip
     for name, texts in lists.items():
         (options.folder / f"{name}.txt").write_text("\n".join(texts) + "\n")
 
@@ -216,6 +226,8 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     between = at[-1] - at[0]
     text += f" in {whole:.1f} s, start-up {start:.1f} s, without it {rest}; first to last verdict"
     text += f" {between:.1f} s, {cases / max(0.01, between):,.0f}/s"
+    tenth, most = at[cases // 10], at[cases * 9 // 10]  # without the ramps at both ends
+    text += f", from the first tenth to the last {0.8 * cases / max(0.01, most - tenth):,.0f}/s"
     marks = [mark for mark in MARKS if mark <= cases] if name == "cpu_natural" else []
     for mark in marks or [cases * share // 100 for share in (50, 90, 99)]:
         text += f", to the {mark:,}th {at[max(mark - 1, 0)] - at[0]:.1f} s"
