@@ -20,6 +20,8 @@ constexpr double kContextBytes = 0.6 * kGiB;
 // What PyTorch keeps of freed memory for a lane's next case (KEPT_BYTES of torch_framework.py), and
 // what a slot may have open of it (kKeepOpenBytesInAll).
 constexpr double kKeptBytes = 0.75 * kGiB;
+// What a worker has for its cases at least; fewer workers have more.
+constexpr double kRoomBytes = kGiB;
 // Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
 constexpr double kShare = 0.9;
 // Lanes that a fork server has ready outside an MPS: a fault takes one to find its case and one to
@@ -37,6 +39,10 @@ std::size_t lanes_on_gpus(const RunConfig& config) {
     return lane.spec.device == kAnyGpu || lane.spec.device == kNextGpu;
   }));
 }
+
+// What a worker holds there with nothing to do. The slot itself has a context as well, where it
+// compares large results.
+double held_by_worker(double lanes) { return (lanes + 1) * kContextBytes + lanes * kKeptBytes; }
 
 std::uint64_t least_free(const std::vector<ChosenGpu>& gpus) {
   const auto least = std::min_element(gpus.begin(), gpus.end(), [](const auto& a, const auto& b) {
@@ -59,9 +65,7 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
       flags.num_workers_per_gpu > 0
           ? flags.num_workers_per_gpu
           : std::max(1.0, cores / cores_of_worker / static_cast<double>(gpus.size()));
-  // The slot itself has a context as well, where it compares large results.
-  const double each =
-      std::max(flags.required_gib * kGiB, (lanes + 1) * kContextBytes + lanes * kKeptBytes);
+  const double each = std::max(flags.required_gib * kGiB, held_by_worker(lanes) + kRoomBytes);
   const double room = static_cast<double>(least_free(gpus)) * kShare / each;
   if (room < 1) {
     return usage_error(fmt::format(
@@ -126,8 +130,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
-  const double held = workers * ((lanes + 1) * kContextBytes + lanes * kKeptBytes);
-  double room = static_cast<double>(least_free(gpus)) * kShare - held;
+  double room = static_cast<double>(least_free(gpus)) * kShare - workers * held_by_worker(lanes);
   const double each = lanes * kContextBytes;
   const int spares = std::min(kMostSpares, static_cast<int>(room * kShareOfSpares / each) - 1);
   if (spares >= kSpares) {

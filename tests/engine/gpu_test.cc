@@ -382,6 +382,17 @@ TEST_F(Gpu, MemoryLimitsTheWorkers) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("2 of 8 workers"), HasSubstr("2 workers on GPU 0")));
 }
 
+// Of 16 GB that are free four workers would leave nothing to their cases.
+TEST_F(Gpu, WorkersLeaveMemoryToTheirCases) {
+  const std::string used = (cli_.folder() / "used").string();
+  ASSERT_TRUE(write_file(used, "84000 0 0 0"));
+  set("FAKE_NVML", used.c_str());
+  const std::string cases = cli_.write_cases({fake("echo")});
+  const CliResult result = run({"--api_config_file=" + cases, "--num_workers_per_gpu=8"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("3 of 8 workers"), HasSubstr("3 workers on GPU 0")));
+}
+
 struct BadGpu {
   const char* name;
   std::vector<std::pair<const char*, const char*>> environment;
