@@ -155,11 +155,16 @@ TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
   EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
 }
 
-// Lanes cost more than most second attempts; a neighbour would not do the same to it twice.
-TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
+Answer differs(const char* message) {
   Answer answer;
   answer.verdict.outcome = Outcome::mismatch;
-  answer.verdict.message = "result: 3 of 4 elements";
+  answer.verdict.message = message;
+  return answer;
+}
+
+// Lanes cost more than most second attempts; a neighbour would not do the same to it twice.
+TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
+  const Answer answer = differs("result: 3 of 4 elements");
   Verdict verdict = answer.verdict;
   QueuedCase ran = queued(1);
   Retries retries;
@@ -171,20 +176,16 @@ TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
 
 TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
   for (const bool passes : {false, true}) {
-    Answer answer;
-    answer.verdict.outcome = Outcome::mismatch;
-    answer.verdict.message = "result: 3 of 4 elements";
-    Verdict verdict = answer.verdict;
     QueuedCase ran = queued(1);
     Retries retries;
-    EXPECT_EQ(retries.again(answer, ran, verdict), Again::in_company);
+    Verdict verdict;
+    EXPECT_EQ(retries.again(differs("result: 3 of 4 elements"), ran, verdict), Again::in_company);
+    const Answer second = passes ? Answer() : differs("result: 2 of 4 elements");
+    verdict = second.verdict;
     ran.in_company = true;
-    answer.verdict.message = "result: 2 of 4 elements";
-    if (passes) answer.verdict = {};
-    verdict = answer.verdict;
-    EXPECT_EQ(retries.again(answer, ran, verdict), Again::alone);
+    EXPECT_EQ(retries.again(second, ran, verdict), Again::alone);
     ran.in_company = false;
-    EXPECT_EQ(retries.again(answer, ran, verdict), Again::no);
+    EXPECT_EQ(retries.again(second, ran, verdict), Again::no);
     EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
     EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
   }

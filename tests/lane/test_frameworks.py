@@ -2,8 +2,10 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from assay.frameworks.torch_framework import KEPT_BYTES, TorchFramework
 from assay.server import describe
 
 FOLDER = Path(__file__).parents[2] / "python" / "assay" / "frameworks"
@@ -49,3 +51,18 @@ class WithoutGradients:
 def test_a_framework_says_whether_it_differentiates():
     assert describe(Plain())["gradients"] is True
     assert describe(WithoutGradients())["gradients"] is False
+
+
+@pytest.mark.parametrize(("kept", "given_back"), [(None, 0), (KEPT_BYTES, 0), (KEPT_BYTES + 1, 1)])
+def test_a_lane_on_a_gpu_gives_back_what_is_more_than_it_may_keep(kept, given_back):
+    stats = {} if kept is None else {"reserved_bytes": {"all": {"current": kept}}}  # none before a first call
+    calls = []
+    lane = TorchFramework.__new__(TorchFramework)
+    lane.torch = SimpleNamespace(
+        cuda=SimpleNamespace(
+            memory_stats_as_nested_dict=lambda: stats, empty_cache=lambda: calls.append("emptied")
+        )
+    )
+    lane._device = "cuda:0"
+    lane.release()
+    assert len(calls) == given_back

@@ -100,8 +100,8 @@ class TorchFramework:
         if self._device == "cpu":
             return
         # memory_reserved() makes one flat dict of all of them, which takes ten times as long.
-        kept = self.torch.cuda.memory_stats_as_nested_dict()["reserved_bytes"]["all"]["current"]
-        if kept > KEPT_BYTES:
+        said = self.torch.cuda.memory_stats_as_nested_dict()  # empty before the first call on the GPU
+        if said and said["reserved_bytes"]["all"]["current"] > KEPT_BYTES:
             self.torch.cuda.empty_cache()
 
     def pointer(self, tensor: Any) -> int:
