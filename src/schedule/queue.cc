@@ -239,28 +239,18 @@ bool Queue::take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCas
 }
 
 bool Queue::take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased) {
-  for (const std::size_t place : next_company(slot, most)) {
+  std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of what is taken, by slot
+  for (std::size_t place = again_.size(); place-- > 0 && leased.size() < most;) {
     const auto at = again_.cbegin() + static_cast<std::ptrdiff_t>(place);
-    if (!admits(slot, *at)) continue;  // beside those that are taken
+    if (!at->in_company || !admits(slot, *at)) continue;
+    std::uint64_t& of_slot = earliest.try_emplace(at->first_ran.slot, kNever).first->second;
+    if (at->first_ran.to >= of_slot) continue;
+    of_slot = at->first_ran.from;
     take(slot, {&again_, at}, leased);
     leased.back().follows = leased.size() > 1;
   }
   hurry_ = hurry_ && company_ > 0;
   return !leased.empty();
-}
-
-std::vector<std::size_t> Queue::next_company(std::uint32_t slot, std::size_t most) const {
-  std::vector<std::size_t> places;
-  std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of them, by slot
-  for (std::size_t place = again_.size(); place-- > 0 && places.size() < most;) {
-    const QueuedCase& queued = again_[place];
-    if (!queued.in_company || !admits(slot, queued)) continue;
-    std::uint64_t& of_slot = earliest.try_emplace(queued.first_ran.slot, kNever).first->second;
-    if (queued.first_ran.to >= of_slot) continue;
-    of_slot = queued.first_ran.from;
-    places.push_back(place);
-  }
-  return places;
 }
 
 bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased) {

@@ -121,8 +121,6 @@ class Queue {
   bool has_room(const QueuedCase& queued) const;
   bool takes_second_attempts(std::uint32_t slot) const;
   std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
-  // The places in again_ of those that share a lane next, in the order in which they run.
-  std::vector<std::size_t> next_company(std::uint32_t slot, std::size_t most) const;
   // A case that waits, and where; no list: there is none.
   struct Place {
     std::deque<QueuedCase>* list = nullptr;
@@ -136,6 +134,7 @@ class Queue {
   std::size_t share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const;
   void take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased);
   bool take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased);
+  // Those that share a lane next, in the order in which they run.
   bool take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased);
   bool take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased);
   void share_out_small(std::size_t slots);

@@ -99,7 +99,7 @@ class TorchFramework:
     def release(self) -> None:
         if self._device == "cpu":
             return
-        # memory_reserved() makes one flat dict of all of them, which takes ten times as long.
+        # memory_reserved() makes one flat dict of all numbers first.
         said = self.torch.cuda.memory_stats_as_nested_dict()  # empty before the first call on the GPU
         if said and said["reserved_bytes"]["all"]["current"] > KEPT_BYTES:
             self.torch.cuda.empty_cache()
