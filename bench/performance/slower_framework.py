@@ -1,8 +1,9 @@
 """A framework whose calls take a known share longer: `ASSAY_SLOWER=0.05`, and not at all without it.
 
-On a CPU every call, and every gradient, is followed by a loop that does nothing for this share of the
-time that it took itself. With 0 the same code runs and waits for nothing, so that two lanes differ by the
-share alone. On a GPU a kernel that does nothing follows, for this share of what the first calls of the
+On a CPU the calls of a sample, and its gradients, are followed by a loop that does nothing for this share
+of the time that they took together: behind each call of a microsecond a loop would overlap with what the
+processor has still to do for it. With 0 the same code runs and waits for nothing, so that two lanes differ
+by the share alone. On a GPU a kernel that does nothing follows, for this share of what the first calls of the
 case took there (PyTorch; no kernel is shorter than about 2 µs, so calls of less than 40 µs become slower
 by more).
 """
@@ -24,19 +25,7 @@ class Slower:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         watch = getattr(self.framework, "stopwatch", lambda: None)()
-        return self.on_device(function, watch) if watch is not None else self.on_host(function)
-
-    def on_host(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            began = CLOCK()
-            result = function(*args, **kwargs)
-            now = CLOCK()
-            until = now + (now - began) * SHARE
-            while now < until:
-                now = CLOCK()
-            return result
-
-        return call
+        return self.on_device(function, watch) if watch is not None else function
 
     def on_device(self, function: Callable[..., Any], watch: Any) -> Callable[..., Any]:
         cuda = self.framework.torch.cuda
@@ -68,6 +57,20 @@ class Slower:
         return watch.between(begin, end)
 
 
+def slower_on_host(run: Callable[[Any, list[Any]], None]) -> Callable[[Any, list[Any]], None]:
+    """The calls that `run` makes for a sample, and the loop."""
+
+    def run_and_wait(self: Any, prepared: list[Any]) -> None:
+        began = CLOCK()
+        run(self, prepared)
+        now = CLOCK()
+        until = now + (now - began) * SHARE
+        while now < until:
+            now = CLOCK()
+
+    return lambda self, prepared: (run if self.device else run_and_wait)(self, prepared)
+
+
 def create() -> Any:
     from assay.frameworks import paddle_framework, torch_framework
 
@@ -87,4 +90,6 @@ def create() -> Any:
         return slower(function), args, kwargs
 
     timed.Timed._ready = slower_ready
+    timed.Timed._run_forward = slower_on_host(timed.Timed._run_forward)
+    timed.Timed._run_backward = slower_on_host(timed.Timed._run_backward)
     return framework

@@ -16,7 +16,8 @@ HOW_MANY = "ASSAY_SPARES"  # of each kind, as the run's budget of memory allows
 AFTER_A_FAULT = "ASSAY_SPARES_AFTER_A_FAULT"  # likewise: faults come in bursts, and each takes up to four
 OWN_MPS = "ASSAY_OWN_MPS"  # set where the run has started an MPS for its lanes
 FIRST_AFTER = 3.0  # seconds from the first request on, in which the run's lanes make their own contexts
-AFTER = 0.2  # seconds without a request
+BEGUN_AFTER = 1.0  # seconds without a request: until then slots begin, one after another
+AFTER = 0.2  # likewise, once a GPU has had a fault: others come
 MOST_FAILURES = 3  # one after another; then there is no memory for spares of this kind
 READY, TAKE = b"ready", b"take"
 # That a lane is given: socket, arena, log, shared inputs; the last only where lanes share any.
@@ -57,6 +58,7 @@ class Spares:
         self.fork = fork
         self.forget = forget
         self.most = int(os.environ.get(HOW_MANY, "0"))
+        self.quiet = BEGUN_AFTER
         self.most_after_a_fault = int(os.environ.get(AFTER_A_FAULT, "0"))
         self.kinds: dict[Kind, float] = {}  # that were asked for, and when spares of them may be made
         self.failures: dict[Kind, int] = {}
@@ -88,10 +90,11 @@ class Spares:
         # What fails is tried again by itself, and apart from an MPS where there is one.
         for wanted in {kind, kind_of(kind.device, True)}:
             begun = self.kinds.get(wanted)
-            self.kinds[wanted] = now + FIRST_AFTER if begun is None else max(begun, now + AFTER)
+            self.kinds[wanted] = now + FIRST_AFTER if begun is None else max(begun, now + self.quiet)
 
     def fault(self) -> None:
         """A lane has ended because its GPU reported a fault."""
+        self.quiet = AFTER
         if self.most:
             self.most = max(self.most, self.most_after_a_fault)
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cli/api_config.h"
 #include "cli/api_options.h"
@@ -39,26 +40,29 @@ struct ClosedRun {
   std::optional<RunComparison> comparison;
 };
 
-// What the run came to, from its store, after everything else; also after an interruption.
-Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate) {
+// What the run came to, from its store.
+Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate,
+                            RunReader& run) {
   const std::filesystem::path& folder = config.folder;
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::read));
   if (options.test_tol) {
-    ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(*store, folder));
+    ASSAY_TRY([[maybe_unused]] const ToleranceStats stats, write_tolerances(run, folder));
   }
-  if (mode_of(config).agreement == Agreement::stable) {
-    ASSAY_CHECK(write_stability(*store, folder));
-  }
-  if (mode_of(config).agreement == Agreement::speed) {
-    ASSAY_CHECK(write_performance(*store, folder));
-  }
-  if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(*store, folder));
-  ASSAY_CHECK(export_text_logs(*store, folder));
-  ASSAY_CHECK(write_report_page(*store, folder.string(), folder / "report.html"));
+  if (mode_of(config).agreement == Agreement::stable) ASSAY_CHECK(write_stability(run, folder));
+  if (mode_of(config).agreement == Agreement::speed) ASSAY_CHECK(write_performance(run, folder));
+  if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(run, folder));
+  ASSAY_CHECK(export_text_logs(run, folder));
+  ASSAY_CHECK(write_report_page(run, folder.string(), folder / "report.html"));
   ClosedRun closed;
-  ASSAY_TRY(closed.report, load_report(*store));
-  ASSAY_TRY(closed.comparison, gate.compare(*store));
+  ASSAY_TRY(closed.report, load_report(run));
+  ASSAY_TRY(closed.comparison, gate.compare(run));
   return closed;
+}
+
+// After everything else: of a run that was interrupted, or had nothing left to do.
+Result<ClosedRun> close_stored(const ApiOptions& options, const RunConfig& config,
+                               const Gate& gate) {
+  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::read));
+  return close_run(options, config, gate, *store);
 }
 
 Result<int> run_api(const ApiOptions& options) {
@@ -67,8 +71,13 @@ Result<int> run_api(const ApiOptions& options) {
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
   ApiProgress progress(config, options.quiet, options.show_runtime_status);
   for (const std::string& note : notes) progress.note(note);
-  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
-  ASSAY_TRY(const ClosedRun closed, close_run(options, config, gate));
+  RunObserver observer = progress.observer();
+  // While slots and servers end, on GPUs for some seconds.
+  std::optional<Result<ClosedRun>> complete;
+  observer.complete = [&](RunReader& run) { complete = close_run(options, config, gate, run); };
+  ASSAY_TRY(const RunSummary summary, run_engine(config, observer));
+  ASSAY_TRY(const ClosedRun closed,
+            complete ? std::move(*complete) : close_stored(options, config, gate));
   progress.finish(summary, closed.report);
   if (options.shrink && summary.ending == RunEnding::complete) {
     const auto note = [&](const std::string& line) { progress.note(line); };

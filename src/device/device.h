@@ -37,6 +37,10 @@ inline constexpr int kDeviceFaultExit = 86;
 
 // For the environment of processes that open GPUs: all count them as nvidia-smi does.
 inline constexpr const char* kGpuOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+// Likewise: a process has one queue to each GPU instead of eight. Contexts are made one after
+// another, and so take half of the time, and again when they go (docs/gpu/2026-11-25-contexts.txt).
+// What lies on several streams runs one after another then; results are the same.
+inline constexpr const char* kGpuQueues = "CUDA_DEVICE_MAX_CONNECTIONS=1";
 
 struct DeviceSpace {
   std::uint64_t free = 0;

@@ -146,6 +146,7 @@ bool Core::give_lease(std::size_t slot) {
     return false;
   }
   if (work_us(at) >= kLowWorkUs) return false;
+  if (!at.up && !may_begin()) return false;
   const auto number = static_cast<std::uint32_t>(slot);
   const bool with_suspect =
       !at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect(number));
@@ -155,6 +156,7 @@ bool Core::give_lease(std::size_t slot) {
   if (!at.up) {
     at.up = true;
     at.spoke_ms = clock_ms_;
+    at.began_ms = clock_ms_;
     act(StartSlot{slot});
   }
   if (leased.front().all_memory) have_memory_given_back(slot);
@@ -162,6 +164,13 @@ bool Core::give_lease(std::size_t slot) {
   at.held.insert(at.held.end(), leased.begin(), leased.end());
   act(SendLease{slot, std::move(leased)});
   return true;
+}
+
+bool Core::may_begin() const {
+  const auto begins = std::count_if(slots_.begin(), slots_.end(), [&](const Slot& at) {
+    return at.up && at.began_ms && clock_ms_ - *at.began_ms < config_.begin_ms;
+  });
+  return static_cast<std::size_t>(begins) < config_.begin_at_once;
 }
 
 // By all other slots but those that work: they sit on other GPUs.
@@ -207,6 +216,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
   QueuedCase answered = *found;
   at.held.erase(found);
   at.answered_ms = clock_ms_;
+  at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
   const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes,
@@ -401,6 +411,7 @@ void Core::stop(StopReason why) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     if (slots_[slot].up) act(SendStop{slot});
   }
+  if (why == StopReason::complete) act(TellComplete{});
 }
 
 void Core::finish() {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,10 @@ struct CoreConfig {
   std::vector<std::string> servers;  // what each fork server is called
   bool exit_on_error = false;
   std::string logs;  // where lanes, slots and servers write, for messages
+  // Slots that begin at a time. On GPUs, where contexts are made one after another for whatever
+  // process, more would only all be late. One that has not answered after `begin_ms` is at work.
+  std::size_t begin_at_once = std::numeric_limits<std::size_t>::max();
+  std::int64_t begin_ms = 2'000;
   // A slot or a fork server that has said nothing for so long hangs. They speak once a second.
   std::int64_t silence_ms = 60'000;
   std::int64_t import_ms = 180'000;  // for a fork server that was started again
@@ -90,12 +95,14 @@ struct CommitStore {};
 struct Tell {
   std::string line;
 };
+// Every case has its verdict, and all slots have been told to leave.
+struct TellComplete {};
 // The last action. Slots that still run are to be killed, and all leases released.
 struct FinishRun {};
 
-using Action =
-    std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer, RestartServer,
-                 ClaimCases, RenewLeases, RecordVerdict, CommitStore, Tell, FinishRun>;
+using Action = std::variant<StartSlot, SendLease, SendStop, KillSlot, SendGiveBack, KillServer,
+                            RestartServer, ClaimCases, RenewLeases, RecordVerdict, CommitStore,
+                            Tell, TellComplete, FinishRun>;
 
 // ---- the core ----
 
@@ -153,7 +160,8 @@ class Core {
     std::deque<QueuedCase> held;
     int deaths = 0;  // without an answer between them
     std::int64_t spoke_ms = 0;
-    std::int64_t answered_ms = 0;  // or began to hold cases
+    std::int64_t answered_ms = 0;          // or began to hold cases
+    std::optional<std::int64_t> began_ms;  // nullopt: it has answered
   };
   struct Server {
     bool ready = true;
@@ -169,6 +177,7 @@ class Core {
   void complete();
   void give_work();
   bool give_lease(std::size_t slot);
+  bool may_begin() const;
   void have_memory_given_back(std::size_t but_for);
   static std::uint64_t work_us(const Slot& at);  // of what it holds
   bool work_left() const;

@@ -143,10 +143,11 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
 }
 
 // A context on a GPU takes 0.1 to 0.4 s in which no other lane there gets on: slots make theirs
-// while the frameworks are imported. No more slots than there is work for.
+// while the frameworks are imported. No more slots than there is work for: each takes most of a
+// second from the others, with its lanes' contexts, and 0.2 s to go again.
 Result<std::vector<SpawnedSlot>> slots_ahead(const RunConfig& config, const Lanes& lanes,
                                              std::uint64_t cases) {
-  constexpr std::uint64_t kCasesOfSlot = 8;  // of a first lease
+  constexpr std::uint64_t kCasesOfSlot = 500;
   const std::uint64_t wanted =
       std::min<std::uint64_t>(config.slots, (cases + kCasesOfSlot - 1) / kCasesOfSlot);
   std::vector<SpawnedSlot> ahead;

@@ -108,6 +108,8 @@ struct RunObserver {
   std::function<void(const Totals&)> planned;
   std::function<void(const FinishedCase&, const Totals&)> finished;
   std::function<void(const std::string&)> note;  // a line for people: a lane was replaced, …
+  // Every case has its verdict, which the store has: to be read while slots and servers end.
+  std::function<void(RunReader&)> complete;
 };
 
 }  // namespace assay

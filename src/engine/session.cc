@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
 constexpr std::int64_t kNsInMs = 1'000'000;
+// Slots on GPUs that make contexts at a time: with two lanes each as many contexts as a driver
+// makes no faster, 0.2 s each (docs/gpu/2026-11-25-contexts.txt).
+constexpr std::size_t kBeginAtOnce = 2;
 using Wait = asio::posix::stream_descriptor::wait_type;
 
 CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& servers,
@@ -23,6 +26,7 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
   core.slots = config.slots;
   for (const ForkServer& server : servers) core.servers.push_back(server.config().name);
   core.exit_on_error = config.exit_on_error;
+  if (!config.gpus.empty()) core.begin_at_once = kBeginAtOnce;
   core.logs = (config.folder / "lanes").string();
   core.silence_ms = config.silence_ms;
   core.claim_again_ms = config.claim_again_ms;
@@ -84,8 +88,9 @@ Result<RunEnding> Session::run() {
   slots_.clear();
   for (Server& server : servers_) {
     unwatch_server(server);
-    server.process.stop();
+    server.process.ask_to_stop();
   }
+  for (Server& server : servers_) server.process.stop();
   if (core_.error()) return tl::unexpected<Error>(*core_.error());
   switch (core_.stop_reason()) {
     case StopReason::interrupted:
@@ -177,6 +182,12 @@ void Session::perform(const CommitStore&) {
 
 void Session::perform(const Tell& action) {
   if (observer_.note) observer_.note(action.line);
+}
+
+void Session::perform(const TellComplete&) {
+  const Status committed = store_.commit();
+  if (!committed) return core_.fail(committed.error());
+  if (observer_.complete) observer_.complete(store_);
 }
 
 void Session::perform(const FinishRun&) {

@@ -57,6 +57,7 @@ class Session {
   void perform(const RecordVerdict& action);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
+  void perform(const TellComplete& action);
   void perform(const FinishRun& action);
   void check(const Status& status);
 

@@ -32,7 +32,7 @@ Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path&
   SpawnOptions options;
   options.argv = {program, "slot", std::to_string(index), logs.string()};
   if (!device.empty()) options.argv.push_back("--device=" + device);
-  options.environment = {kGpuOrder};
+  options.environment = {kGpuOrder, kGpuQueues};
   options.fds = {{log_file.get(), 1}, {log_file.get(), 2}, {ends.second.get(), kSlotFd}};
   ASSAY_TRY(Process process, Process::spawn(options));
   return SpawnedSlot{std::move(process), std::move(ends.first)};

@@ -34,6 +34,7 @@ constexpr std::array kLaneEnvironment = {
     "GLIBC_TUNABLES=glibc.malloc.perturb=128:glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
     "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216",
     kGpuOrder,
+    kGpuQueues,
     "OMP_NUM_THREADS=1",
     "OPENBLAS_NUM_THREADS=1",
     "MKL_NUM_THREADS=1",
@@ -146,6 +147,10 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
 }
 
 }  // namespace
+
+void ForkServer::ask_to_stop() const {
+  if (process_.running()) process_.signal(SIGTERM);
+}
 
 void ForkServer::stop() {
   if (process_.running()) (void)process_.stop(kStopGrace);

@@ -71,7 +71,9 @@ class ForkServer {
   Result<Heard> hear();
   int voice() const { return ready_.get(); }
 
-  // Ends it with its lanes and whatever those have started.
+  // Ends it with its lanes and whatever those have started. Several servers end at once where each
+  // is asked to before the first is waited for.
+  void ask_to_stop() const;
   void stop();
   void kill() const { process_.signal_group(SIGKILL); }
 

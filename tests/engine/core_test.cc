@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -318,6 +319,47 @@ TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   EXPECT_EQ(run.count<KillSlot>(), 0U);
   run->tick(7000);
   EXPECT_EQ(run.count<KillSlot>(), 1U);
+}
+
+// On GPUs contexts are made one after another: with all slots at once none would be there soon.
+TEST(Core, SlotsBeginAFewAtATime) {
+  CoreConfig config;
+  config.slots = 5;
+  config.begin_at_once = 2;
+  Core core(config, Queue({kPlenty, 0, 0}));
+  std::vector<std::size_t> started;
+  std::map<std::size_t, std::uint64_t> first;  // case of each slot
+  const auto act = [&] {
+    while (auto action = core.next_action()) {
+      if (const auto* start = std::get_if<StartSlot>(&*action)) started.push_back(start->slot);
+      if (const auto* lease = std::get_if<SendLease>(&*action)) {
+        first.try_emplace(lease->slot, lease->cases.front().id);
+      }
+    }
+  };
+  const auto answer = [&](std::size_t slot) {
+    Answer first_answer;
+    first_answer.id = first.at(slot);
+    first_answer.verdict.outcome = Outcome::pass;
+    core.slot_answered(slot, std::span(&first_answer, 1));
+    act();
+  };
+  core.begin();
+  for (std::uint64_t id = 1; id <= 1000; ++id) core.add(queued(id));
+  core.claimed(Supply::none);
+  act();
+  EXPECT_THAT(started, ::testing::ElementsAre(0, 1));
+  answer(1);
+  EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
+  answer(1);  // it was at work already
+  EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
+  // What holds others up for so long is not the beginning, but a case.
+  for (std::int64_t ms = 0; ms <= 1'900; ms += 100) core.tick(ms);
+  act();
+  EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
+  core.tick(2'000);
+  act();
+  EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
 // What one supervisor holds, no other one's slots can take.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 namespace assay::testing {
@@ -10,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kMostSteps = 200'000;  // of one session; one that ends needs far fewer
 constexpr int kMostSessions = 60;
+constexpr std::int64_t kBeginMs = 1'500;
+constexpr std::int64_t kLongestTickMs = 1'000;  // as the core counts
 
 Nature nature_of(std::uint64_t draw) {
   if (draw < 60) return Nature::passes;
@@ -76,6 +79,9 @@ bool Simulation::run_session(bool calm) {
   config.import_ms = 9'000;
   config.slack_ms = 9'000;
   if (store_.lease_ms > 0) config.lease_ms = store_.lease_ms;
+  begin_at_once_ = 1 + rare_.below(4);
+  config.begin_at_once = begin_at_once_;
+  config.begin_ms = kBeginMs;
   config.claim = others_ ? 1 + chance_.below(12) : store_.rows.size() + 1;
   slots_.assign(config.slots, {});
   servers_.assign(config.servers.size(), {});
@@ -88,8 +94,10 @@ bool Simulation::run_session(bool calm) {
   for (auto& [id, row] : store_.rows) row.slots_lost = 0;
   faults_left_ = calm ? 0 : static_cast<int>(chance_.below(30));
   signals_ = 0;
-  disk_full_ = ended_ = false;
+  disk_full_ = ended_ = complete_ = false;
   strongest_ = StopReason::none;
+  core_now_ = 0;
+  ticked_ = false;
   core_.emplace(config, Queue(budget_));
   core_->begin();
   act();
@@ -150,9 +158,18 @@ void Simulation::pass_time() {
     }
   }
   // Now and then the whole machine sleeps.
-  now_ += chance_.one_in(200) ? 100'000 : static_cast<std::int64_t>(50 + chance_.below(1500));
+  const std::int64_t passed =
+      chance_.one_in(200) ? 100'000 : static_cast<std::int64_t>(50 + chance_.below(1500));
+  now_ += passed;
+  if (std::exchange(ticked_, true)) core_now_ += std::min(passed, kLongestTickMs);
   core_->tick(now_);
   act();
+}
+
+std::size_t Simulation::slots_that_begin() const {
+  return static_cast<std::size_t>(std::count_if(slots_.begin(), slots_.end(), [&](const Slot& at) {
+    return at.up && at.began && core_now_ - *at.began < kBeginMs;
+  }));
 }
 
 bool Simulation::servers_ready() const {
@@ -225,6 +242,11 @@ void Simulation::deliver(std::size_t index) {
     if (!held || answer.verdict.outcome != Outcome::oom) continue;  // some come twice
     short_of_memory_.insert(answer.id);
     if (held.mapped().bytes > budget_.all && held.mapped().alone) had_all_memory_.insert(answer.id);
+  }
+  if (std::any_of(arrived.begin(), arrived.end(), [&](const Answer& answer) {
+        return core_->held(index, answer.id, answer.attempt) != nullptr;
+      })) {
+    slot.began.reset();
   }
   core_->slot_answered(index, arrived);
   act();
@@ -357,6 +379,8 @@ void Simulation::perform(const StartSlot& action) {
   slots_[action.slot] = {};
   slots_[action.slot].up = true;
   slots_[action.slot].number = ++slots_started_;
+  slots_[action.slot].began = core_now_;
+  expect(slots_that_begin() <= begin_at_once_, "more slots begin at once than shall");
   gave_back_.erase(action.slot);
 }
 
@@ -452,7 +476,8 @@ void Simulation::check_nobody_sleeps() {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const bool holds = std::any_of(in_use_.begin(), in_use_.end(),
                                    [&](const auto& entry) { return entry.second.slot == slot; });
-    if (holds || slots_[slot].killed) continue;
+    const bool waits = !slots_[slot].up && slots_that_begin() >= begin_at_once_;
+    if (holds || slots_[slot].killed || waits) continue;
     for (const std::uint64_t id : unended_) {
       expect(in_use_.contains(id) || !has_room(slot, id), "a slot sleeps beside work");
     }
@@ -504,6 +529,7 @@ void Simulation::perform(const RecordVerdict& action) {
   unended_.erase(id);
   note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
+  expect(!complete_, "a verdict after the last one");
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
   // One that is refused may come back: another claimer had the case, and did not end it.
@@ -541,6 +567,12 @@ void Simulation::perform(const CommitStore&) {
 }
 
 void Simulation::perform(const Tell& action) { note("{}", action.line); }
+
+void Simulation::perform(const TellComplete&) {
+  note("complete");
+  complete_ = true;
+  expect(unended_.empty() && in_use_.empty(), "complete, and a case has no verdict");
+}
 
 void Simulation::perform(const FinishRun&) {
   note("the session ends");

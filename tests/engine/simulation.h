@@ -82,9 +82,10 @@ class Simulation {
     bool nonsense = false;
     bool told_to_stop = false;
     bool killed = false;
-    std::uint64_t number = 0;        // of all slots that were started
-    std::vector<QueuedCase> queue;   // it has not run these
-    std::vector<Answer> on_the_way;  // the core has not heard these
+    std::uint64_t number = 0;           // of all slots that were started
+    std::optional<std::int64_t> began;  // on the core's clock; nullopt: it has answered
+    std::vector<QueuedCase> queue;      // it has not run these
+    std::vector<Answer> on_the_way;     // the core has not heard these
   };
   struct Server {
     bool up = true;
@@ -119,9 +120,11 @@ class Simulation {
   void perform(const RecordVerdict& action);
   void perform(const CommitStore& action);
   void perform(const Tell& action);
+  void perform(const TellComplete& action);
   void perform(const FinishRun& action);
 
   bool servers_ready() const;
+  std::size_t slots_that_begin() const;
   void check_memory();
   void check_given_back(std::size_t runs);
   void check_company(const std::vector<QueuedCase>& cases);
@@ -164,11 +167,15 @@ class Simulation {
   std::map<std::uint64_t, Ran> first_ran_;  // where and when its first attempt did
   std::uint64_t slots_started_ = 0;
   std::int64_t now_ = 0;
+  std::int64_t core_now_ = 0;  // without the time in which the machine slept
+  bool ticked_ = false;        // in this session
+  std::size_t begin_at_once_ = 0;
   int faults_left_ = 0;
   int signals_ = 0;
   bool disk_full_ = false;
   bool calm_ = false;
   bool ended_ = false;
+  bool complete_ = false;  // as the core has told
   StopReason strongest_ = StopReason::none;
   std::uint64_t steps_ = 0;
   std::optional<std::string> wrong_;

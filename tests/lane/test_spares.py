@@ -113,7 +113,7 @@ def test_one_that_is_taken_gets_the_descriptors_and_is_made_again(made, clock):
     assert os.read(reading, 3) == b"log"
     assert of.take(kind, []) is None, "there was one"
     assert of.make() is None, "slots are asking for lanes"
-    clock[0] += spares.AFTER
+    clock[0] += spares.BEGUN_AFTER
     assert of.make().pid != pid
 
 
@@ -124,6 +124,23 @@ def test_many_requests_at_the_start_are_waited_for_like_one(made, clock):
     clock[0] += spares.AFTER
     assert of.make() is None, "the run's own lanes are just making their contexts"
     clock[0] += spares.FIRST_AFTER
+    assert of.make() is not None
+
+
+def test_slots_that_begin_one_after_another_are_waited_for(made, clock):
+    of, forks = made(1)
+    kind = Kind("gpu:0", False)
+    for _ in range(16):
+        of.take(kind, [])
+        clock[0] += 0.5  # as long as two contexts take
+        assert of.make() is None
+    clock[0] += spares.BEGUN_AFTER
+    ready(of, forks)
+    # After a fault slots ask again and again, and each lull counts.
+    of.fault()
+    fds = os.pipe()
+    of.take(kind, [*fds, fds[1]])
+    clock[0] += spares.AFTER
     assert of.make() is not None
 
 
