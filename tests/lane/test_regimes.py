@@ -3,7 +3,7 @@
 import pytest
 from assay import regimes
 from assay.regimes import MOST_ELEMENTS, REGIMES, TRAITS, Inputs, bar_of, fill_of, skip_of, terms_of
-from assay.rules import CONSTANT, HALVES, INTEGERS, MAGNITUDES, WITH_INFINITY, WITH_NAN, Fill
+from assay.rules import CONSTANT, HALVES, INTEGERS, MAGNITUDES, UNIFORM, WITH_INFINITY, WITH_NAN, Fill
 from assay.spec import TensorSpec
 
 
@@ -38,6 +38,13 @@ def test_indices_stay_what_they_are(apis, regime):
     named = {"x": spec(5, 3), "index": spec(4, dtype="int64", index=1)}
     got = fill_of(apis["paddle.gather"], "index", named, named["index"], regime)
     assert got == Fill(INTEGERS, 0.0, 5.0, 0)
+
+
+@pytest.mark.parametrize("api", ["paddle.quantile", "paddle.Tensor.nanquantile"])
+def test_what_places_are_computed_of_is_never_nan(apis, api):
+    named = {"x": spec(5, 3), "q": spec(index=1), "axis": None}
+    assert fill_of(apis[api], "q", named, named["q"], "nan") == Fill(UNIFORM, 0.0, 1.0, 0)
+    assert fill_of(apis[api], "x", named, named["x"], "nan").kind == WITH_NAN
 
 
 def test_whole_numbers_reach_their_dtypes_ends(apis):
