@@ -16,10 +16,6 @@ namespace {
 // Of a lane that is alone: what it will be compared with is not known yet.
 constexpr std::size_t kTurnsAlone = kLooks[1];
 
-// Where its memory lies may make a lane faster or slower than the next one, for as long as it
-// lives. So the turns are those of many lanes. (A context on a GPU takes too long for that.)
-constexpr std::size_t kTurnsOfALane = 3;
-
 // Appends the samples of one turn to those of the turns before it.
 Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
   const auto* leaves = ending.reply->outputs();

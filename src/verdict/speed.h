@@ -41,6 +41,11 @@ inline constexpr std::array<std::size_t, 4> kLooks{12, 24, 48, 96};
 inline constexpr double kDoubt = 0.01;
 inline constexpr double kDoubtOfALook = kDoubt / kLooks.size();
 
+// Where its memory lies may make a lane faster or slower than the next one, for as long as it
+// lives. So on a CPU the turns are those of many lanes. (A context on a GPU takes too long for
+// that.) Of two runs each such lane counts once: its turns say the same thing several times.
+inline constexpr std::size_t kTurnsOfALane = 3;
+
 // The value in the middle, of an even number the mean of the two there. There is at least one.
 double median_of(std::span<const double> values);
 // Half of the values lie in so wide a range, as a share of their median.

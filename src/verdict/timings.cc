@@ -35,6 +35,20 @@ void add_pairs(const TimeSeries& left, const TimeSeries& right, std::vector<doub
   }
 }
 
+// The middle of the turns of each lane, as far as they have samples.
+std::vector<double> of_lanes(std::span<const double> turns, std::size_t turns_of_a_lane) {
+  std::vector<double> middles;
+  while (!turns.empty()) {
+    std::vector<double> of_lane;
+    for (const double time : turns.first(std::min(turns_of_a_lane, turns.size()))) {
+      if (time > 0) of_lane.push_back(time);
+    }
+    if (!of_lane.empty()) middles.push_back(median_of(of_lane));
+    turns = turns.subspan(std::min(turns_of_a_lane, turns.size()));
+  }
+  return middles;
+}
+
 // The device's clock decides where both lanes have it: the host's says how long handing over takes.
 bool decides(const std::string& what, std::span<const TimeSeries> left,
              std::span<const TimeSeries> right) {
@@ -138,15 +152,16 @@ std::vector<TimedPart> timed_parts(const wire::Record& record) {
     if (!row.decides) continue;
     TimedPart& part = parts.emplace_back();
     part.what = row.what;
-    for (const double time : turn_times(row.left)) {
-      if (time > 0) part.alone.push_back(time);
-    }
-    std::vector<double> mine;
-    std::vector<double> others;
-    add_pairs(row.left, row.right, mine, others);
+    const std::vector<double> mine = turn_times(row.left);
+    std::vector<double> ratios = turn_times(row.right);
+    ratios.resize(mine.size(), 0);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      part.beside_reference.push_back(mine[i] / others[i]);
+      ratios[i] = ratios[i] > 0 ? mine[i] / ratios[i] : 0;
     }
+    // One that is on a GPU is the same from the first turn to the last.
+    const bool one_lane = part.what.find(kDevice) != std::string::npos;
+    part.alone = of_lanes(mine, one_lane ? 1 : kTurnsOfALane);
+    part.beside_reference = of_lanes(ratios, one_lane ? 1 : kTurnsOfALane);
   }
   return parts;
 }

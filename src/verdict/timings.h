@@ -36,8 +36,9 @@ std::vector<TimeSeries> series_of(const wire::LaneRecord& lane);
 // The least sample of each turn: what else a machine does only ever adds to a call. 0: it has none.
 std::vector<double> turn_times(const TimeSeries& series);
 
-// What one run says of a part, for another run to be compared with: the time of each turn, in
-// nanoseconds; and of turns that a reference lane took as well, as a share of its time.
+// What one run says of a part, for another run to be compared with: the time in each of its lanes
+// (kTurnsOfALane), in nanoseconds; and, where a reference lane took turns as well, as a share of
+// its time. By a device's clock each turn counts.
 struct TimedPart {
   std::string what;
   std::vector<double> alone;
