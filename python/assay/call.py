@@ -9,7 +9,7 @@ from typing import Any
 from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.inputs import LARGE_INPUT, CaseInputs
+from assay.inputs import GIANT, LARGE_INPUT, CaseInputs
 from assay.laws import Law
 from assay.layers import LAYER
 from assay.names import callable_name, public_name
@@ -101,6 +101,7 @@ class Call(CaseInputs):
         self.unfilled = True
         function, args, kwargs = self._ready(self._function())
         self._enter("forward")
+        self._bound_memory()
         self.let_go()  # nobody reads the result either
         self._forward(function, args, kwargs)
 
@@ -137,6 +138,7 @@ class Call(CaseInputs):
         if self.dump is not None:
             self.dump.save("input", self.inputs)
         self._enter("forward")
+        self._bound_memory()
         results = self._forward(function, args, kwargs)
         if entry is not None and entry.shown is not None and not self.job.lane.reference_functions:
             results = entry.shown(results, self._given(args, kwargs))
@@ -168,6 +170,11 @@ class Call(CaseInputs):
             bar = partial(bar, upstream=UPSTREAM)
         self.gradients = [self.hand_over.leaf(name, value, "value", bar) for name, value in gradients]
         self.let_go()
+
+    def _bound_memory(self) -> None:
+        """From here on what is too large for the machine fails where it is asked for. The lane lifts that again."""
+        if self.elements >= GIANT:
+            self.native.bound_memory(True)
 
     def let_go(self) -> None:
         """From here on the memory of large tensors is not written over when they go: it may never have been

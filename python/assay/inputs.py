@@ -14,6 +14,8 @@ from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
 from assay.wire import CODES, DIFFERENTIABLE, Job, refuse
 
 LARGE_INPUT = 1 << 20  # elements; below that its memory is warm
+# Elements of a case's inputs from which on it may need more memory than there is.
+GIANT = 1 << 27
 RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
 PLAIN = frozenset({int, float, bool, type(None)})  # values that stand for themselves
 

@@ -12,7 +12,7 @@ from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
 from assay.handover import HandOver
-from assay.inputs import LARGE_INPUT, is_large
+from assay.inputs import GIANT, LARGE_INPUT, is_large
 from assay.regimes import REGIMES, USUAL, Tensors, skip_of, specs_in
 from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer
@@ -119,6 +119,8 @@ class Lane:
         finally:
             if self.elements >= LARGE_INPUT:
                 self.native.scramble(True)
+            if self.elements >= GIANT:
+                self.native.bound_memory(False)
 
     def _attempt(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
         call = self._timed_call(job, functions) if functions.execution.timed else self._call(job, functions)

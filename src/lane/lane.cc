@@ -60,6 +60,14 @@ bool Lane::can_lend() const {
          seen == address;
 }
 
+void Lane::wait_until_open(std::chrono::milliseconds limit) const {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (arena_->header().address.load(std::memory_order_acquire) == 0 && alive() &&
+         std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 Status Lane::read(std::uint64_t address, std::span<std::byte> to) const {
   while (!to.empty()) {
     const iovec local{to.data(), to.size()};

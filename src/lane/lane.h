@@ -52,6 +52,9 @@ class Lane {
   // Whether results may stay in the lane's memory: the kernel lets us read it (containers and
   // hardened systems forbid that), and the lane has opened its channel.
   bool can_lend() const;
+  // A lane that has just been forked opens its channel some milliseconds later. Returns when it
+  // has, has ended, or the limit has passed.
+  void wait_until_open(std::chrono::milliseconds limit) const;
   // Copies what lies at `address` in the lane's memory. Fails when the lane has ended.
   Status read(std::uint64_t address, std::span<std::byte> to) const;
 

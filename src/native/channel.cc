@@ -65,6 +65,7 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   if (job->mutant() != nullptr) current.mutant = job->mutant()->string_view();
   current.may_lack_kernel = job->may_lack_kernel();
   current.calls = job->calls();
+  current.alone = job->alone();
   current.batch = batch_;
   return std::optional<CurrentJob>(current);
 }

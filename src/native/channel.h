@@ -27,6 +27,7 @@ struct CurrentJob {
   std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
   std::string_view mutant;  // the fault to plant
   bool may_lack_kernel = false;
+  bool alone = false;  // no other lane of the slot runs it meanwhile
   const flatbuffers::Vector<std::uint32_t>* calls = nullptr;
   bool let_go = false;  // no job: what was lent is no longer needed
   const wire::Batch* batch = nullptr;

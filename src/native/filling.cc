@@ -1,9 +1,13 @@
 #include "native/filling.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/system_memory.h"
@@ -24,6 +28,10 @@ constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
 // From so many bytes of inputs on it is worth asking whether there is memory for them.
 constexpr std::uint64_t kAskFrom = std::uint64_t{1} << 30;
+// Lanes give back what they keep within a second, and it is no more than this.
+constexpr std::uint64_t kMostKept = std::uint64_t{10} << 30;
+constexpr int kLooks = 20;
+constexpr std::chrono::milliseconds kBetweenLooks{50};
 // Up to so many bytes a tensor on a device gets the host's values by a copy, which the driver
 // stages: that takes less than one launch to fill it and another to sum it up.
 constexpr std::size_t kMadeOnHost = std::size_t{16} << 10;
@@ -101,18 +109,22 @@ bool can_share(const ModuleState& state, DType dtype) {
   return state.inputs && state.device->is_host() && known_to_dlpack(dtype);
 }
 
-// Whether the case's inputs are more than the machine has memory for; sets a Python error then. The
-// file grows as it is filled, so that nobody else would say no before the kernel ends processes.
-// What it has already and what malloc keeps is there for them.
-bool lacks_memory(const ModuleState& state) {
-  const std::uint64_t wanted = state.parsed.total_bytes();
+// Whether `what` of the case, so many bytes of the shared file, is more than the machine has memory
+// for; sets a Python error then. The file grows as it is filled, so that nobody else would say no
+// before the kernel ends processes. What it has already is there for them; what malloc keeps is
+// given back, in the slot's other lane as well, which makes the same.
+bool lacks_memory(const ModuleState& state, const char* what, std::uint64_t wanted) {
   if (wanted < kAskFrom) return false;
-  const auto memory = system_memory();
-  if (!memory) return false;
-  const auto kept = static_cast<std::uint64_t>(state.memory.resident_kb()) * 1024;
-  const std::uint64_t room = memory->available + state.inputs->held() + kept;
-  if (wanted <= room) return false;
-  PyErr_Format(PyExc_MemoryError, "the inputs take %llu MiB, and there are %llu MiB of memory",
+  std::uint64_t room = 0;
+  for (int looks = 0; looks < kLooks; ++looks) {
+    const auto memory = system_memory();
+    if (!memory) return false;
+    room = memory->available + state.inputs->held();
+    if (wanted <= room) return false;
+    if (wanted > room + kMostKept) break;
+    looks == 0 ? (void)::malloc_trim(0) : std::this_thread::sleep_for(kBetweenLooks);
+  }
+  PyErr_Format(PyExc_MemoryError, "%s take %llu MiB, and there are %llu MiB of memory", what,
                static_cast<unsigned long long>(wanted >> 20),
                static_cast<unsigned long long>(room >> 20));
   return true;
@@ -165,7 +177,7 @@ PyObject* fill_shared(PyObject* module, PyObject* arguments) {
       !std::ranges::equal(state.parsed.tensor(tensor).shape, *shape)) {
     return none();
   }
-  if (lacks_memory(state)) return nullptr;
+  if (lacks_memory(state, "the inputs", state.parsed.total_bytes())) return nullptr;
   FillKey key = state.key;
   key.tensor = tensor;
   auto made = state.inputs->make(rule, key, dtype, count, *offset, tensor);
@@ -198,6 +210,8 @@ PyObject* fill_upstream_shared(PyObject* module, PyObject* arguments) {
   if (!can_share(state, dtype) || !is_worth_sharing(count, dtype)) return none();
   const auto offset = shared_room(state.parsed, state.parsed.tensor_count());
   if (!offset) return none();
+  const std::uint64_t wanted = *offset + count * size_of(dtype);
+  if (lacks_memory(state, "inputs and upstream gradient", wanted)) return nullptr;
   FillKey key = state.key;
   key.tensor = kUpstream + output;
   auto made = state.inputs->make(rule, key, dtype, count, *offset, kUpstreamPlace);

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,19 +59,31 @@ void MemoryWatch::open() {
   resident_kb_ = resident_kb();
 }
 
-std::int64_t MemoryWatch::resident_kb() const {
+MemoryWatch::Pages MemoryWatch::pages() const {
   std::array<char, 128> text{};
   const ssize_t size = statm_ ? ::pread(statm_.get(), text.data(), text.size(), 0) : 0;
-  // "total resident shared …", in pages.
-  std::array<std::int64_t, 3> pages{};
+  Pages pages{};
   const char* at = text.data();
   const char* const end = text.data() + std::max<ssize_t>(size, 0);
   for (std::int64_t& field : pages) {
     const auto [rest, error] = std::from_chars(at, end, field);
-    if (error != std::errc() || rest == end) return 0;
+    if (error != std::errc() || rest == end) return {};
     at = rest + 1;
   }
-  return (pages[1] - pages[2]) * (::sysconf(_SC_PAGESIZE) / 1024);
+  return pages;
+}
+
+std::int64_t MemoryWatch::resident_kb() const {
+  const Pages now = pages();
+  return (now[kResident] - now[kShared]) * (::sysconf(_SC_PAGESIZE) / 1024);
+}
+
+void MemoryWatch::bound(std::uint64_t more) const {
+  const auto data = static_cast<std::uint64_t>(pages()[kData] * ::sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  if (data == 0 || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(data + more, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_DATA, &limit);
 }
 
 MemoryWatch::Growth MemoryWatch::after_case(std::uint64_t lent) {

@@ -2,6 +2,8 @@
 
 // What a case leaves behind in its lane's memory.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/fd.h"
@@ -17,6 +19,12 @@ class MemoryWatch {
   // After the fork: the file that it opens belongs to this process.
   void open();
 
+  // Lets this process have so many bytes of memory more than it has, whether it touches them or not
+  // (RLIMIT_DATA): what is beyond them fails where it is asked for. Otherwise a kernel that is
+  // short of memory ends some process, after minutes of clearing pages. What malloc keeps is not
+  // counted.
+  void bound(std::uint64_t more) const;
+
   // Anonymous memory of this process in kB now: the arena, which is file-backed, is left out.
   std::int64_t resident_kb() const;
 
@@ -29,6 +37,13 @@ class MemoryWatch {
   Growth after_case(std::uint64_t lent);
 
  private:
+  // "total resident shared text lib data", in pages.
+  using Pages = std::array<std::int64_t, 6>;
+  static constexpr std::size_t kResident = 1;
+  static constexpr std::size_t kShared = 2;
+  static constexpr std::size_t kData = 5;
+  Pages pages() const;
+
   Fd statm_;
   std::int64_t resident_kb_ = 0;  // after the case before
   std::uint64_t used_bytes_ = 0;  // of malloc, when it was last counted; 0 before

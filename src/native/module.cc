@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/system_memory.h"
 #include "case/case.h"
 #include "case/parser.h"
 #include "device/device.h"
@@ -74,6 +75,20 @@ PyObject* prepare_device(PyObject* module, PyObject* arguments) {
   return none();
 }
 
+// Page tables, the other lanes' copies of pages, what everybody else needs.
+constexpr std::uint64_t kPartSpared = 16;
+
+// What the lane may still take of the machine's memory. `closely`: of what is there now, half if
+// another lane of the slot runs the same case meanwhile; otherwise no more than there is in all.
+void bound(const ModuleState& state, bool closely) {
+  if (!state.device->is_host()) return;  // who opens a GPU maps more than any machine has
+  const auto memory = system_memory();
+  if (!memory) return;
+  const std::uint64_t spare = memory->total / kPartSpared;
+  const std::uint64_t now = memory->available - std::min(memory->available, spare);
+  state.memory.bound(!closely ? memory->total : state.job.alone ? now : now / 2);
+}
+
 PyObject* open_channel(PyObject* module, PyObject* arguments) {
   int socket = -1;
   int arena = -1;
@@ -106,6 +121,7 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
     state.inputs.emplace(std::move(*shared));
   }
   state.memory.open();
+  bound(state, false);
   return none();
 }
 
@@ -250,6 +266,14 @@ PyObject* hand_over(PyObject* module, PyObject* arguments) {
                                        : host_device().copy(state.channel->arena().data() + *offset,
                                                             memory.data(), memory.size());
   return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
+}
+
+// bound_memory(closely): see bound().
+PyObject* bound_memory(PyObject* module, PyObject* arguments) {
+  int closely = 0;
+  if (!PyArg_ParseTuple(arguments, "p", &closely)) return nullptr;
+  bound(state_of(module), closely != 0);
+  return none();
 }
 
 // scramble(on): whether memory is written over where it is given out and taken back.
@@ -433,7 +457,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 17> methods{{
+  static std::array<PyMethodDef, 18> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -447,6 +471,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"lend", n::lend, METH_VARARGS, nullptr},
       {"hand_over", n::hand_over, METH_VARARGS, nullptr},
       {"scramble", n::scramble, METH_VARARGS, nullptr},
+      {"bound_memory", n::bound_memory, METH_VARARGS, nullptr},
       {"wait", n::wait_for_device, METH_NOARGS, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},

@@ -19,6 +19,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kMostMs = std::uint64_t{366} * 24 * 3'600'000;  // a year
 // A lane whose socket has closed ends at once; one that does not is killed.
 constexpr std::chrono::seconds kExitLimit{2};
+constexpr std::chrono::seconds kOpenLimit{2};
 // Deaths in one batch that no case can be blamed for: someone kills lanes, or none can start.
 constexpr int kUnexplainedLimit = 20;
 // Between receiving a batch and starting its first job nothing of the user's runs.
@@ -175,6 +176,8 @@ Status BatchRun::start(std::size_t seat) {
     if (!spawned) return give_up(spawned.error().message);
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
+    // Otherwise its first large results would be copied: one more copy of each in memory.
+    if (jobs_.front().bytes >= kTakeBackFrom && !at.on_gpu()) at.lane->wait_until_open(kOpenLimit);
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
   state.lends =
@@ -199,7 +202,8 @@ void BatchRun::send_batch(std::size_t seat, const std::vector<std::size_t>& jobs
     const bool may_lack_kernel = seat == 0 && sent.may_lack_kernel;
     lane_jobs.push_back(
         wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel,
-                            sent.calls.empty() ? 0 : builder.CreateVector(sent.calls)));
+                            sent.calls.empty() ? 0 : builder.CreateVector(sent.calls),
+                            sent.first_alone || seats_.size() == 1));
   }
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
@@ -325,10 +329,13 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
 }
 
 // The first seat has run the first of a case's kinds of values, which speaks for all of them: a
-// kernel that is missing is so under any, and where it died or hung none other is tried.
+// kernel that is missing is so under any, and where it died or hung none other is tried. Who had
+// all memory and too little of it has its verdict.
 void BatchRun::end_wait(std::size_t job) {
   const Ending& first = endings_[job].front();
-  const bool unable = is_unable(first);
+  const bool starved = jobs_[job].all_memory && first.reply != nullptr &&
+                       first.reply->status() == wire::Status::out_of_memory;
+  const bool unable = is_unable(first) || starved;
   for (std::size_t other = job; other < jobs_.size(); ++other) {
     if (jobs_[other].record != jobs_[job].record) continue;
     waits_[other] = false;
@@ -336,7 +343,8 @@ void BatchRun::end_wait(std::size_t job) {
     for (std::size_t seat = 1; useless && seat < seats_.size(); ++seat) {
       endings_[other][seat].blame = wire::Status::skipped;
       endings_[other][seat].reason =
-          fmt::format("not asked: the {} lane cannot run this", seats_.front().spec.label);
+          fmt::format("not asked: the {} lane {}", seats_.front().spec.label,
+                      starved ? "has too little memory" : "cannot run this");
     }
   }
   hurries_[job] = first.blame == wire::Status::timed_out;

@@ -82,6 +82,15 @@ bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
 
 bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
 
+// Whether a case is estimated to need more of the host's memory than there is.
+bool may_take_all(const SlotConfig& config, const SlotJob& job) {
+  if (job.bytes < kArenaKeep || std::none_of(config.lanes.begin(), config.lanes.end(), on_cpu)) {
+    return false;
+  }
+  const auto memory = system_memory();
+  return memory && job.bytes > memory->total;
+}
+
 // What other slots give back comes as their lanes end.
 void wait_for_memory() {
   std::uint64_t before = 0;
@@ -292,6 +301,9 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
   if (batch.front().all_memory) {
     ASSAY_CHECK(give_back());
     wait_for_memory();
+  } else if (may_take_all(config_, batch.front())) {
+    // What a lane's heap has had would not count for what it may take (MemoryWatch::bound).
+    ASSAY_CHECK(give_back());
   }
   const bool suspect = batch.front().fresh;
   std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;

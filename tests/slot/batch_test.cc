@@ -42,8 +42,8 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "dies", "hangs", or a result. What it is told to try
-// first it has no kernel for.
+// Answers every job by its text: "no kernel", "no memory", "dies", "hangs", or a result. What it is
+// told to try first it has no kernel for.
 void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -56,9 +56,10 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
       if (text == "dies") std::_Exit(1);
       if (text == "hangs") ::pause();
       const bool none = text == "no kernel" || (*batch)->jobs()->Get(i)->may_lack_kernel();
-      if (!wire::send_frame(socket, answer(i, none ? wire::Status::no_kernel : wire::Status::ok))) {
-        return;
-      }
+      const wire::Status status = none                  ? wire::Status::no_kernel
+                                  : text == "no memory" ? wire::Status::out_of_memory
+                                                        : wire::Status::ok;
+      if (!wire::send_frame(socket, answer(i, status))) return;
     }
   }
 }
@@ -254,6 +255,16 @@ TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
               ::testing::ElementsAre("no_kernel, crashed"));
 }
 
+// Who had all the memory there is and too little of it: the other lane would write as much.
+TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneHasTooLittleMemoryFor) {
+  SlotJob starved = job_of(0, "no memory", true);
+  EXPECT_THAT(run_batch({starved}), ::testing::ElementsAre("out_of_memory, ok"));
+  starved.all_memory = true;
+  EXPECT_THAT(run_batch({starved}),
+              ::testing::ElementsAre(
+                  "out_of_memory, skipped (not asked: the paddle lane has too little memory)"));
+}
+
 // Its successor gets what it had not answered, and so do those who waited.
 TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
   EXPECT_THAT(
@@ -346,6 +357,36 @@ bool may_read_others() {
   LaneSeat seat = server.seat("steady");
   const auto lane = seat.source.spawn(nullptr);
   return lane && lane->can_lend();
+}
+
+// The slot hears of it before it has opened its channel, and without that cannot read its memory.
+void opens_late(int, int socket, const wire::ArenaHeader& seen) {
+  auto& header = const_cast<wire::ArenaHeader&>(seen);
+  const std::uint64_t address = header.address.exchange(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  header.address.store(address);
+  lends_by_text(0, socket, seen);
+}
+
+TEST(Batch, WhatIsLargeIsLentByALaneThatHasJustBeenForkedAsWell) {
+  if (!may_read_others()) GTEST_SKIP() << "the kernel lets nobody read another's memory";
+  for (const bool large : {true, false}) {
+    const ServerProcess server(opens_late);
+    std::vector<LaneSeat> seats;
+    seats.push_back(server.seat("paddle"));
+    SlotJob job = job_of(0, "1048576", false);
+    job.bytes = large ? kKeepOpenBytes : kKeepOpenBytes - 1;
+    const std::vector<SlotJob> jobs{job};
+    const SlotConfig config;
+    bool lent = false;
+    BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
+      lent = endings.front().lender != nullptr;
+      return {};
+    });
+    const Status ran = batch.run();
+    ASSERT_TRUE(ran) << ran.error().message;
+    EXPECT_EQ(lent, large);
+  }
 }
 
 TEST(Batch, WhatIsLentIsTakenBackBeforeTheCaseCountsAsDone) {
