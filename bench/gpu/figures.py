@@ -115,7 +115,7 @@ def planned(assay: str, python: str, lines: list[str]) -> list[tuple[str, int]]:
         with subprocess.Popen(command, cwd=folder, **pipes) as run:
             for line in run.stdout or ():
                 output += line
-                if found := re.match(r"(\d+) cases to run", line):
+                if found := re.match(r"(\d+) cases? to run", line):
                     announced = int(found[1])
                 if found or "stopping: running cases" in line:  # the second time: at once
                     run.send_signal(signal.SIGINT)

@@ -22,6 +22,10 @@ std::vector<std::string> split_at(std::string_view text, char separator) {
   }
 }
 
+std::string count_of(std::uint64_t number, std::string_view noun) {
+  return std::to_string(number).append(" ").append(noun).append(number == 1 ? "" : "s");
+}
+
 std::string lowered(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {

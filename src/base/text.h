@@ -2,6 +2,7 @@
 
 // The few things that assay does with plain text in many places.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ std::string shell_word(std::string_view text);
 
 // The words as one line that a shell reads back unchanged.
 std::string shell_line(const std::vector<std::string>& words);
+
+// "1 case", "2 cases": for a noun that takes an s.
+std::string count_of(std::uint64_t number, std::string_view noun);
 
 // ASCII capitals made small.
 std::string lowered(std::string_view text);

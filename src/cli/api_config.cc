@@ -25,6 +25,7 @@ namespace assay {
 namespace {
 
 constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
+constexpr unsigned kMostWorkersOfCore = 4;
 constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
 
 // The entries of a list with commas, as a person writes it.
@@ -145,9 +146,34 @@ Result<std::optional<Shard>> chosen_shard(const ApiOptions& options) {
   return shard;
 }
 
+// Where no GPU is taken: not more workers than have room in the host's memory, nor than its cores
+// serve. Some more than cores are for those who know that their cases wait a lot.
+Status limit_slots_of_host(double required_gib, unsigned cores, RunConfig& config,
+                           std::vector<std::string>& notes) {
+  const auto budget = static_cast<double>(config.memory_budget);
+  const double fit = required_gib > 0 ? budget / (required_gib * kGiB) : config.slots;
+  if (fit < 1) {
+    return usage_error(fmt::format(
+        "workers have {:.1f} GiB of this machine's memory, and each needs --required_memory={} "
+        "GiB: ask for less",
+        budget / kGiB, required_gib));
+  }
+  const auto limit = [&](double most, const std::string& why) {
+    if (most >= config.slots) return;
+    notes.push_back(fmt::format("{} of {} workers: {}", most, config.slots, why));
+    config.slots = static_cast<std::uint32_t>(most);
+  };
+  limit(std::floor(fit),
+        fmt::format("more do not fit with --required_memory={} GiB each", required_gib));
+  limit(static_cast<double>(cores) * kMostWorkersOfCore,
+        fmt::format("more than {} a core do not pay off", kMostWorkersOfCore));
+  return {};
+}
+
 Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes) {
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
-    return usage_error("--num_workers_per_gpu takes a number of at least 1, or -1 for one a core");
+    return usage_error(
+        "--num_workers_per_gpu takes a number of at least 1, or -1 for as many as pay off");
   }
   if (options.num_gpus < -1) {
     return usage_error("--num_gpus takes a number, 0 for none, or -1 for all");
@@ -161,6 +187,7 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
             choose_gpu_seats({options.num_gpus, options.gpu_ids, asked, options.required_memory,
                               options.test_cpu, options.mps},
                              config, notes));
+  ASSAY_CHECK(check_two_gpus(config));
   if (!on_gpus && !options.test_cpu) {
     notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
                                 options.num_gpus == 0 ? "--num_gpus=0" : "no GPU is here"));
@@ -168,18 +195,7 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   ASSAY_TRY(const SystemMemory memory, system_memory());
   config.memory_budget =
       static_cast<std::uint64_t>(static_cast<double>(memory.total) * kMemoryShare);
-  if (options.required_memory > 0 && !on_gpus) {
-    const double fit = static_cast<double>(config.memory_budget) / (options.required_memory * kGiB);
-    const double seats = std::max(1.0, std::floor(fit));
-    if (seats < config.slots) {
-      notes.push_back(
-          fmt::format("{} of {} workers: more do not fit with --required_memory={} GiB "
-                      "each",
-                      seats, config.slots, options.required_memory));
-      config.slots = static_cast<std::uint32_t>(seats);
-    }
-  }
-  return {};
+  return on_gpus ? Status() : limit_slots_of_host(options.required_memory, cores, config, notes);
 }
 
 // What it writes is not told apart by process, so one worker has to do.
@@ -237,6 +253,10 @@ std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
     repeat(flag, lane == usual ? "" : lane);
   };
   repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
+  // Where it ran, as far as somebody has said so.
+  repeat("num_gpus", options.num_gpus == 0 ? "0" : "");
+  repeat("gpu_ids", options.gpu_ids);
+  repeat("test_cpu", options.test_cpu ? "True" : "");
   repeat("paddle_python", options.paddle_python);
   repeat("torch_python", options.torch_python);
   repeat("settings", options.settings_file);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "engine/lane_plan.h"
 #include "engine/run_properties.h"
 
 namespace assay {
@@ -26,6 +29,28 @@ std::uint64_t failed(const Totals& totals) {
     if (outcome.failed) sum += totals.outcomes[static_cast<std::size_t>(outcome.outcome)];
   }
   return sum;
+}
+
+// Where lanes with this device sit.
+std::string place_of(const std::string& device, const RunConfig& config) {
+  if (device == "cpu") return "the CPU";
+  if (device != kAnyGpu && device != kNextGpu) return device;
+  return config.gpus.size() == 1 ? "a GPU" : count_of(config.gpus.size(), "GPU");
+}
+
+// How many slots have work, and where their lanes sit.
+std::string seats(const RunConfig& config, const Totals& totals) {
+  // Others may plan more into a database.
+  const bool all_known = config.store.empty() && totals.planned > 0;
+  const auto slots =
+      all_known ? std::min<std::uint64_t>(config.slots, totals.planned) : config.slots;
+  const std::vector<PlannedLane> lanes = plan_lanes(config);
+  const std::string test = place_of(lanes.front().spec.device, config);
+  const std::string reference = place_of(lanes.back().spec.device, config);
+  const std::string where =
+      test == reference ? " on " + test
+                        : fmt::format(", test lane on {}, reference lane on {}", test, reference);
+  return count_of(slots, "slot") + where;
 }
 
 }  // namespace
@@ -56,8 +81,8 @@ void ApiProgress::note(const std::string& line) {
 
 void ApiProgress::planned(const Totals& totals) {
   if (quiet_ || !with_status_) return;
-  std::string line = fmt::format("{} cases to run in {} slots on {}", totals.planned, config_.slots,
-                                 config_.test.device);
+  std::string line =
+      fmt::format("{} to run in {}", count_of(totals.planned, "case"), seats(config_, totals));
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) line += fmt::format("; {} {}", count, what);
   };
@@ -93,13 +118,12 @@ void ApiProgress::status(const Totals& totals) {
   if (!last && now - status_ns_ < (terminal_ ? kTerminalNs : kLogNs)) return;
   status_ns_ = now;
   const double seconds = seconds_since(started_ns_);
-  const std::string line = fmt::format(
-      "[{:>3.0f}%] {} of {} cases, {} failed, {:.0f} cases/s, {:.0f} s",
-      totals.planned == 0
-          ? 100.0
-          : 100.0 * static_cast<double>(totals.finished) / static_cast<double>(totals.planned),
-      totals.finished, totals.planned, failed(totals),
-      static_cast<double>(totals.finished) / seconds, seconds);
+  // Rounded down: 100 is the end.
+  const std::uint64_t percent = totals.planned == 0 ? 100 : 100 * totals.finished / totals.planned;
+  const std::string line =
+      fmt::format("[{:>3}%] {} of {}, {} failed, {:.0f} cases/s, {:.0f} s", percent,
+                  totals.finished, count_of(totals.planned, "case"), failed(totals),
+                  static_cast<double>(totals.finished) / seconds, seconds);
   if (terminal_) {
     std::fputs((kEraseLine + line).c_str(), stdout);
     std::fflush(stdout);
@@ -115,15 +139,13 @@ void ApiProgress::print_line(const std::string& line) {
 }
 
 void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
-  print_line(fmt::format("\n{}", outcome_table(report)));
-  std::string where = config_.slots == 1 ? "1 slot" : fmt::format("{} slots", config_.slots);
-  where += config_.gpus.empty()       ? " on the CPU"
-           : config_.gpus.size() == 1 ? " on a GPU"
-                                      : fmt::format(" on {} GPUs", config_.gpus.size());
+  print_line(fmt::format(
+      "\n{}", outcome_table(report, config_.store.empty() ? config_.folder.string() : "")));
+  std::string where = seats(config_, summary.totals);
   for (const ServerInfo& framework : summary.frameworks) {
     where += fmt::format(", {} {}", framework.framework, framework.version);
   }
-  print_line(fmt::format("{} cases in {:.1f} s: {}", summary.totals.finished,
+  print_line(fmt::format("{} in {:.1f} s: {}", count_of(summary.totals.finished, "case"),
                          seconds_since(started_ns_), where));
   print_line(
       fmt::format("results: {} (report.html, run.db, api_config_*.txt)", config_.folder.string()));

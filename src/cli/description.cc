@@ -51,7 +51,8 @@ std::string option_page(const CLI::Option& option) {
   // Its names as --help writes them: "-h,--help", or that of its place.
   std::string names = option.get_name(false, true);
   if (names.empty()) names = option.get_name(true);
-  std::string type = takes_value(option) ? option.get_type_name() : "";
+  const bool flag = option.get_type_size() == 0;  // of which --help names no type
+  std::string type = flag ? "" : option.get_type_name();
   if (!type.empty() && !option.get_default_str().empty()) type += "=" + option.get_default_str();
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names),
                      type.empty() ? "" : fmt::format(" \\fI{}\\fR", roff(type)),

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
+#include "base/text.h"
 #include "device/gpu_choice.h"
 #include "device/nvml.h"
 #include "device/plugin.h"
@@ -98,7 +100,42 @@ void place_lanes(RunConfig& config, std::string_view test, std::string_view refe
   if (config.reference.device.empty()) config.reference.device = reference;
 }
 
+// GPUs that this assay cannot use are a wrong choice like any other: the program itself is well.
+Result<const AssayDevicePlugin*> plugin_for_gpus() {
+  auto plugin = load_device_plugin(device_plugin_file());
+  if (!plugin) return usage_error(plugin.error().message);
+  return *plugin;
+}
+
+std::set<std::string> gpus_of_first_slot(const RunConfig& config) {
+  std::set<std::string> gpus;
+  for (const PlannedLane& lane : plan_lanes(config)) {
+    const std::string device = device_in_slot(config, lane.spec.device, 0);
+    if (gpu_number(device)) gpus.insert(device);
+  }
+  return gpus;
+}
+
 }  // namespace
+
+Status check_two_gpus(const RunConfig& config) {
+  const ModeInfo& mode = mode_of(config);
+  const bool apart = std::any_of(mode.lanes.begin(), mode.lanes.end(),
+                                 [](const ModeLane& lane) { return lane.device == kNextDevice; });
+  if (!apart) return {};
+  const std::size_t gpus = gpus_of_first_slot(config).size();
+  if (gpus >= mode.lanes.size()) return {};
+  const bool on_cpu = config.test.device == "cpu" && !config.gpus.empty();
+  constexpr std::string_view kSuffix = "_dual_gpu";
+  return usage_error(fmt::format(
+      "--{} needs two GPUs, one for each lane, and {}: name two with --gpu_ids or --num_gpus=2, or "
+      "use --{}, which needs no second one",
+      mode.name,
+      on_cpu      ? "the test lane sits on the CPU"
+      : gpus == 0 ? "this run has none"
+                  : "this run has 1",
+      mode.name.substr(0, mode.name.size() - kSuffix.size())));
+}
 
 Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                               std::vector<std::string>& notes) {
@@ -121,7 +158,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   ASSAY_TRY(const std::vector<ChosenGpu> gpus,
             choose_gpus(present, {flags.num_gpus, flags.gpu_ids},
                         visible != nullptr ? std::optional<std::string>(visible) : std::nullopt));
-  ASSAY_TRY(const AssayDevicePlugin* plugin, load_device_plugin(device_plugin_file()));
+  ASSAY_TRY(const AssayDevicePlugin* plugin, plugin_for_gpus());
   ASSAY_CHECK(check_driver(driver, plugin->needs_driver, plugin->name));
   ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));
   for (const ChosenGpu& gpu : gpus) config.gpus.push_back(gpu.ordinal);
@@ -139,7 +176,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
     room -= (spares + 1) * each;
   }
   config.gpu_budget = static_cast<std::uint64_t>(std::max(room, kGiB));
-  notes.push_back(fmt::format("{} workers on {}", config.slots, names_of(gpus)));
+  notes.push_back(fmt::format("{} on {}", count_of(config.slots, "worker"), names_of(gpus)));
   return true;
 }
 

@@ -26,4 +26,7 @@ struct GpuFlags {
 Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                               std::vector<std::string>& notes);
 
+// An error where the mode has each lane on a GPU of its own, and the seats are not on two.
+Status check_two_gpus(const RunConfig& config);
+
 }  // namespace assay

@@ -43,12 +43,13 @@ bool examine(FrameworkConfig config, const LanePackage& package) {
                config.python, info->python, info->apis);
     return true;
   }
+  std::string why = info.error().message;
+  if (why.ends_with(kDoctorHelps)) why.resize(why.size() - kDoctorHelps.size());
   fmt::print(
       "missing  {}\n         get it with `{} -m pip install {}` (in a clone: `make setup`), or "
       "name an "
       "interpreter that has it: --{}_python, or in assay.toml\n",
-      info.error().message, config.python, config.name == "paddle" ? "paddlepaddle" : config.name,
-      config.name);
+      why, config.python, config.name == "paddle" ? "paddlepaddle" : config.name, config.name);
   return false;
 }
 

@@ -50,7 +50,8 @@ Result<int> run_merge(const MergeOptions& options) {
   ASSAY_CHECK(export_text_logs(*store, options.out));
   ASSAY_CHECK(write_report_page(*store, options.out.string(), options.out / "report.html"));
   ASSAY_TRY(const RunReport report, load_report(*store));
-  fmt::print("\n{}results: {}\n", outcome_table(report), options.out.string());
+  fmt::print("\n{}results: {}\n", outcome_table(report, options.out.string()),
+             options.out.string());
   return merged.conflicts.empty() ? kAllGood : kSomeFailed;
 }
 

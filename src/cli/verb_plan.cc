@@ -29,7 +29,8 @@ void print(const PlanSummary& plan) {
   for (const InvalidLine& line : plan.first_invalid) {
     fmt::print("invalid, {}: {}\n", line.where, line.message);
   }
-  std::string line = fmt::format("{} cases to run, {} of them new", totals.planned, plan.added);
+  std::string line =
+      fmt::format("{} to run, {} of them new", count_of(totals.planned, "case"), plan.added);
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) line += fmt::format("; {} {}", count, what);
   };

@@ -16,11 +16,15 @@
 #include "slot/timing.h"
 #include "store/accommodations.h"
 #include "store/open_store.h"
+#include "verdict/mode.h"
 
 namespace assay {
 namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
+// Fields of the settings whose values are not as the command line has them.
+constexpr const char* kModeProperty = "mode";
+constexpr const char* kValuesProperty = "values";
 
 // Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
@@ -163,33 +167,42 @@ Result<std::vector<SpawnedSlot>> slots_ahead(const RunConfig& config, const Lane
 
 using Properties = std::map<std::string, std::string>;
 
+// A setting and its value in the words of the command line.
+std::string in_words(const std::string& key, const std::string& value) {
+  if (key == kModeProperty && find_mode(value) != nullptr) return "--" + value;
+  return fmt::format("{} = {}", key, key == kValuesProperty && value.empty() ? "all" : value);
+}
+
 // A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
 Status check_property(const RunConfig& config, const std::string& key, const std::string& wanted,
                       const std::string& stored) {
   if (stored == wanted) return {};
   if (!config.store.empty()) {
     return usage_error(fmt::format(
-        "the run in this database was begun with {} = {}, here it is {}; use the same, or another "
+        "the run in this database was begun with {}, here it is {}; use the same, or another "
         "schema of the database (options=-csearch_path%3DNAME)",
-        key, stored, wanted));
+        in_words(key, stored), in_words(key, wanted)));
   }
   return usage_error(
-      fmt::format("{} was begun with {} = {}, this run has {}; resume it with the same, or choose "
+      fmt::format("{} was begun with {}, this run has {}; resume it with the same, or choose "
                   "another --log_dir",
-                  config.folder.string(), key, stored, wanted));
+                  config.folder.string(), in_words(key, stored), in_words(key, wanted)));
 }
 
 // Reads only. Who plans a run for others knows less of it than they do.
 Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
-  for (const auto& [key, value] : wanted) {
+  const auto check = [&](const std::string& key, const std::string& value) -> Status {
     const auto stored = found.find(key);
-    if (stored == found.end() && !config.store.empty()) continue;
-    ASSAY_CHECK(
-        check_property(config, key, value,
-                       stored == found.end() ? "(an assay that did not keep it)" : stored->second));
-  }
+    if (stored == found.end() && !config.store.empty()) return {};
+    return check_property(
+        config, key, value,
+        stored == found.end() ? "(an assay that did not keep it)" : stored->second);
+  };
+  // Other settings follow from the mode, and nobody has named them.
+  ASSAY_CHECK(check(kModeProperty, config.settings.mode));
+  for (const auto& [key, value] : wanted) ASSAY_CHECK(check(key, value));
   return {};
 }
 

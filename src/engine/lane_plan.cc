@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "device/device.h"
+#include "verdict/mode.h"
 
 namespace assay {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::string_view kEager = "eager";
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kCustom = "custom";
-constexpr std::string_view kNext = "next";
 
 // Ways to execute a call one around another, the innermost first; "eager" adds nothing.
 std::string joined(std::initializer_list<std::string_view> executions) {
@@ -30,7 +30,7 @@ std::string joined(std::initializer_list<std::string_view> executions) {
 std::string device_of(const ModeLane& lane, const LaneConfig& config) {
   if (lane.device == kCpu) return std::string(kCpu);
   std::string own = config.device.empty() ? std::string(kCpu) : config.device;
-  if (lane.device == kNext) return own == kAnyGpu ? std::string(kNextGpu) : own;
+  if (lane.device == kNextDevice) return own == kAnyGpu ? std::string(kNextGpu) : own;
   if (lane.device.empty() || own != kCpu) return own;
   return std::string(lane.device);
 }

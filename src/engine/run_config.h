@@ -71,7 +71,8 @@ struct RunConfig {
   bool amp = false;                     // all lanes under automatic mixed precision
   std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
   // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
-  // their values: interpreters, a time limit. Named as the store's properties (kRerunFlag).
+  // their values: interpreters, devices, a time limit. Named as the store's properties
+  // (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;
 };
 

@@ -199,12 +199,23 @@ void Session::perform(const FinishRun&) {
 
 // ---- slots ----
 
+// What ails a slot on a GPU, and every other in its place, may well be the GPU.
+std::string Session::advice_for_gpu(std::size_t slot) const {
+  const std::string gpu = compared_on(config_, lanes_, static_cast<std::uint32_t>(slot));
+  if (gpu.empty()) return {};
+  return fmt::format(
+      "; see whether {} still works (nvidia-smi; an Xid in dmesg), or leave it out with --gpu_ids; "
+      "the same command with --log_dir={} goes on from here",
+      gpu, config_.folder.string());
+}
+
 void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
   const auto message = wire::open<wire::FromSlot>(bytes);
   if (!message) return core_.slot_talks_nonsense(slot, message.error().message), act();
   core_.slot_spoke(slot);
   if (const wire::GiveUp* end = (*message)->body_as_GiveUp(); end != nullptr) {
-    core_.slot_gives_up(slot, end->reason() != nullptr ? end->reason()->str() : "it gives up");
+    const std::string why = end->reason() != nullptr ? end->reason()->str() : "it gives up";
+    core_.slot_gives_up(slot, why + advice_for_gpu(slot));
     return act();
   }
   const wire::Results* results = (*message)->body_as_Results();

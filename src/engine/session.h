@@ -61,6 +61,7 @@ class Session {
   void perform(const FinishRun& action);
   void check(const Status& status);
 
+  std::string advice_for_gpu(std::size_t slot) const;  // empty: it sits on none
   void slot_said(std::size_t slot, const wire::Bytes& bytes);
   void slot_gone(std::size_t slot, const ExitStatus& status);
   void watch_server(std::size_t index);

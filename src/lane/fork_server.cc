@@ -215,8 +215,8 @@ Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {
     return fail(fmt::format("{} speaks another protocol: {}", who, line));
   }
   if (message.contains("error")) {
-    return fail(fmt::format("{} cannot be imported: {}; `assay doctor` says how to get it", who,
-                            message["error"].get<std::string>()));
+    return fail(fmt::format("{} cannot be imported: {}{}", who, message["error"].get<std::string>(),
+                            kDoctorHelps));
   }
   return server_info(message, who);
 }

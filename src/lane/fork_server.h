@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -21,6 +22,9 @@
 #include "lane/kept_server.h"
 
 namespace assay {
+
+// How the message of a framework that cannot be imported ends.
+inline constexpr std::string_view kDoctorHelps = "; `assay doctor` says how to get it";
 
 struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks

@@ -10,6 +10,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "store/accommodations.h"
+#include "verdict/mode.h"
 #include "wire/settings.h"
 
 namespace assay {
@@ -143,12 +144,18 @@ std::string rerun_command(std::string_view case_text,
   return command;
 }
 
-std::string outcome_table(const RunReport& report) {
+std::string outcome_table(const RunReport& report, const std::string& folder) {
+  const std::string more = folder.empty()
+                               ? "assay report DIR"
+                               : fmt::format("{} report {}", own_command(), shell_word(folder));
+  const auto mode = report.properties.find("mode");
+  const std::string of_mode = mode == report.properties.end() ? "" : mode->second;
   std::string table;
   for (const OutcomeInfo& outcome : kOutcomes) {
     const std::uint64_t count = report.outcomes[index_of(outcome.outcome)];
     if (count == 0) continue;
-    table += fmt::format("  {:>8}  {:<13} {}\n", count, outcome.name, outcome.meaning);
+    table += fmt::format("  {:>8}  {:<13} {}\n", count, outcome.name,
+                         meaning_in(of_mode, outcome.outcome));
   }
   table += fmt::format("  {:>8}  in all\n", report.cases);
   const auto line = [&](std::uint64_t count, std::string_view what) {
@@ -159,10 +166,12 @@ std::string outcome_table(const RunReport& report) {
   line(report.weak,
        "of those that pass are weak: of some result only shape and dtype were compared");
   line(report.accommodated,
-       "of them accommodated: of APIs whose reference follows Paddle somewhere, or whose inputs "
-       "dodge a fault (`assay report` says where)");
+       fmt::format("of them accommodated: of APIs whose reference follows Paddle somewhere, or "
+                   "whose inputs dodge a fault (`{}` says where)",
+                   more));
   line(report.partly_judged,
-       "of them not judged under some kind of values (--json says which and why)");
+       fmt::format("of them not judged under some kind of values (`{} --json` says which and why)",
+                   more));
   line(report.leaked, "of them left much memory behind");
   line(report.unfinished, "planned and not finished: start again with the same --log_dir");
   return table;

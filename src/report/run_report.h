@@ -52,8 +52,9 @@ std::vector<std::string> rerun_flags(const std::map<std::string, std::string>& p
 std::string rerun_command(std::string_view case_text,
                           const std::map<std::string, std::string>& properties);
 
-// Table of outcomes, each with its count and meaning; for a terminal.
-std::string outcome_table(const RunReport& report);
+// Table of outcomes, each with its count and meaning, and of the run that lies in `folder` (empty:
+// nobody says where) how more is asked; for a terminal.
+std::string outcome_table(const RunReport& report, const std::string& folder = {});
 // What the tables accommodate of this run's APIs, a line for each; nothing where it is nothing.
 std::string accommodation_table(const RunReport& report);
 // Table by API and outcome: the failing ones first.

@@ -7,6 +7,7 @@
 #include "case/canonical.h"
 #include "store/accommodations.h"
 #include "store/quick_reader.h"
+#include "verdict/mode.h"
 
 namespace assay {
 namespace {
@@ -177,14 +178,19 @@ nlohmann::json LiveRun::dtypes_json() const {
 
 nlohmann::json LiveRun::sizes_json() const {
   std::array<StageTimes, kSizes.size()> sizes{};
+  std::array<std::int64_t, kSizes.size()> cases{};
   for (const auto& [key, sums] : tally_.cases()) {
-    sizes[std::min<std::size_t>(key.traits.size, sizes.size() - 1)].add(sums.stages);
+    const auto size = std::min<std::size_t>(key.traits.size, sizes.size() - 1);
+    sizes[size].add(sums.stages);
+    cases[size] += sums.cases;
   }
   nlohmann::json list = nlohmann::json::array();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].cases == 0) continue;
-    list.push_back(
-        {{"size", kSizes[i]}, {"timed", sizes[i].cases}, {"stage_ms", stages_json(sizes[i])}});
+    list.push_back({{"size", kSizes[i]},
+                    {"cases", cases[i]},
+                    {"timed", sizes[i].cases},
+                    {"stage_ms", stages_json(sizes[i])}});
   }
   return list;
 }
@@ -231,10 +237,13 @@ nlohmann::json LiveRun::history_json() const {
 
 nlohmann::json LiveRun::json() const {
   nlohmann::json meanings = nlohmann::json::array();
-  for (const OutcomeInfo& each : kOutcomes) {
-    meanings.push_back({std::string(each.name), each.failed, std::string(each.meaning)});
-  }
   Properties facts = properties_;
+  const auto mode = facts.find("mode");
+  const std::string of_mode = mode == facts.end() ? "" : mode->second;
+  for (const OutcomeInfo& each : kOutcomes) {
+    meanings.push_back(
+        {std::string(each.name), each.failed, std::string(meaning_in(of_mode, each.outcome))});
+  }
   facts.erase(std::string(kAccommodations));
   const Apis by_api = apis();
   const OutcomeCounts counts = outcomes();

@@ -16,9 +16,9 @@ constexpr std::array<ModeLane, 2> kTwice{
 constexpr std::array<ModeLane, 2> kCompiled{
     {{Role::test, Role::test, "to_static"}, {Role::reference, Role::test, "eager"}}};
 constexpr std::array<ModeLane, 2> kOnTwoGpus{
-    {{Role::test, Role::test}, {Role::reference, Role::reference, "eager", "next"}}};
+    {{Role::test, Role::test}, {Role::reference, Role::reference, "eager", kNextDevice}}};
 constexpr std::array<ModeLane, 2> kTwiceOnTwoGpus{
-    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice", "next"}}};
+    {{Role::test, Role::test, "twice"}, {Role::reference, Role::reference, "twice", kNextDevice}}};
 constexpr std::array<ModeLane, 2> kTimed{
     {{Role::test, Role::test, "timed"}, {Role::reference, Role::reference, "timed"}}};
 constexpr std::array<ModeLane, 1> kTimedAlone{{{Role::test, Role::test, "timed"}}};
@@ -53,6 +53,14 @@ constexpr std::array<ModeInfo, 10> kModes{{
 }  // namespace
 
 std::span<const ModeInfo> modes() { return kModes; }
+
+std::string_view meaning_in(std::string_view mode, Outcome outcome) {
+  const ModeInfo* const found = find_mode(mode);
+  const bool compares = found == nullptr || (found->agreement != Agreement::runs &&
+                                             found->agreement != Agreement::speed);
+  return outcome == Outcome::pass && !compares ? "it ran; no results were compared"
+                                               : info(outcome).meaning;
+}
 
 const ModeInfo* find_mode(std::string_view name) {
   const auto found = std::find_if(kModes.begin(), kModes.end(),

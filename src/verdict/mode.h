@@ -6,9 +6,13 @@
 #include <span>
 #include <string_view>
 
+#include "verdict/outcome.h"
 #include "wire/settings_generated.h"
 
 namespace assay {
+
+// ModeLane::device of a lane that does not sit on its slot's GPU.
+inline constexpr std::string_view kNextDevice = "next";
 
 // What the lanes of a mode owe each other.
 enum class Agreement {
@@ -39,6 +43,9 @@ struct ModeInfo {
 };
 
 std::span<const ModeInfo> modes();
+
+// What an outcome means in a run of this mode, for people.
+std::string_view meaning_in(std::string_view mode, Outcome outcome);
 
 // nullptr: no mode has this name.
 const ModeInfo* find_mode(std::string_view name);

@@ -21,6 +21,12 @@ TEST(Text, SplitAtKeepsEmptyParts) {
   EXPECT_THAT(split_at("", ','), ElementsAre());
 }
 
+TEST(Text, OneThingHasNoS) {
+  EXPECT_EQ(count_of(0, "case"), "0 cases");
+  EXPECT_EQ(count_of(1, "case"), "1 case");
+  EXPECT_EQ(count_of(11, "case"), "11 cases");
+}
+
 TEST(Text, LoweredChangesAsciiCapitalsOnly) {
   EXPECT_EQ(lowered("True_09 \xC3\x84Z"), "true_09 \xC3\x84z");
 }

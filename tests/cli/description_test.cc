@@ -21,6 +21,7 @@ class Description : public ::testing::Test {
     verb->add_option("--dir_with-both", text_, "Where")->capture_default_str();
     verb->add_flag("-q,--quiet", flag_, "Says nothing");
     verb->add_option("--secret", text_, "not for people")->group("");
+    verb->add_option("--again", text_, "Once more")->expected(0, 1);
     verb->add_subcommand("closely", "Looks for long");
     app_.add_subcommand("slot", "(internal)")->group("");
   }
@@ -36,6 +37,7 @@ TEST_F(Description, ThePageHasEachVerbAndOption) {
   EXPECT_THAT(page, HasSubstr("\n.SS assay look closely\nLooks for long\n"));
   EXPECT_THAT(page, HasSubstr(".TP\n\\fBFILE\\fR \\fITEXT\\fR\nWhat to look at\n"));
   EXPECT_THAT(page, HasSubstr(".TP\n\\fB\\-\\-dir_with\\-both\\fR \\fITEXT=here\\fR\nWhere\n"));
+  EXPECT_THAT(page, HasSubstr(".TP\n\\fB\\-\\-again\\fR \\fITEXT\\fR\nOnce more\n"));
   EXPECT_THAT(page, HasSubstr(".TP\n\\fB\\-q,\\-\\-quiet\\fR\nSays nothing\n"));
 }
 
@@ -53,7 +55,8 @@ TEST_F(Description, WhatHelpHidesIsHidden) {
 TEST_F(Description, CompletionKnowsWhatFollowsEachVerb) {
   const std::string script = bash_completion(app_);
   EXPECT_THAT(script, HasSubstr("'assay') next='look --help --version' ;;"));
-  EXPECT_THAT(script, HasSubstr("'assay look') next='closely --help --dir_with-both= --quiet' ;;"));
+  EXPECT_THAT(script,
+              HasSubstr("'assay look') next='closely --help --dir_with-both= --quiet --again' ;;"));
   EXPECT_THAT(script, HasSubstr("'assay look' | 'assay look closely') words="));
 }
 

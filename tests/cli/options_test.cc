@@ -4,7 +4,9 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
+#include <thread>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
@@ -69,12 +71,52 @@ TEST(ApiOptions, LittleMemoryForEachWorkerIsNoLimit) {
     ASSERT_TRUE(config) << config.error().message;
     EXPECT_EQ(config->slots, 3U);
   }
-  for (const char* much : {"1e12", "1e300", "1.7e308"}) {
-    const auto config =
-        config_of({"--num_workers_per_gpu=3", std::string("--required_memory=") + much});
-    ASSERT_TRUE(config) << config.error().message;
-    EXPECT_EQ(config->slots, 1U);
+}
+
+// As on a GPU: not one worker without what was asked for.
+TEST(ApiOptions, MoreMemoryThanThereIsForOneWorkerIsAnError) {
+  for (const char* much : {"100000", "1e300", "1.7e308"}) {
+    const auto config = config_of({"--num_gpus=0", std::string("--required_memory=") + much});
+    ASSERT_FALSE(config) << much;
+    EXPECT_EQ(config.error().kind, ErrorKind::usage);
+    EXPECT_THAT(config.error().message, HasSubstr("GiB of this machine's memory, and each needs"));
   }
+}
+
+TEST(ApiOptions, SomeMoreWorkersThanCoresAreTaken) {
+  const unsigned cores = std::thread::hardware_concurrency();
+  std::vector<std::string> notes;
+  const auto slots = [&](unsigned workers) {
+    const auto config =
+        make_run_config(options_of({"--api_config=paddle.abs(1)", "--num_gpus=0",
+                                    "--num_workers_per_gpu=" + std::to_string(workers)}),
+                        notes);
+    return config ? config->slots : 0;
+  };
+  EXPECT_EQ(slots(4 * cores), 4 * cores);
+  EXPECT_EQ(notes.size(), 1U) << "where they sit";
+  EXPECT_EQ(slots(100'000), 4 * cores);
+  EXPECT_THAT(notes.back(), HasSubstr(" of 100000 workers: more than 4 a core do not pay off"));
+}
+
+TEST(ApiOptions, TwoGpusThatAreNotThereAreMissed) {
+  for (const std::string mode : {"accuracy", "accuracy_stable"}) {
+    const auto config = config_of({"--" + mode + "_dual_gpu=True", "--num_gpus=0"});
+    ASSERT_FALSE(config) << mode;
+    EXPECT_EQ(config.error().kind, ErrorKind::usage);
+    EXPECT_THAT(config.error().message,
+                ::testing::AllOf(
+                    HasSubstr("_dual_gpu needs two GPUs, one for each lane, and this run has none"),
+                    HasSubstr("--" + mode + ", which")));
+  }
+}
+
+// A case that runs again shall run where it ran, as far as somebody has said where that is.
+TEST(ApiOptions, PlacesThatWereNamedAreNamedAgain) {
+  using Flags = std::map<std::string, std::string>;
+  EXPECT_EQ(config_of({})->rerun_flags, Flags());
+  EXPECT_EQ(config_of({"--num_gpus=0", "--test_cpu=True"})->rerun_flags,
+            (Flags{{"flag.num_gpus", "0"}, {"flag.test_cpu", "True"}}));
 }
 
 TEST(ApiOptions, AYearIsTheLongestTimeLimit) {

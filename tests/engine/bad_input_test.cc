@@ -126,6 +126,24 @@ TEST(BadFolders, ANewerStoreIsRefused) {
   EXPECT_THAT(result.output, HasSubstr("newer assay"));
 }
 
+// `assay doctor` says how a framework is got, and does not send anybody to itself.
+TEST(BadEnvironment, DoctorSaysWhatIsMissing) {
+  Cli cli;
+  const CliResult result = cli.call({"doctor", "--paddle_python=/nowhere/python"});
+  EXPECT_EQ(result.status.code, 1) << result.output;
+  ASSERT_TRUE(write_file(cli.folder() / "none.toml", R"(version = 1
+[frameworks.paddle]
+python = "/usr/bin/python3"
+environment = ["ASSAY_FRAMEWORK_MODULE=no_such_framework"]
+)"));
+  const std::string settings = "--settings=" + (cli.folder() / "none.toml").string();
+  const CliResult doctor = cli.call({"doctor", settings});
+  EXPECT_THAT(doctor.output, HasSubstr("no_such_framework"));
+  EXPECT_THAT(doctor.output, ::testing::Not(HasSubstr("`assay doctor`")));
+  const CliResult run = cli.call_api({"--api_config=" + kEcho, settings});
+  EXPECT_THAT(run.output, HasSubstr("`assay doctor` says how to get it"));
+}
+
 TEST(BadFolders, AFileInTheWayIsNamed) {
   Cli cli;
   std::ofstream(cli.run()) << "not a folder";
@@ -140,6 +158,19 @@ TEST(BadFolders, OtherSettingsThanTheRunWasBegunWithAreRefused) {
   const CliResult result = cli.call_api({"--api_config=" + kEcho, "--random_seed=7"});
   EXPECT_EQ(result.status.code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("was begun with seed"));
+}
+
+// Not what follows from the mode, which nobody has named.
+TEST(BadFolders, AnotherModeThanTheRunWasBegunWithIsNamed) {
+  Cli cli;
+  cli.call_api({"--api_config=" + kEcho});
+  const CliResult mode = cli.call_api({"--api_config=" + kEcho, "--paddle_only=True"});
+  EXPECT_EQ(mode.status.code, 2) << mode.output;
+  EXPECT_THAT(mode.output,
+              HasSubstr("was begun with --accuracy, this run has --paddle_only; resume it"));
+  const CliResult values = cli.call_api({"--api_config=" + kEcho, "--values=usual"});
+  EXPECT_THAT(values.output,
+              HasSubstr("was begun with values = all, this run has values = usual; resume it"));
 }
 
 // Ids, inputs and verdicts that another build made are not mixed with ours; an assay that did not

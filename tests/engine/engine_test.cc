@@ -278,7 +278,7 @@ TEST(Engine, ResumesWhatIsLeftAndRunsNothingTwice) {
       cli.write_cases({fake("echo", 1), fake("echo", 2), fake("echo", 3)}, "both.txt");
   cli.call_api({"--api_config_file=" + first});
   const CliResult again = cli.call_api({"--api_config_file=" + both});
-  EXPECT_THAT(again.output, HasSubstr("1 cases to run"));
+  EXPECT_THAT(again.output, HasSubstr("1 case to run"));
   EXPECT_THAT(again.output, HasSubstr("2 finished in earlier sessions"));
   EXPECT_EQ(cli.outcomes().size(), 3U);
 }
@@ -288,7 +288,7 @@ TEST(Engine, RetestRunsOnlyTheNamedOutcomesAgain) {
   const std::string cases = cli.write_cases({fake("echo"), fake("wrong"), fake("raises")});
   cli.call_api({"--api_config_file=" + cases});
   const CliResult again = cli.call_api({"--retest=mismatch"});
-  EXPECT_THAT(again.output, HasSubstr("1 cases to run"));
+  EXPECT_THAT(again.output, HasSubstr("1 case to run"));
   EXPECT_EQ(cli.outcomes().size(), 3U);
 }
 

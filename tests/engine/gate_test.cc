@@ -61,7 +61,7 @@ TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
             0);
   const CliResult good = shell(block("## The gate"));
   EXPECT_EQ(good.status.code, 0) << good.output;
-  EXPECT_THAT(good.output, HasSubstr("1 cases to run"));
+  EXPECT_THAT(good.output, HasSubstr("1 case to run"));
   EXPECT_THAT(good.output, HasSubstr("3 of APIs that the diff does not name"));
   EXPECT_THAT(good.output, Not(HasSubstr("::error")));
 

@@ -407,7 +407,7 @@ TEST_P(BadGpus, AreOneClearLine) {
   std::vector<std::string> flags = GetParam().flags;
   flags.push_back("--api_config_file=" + cli_.write_cases({fake("echo")}));
   const CliResult result = run(flags);
-  EXPECT_THAT(result.status.code, ::testing::AnyOf(2, 3)) << result.output;
+  EXPECT_EQ(result.status.code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr(GetParam().says));
   EXPECT_THAT(result.output, Not(HasSubstr("Traceback")));
 }
@@ -450,6 +450,15 @@ INSTANTIATE_TEST_SUITE_P(
                {},
                {"--use_compute_sanitizer=True", "--num_gpus=0"},
                "the lane under test sits on the CPU"},
+        BadGpu{"no_second_one", {}, {"--accuracy_dual_gpu=True"}, "and this run has 1: name two"},
+        BadGpu{"one_of_two",
+               {{"FAKE_NVML_GPUS", "2"}},
+               {"--accuracy_stable_dual_gpu=True", "--num_gpus=1"},
+               "or use --accuracy_stable, which"},
+        BadGpu{"no_lane_for_the_second",
+               {{"FAKE_NVML_GPUS", "2"}},
+               {"--accuracy_dual_gpu=True", "--test_cpu=True"},
+               "and the test lane sits on the CPU"},
         BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
     [](const auto& of) { return of.param.name; });
 
@@ -460,7 +469,9 @@ TEST_F(Gpu, ThatLanesCannotOpenEndsTheRunWithoutAVerdict) {
   const CliResult result =
       run({"--api_config_file=" + cli_.write_cases({fake("echo")}), "--num_workers_per_gpu=1"});
   EXPECT_EQ(result.status.code, 3) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("gpu:0 cannot be opened: no such GPU"));
+  EXPECT_THAT(result.output, AllOf(HasSubstr("gpu:0 cannot be opened: no such GPU"),
+                                   HasSubstr("see whether gpu:0 still works (nvidia-smi;"),
+                                   HasSubstr("leave it out with --gpu_ids")));
   EXPECT_THAT(cli_.outcomes(), ::testing::IsEmpty());
 }
 
@@ -488,6 +499,21 @@ TEST_F(Gpu, SlotsOpenItWhileTheFrameworksAreImported) {
   ASSERT_TRUE(opened);
   EXPECT_THAT(*opened, StartsWith("assay\n"));
   EXPECT_EQ(times(*opened, "assay\n"), 1U);
+}
+
+// Before and after in the same words; and a case that runs again sits where it sat.
+TEST_F(Gpu, WhereLanesSitIsSaid) {
+  set("FAKE_NVML_GPUS", "2");
+  const std::string cases = cli_.write_cases({fake("wrong"), fake("echo")});
+  const CliResult result = run({"--api_config_file=" + cases, "--test_cpu=True", "--gpu_ids=0,1"});
+  EXPECT_EQ(times(result.output, "2 slots, test lane on the CPU, reference lane on 2 GPUs"), 2U)
+      << result.output;
+  EXPECT_THAT(result.output, HasSubstr("--accuracy=True --gpu_ids=0,1 --test_cpu=True"));
+  Cli other;
+  const CliResult on_cpu = other.call_api({"--api_config=" + fake("wrong"), "--num_gpus=0"});
+  EXPECT_EQ(times(on_cpu.output, "1 slot on the CPU"), 2U) << on_cpu.output;
+  EXPECT_THAT(on_cpu.output, AllOf(HasSubstr("--accuracy=True --num_gpus=0"),
+                                   HasSubstr("1 case to run in"), HasSubstr("\n1 case in ")));
 }
 
 TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {

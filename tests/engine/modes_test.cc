@@ -81,6 +81,14 @@ TEST(Modes, WhatAFrameworkCannotDoIsSkippedWithItsReason) {
   EXPECT_THAT(log_of(cli), HasSubstr("paddle 1.0 has no automatic mixed precision"));
 }
 
+TEST(Modes, WhatIsComparedWithNothingRan) {
+  for (const char* mode : {"--paddle_only=True", "--paddle_gpu_performance=True"}) {
+    Cli cli;
+    const CliResult result = cli.call_api({"--api_config=" + fake("echo"), mode});
+    EXPECT_THAT(result.output, HasSubstr("pass          it ran; no results were compared"));
+  }
+}
+
 // A call that takes so many microseconds of the fakes' own clock, in either lane.
 std::string takes(int mine, int reference) {
   return fmt::format("paddle.fake.takes(Tensor([3], \"float32\"), {}, {})", mine, reference);

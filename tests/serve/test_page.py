@@ -1,5 +1,6 @@
 """The page of `assay serve` and of report.html, in a real Chromium. ASSAY_SCREENSHOT=FILE keeps a picture."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -113,6 +114,30 @@ def wait_until(look):
         time.sleep(0.1)
     assert seen
     return seen
+
+
+def test_what_takes_long_is_shown_with_its_sums(run, page):
+    long = "fused_rotary_position_embedding.of_a_family_with_a_name_without_end.echo"
+    run.go([long, long, "echo"], size=3)
+    page.goto((run.folder / "run" / "report.html").as_uri())
+    wait_for(page, "3 of 3 cases (100.0%)")
+    script = """all => all.map(t => {
+        const { x, y, width } = t.getBBox();
+        return [t.firstChild.data, t.textContent, { x, y, width }];
+    })"""
+    texts = page.eval_on_selector_all("#stages text", script)
+    head = [text for text in texts if text[2]["y"] < 10]
+    assert [shown for shown, _, _ in head[:5]] == ["API", "cases", "seconds", "fill", "test forward"]
+    [(shown, both, box)] = [
+        text for text in texts if text[1].endswith(f"paddle.fake.{long}") and text[0][0] == "…"
+    ]
+    assert both == shown + f"paddle.fake.{long}"  # the title has all of it
+    assert shown.endswith("_without_end.echo") and box["width"] <= 310
+    row = sorted((t for t in texts if abs(t[2]["y"] - box["y"]) < 2), key=lambda t: t[2]["x"])
+    assert row[1][0] == "2" and float(row[2][0]) >= 0
+    for line in (head, row):
+        for (_, _, left), (_, _, right) in itertools.pairwise(line):
+            assert left["x"] + left["width"] <= right["x"]
 
 
 def test_a_run_is_shown_and_grows(run, serve, page):

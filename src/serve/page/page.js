@@ -45,13 +45,14 @@ function showProgress(run) {
   const done = run.planned - run.unfinished;
   const share = run.planned ? done / run.planned : 0;
   at('done').style.width = `${100 * share}%`;
-  const parts = [`${number(done)} of ${number(run.planned)} cases (${(100 * share).toFixed(1)}%)`];
+  const percent = Math.floor(1000 * share) / 10;  // 100 is the end
+  const parts = [`${number(done)} of ${number(run.planned)} cases (${percent.toFixed(1)}%)`];
   if (run.rate !== undefined) parts.push(`${run.rate.toFixed(run.rate < 10 ? 1 : 0)} cases/s`);
   if (run.eta_s !== undefined && run.unfinished) parts.push(`${duration(run.eta_s)} left`);
   if (run.failed !== undefined) parts.push(`${number(run.failed)} failed`);
   if (run.reading) parts.push(`reading what was there: ${number(run.read)} cases so far`);
   at('progress').textContent = parts.join(' · ');
-  document.title = `${(100 * share).toFixed(0)}% assay`;
+  document.title = `${Math.floor(percent)}% assay`;
   const facts = run.properties || {};
   at('what').textContent = [facts.mode, facts['version.assay']].filter(Boolean).join(' ');
   at('facts').textContent = Object.entries(facts).map(([k, v]) => `${k} ${v}`).join(' · ');
@@ -74,30 +75,51 @@ function showHistory(history) {
     .call(d3.svg.axis().scale(y).orient('left').ticks(5));
 }
 
-// Rows of {name, stage_ms}, each stage darker the longer it takes.
-function showHeat(id, rows, stages) {
-  const rowHeight = 18, left = 320, width = Math.floor((1100 - left) / stages.length);
+// As much of the end of a name as has room, for its end tells it from others; the whole name is its title.
+function cutName(text, name, room) {
+  text.text(name).append('title').text(name);
+  const length = text.node().firstChild.length, wide = text.node().getComputedTextLength();
+  if (wide > room) text.node().firstChild.data = `…${name.slice(2 - Math.floor(length * room / wide))}`;
+}
+
+// Rows of {name, cases, stage_ms}, those of a case, each stage darker the longer it takes.
+function showHeat(id, what, rows, stages) {
+  const rowHeight = 18, forName = 310, forNumber = 70, left = forName + 2 * forNumber + 10;
+  const width = Math.floor((1100 - left) / stages.length);
   const svg = d3.select(id).attr('height', (rows.length + 1) * rowHeight + 4);
   svg.selectAll('*').remove();
+  const write = (x, y, words) => svg.append('text').attr('x', x).attr('y', y + 13).text(words);
+  const writeNumber = (column, y, words) =>
+    write(forName + column * forNumber, y, words).attr('text-anchor', 'end');
   const most = d3.max(rows, r => d3.max(r.stage_ms)) || 1;
   const alpha = d3.scale.pow().exponent(0.4).domain([0, most]).range([0.05, 0.9]);
-  stages.forEach((stage, i) => svg.append('text').attr('x', left + i * width + 6).attr('y', 13).text(stage));
+  write(0, 0, what);
+  writeNumber(1, 0, 'cases');
+  writeNumber(2, 0, 'seconds');
+  stages.forEach((stage, i) => write(left + i * width + 6, 0, stage));
   rows.forEach((row, place) => {
     const y = (place + 1) * rowHeight;
-    svg.append('text').attr('x', 0).attr('y', y + 13).text(row.name);
+    cutName(write(0, y, ''), row.name, forName);
+    writeNumber(1, y, number(row.cases));
+    writeNumber(2, y, d3.format(',.2f')(cost(row) / 1000));
     row.stage_ms.forEach((ms, i) => {
       svg.append('rect').attr('x', left + i * width).attr('y', y).attr('width', width - 2)
         .attr('height', rowHeight - 2).attr('fill', '#c0392b').attr('fill-opacity', alpha(ms));
-      svg.append('text').attr('x', left + i * width + 6).attr('y', y + 13).text(ms.toFixed(3));
+      write(left + i * width + 6, y, ms.toFixed(3));
     });
   });
 }
 
+// Milliseconds that all cases of the row took together.
+function cost(row) {
+  return d3.sum(row.stage_ms) * row.cases;
+}
+
 function showStages(run) {
-  const cost = a => d3.sum(a.stage_ms) * rate(a.outcomes).all;
-  const costly = run.apis.filter(a => cost(a) > 0).sort((a, b) => cost(b) - cost(a)).slice(0, SHOWN_STAGES);
-  showHeat('#sizes', run.sizes.map(s => ({ name: s.size, stage_ms: s.stage_ms })), run.stages);
-  showHeat('#stages', costly.map(a => ({ name: a.api, stage_ms: a.stage_ms })), run.stages);
+  const apis = run.apis.map(a => ({ name: a.api, cases: rate(a.outcomes).all, stage_ms: a.stage_ms }));
+  const costly = apis.filter(a => cost(a) > 0).sort((a, b) => cost(b) - cost(a)).slice(0, SHOWN_STAGES);
+  showHeat('#sizes', 'size', run.sizes.map(s => ({ name: s.size, cases: s.cases, stage_ms: s.stage_ms })), run.stages);
+  showHeat('#stages', 'API', costly, run.stages);
 }
 
 function showFindings(findings) {
