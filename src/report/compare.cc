@@ -394,6 +394,8 @@ std::string comparison_table(const RunComparison& comparison) {
             : fmt::format(" ({}: a verdict may differ for that alone)", setting.bearing));
   }
   for (const ChangeInfo& change : kChanges) {
+    // Of what is timed parts are compared, below.
+    if (change.change == Change::slower && !comparison.speed.empty()) continue;
     const std::uint64_t count = comparison.count(change.change);
     const bool of_some = change.change == Change::slower && comparison.slower_from_s > 0;
     table += fmt::format(

@@ -54,11 +54,15 @@ void SpeedComparison::finish() {
   }
   for (SpeedChange& part : parts_) {
     part.ratio = {part.ratio.low / pace_, part.ratio.middle / pace_, part.ratio.high / pace_};
-    part.speed = speed_of_part(part.what, 1, part.before, part.ratio, margin_);
+    part.speed = speed_of_part(part.what, 1, part.before, part.ratio, margin_of(part));
   }
   std::stable_sort(parts_.begin(), parts_.end(), [](const SpeedChange& a, const SpeedChange& b) {
     return a.ratio.middle > b.ratio.middle;
   });
+}
+
+double SpeedComparison::margin_of(const SpeedChange& part) const {
+  return same_reference_ || is_of_device(part.what) ? margin_ : std::max(margin_, kMarginOfRuns);
 }
 
 std::uint64_t SpeedComparison::count(Speed speed) const {
@@ -76,6 +80,14 @@ std::string SpeedComparison::table() const {
     table += fmt::format(" (fewer than {}: what the machine does is in them):\n", kEnoughForPace);
   } else {
     table += fmt::format(", beside the pace of all ({:.3f} times as long as then):\n", pace_);
+  }
+  if (std::any_of(parts_.begin(), parts_.end(),
+                  [&](const SpeedChange& part) { return margin_of(part) > margin_; })) {
+    table += fmt::format(
+        "    by a host's clock, without a reference lane, told from {:.0f}% on: two runs of one "
+        "build "
+        "differ by less\n",
+        100 * kMarginOfRuns);
   }
   constexpr std::array<Speed, 4> kOrder{Speed::slow, Speed::fast, Speed::same, Speed::unsure};
   for (const Speed speed : kOrder) {

@@ -4,7 +4,9 @@
 //
 // Two runs are hours apart, and the machine is not the same: as a yardstick serves the reference
 // lane, where both runs had the same build of it. Otherwise that is the pace of all cases together:
-// their ratios' median. What all cases share is told as the pace, and no case is blamed for it.
+// their ratios' median. What all cases share is told as the pace, and no case is blamed for it. By
+// a host's clock that is a poor yardstick, since a case is timed within a moment of its own: there
+// only what differs a lot is called slow or fast.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,9 @@ class SpeedComparison {
  public:
   // Fewer parts than these have no pace of their own.
   static constexpr std::size_t kEnoughForPace = 20;
+  // Of 430 parts of runs of one build 30 differed by more than 2.5%, 5 by more than 10% and 1 by
+  // more than this (docs/benchmarks/2026-11-23-performance-modes.md).
+  static constexpr double kMarginOfRuns = 0.15;
 
   SpeedComparison() = default;
   SpeedComparison(bool same_reference, double margin)
@@ -54,6 +59,8 @@ class SpeedComparison {
   nlohmann::json json() const;
 
  private:
+  double margin_of(const SpeedChange& part) const;
+
   bool same_reference_ = false;
   double margin_ = 0;
   double pace_ = 1;

@@ -102,11 +102,13 @@ std::vector<double> turn_times(const TimeSeries& series) {
   return times;
 }
 
+bool is_of_device(std::string_view what) { return what.find(kDevice) != std::string_view::npos; }
+
 Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
                     double margin) {
   const Speed speed = speed_of(ratio, margin);
   const bool flagged = speed == Speed::slow || speed == Speed::fast;
-  if (!flagged || what.find(kDevice) == std::string_view::npos) return speed;
+  if (!flagged || !is_of_device(what)) return speed;
   const double grain = kDeviceGrainNs / std::max(1U, calls) / std::max(1.0, right_ns);
   return speed_of(ratio, std::max(margin, grain)) == speed ? speed : Speed::unsure;
 }
@@ -159,7 +161,7 @@ std::vector<TimedPart> timed_parts(const wire::Record& record) {
       ratios[i] = ratios[i] > 0 ? mine[i] / ratios[i] : 0;
     }
     // One that is on a GPU is the same from the first turn to the last.
-    const bool one_lane = part.what.find(kDevice) != std::string::npos;
+    const bool one_lane = is_of_device(part.what);
     part.alone = of_lanes(mine, one_lane ? 1 : kTurnsOfALane);
     part.beside_reference = of_lanes(ratios, one_lane ? 1 : kTurnsOfALane);
   }

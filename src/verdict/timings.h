@@ -54,6 +54,9 @@ std::vector<SpeedRow> speed_rows(const wire::Record& record, double margin);
 std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
                                  std::span<const TimeSeries> right, double margin);
 
+// Whether a part's times are of a device's clock.
+bool is_of_device(std::string_view what);
+
 // What speed_of() says of a part whose right side takes so many nanoseconds a call. By a device's
 // clock samples also have to be 1 µs apart to be slow or fast: by as much do two processes of one
 // build differ there for as long as they live (docs/gpu/2026-11-23-night-h200.txt).

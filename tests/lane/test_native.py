@@ -1,7 +1,10 @@
 """The native module's fillings, on plain memory."""
 
 import ctypes
+import os
 import struct
+import subprocess
+import sys
 
 import pytest
 from assay import rules
@@ -96,3 +99,45 @@ def test_without_a_channel_there_is_nothing_to_serve():
     ):
         with pytest.raises(RuntimeError, match="no channel is open"):
             call()
+
+
+OF_A_LANE = """
+import mmap, os, resource, socket
+import assay_native as native
+from assay.spec import DtypeName, PlaceName, TensorSpec
+from assay.wire import Fields
+
+about = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in open("/proc/meminfo")}
+ends, arena = socket.socketpair(), os.memfd_create("arena")
+os.truncate(arena, 1 << 38)
+native.open(ends[0].detach(), arena, TensorSpec, DtypeName, PlaceName, Fields, "cpu")
+
+
+def room():
+    has = int(open("/proc/self/statm").read().split()[5]) * mmap.PAGESIZE
+    return resource.getrlimit(resource.RLIMIT_DATA)[0] - has
+
+
+def gets(size):
+    try:
+        mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return False
+    return True
+
+
+native.bound_memory(True)  # half for this lane, half for the slot's other one
+closely = room()
+assert 0 < closely <= about["MemAvailable"] // 2 + (1 << 28), closely
+assert gets(closely // 2) and not gets(closely + (1 << 28)), "more than there is"
+native.bound_memory(False)
+assert closely < room() <= about["MemTotal"] + (1 << 28), room()
+assert gets(closely + (1 << 28)) and not gets(2 * about["MemTotal"]), "more than the machine has in all"
+"""
+
+
+def test_a_lane_gets_no_more_memory_than_there_is():
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", OF_A_LANE]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert ended.returncode == 0, ended.stderr
