@@ -140,6 +140,22 @@ def test_what_takes_long_is_shown_with_its_sums(run, page):
             assert left["x"] + left["width"] <= right["x"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "lanes"), [("paddle_gpu_performance", 1), ("paddle_torch_gpu_performance", 2)]
+)
+def test_times_of_one_lane_are_compared_with_nothing(run, page, mode, lanes):
+    words = run.words(['paddle.fake.echo(Tensor([2000], "float32"))'], "run")
+    timed = [*words, f"--{mode}=True", "--timing_seconds=0.5"]
+    subprocess.run(timed, cwd=run.folder, capture_output=True, timeout=120, check=False)
+    page.goto((run.folder / "run" / "report.html").as_uri())
+    assert rows(page, "#times")
+    heads = page.eval_on_selector("#times", "t => [...t.rows[0].cells].map(c => c.textContent)")
+    beside = ["test lane", "reference lane", "test to reference", ""] if lanes == 2 else ["time"]
+    assert heads == ["case", "what", *beside]
+    assert page.locator("#ratios").is_visible() == (lanes == 2)
+    assert not page.problems
+
+
 def test_a_run_is_shown_and_grows(run, serve, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     page.goto(serve())

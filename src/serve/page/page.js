@@ -220,8 +220,14 @@ function showTimes(times) {
   at('times-part').hidden = !times;
   if (!times) return;
   at('times-count').textContent = number(times.parts);
-  drawRatios(times.rows.filter(row => row.decides));
   const n = text => ({ text, name: 'n' });
+  const both = times.rows.some(row => row.reference);
+  for (const element of document.querySelectorAll('.of-both')) element.toggleAttribute('hidden', !both);
+  if (!both) {  // one lane, whose times another run is compared with
+    fill('#times', ['case', 'what', n('time')], times.rows.map(row => [row.case, row.what, n(row.test)]));
+    return;
+  }
+  drawRatios(times.rows.filter(row => row.decides));
   fill('#times', ['case', 'what', n('test lane'), n('reference lane'), 'test to reference', ''], times.rows.map(row =>
     [row.case, row.what, n(row.test), n(row.reference), row.told || '', { text: row.speed || '', name: row.speed === 'slow' ? 'failed' : '' }]));
 }
