@@ -189,10 +189,15 @@ Queue::Place Queue::next_small(std::uint32_t slot) {
   return {};
 }
 
+// Of few cases each slot has its part: what hangs holds up those behind it.
+std::size_t Queue::part_of(std::size_t cases) const {
+  return std::max<std::size_t>((cases + slots_ - 1) / slots_, 1);
+}
+
 // How many cases of a list make a lease: of small ones half, so that who helps ends with the slot
 // whose they are.
 std::size_t Queue::share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const {
-  if (small_.empty() || &list == &cases_) return kLeaseCases;
+  if (small_.empty() || &list == &cases_) return std::min(part_of(list.size()), kLeaseCases);
   const std::size_t half = (list.size() + 1) / 2;
   const bool own = &list == &small_[slot % small_.size()];
   return std::min(own ? std::max(half, kSmallLast) : half, kSmallLeaseCases);
@@ -257,7 +262,7 @@ bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& le
   const bool first = leases_[slot]++ == 0;
   const bool all_cheap = cheap_for_all();
   const bool cheap = first || all_cheap || slot % 2 == 1;
-  std::size_t most = kFirstLeaseCases;
+  std::size_t most = std::min(part_of(size()), kFirstLeaseCases);
   const std::deque<QueuedCase>* from = nullptr;
   std::uint64_t elements = 0;
   std::uint64_t work_us = 0;

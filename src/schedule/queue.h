@@ -131,6 +131,7 @@ class Queue {
   // The next of the cheap or of the expensive ones that memory allows.
   Place next_case(std::uint32_t slot, bool cheap);
   Place next_small(std::uint32_t slot);
+  std::size_t part_of(std::size_t cases) const;
   std::size_t share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const;
   void take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased);
   bool take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased);
