@@ -45,9 +45,13 @@ bool is_whole(const wire::Record& record) {
 
 bool is_skipped(const wire::Trial& trial) { return !text(trial.skipped()).empty(); }
 
-std::string others_of_overdue(const wire::Trial& trial) {
+std::string others_of_overdue(const wire::Trial& trial, const wire::LaneRecord& overdue) {
   std::string others;
   for (const wire::LaneRecord* lane : *trial.lanes()) {
+    if (lane == &overdue) continue;
+    if (lane->status() == wire::Status::timed_out) {
+      others += fmt::format("; the {} lane as well", text(lane->name()));
+    }
     if (lane->status() != wire::Status::ok) continue;
     others += fmt::format("; the {} lane took {:.3g} s", text(lane->name()),
                           static_cast<double>(took_us(*lane)) / 1e6);

@@ -113,7 +113,7 @@ bool decided_by_lanes(const wire::Trial& trial, Verdict& verdict) {
   const wire::LaneRecord* lane = test != nullptr ? test : reference;
   if (lane == nullptr) return false;
   verdict = *of_status(*lane);
-  if (verdict.outcome == Outcome::timeout) verdict.message += others_of_overdue(trial);
+  if (verdict.outcome == Outcome::timeout) verdict.message += others_of_overdue(trial, *lane);
   return true;
 }
 

@@ -201,6 +201,9 @@ TEST(Engine, SlowIsToldFromStuck) {
     EXPECT_EQ(finished.attempts, stuck ? 2U : 1U) << finished.text;
     const bool told = finished.verdict.message.find("; the torch lane took") != std::string::npos;
     EXPECT_EQ(told, stuck) << finished.verdict.message;
+    const bool both =
+        finished.verdict.message.find("; the torch lane as well") != std::string::npos;
+    EXPECT_NE(both, stuck) << finished.verdict.message;
     return {};
   });
   EXPECT_TRUE(read);
