@@ -28,8 +28,8 @@ bool killed_from_outside(const wire::Record& record);
 // where all of them did: then the case is slow, and does not hang.
 std::optional<std::uint64_t> took_beside_overdue_us(const wire::Record& record);
 
-// The same of one trial in words, "; the torch lane took 0.002 s", or "; the torch lane as well" where
-// that ran out of time beside the one that is blamed.
+// The same of one trial in words, "; the torch lane took 0.002 s", or "; the torch lane as well"
+// where that ran out of time beside the one that is blamed.
 std::string others_of_overdue(const wire::Trial& trial, const wire::LaneRecord& overdue);
 
 }  // namespace assay
