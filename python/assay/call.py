@@ -172,7 +172,7 @@ class Call(CaseInputs):
         self.let_go()
 
     def _bound_memory(self) -> None:
-        """From here on what is too large for the machine fails where it is asked for, until the case is over."""
+        """From here on what is too large for the machine fails where it is asked for; the lane lifts that."""
         if self.elements >= GIANT:
             self.native.bound_memory(True)
 
