@@ -125,7 +125,8 @@ void Session::perform(const StartSlot& action) {
       },
       [this, slot](const ExitStatus& status) { slot_gone(slot, status); }};
   const std::filesystem::path logs = config_.folder / "lanes";
-  SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string()};
+  SlotConfig begin{static_cast<std::uint32_t>(slot), lanes_, config_.settings, logs.string(),
+                   config_.slots};
   for (wire::LaneSpecT& lane : begin.lanes) {
     lane.device = device_in_slot(config_, lane.device, begin.index);
   }

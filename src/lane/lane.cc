@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -44,6 +45,14 @@ std::chrono::milliseconds time_until(std::chrono::steady_clock::time_point when)
 
 void Lane::kill() const {
   if (pidfd_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+Status Lane::stay_on(int core) const {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  if (::sched_setaffinity(pid_, sizeof cores, &cores) == 0) return {};
+  return errno_error("keeping a lane on one core");
 }
 
 bool Lane::alive() const {

@@ -47,6 +47,8 @@ class Lane {
     return wire::send_frame(socket_.get(), message);
   }
   void kill() const;
+  // From now on it runs on this core alone, and so does every thread that it begins.
+  Status stay_on(int core) const;
   bool alive() const;
 
   // Whether results may stay in the lane's memory: the kernel lets us read it (containers and

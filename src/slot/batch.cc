@@ -176,6 +176,8 @@ Status BatchRun::start(std::size_t seat) {
     if (!spawned) return give_up(spawned.error().message);
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
+    // A kernel that forbids it, or a core that has gone: it runs where it may.
+    if (at.core) (void)at.lane->stay_on(*at.core);
     // Otherwise its first large results would be copied: one more copy of each in memory.
     if (jobs_.front().bytes >= kTakeBackFrom && !at.on_gpu()) at.lane->wait_until_open(kOpenLimit);
   }

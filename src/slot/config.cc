@@ -12,7 +12,7 @@ wire::Bytes begin_message(const SlotConfig& config) {
   const auto lane_vector = builder.CreateVector(lanes);
   const auto settings = wire::CaseSettings::Pack(builder, &config.settings);
   const auto log_dir = builder.CreateString(config.log_dir);
-  const auto begin = wire::CreateBegin(builder, config.index, lane_vector, settings, log_dir);
+  const auto begin = wire::CreateBegin(builder, config.index, lane_vector, settings, log_dir, config.slots);
   builder.Finish(
       wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Begin, begin.Union()));
   const auto bytes = wire::bytes_of(builder);
@@ -31,6 +31,7 @@ Result<SlotConfig> read_begin(const wire::Bytes& message) {
   for (const wire::LaneSpec* lane : *begin->lanes()) lane->UnPackTo(&config.lanes.emplace_back());
   begin->settings()->UnPackTo(&config.settings);
   if (begin->log_dir() != nullptr) config.log_dir = begin->log_dir()->str();
+  config.slots = begin->slots();
   return config;
 }
 

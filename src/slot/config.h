@@ -16,7 +16,8 @@ struct SlotConfig {
   std::uint32_t index = 0;
   std::vector<wire::LaneSpecT> lanes;  // the test lane first
   wire::CaseSettingsT settings;
-  std::string log_dir;  // for what lanes print
+  std::string log_dir;      // for what lanes print
+  std::uint32_t slots = 1;  // of this run, on this machine
 };
 
 // As the first message to a slot.

@@ -1,5 +1,7 @@
 #include "slot/timing.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -40,6 +42,17 @@ Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
   return {};
 }
 
+// The cores that this process may run on; none where there are too many for the kernel to say.
+std::vector<int> cores_of_process() {
+  cpu_set_t allowed;
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
 // How many calls the samples of each part have, in the order of LaneJob.calls: those of one call
 // and those of several are not comparable, since a sample's own cost is shared by its calls.
 std::vector<std::uint32_t> calls_of(const TimedLane& lane) {
@@ -58,6 +71,20 @@ bool is_timed(const wire::CaseSettingsT& settings) {
   const ModeInfo* mode = find_mode(settings.mode);
   return mode != nullptr && mode->agreement == Agreement::speed;
 }
+
+std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot,
+                               std::uint32_t slots) {
+  std::vector<int> mine;
+  for (std::size_t i = slot; i < cores.size() && slots > 0; i += slots) mine.push_back(cores[i]);
+  return mine;
+}
+
+TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry)
+    : config_(config),
+      seats_(seats),
+      entry_(entry),
+      cores_(cores_of_slot(cores_of_process(), config.index, config.slots)),
+      lanes_(seats.size()) {}
 
 // Who begins a turn ends the next one, so that what slowly changes is on nobody's side.
 Status TimedCase::run() {
@@ -83,7 +110,7 @@ bool TimedCase::all_well() const {
 Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   TimedLane& lane = lanes_[seat];
   LaneSeat& at = seats_[seat];
-  if (turn % kTurnsOfALane == 0 && !at.on_gpu()) at.lane.reset();
+  if (turn % kTurnsOfALane == 0 && !at.on_gpu()) begin_anew(turn, at);
   const std::vector<SlotJob> jobs{entry_};
   BatchRun run(config_, seats_.subspan(seat, 1), jobs,
                [&](std::size_t, std::vector<Ending>& endings) -> Status {
@@ -98,6 +125,14 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   gave_up_ = run.gave_up();
   if (entry_.calls.empty() && !lane.series.empty()) entry_.calls = calls_of(lane);
   return ran;
+}
+
+// Left to the kernel, each lane stays on a core of its own, and a neighbour of the host's who slows
+// one core down makes one lane slow. So all lanes of a turn have the same core, and each of the
+// slot's cores has its turns.
+void TimedCase::begin_anew(std::size_t turn, LaneSeat& at) const {
+  at.lane.reset();
+  if (!cores_.empty()) at.core = cores_[turn / kTurnsOfALane % cores_.size()];
 }
 
 bool TimedCase::enough_known(std::size_t turns) const {

@@ -3,6 +3,7 @@
 // A case whose speed is asked for: the lanes of a slot take turns on it, one at work and the others
 // waiting, until it is known how their times compare or nothing more is to be learnt.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,10 +16,13 @@ namespace assay {
 // Whether the lanes of this run are timed.
 bool is_timed(const wire::CaseSettingsT& settings);
 
+// Which of these cores are this slot's, where so many slots share them. None where there are more
+// slots than cores.
+std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot, std::uint32_t slots);
+
 class TimedCase {
  public:
-  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry)
-      : config_(config), seats_(seats), entry_(entry), lanes_(seats.size()) {}
+  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry);
 
   // Blocks until the case has been timed, or until a lane has shown that it cannot be.
   Status run();
@@ -29,12 +33,14 @@ class TimedCase {
 
  private:
   Status take_turn(std::size_t turn, std::size_t seat);
+  void begin_anew(std::size_t turn, LaneSeat& at) const;
   bool all_well() const;
   bool enough_known(std::size_t turns) const;
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
   SlotJob entry_;
+  std::vector<int> cores_;  // of this slot
   std::vector<TimedLane> lanes_;
   bool gave_up_ = false;
 };

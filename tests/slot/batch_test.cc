@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 #include "device/plugin_abi.h"
 #include "lane/address.h"
 #include "lane/message.h"
+#include "slot/timing.h"
 
 namespace assay {
 namespace {
@@ -209,6 +211,41 @@ TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
   ASSERT_TRUE(ran) << ran.error().message;
   if (!lent) GTEST_SKIP() << "the kernel lets nobody read another process's memory";
   EXPECT_THAT(answered, ::testing::ElementsAre(std::vector{true, true}, std::vector{true, true}));
+}
+
+// The cores that a process may run on.
+std::vector<int> cores_of(pid_t process) {
+  cpu_set_t allowed;
+  std::vector<int> cores;
+  EXPECT_EQ(::sched_getaffinity(process, sizeof allowed, &allowed), 0);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
+TEST(Batch, ALaneStaysOnTheCoreOfItsSeat) {
+  const ServerProcess server(answers_all);
+  std::vector<LaneSeat> seats;
+  seats.push_back(server.seat("pinned"));
+  seats.front().core = cores_of(0).back();
+  SlotJob job;
+  job.limit_ms = 60'000;
+  const std::vector<SlotJob> jobs{job};
+  const SlotConfig config;
+  BatchRun batch(config, seats, jobs,
+                 [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
+  const Status ran = batch.run();
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_THAT(cores_of(seats.front().lane->pid()), ::testing::ElementsAre(cores_of(0).back()));
+}
+
+TEST(Timing, SlotsShareTheCores) {
+  const std::vector<int> cores{0, 1, 2, 5, 6};
+  EXPECT_THAT(cores_of_slot(cores, 0, 1), ::testing::ElementsAreArray(cores));
+  EXPECT_THAT(cores_of_slot(cores, 0, 2), ::testing::ElementsAre(0, 2, 6));
+  EXPECT_THAT(cores_of_slot(cores, 1, 2), ::testing::ElementsAre(1, 5));
+  EXPECT_THAT(cores_of_slot(cores, 6, 7), ::testing::IsEmpty());
 }
 
 // How each job of a batch ended, in words: what the first lane says, then the second.
