@@ -3,8 +3,8 @@
 
     python3 bench/performance/figures.py [--framework torch] [--cases FILE] [--first N] [--folder DIR] …
 
-Two runs of assay for each framework: the same build in both lanes, and in the test lane the same build
-whose calls take a twentieth longer (slower_framework.py). On a machine with GPUs the lanes sit there
+Two runs of assay for each framework: the same build in both lanes, from two servers, as two builds would
+be, and in the test lane the same build whose calls take a twentieth longer (slower_framework.py). On a machine with GPUs the lanes sit there
 (--num_gpus=0: on the CPU). The interpreters are those of .venv, or what --python names
 (torch=/usr/bin/python3). On a GPU calls of the usual cases are too short to become slower by a twentieth:
 --cases bench/performance/large_cases.txt has longer ones.
@@ -27,6 +27,10 @@ LANES = """version = 1
 framework = "{framework}"
 python = "{python}"
 environment = ["ASSAY_FRAMEWORK_MODULE=slower_framework", "PYTHONPATH={here}"]
+[lanes.again]
+framework = "{framework}"
+python = "{python}"
+environment = ["ASSAY_FRAMEWORK_MODULE=slower_framework", "PYTHONPATH={here}", "ASSAY_SLOWER=0"]
 [lanes.slower]
 framework = "{framework}"
 python = "{python}"
@@ -94,7 +98,7 @@ def main() -> None:
     options.folder = options.folder.resolve()
     for framework in options.framework or ["paddle", "torch"]:
         print(f"{framework}: {machine()}", flush=True)
-        itself = measure(options, framework, "as_is")
+        itself = measure(options, framework, "again")
         planted = measure(options, framework, "slower")
         cases = sum(map(len, itself.values()))
         flagged = len(itself["slow"]) + len(itself["fast"])

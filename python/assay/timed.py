@@ -6,7 +6,7 @@ one leaf of nanoseconds a call for each part of the case (forward, backward), cl
 of the caches:
 
     "forward host warm"   the call, with its inputs where the call before left them
-    "forward host cold"   the call, once, with inputs that no cache holds
+    "forward host cold"   the call, once, with inputs that no cache holds (on a CPU in the first turn only)
     "backward …"          the gradients, each through a call of its own, which is not in the time
 
 On a GPU the host's clock says how long the framework takes to hand over its work, and the device's how long
@@ -18,6 +18,7 @@ process is left out while there are enough others.
 import gc
 import math
 import resource
+import secrets
 import time
 from array import array
 from collections.abc import Callable
@@ -31,7 +32,10 @@ CLOCK = time.perf_counter_ns
 
 LEAST_SAMPLE = 100_000  # ns on a CPU; on a GPU the host is to be done before the device begins
 LEAST_SAMPLE_ON_DEVICE = 50_000
-TURN = 5_000_000  # ns for the warm samples of one part
+# ns for the warm samples of one part. On a CPU lanes swap places soon, so that what slows the machine down
+# for a while is in both of them.
+TURN = 1_000_000
+TURN_ON_DEVICE = 5_000_000
 MOST_CALLS = 64  # in a sample
 MOST_SAMPLES = 25  # in a turn
 LONG = 50_000_000  # ns; so long a call warms its own caches
@@ -42,6 +46,10 @@ FLUSHED_ELEMENTS = 1 << 26
 # so many flushes.
 BUSY = 2.0
 MOST_FLUSHES = 64
+# Bytes that a lane on a CPU has touched before, so that what it allocates lies on huge pages, as far as there
+# are any; where on them is drawn anew for each lane.
+SETTLED = 16 << 20
+HUGE_PAGE = 2 << 20
 PARTS = ("forward", "backward")  # in the order of Job.calls
 NO_TENSOR = 1 << 30  # for the native module: filled, and no tensor of the case
 
@@ -52,6 +60,12 @@ class Part(NamedTuple):
     name: str
     prepare: Callable[[int], list[Any]]
     run: Callable[[list[Any]], None]
+
+
+class Sample(NamedTuple):
+    nanoseconds: float  # of so many calls, by the host's clock
+    events: Any  # of the device around them
+    interrupted: bool  # the kernel let another process run meanwhile
 
 
 class Timed(Call):
@@ -66,9 +80,14 @@ class Timed(Call):
         else:
             self.calls: dict[str, int] = {}  # in a sample of each part
             self.samples: dict[str, int] = {}  # in a turn
+            self.long: set[str] = set()  # parts whose calls warm their own caches
             self.flushes: dict[str, int] = {}  # before each sample of a part, on a device
             self.upstream: dict[int, Any] = {}
             self.tensors: list[Any] = []
+            # None: there is no clock but the host's.
+            self.device = getattr(self.framework, "stopwatch", lambda: None)()
+            if self.device is None:
+                self._settle()
             super().run()
         self.turns += 1
         self._enter("forward")
@@ -83,8 +102,6 @@ class Timed(Call):
     def evaluate(self, function: Callable[..., Any]) -> None:
         """Makes the case ready and runs it once, so that what only the first call does is done."""
         self.function, self.args, self.kwargs = self._ready(function)
-        # None: there is no clock but the host's.
-        self.device = getattr(self.framework, "stopwatch", lambda: None)()
         self.flushed: Any = None
         self._enter("forward")
         found = self._through(self._leaves_of(*self._arguments_again()))
@@ -93,6 +110,15 @@ class Timed(Call):
             self._enter("backward")
             self.framework.gradients(found[0], self._inputs(), found[1])
         self._wait()
+
+    def _settle(self) -> None:
+        """Draws where the memory of this lane lies. All lanes of a server are made as it is, so that otherwise
+        all of one build would have luck, and all of another none: on 4 KiB pages a call may take twice as long.
+        """
+        touched = bytearray(SETTLED)
+        del touched  # it stays in the heap, touched
+        self.before = [bytearray(secrets.randbelow(HUGE_PAGE))]
+        self.before += [bytearray(secrets.randbelow(4096)) for _ in range(secrets.randbelow(64))]
 
     def _take_turn(self) -> None:
         self._time(Part("forward", self._prepare_forward, self._run_forward))
@@ -157,41 +183,46 @@ class Timed(Call):
 
     def _time(self, part: Part) -> None:
         if part.name not in self.calls:
-            self._choose_sizes(part)
-        self._keep(part, "cold", 1, [self._sample(part, 1, self._cool)])
+            latest = self._choose_sizes(part)
+            if part.name in self.long and self.device is None:
+                self._keep(part, "cold", 1, [latest])
+                self._keep(part, "warm", 1, [latest])
+                return
+        if self.turns == 1 or self.device is not None:
+            self._keep(part, "cold", 1, [self._sample(part, 1, self._cool)])
         calls = self.calls[part.name]
-        if self.samples[part.name] > 1 or calls > 1:
+        if part.name not in self.long:
             self._sample(part, calls)  # warms up
         taken = [self._sample(part, calls) for _ in range(self.samples[part.name])]
         self._wait()
-        alone = [sample for sample in taken if not sample[2]]
+        alone = [sample for sample in taken if not sample.interrupted]
         self._keep(part, "warm", calls, alone if 2 * len(alone) >= len(taken) else taken)
 
-    def _choose_sizes(self, part: Part) -> None:
-        times = []
+    def _choose_sizes(self, part: Part) -> Sample:
+        """How much is timed in a turn. The latest sample of one call."""
+        taken = []
         for _ in range(3):
-            times.append(self._sample(part, 1)[0])
-            if times[0] > LONG:
+            taken.append(self._sample(part, 1))
+            if taken[-1].nanoseconds > LONG:
+                self.long.add(part.name)
                 break
         self._wait()
-        least = LEAST_SAMPLE if self.device is None else LEAST_SAMPLE_ON_DEVICE
-        once = max(1.0, min(times))
+        on_device = self.device is not None
+        once = max(1.0, min(sample.nanoseconds for sample in taken))
         several = self.elements <= SEVERAL_UP_TO
+        least = LEAST_SAMPLE_ON_DEVICE if on_device else LEAST_SAMPLE
         chosen = min(MOST_CALLS, max(1, round(least / once))) if several else 1
         told = dict(zip(PARTS, self.job.calls, strict=False)).get(part.name)
         self.calls[part.name] = min(MOST_CALLS, told or chosen)  # lanes that are compared have the same
-        if self.device is not None:
+        if on_device:
             # Before the clock runs the host hands over one call more, behind the flushes as well.
             busy = BUSY * once * (self.calls[part.name] + 1)
             self.flushes[part.name] = min(MOST_FLUSHES, max(1, math.ceil(busy / self._flush_time())))
-        sample = once * self.calls[part.name]
-        self.samples[part.name] = min(MOST_SAMPLES, max(1, int(TURN / sample)))
+        turn = TURN_ON_DEVICE if on_device else TURN
+        self.samples[part.name] = min(MOST_SAMPLES, max(1, int(turn / (once * self.calls[part.name]))))
+        return taken[-1]
 
-    def _sample(
-        self, part: Part, calls: int, before: Callable[[], None] | None = None
-    ) -> tuple[float, Any, bool]:
-        """Nanoseconds of so many calls by the host's clock, the device's events around them, and whether the
-        kernel let another process run meanwhile."""
+    def _sample(self, part: Part, calls: int, before: Callable[[], None] | None = None) -> Sample:
         prepared = part.prepare(calls)
         if before is not None:
             before()
@@ -209,7 +240,7 @@ class Timed(Call):
         if events is not None:
             events = events, self.device.mark()
         ended = CLOCK()
-        return float(ended - began), events, _switches() != switches
+        return Sample(float(ended - began), events, _switches() != switches)
 
     def _cool(self) -> None:
         """Puts the inputs, and the upstream gradients, out of all caches."""
@@ -239,11 +270,11 @@ class Timed(Call):
         if self.device is not None:
             self.device.wait()
 
-    def _keep(self, part: Part, cache: str, calls: int, samples: list[tuple[float, Any, bool]]) -> None:
-        clocks = {"host": [sample[0] for sample in samples]}
+    def _keep(self, part: Part, cache: str, calls: int, samples: list[Sample]) -> None:
+        clocks = {"host": [sample.nanoseconds for sample in samples]}
         if self.device is not None:
             self._wait()
-            clocks["device"] = [self.device.between(*sample[1]) for sample in samples]
+            clocks["device"] = [self.device.between(*sample.events) for sample in samples]
         for clock, times in clocks.items():
             values = array("d", [time / calls for time in times])
             offset = self.native.hand_over(values.buffer_info()[0], len(values), CODES["float64"])

@@ -103,7 +103,8 @@ Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSer
     const auto what = builder.CreateString(series.what);
     const auto samples = builder.CreateVector(series.nanoseconds);
     const auto turns = builder.CreateVector(series.turns);
-    copied.push_back(wire::CreateTiming(builder, what, series.calls, samples, turns));
+    copied.push_back(
+        wire::CreateTiming(builder, what, series.calls, samples, turns, series.turns_of_lane));
   }
   return builder.CreateVector(copied);
 }

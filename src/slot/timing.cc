@@ -15,8 +15,9 @@
 namespace assay {
 namespace {
 
-// Of a lane that is alone: what it will be compared with is not known yet.
-constexpr std::size_t kTurnsAlone = kLooks[1];
+// Turns of a lane on the CPU. With several the lanes swap places within some milliseconds, so that
+// what slows the machine down for longer is in both.
+constexpr std::size_t kMostTurnsOfLane = 8;
 
 // Appends the samples of one turn to those of the turns before it.
 Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
@@ -88,16 +89,30 @@ TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const 
 
 // Who begins a turn ends the next one, so that what slowly changes is on nobody's side.
 Status TimedCase::run() {
-  const std::int64_t until =
-      monotonic_ns() + static_cast<std::int64_t>(config_.settings.timing_seconds * 1e9);
-  for (std::size_t turn = 0; turn < kLooks.back(); ++turn) {
+  const std::int64_t begun = monotonic_ns();
+  const std::int64_t most = static_cast<std::int64_t>(config_.settings.timing_seconds * 1e9);
+  for (std::size_t turn = 0; turn < kLooks.back() * turns_of_lane_; ++turn) {
     for (std::size_t i = 0; i < seats_.size(); ++i) {
       ASSAY_CHECK(take_turn(turn, turn % 2 == 0 ? i : seats_.size() - 1 - i));
     }
+    const std::int64_t past = monotonic_ns() - begun;
+    if (turn == 0) turns_of_lane_ = turns_of_lane(past, most);
     // The first turn is everybody's, so that it is known of each lane whether it can.
-    if (!all_well() || monotonic_ns() > until || enough_known(turn + 1)) return {};
+    if (!all_well() || past > most || enough_known(turn + 1)) return {};
   }
   return {};
+}
+
+// As many turns as leave time for the lanes of the second look, judged by the first turn, in which
+// a lane does most. A lane on a GPU stays, since its context takes too long.
+std::size_t TimedCase::turns_of_lane(std::int64_t first_turn_ns, std::int64_t most_ns) const {
+  if (std::all_of(seats_.begin(), seats_.end(), [](const LaneSeat& at) { return at.on_gpu(); })) {
+    return 1;
+  }
+  const std::int64_t of_lane = most_ns / static_cast<std::int64_t>(kLooks[1]);
+  return std::clamp<std::size_t>(
+      static_cast<std::size_t>(of_lane / std::max<std::int64_t>(1, first_turn_ns)), 1,
+      kMostTurnsOfLane);
 }
 
 bool TimedCase::all_well() const {
@@ -110,7 +125,7 @@ bool TimedCase::all_well() const {
 Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   TimedLane& lane = lanes_[seat];
   LaneSeat& at = seats_[seat];
-  if (turn % kTurnsOfALane == 0 && !at.on_gpu()) begin_anew(turn, at);
+  if (turn % turns_of_lane_ == 0 && !at.on_gpu()) begin_anew(turn, at);
   const std::vector<SlotJob> jobs{entry_};
   BatchRun run(config_, seats_.subspan(seat, 1), jobs,
                [&](std::size_t, std::vector<Ending>& endings) -> Status {
@@ -123,6 +138,9 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
                });
   Status ran = run.run();
   gave_up_ = run.gave_up();
+  for (TimeSeries& series : lane.series) {
+    series.turns_of_lane = static_cast<std::uint32_t>(turns_of_lane_);
+  }
   if (entry_.calls.empty() && !lane.series.empty()) entry_.calls = calls_of(lane);
   return ran;
 }
@@ -132,12 +150,16 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
 // slot's cores has its turns.
 void TimedCase::begin_anew(std::size_t turn, LaneSeat& at) const {
   at.lane.reset();
-  if (!cores_.empty()) at.core = cores_[turn / kTurnsOfALane % cores_.size()];
+  if (!cores_.empty()) at.core = cores_[turn / turns_of_lane_ % cores_.size()];
 }
 
 bool TimedCase::enough_known(std::size_t turns) const {
-  if (std::find(kLooks.begin(), kLooks.end(), turns) == kLooks.end()) return false;
-  if (lanes_.size() < 2) return turns >= kTurnsAlone;
+  const std::size_t observations = turns / turns_of_lane_;
+  if (turns % turns_of_lane_ != 0 ||
+      std::find(kLooks.begin(), kLooks.end(), observations) == kLooks.end()) {
+    return false;
+  }
+  if (lanes_.size() < 2) return true;  // what it will be compared with is not known yet
   const std::vector<SpeedRow> rows =
       speed_rows(lanes_[0].series, lanes_[1].series, config_.settings.speed_margin);
   return std::none_of(rows.begin(), rows.end(), [](const SpeedRow& row) {

@@ -33,6 +33,7 @@ class TimedCase {
 
  private:
   Status take_turn(std::size_t turn, std::size_t seat);
+  std::size_t turns_of_lane(std::int64_t first_turn_ns, std::int64_t most_ns) const;
   void begin_anew(std::size_t turn, LaneSeat& at) const;
   bool all_well() const;
   bool enough_known(std::size_t turns) const;
@@ -42,6 +43,7 @@ class TimedCase {
   SlotJob entry_;
   std::vector<int> cores_;  // of this slot
   std::vector<TimedLane> lanes_;
+  std::size_t turns_of_lane_ = 1;  // of the next lanes
   bool gave_up_ = false;
 };
 

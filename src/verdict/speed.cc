@@ -54,7 +54,7 @@ std::vector<double> logarithms(std::span<const double> values) {
   std::vector<double> logs;
   logs.reserve(values.size());
   // No call takes no time; a clock may say so.
-  for (const double value : values) logs.push_back(std::log(std::max(value, 1e-3)));
+  for (const double value : values) logs.push_back(std::log(std::max(value, 1e-9)));
   return logs;
 }
 
@@ -88,12 +88,10 @@ double spread_of(std::span<const double> values) {
   return middle > 0 ? (quantile(sorted, 0.75) - quantile(sorted, 0.25)) / middle : 0;
 }
 
-Ratio ratio_of_pairs(std::span<const double> left, std::span<const double> right, double doubt) {
-  const std::size_t count = std::min(left.size(), right.size());
+Ratio ratio_of_pairs(std::span<const double> ratios, double doubt) {
+  const std::size_t count = ratios.size();
   if (count == 0) return {};
-  std::vector<double> logs = logarithms(left.first(count));
-  const std::vector<double> others = logarithms(right.first(count));
-  for (std::size_t i = 0; i < count; ++i) logs[i] -= others[i];
+  const std::vector<double> logs = logarithms(ratios);
   std::vector<double> means;
   means.reserve(count * (count + 1) / 2);
   for (std::size_t i = 0; i < count; ++i) {

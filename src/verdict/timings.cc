@@ -23,16 +23,15 @@ const TimeSeries* find(std::span<const TimeSeries> all, std::string_view what) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Turns in which both have samples.
-void add_pairs(const TimeSeries& left, const TimeSeries& right, std::vector<double>& of_left,
-               std::vector<double>& of_right) {
-  const std::vector<double> a = turn_times(left);
-  const std::vector<double> b = turn_times(right);
-  for (std::size_t turn = 0; turn < std::min(a.size(), b.size()); ++turn) {
-    if (a[turn] <= 0 || b[turn] <= 0) continue;
-    of_left.push_back(a[turn]);
-    of_right.push_back(b[turn]);
+// Left as a share of right, turn by turn; 0 where one of them has no samples.
+std::vector<double> turn_ratios(const TimeSeries& left, const TimeSeries& right) {
+  std::vector<double> ratios = turn_times(left);
+  std::vector<double> times = turn_times(right);
+  times.resize(ratios.size(), 0);
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    ratios[i] = times[i] > 0 ? ratios[i] / times[i] : 0;
   }
+  return ratios;
 }
 
 // The middle of the turns of each lane, as far as they have samples.
@@ -84,6 +83,8 @@ std::vector<TimeSeries> series_of(const wire::LaneRecord& lane) {
     if (const auto* samples = timing->nanoseconds(); samples != nullptr) {
       series.nanoseconds.assign(samples->begin(), samples->end());
     }
+    // One that is on a GPU is the same from the first turn to the last.
+    series.turns_of_lane = is_of_device(series.what) ? 1 : std::max(1U, timing->turns_of_lane());
     if (const auto* turns = timing->turns(); turns != nullptr) {
       series.turns.assign(turns->begin(), turns->end());
     }
@@ -123,13 +124,10 @@ std::vector<SpeedRow> speed_rows(std::span<const TimeSeries> left,
     row.what = mine.what;
     row.left = mine;
     row.right = *other;
-    std::vector<double> of_left;
-    std::vector<double> of_right;
-    add_pairs(mine, *other, of_left, of_right);
-    row.ratio = ratio_of_pairs(of_left, of_right, kDoubtOfALook);
-    row.speed = speed_of_part(row.what, mine.calls,
-                              median_of(of_right.empty() ? other->nanoseconds : of_right),
-                              row.ratio, margin);
+    row.ratio =
+        ratio_of_pairs(of_lanes(turn_ratios(mine, *other), mine.turns_of_lane), kDoubtOfALook);
+    row.speed =
+        speed_of_part(row.what, mine.calls, median_of(other->nanoseconds), row.ratio, margin);
     row.decides = decides(mine.what, left, right);
   }
   return rows;
@@ -154,16 +152,8 @@ std::vector<TimedPart> timed_parts(const wire::Record& record) {
     if (!row.decides) continue;
     TimedPart& part = parts.emplace_back();
     part.what = row.what;
-    const std::vector<double> mine = turn_times(row.left);
-    std::vector<double> ratios = turn_times(row.right);
-    ratios.resize(mine.size(), 0);
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      ratios[i] = ratios[i] > 0 ? mine[i] / ratios[i] : 0;
-    }
-    // One that is on a GPU is the same from the first turn to the last.
-    const bool one_lane = is_of_device(part.what);
-    part.alone = of_lanes(mine, one_lane ? 1 : kTurnsOfALane);
-    part.beside_reference = of_lanes(ratios, one_lane ? 1 : kTurnsOfALane);
+    part.alone = of_lanes(turn_times(row.left), row.left.turns_of_lane);
+    part.beside_reference = of_lanes(turn_ratios(row.left, row.right), row.left.turns_of_lane);
   }
   return parts;
 }

@@ -19,6 +19,7 @@ struct TimeSeries {
   std::uint32_t calls = 1;  // in each sample of the first turn
   std::vector<double> nanoseconds;
   std::vector<std::uint32_t> turns;  // how many of the samples are of each turn
+  std::uint32_t turns_of_lane = 1;   // after so many turns a new lane had the next ones
 };
 
 // The same part in two lanes; of one lane alone the right side is empty.
@@ -36,9 +37,8 @@ std::vector<TimeSeries> series_of(const wire::LaneRecord& lane);
 // The least sample of each turn: what else a machine does only ever adds to a call. 0: it has none.
 std::vector<double> turn_times(const TimeSeries& series);
 
-// What one run says of a part, for another run to be compared with: the time in each of its lanes
-// (kTurnsOfALane), in nanoseconds; and, where a reference lane took turns as well, as a share of
-// its time. By a device's clock each turn counts.
+// What one run says of a part, for another run to be compared with: the time in each of its lanes,
+// in nanoseconds; and, where a reference lane took turns as well, as a share of its time.
 struct TimedPart {
   std::string what;
   std::vector<double> alone;
