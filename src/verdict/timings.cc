@@ -16,6 +16,7 @@ constexpr std::string_view kWarm = " warm";
 constexpr std::string_view kHost = " host ";
 constexpr std::string_view kDevice = " device ";
 constexpr double kDeviceGrainNs = 1000;  // of a sample
+constexpr double kHostGrainNs = 100;     // of a call
 
 const TimeSeries* find(std::span<const TimeSeries> all, std::string_view what) {
   const auto found = std::find_if(all.begin(), all.end(),
@@ -109,8 +110,9 @@ Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns,
                     double margin) {
   const Speed speed = speed_of(ratio, margin);
   const bool flagged = speed == Speed::slow || speed == Speed::fast;
-  if (!flagged || !is_of_device(what)) return speed;
-  const double grain = kDeviceGrainNs / std::max(1U, calls) / std::max(1.0, right_ns);
+  if (!flagged) return speed;
+  const double apart = is_of_device(what) ? kDeviceGrainNs / std::max(1U, calls) : kHostGrainNs;
+  const double grain = apart / std::max(1.0, right_ns);
   return speed_of(ratio, std::max(margin, grain)) == speed ? speed : Speed::unsure;
 }
 
