@@ -4,10 +4,10 @@
     python3 bench/performance/figures.py [--framework torch] [--cases FILE] [--first N] [--folder DIR] …
 
 Two runs of assay for each framework: the same build in both lanes, from two servers, as two builds would
-be, and in the test lane the same build whose calls take a twentieth longer (slower_framework.py). On a machine with GPUs the lanes sit there
-(--num_gpus=0: on the CPU). The interpreters are those of .venv, or what --python names
-(torch=/usr/bin/python3). On a GPU calls of the usual cases are too short to become slower by a twentieth:
---cases bench/performance/large_cases.txt has longer ones.
+be, and in the test lane the same build whose calls take a twentieth longer (slower_framework.py). On a
+machine with GPUs the lanes sit there (--num_gpus=0: on the CPU). The interpreters are those of
+.venv, or what --python names (torch=/usr/bin/python3). On a GPU calls of the usual cases are too short to
+become slower by a twentieth: --cases bench/performance/large_cases.txt has longer ones.
 """
 
 import argparse

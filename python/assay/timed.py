@@ -112,8 +112,8 @@ class Timed(Call):
         self._wait()
 
     def _settle(self) -> None:
-        """Draws where the memory of this lane lies. All lanes of a server are made as it is, so that otherwise
-        all of one build would have luck, and all of another none: on 4 KiB pages a call may take twice as long.
+        """Draws where the memory of this lane lies. Otherwise it would lie alike in all lanes of a server, so
+        that one build would always have luck and another never: on 4 KiB pages a call may take twice as long.
         """
         touched = bytearray(SETTLED)
         del touched  # it stays in the heap, touched

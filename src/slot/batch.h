@@ -67,9 +67,9 @@ struct LaneSeat {
   wire::LaneSpecT spec;
   LaneSource source;
   std::optional<Lane> lane;
-  std::shared_ptr<wire::Arena> arena;   // kept from lane to lane, for its warm pages
-  std::unique_ptr<SharedCache> shared;  // of its lane on a GPU; none on the CPU
-  bool apart = false;                   // its lanes shall hear of nobody's fault but their own
+  std::shared_ptr<wire::Arena> arena;      // kept from lane to lane, for its warm pages
+  std::unique_ptr<SharedCache> shared;     // of its lane on a GPU; none on the CPU
+  bool apart = false;                      // its lanes shall hear of nobody's fault but their own
   std::optional<int> core = std::nullopt;  // its lanes run on that one alone
 
   bool on_gpu() const { return shared != nullptr; }

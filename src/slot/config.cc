@@ -12,7 +12,8 @@ wire::Bytes begin_message(const SlotConfig& config) {
   const auto lane_vector = builder.CreateVector(lanes);
   const auto settings = wire::CaseSettings::Pack(builder, &config.settings);
   const auto log_dir = builder.CreateString(config.log_dir);
-  const auto begin = wire::CreateBegin(builder, config.index, lane_vector, settings, log_dir, config.slots);
+  const auto begin =
+      wire::CreateBegin(builder, config.index, lane_vector, settings, log_dir, config.slots);
   builder.Finish(
       wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Begin, begin.Union()));
   const auto bytes = wire::bytes_of(builder);

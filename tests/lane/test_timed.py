@@ -208,9 +208,7 @@ def test_without_gradients_there_is_no_backward(clock):
 
 
 def test_interrupted_samples_are_left_out_while_others_are_enough(clock, monkeypatch):
-    call = case(
-        clock, {"paddle.pretended": 200_000, "gradients": 1}, job("paddle.pretended", backward=False)
-    )
+    call = case(clock, {"paddle.pretended": 200_000, "gradients": 1}, job("paddle.pretended", backward=False))
     call.run()
     # Every third sample is interrupted, and takes longer.
     state = {"asked": 0}

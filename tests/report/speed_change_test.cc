@@ -57,8 +57,8 @@ TEST(SpeedChange, OneReferenceInBothRunsIsTheYardstick) {
   Draws draws(2);
   SpeedComparison comparison(true, 0.025);
   // The machine is half as fast, and so is the reference; the second case has become faster.
-  comparison.take(1, "a", {draws.part(2000, 2000)}, {draws.part(1000, 1000)});
-  comparison.take(2, "b", {draws.part(1800, 2000)}, {draws.part(1000, 1000)});
+  comparison.take(1, "a", {draws.part(20'000, 20'000)}, {draws.part(10'000, 10'000)});
+  comparison.take(2, "b", {draws.part(18'000, 20'000)}, {draws.part(10'000, 10'000)});
   comparison.finish();
   EXPECT_EQ(comparison.count(Speed::same), 1U);
   EXPECT_EQ(comparison.count(Speed::fast), 1U);
