@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "device/compute_sanitizer.h"
@@ -57,18 +58,43 @@ struct Lanes {
   std::vector<std::string> labels;  // of the servers
   std::vector<wire::LaneSpecT> specs;
   std::vector<std::size_t> server_of;  // each of these
+  // Where lanes are timed beside each other: those that fork the lanes of second attempts. What
+  // makes one process faster than another of the same build (where its code and its heap lie) all
+  // forks of a server have in common, so that from the same server it would come again.
+  std::vector<ForkServer> servers_of_second;  // in the order of `servers`
 };
+
+Result<ForkServer> start_server(const RunConfig& config, const std::string& label,
+                                const FrameworkConfig& framework, const LanePackage& package) {
+  return ForkServer::start(framework, package,
+                           config.folder / "lanes" / fmt::format("server-{}.log", label));
+}
 
 Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
                               const LanePackage& package, Lanes& lanes) {
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
     if (lanes.servers[i].config() == lane.framework) return i;
   }
-  lanes.labels.push_back(lane.spec.label);
-  const auto log = config.folder / "lanes" / fmt::format("server-{}.log", lanes.labels.back());
-  ASSAY_TRY(ForkServer server, ForkServer::start(lane.framework, package, log));
+  const std::string& label = lane.spec.label;
+  ASSAY_TRY(ForkServer server, start_server(config, label, lane.framework, package));
   lanes.servers.push_back(std::move(server));
+  lanes.labels.push_back(label);
+  if (is_timed(config.settings) && mode_of(config).lanes.size() > 1) {
+    FrameworkConfig framework = lane.framework;
+    framework.keep = std::chrono::seconds(0);  // what is kept would be forked, and lie alike
+    ASSAY_TRY(ForkServer second, start_server(config, label + "-second", framework, package));
+    lanes.servers_of_second.push_back(std::move(second));
+  }
   return lanes.servers.size() - 1;
+}
+
+void set_addresses(const Lanes& lanes, std::size_t server, wire::LaneSpecT& spec) {
+  const auto bytes = [](const std::string& address) {
+    return std::vector<std::uint8_t>(address.begin(), address.end());
+  };
+  spec.address = bytes(lanes.servers[server].address());
+  if (lanes.servers_of_second.empty()) return;
+  spec.address_of_second = bytes(lanes.servers_of_second[server].address());
 }
 
 std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& observer) {
@@ -114,8 +140,7 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
     }
     ASSAY_CHECK(put_under_sanitizer(config, lane));
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
-    const std::string& address = lanes.servers[server].address();
-    lane.spec.address.assign(address.begin(), address.end());
+    set_addresses(lanes, server, lane.spec);
     lanes.specs.push_back(std::move(lane.spec));
     lanes.server_of.push_back(server);
   }
@@ -128,6 +153,9 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
   for (ForkServer& server : lanes.servers) {
     ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
     infos.push_back(std::move(info));
+  }
+  for (ForkServer& server : lanes.servers_of_second) {
+    ASSAY_CHECK(server.wait_ready(kImportLimit));
   }
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     const ServerInfo& info = infos[lanes.server_of[i]];
@@ -282,6 +310,8 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   }
   if (plan.totals.planned > 0) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
+    std::move(lanes.servers_of_second.begin(), lanes.servers_of_second.end(),
+              std::back_inserter(lanes.servers));
     Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
                     std::move(lanes.specs), std::move(ahead));
     ASSAY_TRY(summary.ending, session.run());

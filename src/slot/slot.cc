@@ -114,9 +114,11 @@ std::shared_ptr<SharedInputs> shared_inputs(const SlotConfig& config) {
 }
 
 LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec,
-                       const std::shared_ptr<SharedInputs>& inputs) {
-  return {std::string(spec.address.begin(), spec.address.end()), spec.device,
-          lane_log(config, spec), on_cpu(spec) ? inputs : nullptr};
+                       const std::shared_ptr<SharedInputs>& inputs, bool second_attempts) {
+  const bool others = second_attempts && !spec.address_of_second.empty();
+  const std::vector<std::uint8_t>& address = others ? spec.address_of_second : spec.address;
+  return {std::string(address.begin(), address.end()), spec.device, lane_log(config, spec),
+          on_cpu(spec) ? inputs : nullptr};
 }
 
 }  // namespace
@@ -134,8 +136,9 @@ Slot::Slot(SlotConfig config, Fd supervisor, const std::shared_ptr<LazyDevice>& 
     }
     for (std::vector<LaneSeat>* seats : {&seats_, &fresh_seats_}) {
       auto shared = gpu_number(spec.device) ? std::make_unique<SharedCache>(device_) : nullptr;
-      seats->push_back({spec, lane_source(config_, spec, inputs_), std::nullopt, nullptr,
-                        std::move(shared), seats == &fresh_seats_});
+      const bool fresh = seats == &fresh_seats_;
+      seats->push_back({spec, lane_source(config_, spec, inputs_, fresh), std::nullopt, nullptr,
+                        std::move(shared), fresh});
     }
   }
 }

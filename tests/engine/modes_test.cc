@@ -18,6 +18,8 @@
 namespace assay::testing {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
@@ -109,18 +111,15 @@ TEST(Modes, LanesAreTimedByTurns) {
                                    Pair(fake("dies_later"), "crash")));
   EXPECT_THAT(log_of(cli), HasSubstr("forward host warm: 2 ms against 1.9 ms, 1.053 times as long "
                                      "(1.053 to 1.053)"));
-  // 12 turns, the first look, each with one cold sample; 2 ms are two samples of a turn's 5 ms, and
-  // 3 µs are 33 calls in a sample of about 100 µs.
+  // How many turns a lane has depends on how fast this machine is; each of the 12 lanes of the first
+  // look has one cold sample. 3 µs are 33 calls in a sample of about 100 µs.
   const auto rows = lines_of(cli.run() / "performance.csv");
   ASSERT_GE(rows.size(), 7U);
   EXPECT_TRUE(rows.front().starts_with("API,config,what,calls,test_samples,test_ns,"));
-  const auto has = [&](const std::string& text) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const std::string& row) { return row.find(text) != std::string::npos; });
-  };
-  EXPECT_TRUE(has("2000, 1900)\",forward host warm,1,24,2000000.0,0.0000,24,1900000.0,0.0000,"));
-  EXPECT_TRUE(has("2000, 1900)\",forward host cold,1,12,2000000.0,"));
-  EXPECT_TRUE(has("3, 3)\",forward host warm,33,"));
+  EXPECT_THAT(rows, Contains(ContainsRegex("2000, 1900\\)\",forward host warm,1,[0-9]+,"
+                                           "2000000.0,0.0000,[0-9]+,1900000.0,0.0000,")));
+  EXPECT_THAT(rows, Contains(HasSubstr("2000, 1900)\",forward host cold,1,12,2000000.0,")));
+  EXPECT_THAT(rows, Contains(HasSubstr("3, 3)\",forward host warm,33,")));
   // The page's, the slowest first.
   const auto store = open_store(cli.run(), StoreMode::existing);
   ASSERT_TRUE(store);
@@ -131,6 +130,20 @@ TEST(Modes, LanesAreTimedByTurns) {
   EXPECT_EQ(slowest.at("case"), takes(2000, 1900));
   EXPECT_EQ(slowest.at("speed"), "slow");
   EXPECT_NEAR(slowest.at("ratio").at(1).get<double>(), 2000.0 / 1900, 1e-6);
+}
+
+// How code and heap lie in a server makes all of its lanes faster or slower: second attempts come
+// from another one.
+TEST(Modes, ASlowServerIsNoSlowCase) {
+  Cli cli;
+  const std::string lucky = fmt::format("paddle.fake.takes_by_luck(Tensor([3], \"float32\"), {:?})",
+                                        (cli.folder() / "server").string());
+  const CliResult result = cli.call_api({"--api_config_file=" + cli.write_cases({lucky}),
+                                         "--paddle_torch_gpu_performance=True"});
+  EXPECT_EQ(result.status.code, 0) << result.output;
+  EXPECT_EQ(cli.outcomes().at(lucky), "same");
+  EXPECT_THAT(log_of(cli), HasSubstr("first slow (forward host warm: 1.1 ms against 1 ms"));
+  EXPECT_TRUE(std::filesystem::exists(cli.run() / "lanes" / "server-paddle-second.log"));
 }
 
 // What a sample costs beside its calls is shared by them: a build on a GPU was flagged against

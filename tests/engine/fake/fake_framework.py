@@ -343,6 +343,17 @@ class Fake:
         CLOCK.now += round(1000 * mine * float(os.environ.get("ASSAY_FAKE_PACE", "1")))
         return x
 
+    def do_takes_by_luck(self, x, notes):
+        """A tenth longer in all lanes of the server that comes first."""
+        server = str(os.getppid())
+        try:
+            with open(notes, "x") as file:
+                file.write(server)
+        except FileExistsError:
+            pass
+        CLOCK.now += 1_100_000 if pathlib.Path(notes).read_text() == server else 1_000_000
+        return x
+
     def do_dies_later(self, x):
         """Not in the first turns."""
         self.drawn += 1
@@ -414,6 +425,12 @@ def slow(x, seconds):
 @api("paddle.fake.takes")
 def takes(x, mine, reference):
     CLOCK.now += 1000 * reference
+    return x
+
+
+@api("paddle.fake.takes_by_luck")
+def takes_by_luck(x, notes):
+    CLOCK.now += 1_000_000
     return x
 
 
