@@ -111,8 +111,8 @@ TEST(Modes, LanesAreTimedByTurns) {
                                    Pair(fake("dies_later"), "crash")));
   EXPECT_THAT(log_of(cli), HasSubstr("forward host warm: 2 ms against 1.9 ms, 1.053 times as long "
                                      "(1.053 to 1.053)"));
-  // How many turns a lane has depends on how fast this machine is; each of the 12 lanes of the first
-  // look has one cold sample. 3 µs are 33 calls in a sample of about 100 µs.
+  // How many turns a lane has depends on how fast this machine is; each of the 12 lanes of the
+  // first look has one cold sample. 3 µs are 33 calls in a sample of about 100 µs.
   const auto rows = lines_of(cli.run() / "performance.csv");
   ASSERT_GE(rows.size(), 7U);
   EXPECT_TRUE(rows.front().starts_with("API,config,what,calls,test_samples,test_ns,"));
@@ -138,8 +138,8 @@ TEST(Modes, ASlowServerIsNoSlowCase) {
   Cli cli;
   const std::string lucky = fmt::format("paddle.fake.takes_by_luck(Tensor([3], \"float32\"), {:?})",
                                         (cli.folder() / "server").string());
-  const CliResult result = cli.call_api({"--api_config_file=" + cli.write_cases({lucky}),
-                                         "--paddle_torch_gpu_performance=True"});
+  const CliResult result = cli.call_api(
+      {"--api_config_file=" + cli.write_cases({lucky}), "--paddle_torch_gpu_performance=True"});
   EXPECT_EQ(result.status.code, 0) << result.output;
   EXPECT_EQ(cli.outcomes().at(lucky), "same");
   EXPECT_THAT(log_of(cli), HasSubstr("first slow (forward host warm: 1.1 ms against 1 ms"));
