@@ -32,6 +32,7 @@ from assay.wire import (
 # results' way into the arena, differentiation.
 STAGES = ("build", "forward", "copy", "backward")
 UNSPENT = dict.fromkeys(STAGES, 0)
+PLACES = {stage: place for place, stage in enumerate(STAGES)}
 # Wall time, because asking for CPU time takes 2 µs; benchmarks want it all the same.
 CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
@@ -226,6 +227,7 @@ class Call(CaseInputs):
         self.entered_at = now
         self.phase = phase
         self.stage = stage or phase
+        self.native.enter(PLACES[self.stage])  # for the slot, should the lane not come back from there
 
     # -- the call --
 

@@ -51,10 +51,11 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   if (mode_of(config).agreement == Agreement::speed) ASSAY_CHECK(write_performance(run, folder));
   if (options.generate_failed_tests) ASSAY_CHECK(write_failed_tests(run, folder));
   ASSAY_CHECK(export_text_logs(run, folder));
-  ASSAY_CHECK(write_report_page(run, folder.string(), folder / "report.html"));
   ClosedRun closed;
   ASSAY_TRY(closed.report, load_report(run));
   ASSAY_TRY(closed.comparison, gate.compare(run));
+  ASSAY_CHECK(write_report_page(run, folder.string(), folder / "report.html",
+                                closed.comparison ? &*closed.comparison : nullptr));
   return closed;
 }
 

@@ -92,7 +92,7 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   }
   if (!options.html.empty()) {
     const std::uint64_t most = options.every_failure ? kAllOfThem : kFailuresOfPage;
-    ASSAY_CHECK(write_report_page(run, options.folder, options.html, most));
+    ASSAY_CHECK(write_report_page(run, options.folder, options.html, compared, most));
   }
   if (!options.baseline.empty()) ASSAY_CHECK(write_baseline(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));

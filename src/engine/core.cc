@@ -129,13 +129,16 @@ bool Core::renew(const QueuedCase& claimed) {
 
 // ---- cases go out ----
 
-// A lease for each slot in turn, so that a few cases do not all go to the first one.
+// A lease for each slot in turn, so that a few cases do not all go to the first one; who has
+// nothing comes before those that still have some.
 void Core::give_work() {
   bool given = true;
   while (given) {
     given = false;
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-      given = give_lease(slot) || given;
+    for (const bool idle : {true, false}) {
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        if (slots_[slot].held.empty() == idle) given = give_lease(slot) || given;
+      }
     }
   }
 }
@@ -232,6 +235,9 @@ void Core::take(std::size_t slot, const Answer& answer) {
     answered.first_ran = {static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to};
     answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;
     answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
+    if (answer.verdict.outcome == Outcome::timeout) {
+      answered.cost.work_us = std::max(answered.cost.work_us, 1000 * answered.cost.limit_ms);
+    }
     return queue_.put_back(answered);
   }
   const bool failed = info(verdict.outcome).failed;

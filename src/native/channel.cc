@@ -55,6 +55,7 @@ Result<std::optional<CurrentJob>> Channel::next_job() {
   const wire::LaneJob* job = batch_->jobs()->Get(next_index_);
   wire::ArenaHeader& header = arena_.header();
   header.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  header.stage.store(0, std::memory_order_relaxed);
   header.running.store(next_index_, std::memory_order_release);
   CurrentJob current;
   current.index = next_index_++;

@@ -292,6 +292,17 @@ PyObject* wait_for_device(PyObject* module, PyObject*) {
   return none();
 }
 
+// enter(place): the job at hand is in that one of STAGES (python/assay/call.py) from now on.
+PyObject* enter_stage(PyObject* module, PyObject* place) {
+  const unsigned long stage = PyLong_AsUnsignedLong(place);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  const auto& channel = state_of(module).channel;
+  if (!channel) return raise(Error{"enter: no channel is open"});
+  channel->arena().header().stage.store(static_cast<std::uint32_t>(stage),
+                                        std::memory_order_relaxed);
+  return none();
+}
+
 // evict(pointer, count, dtype): puts a tensor of the host out of all caches.
 PyObject* evict(PyObject*, PyObject* arguments) {
   Target target;
@@ -457,7 +468,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 18> methods{{
+  static std::array<PyMethodDef, 19> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -473,6 +484,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"scramble", n::scramble, METH_VARARGS, nullptr},
       {"bound_memory", n::bound_memory, METH_VARARGS, nullptr},
       {"wait", n::wait_for_device, METH_NOARGS, nullptr},
+      {"enter", n::enter_stage, METH_O, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "case/canonical.h"
 
@@ -112,6 +113,22 @@ nlohmann::json SpeedComparison::json() const {
     parts.push_back(std::move(entry));
   }
   return {{"beside_reference", same_reference_}, {"pace", pace_}, {"parts", parts}};
+}
+
+nlohmann::json SpeedComparison::rows(std::size_t most) const {
+  // JSON has no infinity, which a ratio of too few lanes ends at.
+  constexpr double kEnd = 1e9;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const SpeedChange& part : std::span(parts_).first(std::min(most, parts_.size()))) {
+    rows.push_back({{"case", part.text},
+                    {"what", part.what},
+                    {"now", time_text(part.now)},
+                    {"then", time_text(part.before)},
+                    {"ratio", {part.ratio.low, part.ratio.middle, std::min(part.ratio.high, kEnd)}},
+                    {"told", ratio_text(part.ratio)},
+                    {"speed", name(part.speed)}});
+  }
+  return rows;
 }
 
 }  // namespace assay

@@ -57,6 +57,9 @@ class SpeedComparison {
   // For a terminal.
   std::string table() const;
   nlohmann::json json() const;
+  // For the page: rows as performance_json() has them, with "now" and "then" for the lanes; of so
+  // many parts at most.
+  nlohmann::json rows(std::size_t most) const;
 
  private:
   double margin_of(const SpeedChange& part) const;

@@ -20,6 +20,8 @@
 namespace assay {
 namespace {
 
+constexpr std::size_t kTimesOfPage = 5'000;
+
 // A page that was saved asks nobody for anything, whatever stands in its data.
 constexpr std::string_view kPolicy =
     R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
@@ -70,9 +72,14 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
 }  // namespace
 
 Status write_report_page(RunReader& run, const std::string& where,
-                         const std::filesystem::path& file, std::uint64_t most) {
+                         const std::filesystem::path& file, const RunComparison* against,
+                         std::uint64_t most) {
   ASSAY_TRY(LiveRun grown, live_run_of(run, most));
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
+  if (against != nullptr) {
+    data["against"] = {{"table", comparison_table(*against)},
+                       {"rows", against->speed.rows(kTimesOfPage)}};
+  }
   if (QuickReader* quick = run.quick(); quick != nullptr) {
     ASSAY_TRY(const std::string name, quick->run_name());
     ASSAY_TRY(const std::vector<RunTotals> others, quick->other_runs());

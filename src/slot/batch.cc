@@ -55,6 +55,12 @@ std::uint64_t lent_bytes(const wire::Reply& reply) {
   return sum;
 }
 
+// Where the lane is in its job; the first stage where the case has written over that.
+std::size_t stage_of(const Lane& lane) {
+  const std::size_t stage = lane.arena()->header().stage.load(std::memory_order_relaxed);
+  return stage < wire::kStagesOfLane ? stage : 0;
+}
+
 // Whether the lane has answered an empty batch.
 bool has_let_go(Lane& lane) {
   const std::int64_t give_up_ns = monotonic_ns() + kTakeBackLimitNs;
@@ -269,6 +275,8 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
     ASSAY_TRY(exit, at.source.wait_exit(*at.lane, kExitLimit));
   }
   look_at_lane(seat);
+  const auto ran_ns = static_cast<std::uint64_t>(monotonic_ns() - state.since_ns);
+  const std::size_t stage = stage_of(*at.lane);
   const std::optional<std::size_t> blamed = to_blame(seat, how, exit);
   if (!blamed && ++unexplained_ > kUnexplainedLimit) {
     return give_up(fmt::format("lanes of {} keep ending before they run a case: {} ({})",
@@ -282,6 +290,7 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   if (blamed) {
     Ending& ending = endings_[*blamed][seat];
     ending.blame = how == Loss::timed_out ? wire::Status::timed_out : wire::Status::crashed;
+    ending.ran_ns[stage] = ran_ns;
     if (how == Loss::talks_nonsense) {
       ending.reason = "its answer is damaged";
     } else if (exit) {

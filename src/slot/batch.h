@@ -6,6 +6,7 @@
 // died or ran out of time while running that job. What a dead lane had not answered is given to its
 // successor; what was answered before stays valid, because it keeps the old arena.
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,8 @@ struct Ending {
   std::optional<wire::Status> blame;
   LaneExit exit;
   std::string reason;  // where `exit` does not say it
+  // How long it had run, all of it in the stage that it did not come back from.
+  std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
 
   bool done() const { return reply != nullptr || blame.has_value(); }
 };

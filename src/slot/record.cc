@@ -82,7 +82,9 @@ Offset<wire::LaneRecord> lane_record(FlatBufferBuilder& builder, const LaneRun& 
   const auto name_offset = builder.CreateString(run.name);
   if (run.reply == nullptr) {
     const auto reason = builder.CreateString(ending.reason);
-    return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, reason, 0, 0,
+    const bool ran = *ending.blame != wire::Status::skipped;
+    const auto times = ran ? builder.CreateVector(ending.ran_ns.data(), ending.ran_ns.size()) : 0;
+    return wire::CreateLaneRecord(builder, name_offset, *ending.blame, 0, reason, 0, times,
                                   ending.exit.signal, ending.exit.max_rss_kb, 0,
                                   ending.exit.oom_killed, run.role);
   }

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "wire/arena.h"
+
 namespace assay {
 
 struct FinishedCase;
@@ -15,10 +17,12 @@ struct Record;
 inline constexpr std::array<const char*, 7> kStages{
     "fill", "test forward", "test backward", "reference", "copy", "compare", "wait"};
 // STAGES of python/assay/call.py, in the order in which lanes report their nanoseconds.
-inline constexpr std::array<const char*, 4> kLaneStages = {"build", "forward", "copy", "backward"};
+inline constexpr std::array<const char*, wire::kStagesOfLane> kLaneStages = {"build", "forward",
+                                                                             "copy", "backward"};
 
 // Nanoseconds of cases in each of kStages; those of both lanes together, but for the calls. "wait"
-// is how long the lane that was done first waited for the other.
+// is how long the lane that was done first waited for the other. The time of a lane that died or
+// was ended counts for the stage that it was in then.
 struct StageTimes {
   std::array<std::int64_t, kStages.size()> ns{};
   std::int64_t cases = 0;  // whose records were read

@@ -16,7 +16,7 @@ constexpr std::string_view kWarm = " warm";
 constexpr std::string_view kHost = " host ";
 constexpr std::string_view kDevice = " device ";
 constexpr double kDeviceGrainNs = 1000;  // of a sample
-constexpr double kHostGrainNs = 100;     // of a call
+constexpr double kHostGrainNs = 50;      // of a call
 
 const TimeSeries* find(std::span<const TimeSeries> all, std::string_view what) {
   const auto found = std::find_if(all.begin(), all.end(),

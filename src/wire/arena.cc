@@ -11,7 +11,7 @@ Result<Arena> Arena::create() {
   ASSAY_TRY(Fd file, make_memory_file("assay-arena"));
   if (::ftruncate(file.get(), static_cast<off_t>(kArenaBytes)) != 0) return errno_error("arena");
   ASSAY_TRY(Arena arena, map(std::move(file)));
-  ::new (arena.data()) ArenaHeader{kIdle, 0, 0, 0};
+  ::new (arena.data()) ArenaHeader{kIdle, 0, 0, 0, 0};
   return arena;
 }
 

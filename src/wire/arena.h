@@ -19,6 +19,7 @@ namespace assay::wire {
 inline constexpr std::uint32_t kIdle = 0xffff'ffff;
 // In ArenaHeader::end: the lane's device reported a fault, and the lane ends because of that.
 inline constexpr std::uint32_t kEndOfDevice = 0x656e64ed;
+inline constexpr std::size_t kStagesOfLane = 4;  // STAGES of python/assay/call.py
 inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1}
                                              << 38;  // of address space, not memory
 inline constexpr std::uint64_t kArenaAlignment = 64;
@@ -28,6 +29,7 @@ struct ArenaHeader {
   std::atomic<std::uint32_t> end;        // kEndOfDevice: why the lane ends, before it has ended
   std::atomic<std::int64_t> started_ns;  // monotonic clock, when that job began
   std::atomic<std::uint64_t> address;    // of this header in the lane's memory; 0: not yet mapped
+  std::atomic<std::uint32_t> stage;      // what that job is busy with, below kStagesOfLane
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 

@@ -252,6 +252,41 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
   EXPECT_THAT(both.message, ::testing::HasSubstr("first slow"));
 }
 
+// Two slots, three cases that hang: second attempts wait behind nothing while a slot is idle, and
+// none is given to a slot that has one.
+TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
+  CoreConfig config;
+  config.slots = 2;
+  Core core(config, Queue({kPlenty, 0, 0}));
+  core.begin();
+  for (std::uint64_t id = 1; id <= 3; ++id) core.add(queued(id, 20'000));
+  core.claimed(Supply::none);
+  using Leased = std::pair<std::size_t, std::uint64_t>;  // slot, case
+  const auto leases = [&] {
+    std::vector<Leased> given;
+    while (const auto action = core.next_action()) {
+      const auto* lease = std::get_if<SendLease>(&*action);
+      if (lease == nullptr) continue;
+      for (const QueuedCase& leased : lease->cases) given.emplace_back(lease->slot, leased.id);
+    }
+    return given;
+  };
+  const auto hangs = [&](std::size_t slot, std::uint64_t id, std::uint32_t attempt) {
+    Answer answer;
+    answer.id = id;
+    answer.attempt = attempt;
+    answer.verdict.outcome = Outcome::timeout;
+    answer.beside_overdue_us = 1'000;
+    core.slot_answered(slot, std::span(&answer, 1));
+    return leases();
+  };
+  EXPECT_THAT(leases(), ::testing::ElementsAre(Leased(0, 1), Leased(0, 2), Leased(1, 3)));
+  EXPECT_THAT(hangs(0, 1, 1), ::testing::ElementsAre(Leased(0, 1)));  // behind case 2
+  EXPECT_THAT(hangs(1, 3, 1), ::testing::ElementsAre(Leased(1, 3)));
+  EXPECT_THAT(hangs(0, 2, 1), ::testing::IsEmpty());
+  EXPECT_THAT(hangs(1, 3, 2), ::testing::ElementsAre(Leased(1, 2)));
+}
+
 // The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
 // gets a hundred.
 TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {

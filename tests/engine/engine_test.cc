@@ -183,6 +183,8 @@ TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
   EXPECT_THAT(cli.outcomes(),
               UnorderedElementsAre(Pair(fake("echo", 1), "pass"), Pair(fake("hang", 2), "timeout"),
                                    Pair(fake("echo", 3), "pass")));
+  // Where the time went, though its lane could not say so any more.
+  EXPECT_GE(cli.report()["seconds"]["paddle"]["forward"].get<double>(), 1.0);
 }
 
 // Both lanes sleep: that is slow, and no second try would tell more. A hang is told by what the

@@ -99,6 +99,9 @@ class Native:
         self.filled = []
         self.handed = {}
 
+    def enter(self, place):
+        self.stage = place
+
     def fill(self, index, *rest):
         self.filled.append(index)
 

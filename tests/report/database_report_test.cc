@@ -287,7 +287,8 @@ TEST_F(DatabaseReport, ThePageHasSumsAndTheFirstFailures) {
   const auto run = run_of("page_now", many());
   const Folder folder;
   const auto page = [&](std::uint64_t most) {
-    StoredRun::must(write_report_page(*run, place("page_now"), folder / "report.html", most));
+    StoredRun::must(
+        write_report_page(*run, place("page_now"), folder / "report.html", nullptr, most));
     return page_data(folder / "report.html");
   };
   const nlohmann::json all = page(100);

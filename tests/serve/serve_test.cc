@@ -167,7 +167,7 @@ TEST(AReportPage, HasItsDataInside) {
   StoredRun::must(run.store().add_invalid({"a.txt:7", "paddle.(\xff<\xc3", "expected a name"}));
   StoredRun::must(run.store().set_property("seed", "5"));
   const auto file = run.folder() / "report.html";
-  ASSERT_TRUE(write_report_page(run.store(), "", file));
+  ASSERT_TRUE(write_report_page(run.store(), "", file, nullptr));
   const std::string text = StoredRun::must(read_file(file));
   EXPECT_THAT(text, Not(HasSubstr("<b>")));
   EXPECT_THAT(text, Not(HasSubstr("src=\"")));  // nothing beside it is needed

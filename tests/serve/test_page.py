@@ -156,6 +156,26 @@ def test_times_of_one_lane_are_compared_with_nothing(run, page, mode, lanes):
     assert not page.problems
 
 
+def test_a_run_is_shown_beside_a_past_one(run, page):
+    case = 'paddle.fake.takes(Tensor([3], "float32"), 1000, 0)'
+    timed = ["--paddle_gpu_performance=True", "--timing_seconds=5"]
+    settings = run.folder / "assay.toml"
+    usual = settings.read_text()
+    for name, pace, against in (("old", "1", []), ("new", "1.3", ["--against=old"])):
+        settings.write_text(usual.replace('fake"]', f'fake", "ASSAY_FAKE_PACE={pace}"]'))
+        words = [*run.words([case], name), *timed, *against]
+        subprocess.run(words, cwd=run.folder, capture_output=True, timeout=120, check=False)
+    page.goto((run.folder / "old" / "report.html").as_uri())
+    assert page.locator("#times-part").is_visible() and not page.locator("#against-part").is_visible()
+    page.goto((run.folder / "new" / "report.html").as_uri())
+    assert "1  slow" in page.locator("#against").text_content()
+    assert rows(page, "#changed") == [
+        [case, "forward host warm", "1.3 ms", "1 ms", "1.300 times as long (1.300 to 1.300)", "slow"]
+    ]
+    assert page.locator("#changes .slow line").count() == 1
+    assert not page.problems
+
+
 def test_a_run_is_shown_and_grows(run, serve, page):
     run.go(["echo", "echo", "wrong", "wrong", "crash"], size=3)
     page.goto(serve())
@@ -193,7 +213,7 @@ def test_a_run_is_shown_and_grows(run, serve, page):
 def test_texts_are_texts(run, serve, page):
     run.go(["echo"], size=3)
     page.goto(serve())
-    wait_for(page, "1 of 1 cases")
+    wait_for(page, "1 of 1 case")
     evil = '<img src=x onerror="document.title=1">'
     page.evaluate(
         """evil => {
@@ -218,7 +238,7 @@ def test_elsewhere_it_asks_for_a_token(run, serve, page):
     address = serve("--host=0.0.0.0", ASSAY_SERVE_TOKEN="a-secret").replace("0.0.0.0", "127.0.0.1")
     assert address.endswith("/?token=a-secret")
     page.goto(address)
-    wait_for(page, "1 of 1 cases")
+    wait_for(page, "1 of 1 case")
     refused = page.goto(address.replace("a-secret", "a-guess"))
     assert refused.status == 403
 

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/clock.h"
 #include "device/plugin_abi.h"
 #include "lane/address.h"
 #include "lane/message.h"
@@ -317,6 +318,45 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
   SlotJob hangs = job_of(0, "hangs", true);
   hangs.limit_ms = 500;
   EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
+}
+
+// Its time limit passes in the stage that the text names.
+void hangs_in_stage(int, int socket, const wire::ArenaHeader& seen) {
+  auto& header = const_cast<wire::ArenaHeader&>(seen);
+  const auto bytes = wire::receive_frame(socket);
+  if (!bytes || !*bytes) return;
+  const auto batch = wire::open<wire::Batch>(**bytes);
+  header.stage.store(std::stoul((*batch)->jobs()->Get(0)->text()->str()));
+  header.started_ns.store(monotonic_ns());
+  header.running.store(0);
+  ::pause();
+}
+
+std::array<std::uint64_t, wire::kStagesOfLane> time_of_lane_that_hangs(const std::string& stage) {
+  const ServerProcess server(hangs_in_stage);
+  std::vector<LaneSeat> seats;
+  seats.push_back(server.seat("paddle"));
+  SlotJob job = job_of(0, stage, false);
+  job.limit_ms = 300;
+  const std::vector<SlotJob> jobs{job};
+  const SlotConfig config;
+  std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
+  BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
+    ran_ns = endings.front().ran_ns;
+    return {};
+  });
+  const Status ran = batch.run();
+  EXPECT_TRUE(ran) << ran.error().message;
+  return ran_ns;
+}
+
+TEST(Batch, TheTimeOfALaneThatIsKilledCountsForWhereItWas) {
+  constexpr std::uint64_t kLimitNs = 300'000'000;
+  EXPECT_THAT(time_of_lane_that_hangs("3"),
+              ::testing::ElementsAre(0, 0, 0, ::testing::Ge(kLimitNs)));
+  // The case has written over it.
+  EXPECT_THAT(time_of_lane_that_hangs("99"),
+              ::testing::ElementsAre(::testing::Ge(kLimitNs), 0, 0, 0));
 }
 
 // The lane under test is told what its predecessors had no kernel for, and the other is not.

@@ -46,7 +46,7 @@ function showProgress(run) {
   const share = run.planned ? done / run.planned : 0;
   at('done').style.width = `${100 * share}%`;
   const percent = Math.floor(1000 * share) / 10;  // 100 is the end
-  const parts = [`${number(done)} of ${number(run.planned)} cases (${percent.toFixed(1)}%)`];
+  const parts = [`${number(done)} of ${number(run.planned)} case${run.planned === 1 ? '' : 's'} (${percent.toFixed(1)}%)`];
   if (run.rate !== undefined) parts.push(`${run.rate.toFixed(run.rate < 10 ? 1 : 0)} cases/s`);
   if (run.eta_s !== undefined && run.unfinished) parts.push(`${duration(run.eta_s)} left`);
   if (run.failed !== undefined) parts.push(`${number(run.failed)} failed`);
@@ -196,11 +196,11 @@ function showTolerances(tolerances) {
     tolerances.rows.map(([api, dtype, direction, count, atols]) => [api, dtype, direction, n(number(count)), ...atols.map(n)]));
 }
 
-// Of each part that decides the interval of its ratio as a line, the middle as a dot; from a quarter to four times,
+// Of each part the interval of its ratio as a line, the middle as a dot; from a quarter to four times,
 // what lies beyond at the edge.
-function drawRatios(rows) {
+function drawRatios(where, rows) {
   const width = 1100, height = 300, left = 46, y = d3.scale.log().domain([0.25, 4]).range([height - 10, 10]).clamp(true);
-  const svg = d3.select('#ratios');
+  const svg = d3.select(where);
   svg.selectAll('*').remove();
   for (const ratio of [0.25, 0.5, 1, 2, 4]) {
     svg.append('line').attr('class', 'grid').attr('x1', left).attr('x2', width).attr('y1', y(ratio)).attr('y2', y(ratio));
@@ -216,6 +216,8 @@ function drawRatios(rows) {
   });
 }
 
+const speed = row => ({ text: row.speed || '', name: row.speed === 'slow' ? 'failed' : '' });
+
 function showTimes(times) {
   at('times-part').hidden = !times;
   if (!times) return;
@@ -227,9 +229,21 @@ function showTimes(times) {
     fill('#times', ['case', 'what', n('time')], times.rows.map(row => [row.case, row.what, n(row.test)]));
     return;
   }
-  drawRatios(times.rows.filter(row => row.decides));
+  drawRatios('#ratios', times.rows.filter(row => row.decides));
   fill('#times', ['case', 'what', n('test lane'), n('reference lane'), 'test to reference', ''], times.rows.map(row =>
-    [row.case, row.what, n(row.test), n(row.reference), row.told || '', { text: row.speed || '', name: row.speed === 'slow' ? 'failed' : '' }]));
+    [row.case, row.what, n(row.test), n(row.reference), row.told || '', speed(row)]));
+}
+
+function showAgainst(against) {
+  at('against-part').hidden = !against;
+  if (!against) return;
+  at('against').textContent = against.table;
+  at('changed-part').hidden = !against.rows.length;
+  if (!against.rows.length) return;
+  const n = text => ({ text, name: 'n' });
+  drawRatios('#changes', against.rows);
+  fill('#changed', ['case', 'what', n('now'), n('then'), 'now to then', ''], against.rows.map(row =>
+    [row.case, row.what, n(row.now), n(row.then), row.told, speed(row)]));
 }
 
 function showAccommodated(accommodated) {
@@ -277,6 +291,7 @@ function show(run) {
   showStages(run);
   showTolerances(run.tolerances);
   showTimes(run.times);
+  showAgainst(run.against);
   showAccommodated(run.accommodated);
   showWorkers(run);
 }
