@@ -170,7 +170,8 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   double room = static_cast<double>(least_free(gpus)) * kShare - workers * held_by_worker(lanes);
   const double each = lanes * kContextBytes;
   const int spares = std::min(kMostSpares, static_cast<int>(room * kShareOfSpares / each) - 1);
-  if (spares >= kSpares) {
+  // While a lane is timed nobody else makes a context.
+  if (spares >= kSpares && mode_of(config).agreement != Agreement::speed) {
     config.spares = kSpares;
     config.spares_after_a_fault = spares;
     room -= (spares + 1) * each;

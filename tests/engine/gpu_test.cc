@@ -173,6 +173,19 @@ std::map<std::string, std::string> messages_in(const Cli& cli) {
 
 // What is on the host is brought to the GPU and measured there, with what the host would find: 20
 // MB are three blocks, in the last of which the second one is wrong as well.
+// A spare lane's context would be made while another is timed.
+TEST_F(Gpu, NoLanesAreSpareWhereLanesAreTimed) {
+  set("FAKE_TELLS_OF_SPARES", "1");
+  const auto told = [&](const std::string& mode) {
+    run({"--api_config=" + fake("echo"), "--num_gpus=1", "--num_workers_per_gpu=1", mode});
+    const std::string log = lane_log("slot0-paddle-test.log");
+    std::filesystem::remove_all(cli_.run());
+    return log;
+  };
+  EXPECT_THAT(told("--accuracy=True"), HasSubstr("spares: 2"));
+  EXPECT_THAT(told("--paddle_torch_gpu_performance=True"), HasSubstr("spares: none"));
+}
+
 TEST_F(Gpu, ALaneOnTheCpuIsMeasuredOnTheOthersGpu) {
   const std::vector<std::string> lines{fake("wrong", 5'000'001),
                                        fake("wrong_at_both_ends", 5'000'001)};

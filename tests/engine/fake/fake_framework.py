@@ -92,6 +92,8 @@ class Fake:
 
     def start(self, device):
         self.device = device
+        if "FAKE_TELLS_OF_SPARES" in os.environ:
+            print(f"spares: {os.environ.get('ASSAY_SPARES', 'none')}", flush=True)
 
     def release(self):
         if "FAKE_TELLS_OF_RELEASES" in os.environ:
