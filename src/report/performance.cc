@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "report/csv.h"
 #include "report/run_report.h"
+#include "report/speed_change.h"
 #include "verdict/timings.h"
 #include "wire/frame.h"
 #include "wire/settings.h"
@@ -18,7 +19,6 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kShownRows = 5'000;
 using SpeedVisit = std::function<Status(std::string_view text, const SpeedRow& row)>;
 
 Status each_row(RunReader& run, const SpeedVisit& visit) {
@@ -62,9 +62,7 @@ nlohmann::json row_json(std::string_view text, const SpeedRow& row) {
                       {"reference", side(row.right)},
                       {"decides", row.decides && has_both(row)}};
   if (!has_both(row)) return json;
-  // JSON has no infinity, which a ratio of too few turns ends at.
-  constexpr double kEnd = 1e9;
-  json["ratio"] = {row.ratio.low, row.ratio.middle, std::min(row.ratio.high, kEnd)};
+  json["ratio"] = interval_json(row.ratio);
   json["told"] = ratio_text(row.ratio);
   json["speed"] = name(row.speed);
   return json;
@@ -93,7 +91,7 @@ Result<nlohmann::json> performance_json(RunReader& run) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   nlohmann::json shown = nlohmann::json::array();
-  for (std::size_t i = 0; i < std::min(rows.size(), kShownRows); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kTimesOfPage); ++i) {
     shown.push_back(std::move(rows[i].second));
   }
   return nlohmann::json{{"parts", rows.size()}, {"rows", std::move(shown)}};

@@ -27,6 +27,11 @@ void print_parts(const std::vector<SpeedChange>& parts, Speed speed, std::string
 
 }  // namespace
 
+nlohmann::json interval_json(const Ratio& ratio) {
+  constexpr double kEnd = 1e9;
+  return {ratio.low, ratio.middle, std::min(ratio.high, kEnd)};
+}
+
 void SpeedComparison::take(std::uint64_t id, std::string_view text,
                            const std::vector<TimedPart>& now,
                            const std::vector<TimedPart>& before) {
@@ -115,16 +120,14 @@ nlohmann::json SpeedComparison::json() const {
   return {{"beside_reference", same_reference_}, {"pace", pace_}, {"parts", parts}};
 }
 
-nlohmann::json SpeedComparison::rows(std::size_t most) const {
-  // JSON has no infinity, which a ratio of too few lanes ends at.
-  constexpr double kEnd = 1e9;
+nlohmann::json SpeedComparison::rows() const {
   nlohmann::json rows = nlohmann::json::array();
-  for (const SpeedChange& part : std::span(parts_).first(std::min(most, parts_.size()))) {
+  for (const SpeedChange& part : std::span(parts_).first(std::min(kTimesOfPage, parts_.size()))) {
     rows.push_back({{"case", part.text},
                     {"what", part.what},
                     {"now", time_text(part.now)},
                     {"then", time_text(part.before)},
-                    {"ratio", {part.ratio.low, part.ratio.middle, std::min(part.ratio.high, kEnd)}},
+                    {"ratio", interval_json(part.ratio)},
                     {"told", ratio_text(part.ratio)},
                     {"speed", name(part.speed)}});
   }

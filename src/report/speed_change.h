@@ -22,6 +22,13 @@ namespace assay {
 // Of what changed in one way, a comparison on a terminal shows this many; its JSON has all.
 constexpr std::size_t kShownOfEach = 20;
 
+// The page has so many rows of times at most.
+constexpr std::size_t kTimesOfPage = 5'000;
+
+// [low, middle, high] for the page. JSON has no infinity, which a ratio of too few observations
+// ends at: there it is a large number.
+nlohmann::json interval_json(const Ratio& ratio);
+
 // One part of a case, now and then.
 struct SpeedChange {
   std::uint64_t id = 0;
@@ -57,9 +64,8 @@ class SpeedComparison {
   // For a terminal.
   std::string table() const;
   nlohmann::json json() const;
-  // For the page: rows as performance_json() has them, with "now" and "then" for the lanes; of so
-  // many parts at most.
-  nlohmann::json rows(std::size_t most) const;
+  // For the page: rows as performance_json() has them, with "now" and "then" for the lanes.
+  nlohmann::json rows() const;
 
  private:
   double margin_of(const SpeedChange& part) const;

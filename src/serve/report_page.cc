@@ -20,8 +20,6 @@
 namespace assay {
 namespace {
 
-constexpr std::size_t kTimesOfPage = 5'000;
-
 // A page that was saved asks nobody for anything, whatever stands in its data.
 constexpr std::string_view kPolicy =
     R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
@@ -77,8 +75,7 @@ Status write_report_page(RunReader& run, const std::string& where,
   ASSAY_TRY(LiveRun grown, live_run_of(run, most));
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
   if (against != nullptr) {
-    data["against"] = {{"table", comparison_table(*against)},
-                       {"rows", against->speed.rows(kTimesOfPage)}};
+    data["against"] = {{"table", comparison_table(*against)}, {"rows", against->speed.rows()}};
   }
   if (QuickReader* quick = run.quick(); quick != nullptr) {
     ASSAY_TRY(const std::string name, quick->run_name());
