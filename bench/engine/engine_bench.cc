@@ -188,7 +188,7 @@ void sample_core_once(const char* how, std::vector<std::string> more) {
 }
 
 void sample_core() {
-  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see CLOCK in python/assay/call.py
+  ::setenv("ASSAY_STAGE_CLOCK", "cpu", 1);  // see src/native/stage_clock.h
   for (int round = 0; round < 3; ++round) sample_core_once("as engineV2 does it", like_v2());
   sample_core_once("under all values", {});
   ::unsetenv("ASSAY_STAGE_CLOCK");

@@ -207,7 +207,7 @@ def rate(options: argparse.Namespace, name: str, programs: dict[str, str]) -> st
     flags += f" --num_gpus={options.num_gpus if figure.on_gpu else 0}"
     flags += f" --num_workers_per_gpu={options.num_workers or (-1 if figure.on_gpu else 2)}"
     command = [programs["assay"], "api", *flags.split(), "--quiet"]
-    os.environ["ASSAY_STAGE_CLOCK"] = "" if figure.on_gpu else "cpu"  # see CLOCK in python/assay/call.py
+    os.environ["ASSAY_STAGE_CLOCK"] = "" if figure.on_gpu else "cpu"  # see src/native/stage_clock.h
     lines = lines_of(options.folder / figure.cases)[: figure.first]
     for guess, line in enumerate((list(filter(is_light, lines)) or lines)[:5]):
         start, _, report = timed(command, folder, [line], f"start{guess}")

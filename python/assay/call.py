@@ -1,7 +1,5 @@
 """One case on its way through a lane: call, results, differentiation."""
 
-import os
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -29,12 +27,9 @@ from assay.wire import (
 )
 
 # What a case's time is spent on, in the order of the wire: making and filling tensors, the call, the
-# results' way into the arena, differentiation.
+# results' way into the arena, differentiation. The native module counts it.
 STAGES = ("build", "forward", "copy", "backward")
-UNSPENT = dict.fromkeys(STAGES, 0)
 PLACES = {stage: place for place, stage in enumerate(STAGES)}
-# Wall time, because asking for CPU time takes 2 µs; benchmarks want it all the same.
-CLOCK = time.process_time_ns if os.environ.get("ASSAY_STAGE_CLOCK") == "cpu" else time.perf_counter_ns
 
 MOST_LEAVES = 1 << 14
 UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
@@ -84,9 +79,7 @@ class Call(CaseInputs):
     ) -> None:
         super().__init__(framework, native, functions, job)
         self.hand_over = hand_over
-        self.phase = self.stage = "build"
-        self.spent = UNSPENT.copy()  # nanoseconds
-        self.entered_at = CLOCK()
+        self.phase = "build"
         self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
         # Results are judged by the error bars of the reference's.
         self.barred = job.settings.error_bar and job.lane.role != "test"
@@ -215,19 +208,14 @@ class Call(CaseInputs):
             if spec.index in changed and spec.index not in free
         ]
 
-    def durations(self) -> tuple[int, ...]:
-        """Nanoseconds in each of STAGES so far."""
-        self._enter(self.phase)
-        return tuple(self.spent.values())
+    def times(self) -> tuple[int, ...]:
+        """Nanoseconds in each of STAGES; the case ends with that."""
+        return self.native.times()
 
     def _enter(self, phase: str, stage: str = "") -> None:
         """What follows belongs to `phase`; its time counts for `stage`, if that is another."""
-        now = CLOCK()
-        self.spent[self.stage] += now - self.entered_at
-        self.entered_at = now
         self.phase = phase
-        self.stage = stage or phase
-        self.native.enter(PLACES[self.stage])  # for the slot, should the lane not come back from there
+        self.native.enter(PLACES[stage or phase])
 
     # -- the call --
 

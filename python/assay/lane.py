@@ -7,7 +7,7 @@ into the arena and replies. Comparison is not its business.
 
 from typing import Any
 
-from assay.call import STAGES, Call, Functions
+from assay.call import PLACES, STAGES, Call, Functions
 from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
@@ -154,7 +154,7 @@ class Lane:
                 self.native.scramble(True)
             truth = known[asked] = known[asked] if asked in known else self._truth(call)
         results = call.outputs, call.gradients, call.differentiable
-        return status, phase, message, *results, call.durations(), truth, call.overwritten
+        return status, phase, message, *results, call.times(), truth, call.overwritten
 
     @staticmethod
     def _costs_to_fill(job: Job) -> bool:
@@ -175,11 +175,13 @@ class Lane:
             trial.let_go()
             error.__traceback__ = None
         self.elements = trial.elements
-        call.phase = trial.phase if missing is not None else call.phase
+        if missing is not None:
+            call.phase = trial.phase
         del trial
         self.native.scramble(True)
         if missing is not None:
             raise missing
+        self.native.enter(PLACES["build"])  # of the call itself
 
     def _call(self, job: Job, functions: Functions) -> Call:
         """The call of a case. Faults are planted in the lane under test, and only where a job has one."""

@@ -22,9 +22,10 @@ import secrets
 import time
 from array import array
 from collections.abc import Callable
+from operator import add
 from typing import Any, NamedTuple
 
-from assay.call import Call
+from assay.call import STAGES, Call
 from assay.results import flatten
 from assay.wire import CODES, TENSOR, Leaf, count_of
 
@@ -75,9 +76,8 @@ class Timed(Call):
 
     def run(self) -> None:
         self.outputs = []
-        if self.turns:
-            self.entered_at = CLOCK()  # others had theirs meanwhile
-        else:
+        if not self.turns:
+            self.spent = (0,) * len(STAGES)  # in all turns
             self.calls: dict[str, int] = {}  # in a sample of each part
             self.samples: dict[str, int] = {}  # in a turn
             self.long: set[str] = set()  # parts whose calls warm their own caches
@@ -98,6 +98,10 @@ class Timed(Call):
         finally:
             if collects:
                 gc.enable()
+
+    def times(self) -> tuple[int, ...]:
+        self.spent = tuple(map(add, self.spent, super().times()))
+        return self.spent
 
     def evaluate(self, function: Callable[..., Any]) -> None:
         """Makes the case ready and runs it once, so that what only the first call does is done."""

@@ -3,7 +3,6 @@
 // everything it needs is linked in and hidden, because it lives among other people's symbols.
 
 #include <emmintrin.h>
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -21,6 +20,7 @@
 #include "native/case_to_python.h"
 #include "native/channel.h"
 #include "native/filling.h"
+#include "native/handing_over.h"
 #include "native/memory.h"
 #include "native/module_state.h"
 #include "native/python.h"
@@ -31,12 +31,6 @@
 namespace assay::native {
 namespace {
 
-// Smaller results are copied into the arena, whose first pages are warm.
-constexpr std::size_t kLendFrom = 1 << 20;
-
-// Of the arena's first bytes, which a device copies results to by itself; no arena is ever cut to
-// less (kFreshArenaKeep of the slot).
-constexpr std::uint64_t kPinned = std::uint64_t{1} << 25;
 // A lane pins them for its second batch: that takes 12 to 18 ms, and many lanes have only one.
 constexpr std::uint64_t kPinAtBatch = 2;
 
@@ -194,80 +188,6 @@ PyObject* job_to_python(ModuleState& state) {
       state.job.may_lack_kernel ? Py_True : Py_False, calls.get());
 }
 
-// The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false
-// once a Python error is set.
-bool read_result(PyObject* module, PyObject* arguments, const char* function, Target& target,
-                 int& on_device) {
-  if (!PyArg_ParseTuple(arguments, "Kni|p", &target.pointer, &target.count, &target.dtype,
-                        &on_device)) {
-    return false;
-  }
-  if (!target.valid()) {
-    raise(Error{std::string(function) + ": bad dtype or count"});
-  } else if (!state_of(module).channel) {
-    raise(Error{"no channel is open"});
-  } else {
-    return true;
-  }
-  return false;
-}
-
-// Lends a result on the device: the bytes that let another process open it.
-PyObject* lend_on_device(ModuleState& state, std::span<std::byte> memory) {
-  const auto shared = state.device->share(memory.data(), memory.size());
-  if (!shared) return Py_NewRef(Py_False);  // it is copied then
-  return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&*shared), sizeof *shared);
-}
-
-// lend(pointer, count, dtype[, on_device]) -> whether the slot reads this result where it is, until
-// the next batch; of one on the device what the slot needs for that. Not where it lies in an input,
-// which would have to be kept as well.
-PyObject* lend(PyObject* module, PyObject* arguments) {
-  Target target;
-  int on_device = 0;
-  if (!read_result(module, arguments, "lend", target, on_device)) return nullptr;
-  ModuleState& state = state_of(module);
-  const std::span<std::byte> memory = target.memory();
-  if (memory.size() < kLendFrom || !state.job.batch->lend() ||
-      (on_device != 0) == state.device->is_host()) {
-    return Py_NewRef(Py_False);
-  }
-  if (on_device != 0) return lend_on_device(state, memory);
-  const bool lent =
-      std::none_of(state.filled.begin(), state.filled.end(), [&](const FilledTensor& filled) {
-        const std::span<std::byte> input = filled.memory;
-        return memory.data() >= input.data() && memory.data() < input.data() + input.size();
-      });
-  if (lent) state.lent_bytes += memory.size();
-  return Py_NewRef(lent ? Py_True : Py_False);
-}
-
-// What is pinned and what is not are two copies: CUDA refuses one over both.
-Status copy_to_arena(ModuleState& state, std::uint64_t offset, std::span<const std::byte> from) {
-  std::byte* const to = state.channel->arena().data() + offset;
-  const std::uint64_t pinned =
-      offset < kPinned ? std::min<std::uint64_t>(kPinned - offset, from.size()) : 0;
-  if (pinned > 0) ASSAY_CHECK(state.device->copy(to, from.data(), pinned));
-  if (pinned == from.size()) return {};
-  return state.device->copy(to + pinned, from.data() + pinned, from.size() - pinned);
-}
-
-// hand_over(pointer, count, dtype[, on_device]) -> offset in the arena, where its bytes are once
-// the device has come that far
-PyObject* hand_over(PyObject* module, PyObject* arguments) {
-  Target target;
-  int on_device = 0;
-  if (!read_result(module, arguments, "hand_over", target, on_device)) return nullptr;
-  ModuleState& state = state_of(module);
-  const std::span<std::byte> memory = target.memory();
-  const auto offset = state.channel->reserve(memory.size());
-  if (!offset) return raise(offset.error());
-  const Status copied = on_device != 0 ? copy_to_arena(state, *offset, memory)
-                                       : host_device().copy(state.channel->arena().data() + *offset,
-                                                            memory.data(), memory.size());
-  return copied ? PyLong_FromUnsignedLongLong(*offset) : raise(copied.error());
-}
-
 // bound_memory(closely): see bound().
 PyObject* bound_memory(PyObject* module, PyObject* arguments) {
   int closely = 0;
@@ -296,11 +216,21 @@ PyObject* wait_for_device(PyObject* module, PyObject*) {
 PyObject* enter_stage(PyObject* module, PyObject* place) {
   const unsigned long stage = PyLong_AsUnsignedLong(place);
   if (PyErr_Occurred() != nullptr) return nullptr;
-  const auto& channel = state_of(module).channel;
-  if (!channel) return raise(Error{"enter: no channel is open"});
-  channel->arena().header().stage.store(static_cast<std::uint32_t>(stage),
-                                        std::memory_order_relaxed);
+  ModuleState& state = state_of(module);
+  if (!state.channel) return raise(Error{"no channel is open"});
+  if (stage >= wire::kStagesOfLane) return raise(Error{"enter: no such stage"});
+  state.stages.enter(stage);
+  // For the slot, should the lane not come back from there.
+  state.channel->arena().header().stage.store(static_cast<std::uint32_t>(stage),
+                                              std::memory_order_relaxed);
   return none();
+}
+
+// times() -> nanoseconds in each of STAGES since the job began, or since they were last asked for
+PyObject* stage_times(PyObject* module, PyObject*) {
+  const auto [build, forward, copy, backward] = state_of(module).stages.take();
+  return Py_BuildValue("LLLL", static_cast<long long>(build), static_cast<long long>(forward),
+                       static_cast<long long>(copy), static_cast<long long>(backward));
 }
 
 // evict(pointer, count, dtype): puts a tensor of the host out of all caches.
@@ -402,6 +332,7 @@ PyObject* foreseen_answer(const ModuleState& state) {
 // The job at hand becomes that one.
 void begin_job(ModuleState& state, const CurrentJob& job) {
   state.job = job;
+  state.stages.begin();
   state.key = {job.batch->settings()->seed(), job.id, 0};
   state.fillings.clear();
   state.filled.clear();
@@ -468,7 +399,7 @@ void release(void* module) {
 // The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
-  static std::array<PyMethodDef, 19> methods{{
+  static std::array<PyMethodDef, 20> methods{{
       {"die_with_parent", n::die_with_parent, METH_VARARGS, nullptr},
       {"prepare", n::prepare_device, METH_VARARGS, nullptr},
       {"open", n::open_channel, METH_VARARGS, nullptr},
@@ -485,6 +416,7 @@ PyMODINIT_FUNC PyInit_assay_native() {
       {"bound_memory", n::bound_memory, METH_VARARGS, nullptr},
       {"wait", n::wait_for_device, METH_NOARGS, nullptr},
       {"enter", n::enter_stage, METH_O, nullptr},
+      {"times", n::stage_times, METH_NOARGS, nullptr},
       {"evict", n::evict, METH_VARARGS, nullptr},
       {"overwritten", n::overwritten, METH_NOARGS, nullptr},
       {"reply", n::reply, METH_VARARGS, nullptr},

@@ -20,6 +20,7 @@
 #include "native/memory.h"
 #include "native/python.h"
 #include "native/reply_builder.h"
+#include "native/stage_clock.h"
 
 namespace assay::native {
 
@@ -32,6 +33,7 @@ struct FilledTensor {
 struct ModuleState {
   std::optional<Channel> channel;
   CurrentJob job;
+  StageClock stages;
   FillKey key;
   Case parsed;
   PythonTypes types;

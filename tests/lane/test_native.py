@@ -95,22 +95,26 @@ def test_without_a_channel_there_is_nothing_to_serve():
         native.next,
         lambda: native.hand_over(0, 0, 0),
         lambda: native.lend(0, 0, 0),
+        lambda: native.enter(0),
         lambda: native.reply(0, "", "", [], [], False, (), [], []),
     ):
         with pytest.raises(RuntimeError, match="no channel is open"):
             call()
 
 
-OF_A_LANE = """
-import mmap, os, resource, socket
+OPEN = """
+import mmap, os, resource, socket, time
 import assay_native as native
 from assay.spec import DtypeName, PlaceName, TensorSpec
 from assay.wire import Fields
 
-about = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in open("/proc/meminfo")}
 ends, arena = socket.socketpair(), os.memfd_create("arena")
 os.truncate(arena, 1 << 38)
 native.open(ends[0].detach(), arena, TensorSpec, DtypeName, PlaceName, Fields, "cpu")
+"""
+
+MEMORY = """
+about = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in open("/proc/meminfo")}
 
 
 def room():
@@ -136,8 +140,48 @@ assert gets(closely + (1 << 28)) and not gets(2 * about["MemTotal"]), "more than
 """
 
 
-def test_a_lane_gets_no_more_memory_than_there_is():
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", OF_A_LANE]
+TIMES = """
+CLOCK = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}[os.environ["ASSAY_STAGE_CLOCK"]]
+
+
+def in_stage(place):
+    native.enter(place)
+    began = CLOCK()
+    while CLOCK() - began < 2_000_000:
+        pass
+
+
+began = CLOCK()
+native.times()
+in_stage(1)
+in_stage(3)
+in_stage(1)
+again = CLOCK()
+times, took = native.times(), CLOCK() - began
+assert times[1] >= 4_000_000 and times[3] >= 2_000_000 and sum(times) <= took, (times, took)
+in_stage(2)
+times, took = native.times(), CLOCK() - again
+assert times[2] >= 2_000_000 and not times[1] and not times[3] and sum(times) <= took, (times, took)
+try:
+    native.enter(4)
+except RuntimeError as error:
+    assert "no such stage" in str(error)
+else:
+    raise AssertionError("there are four")
+"""
+
+
+def run_lane(program, **environment):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+    command = [sys.executable, "-c", OPEN + program]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_lane_gets_no_more_memory_than_there_is():
+    run_lane(MEMORY)
+
+
+@pytest.mark.parametrize("clock", ["wall", "cpu"])
+def test_time_counts_for_the_stage_that_it_is_spent_in(clock):
+    run_lane(TIMES, ASSAY_STAGE_CLOCK=clock)

@@ -163,7 +163,8 @@ class TorchFramework:
         return self.torch.autocast(self._device.split(":")[0])
 
     def dense(self, tensor: Any) -> Dense:
-        tensor = tensor.detach()
+        if tensor.requires_grad:  # what is lent shall not keep what it was made of
+            tensor = tensor.detach()
         if tensor.layout is not self._strided:
             tensor = tensor.to_dense()
         if tensor._is_zerotensor():  # its data pointer is 0
