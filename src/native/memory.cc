@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/clock.h"
 #include "base/system_memory.h"
 
 namespace assay::native {
@@ -21,13 +22,10 @@ constexpr std::int64_t kAskAboveKb = 128 * 1024;
 // much where the machine has less than half of its memory left.
 constexpr std::int64_t kKeepKb = 5 * 1024 * 1024;
 constexpr std::int64_t kKeepIfShortKb = 512 * 1024;
-
-bool should_give_back(std::int64_t resident_kb) {
-  if (resident_kb <= kKeepIfShortKb) return false;
-  if (resident_kb > kKeepKb) return true;
-  const auto memory = system_memory();
-  return memory && memory->available < memory->total / 2;
-}
+// How much the machine has left is asked after so long, or once the lane has so much more: a lane
+// on a GPU always has more than kKeepIfShortKb, and to ask for each case took 6% of its time.
+constexpr std::int64_t kAskAfterNs = 100'000'000;
+constexpr std::int64_t kAskAfterKb = 64 * 1024;
 
 // What malloc has given out, when it was `before` at the last count. mallinfo2() came with
 // glibc 2.33, and a wheel is built for older ones. The counters of mallinfo() have 32 bits: the
@@ -84,6 +82,17 @@ void MemoryWatch::bound(std::uint64_t more) const {
   if (data == 0 || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(data + more, limit.rlim_max);
   (void)::setrlimit(RLIMIT_DATA, &limit);
+}
+
+bool MemoryWatch::should_give_back(std::int64_t resident_kb) {
+  if (resident_kb <= kKeepIfShortKb) return false;
+  if (resident_kb > kKeepKb) return true;
+  const std::int64_t now_ns = monotonic_ns();
+  if (now_ns < asked_ns_ + kAskAfterNs && resident_kb < asked_at_kb_ + kAskAfterKb) return false;
+  asked_ns_ = now_ns;
+  asked_at_kb_ = resident_kb;
+  const auto memory = system_memory();
+  return memory && memory->available < memory->total / 2;
 }
 
 MemoryWatch::Growth MemoryWatch::after_case(std::uint64_t lent) {

@@ -43,11 +43,14 @@ class MemoryWatch {
   static constexpr std::size_t kShared = 2;
   static constexpr std::size_t kData = 5;
   Pages pages() const;
+  bool should_give_back(std::int64_t resident_kb);
 
   Fd statm_;
   std::int64_t resident_kb_ = 0;  // after the case before
   std::uint64_t used_bytes_ = 0;  // of malloc, when it was last counted; 0 before
   std::uint64_t live_bytes_ = 0;  // of those, not lent
+  std::int64_t asked_ns_ = 0;     // when the machine was last asked for what it has left
+  std::int64_t asked_at_kb_ = 0;  // what this process had then
 };
 
 }  // namespace assay::native

@@ -40,8 +40,7 @@ std::string flag_of(std::string_view setting) {
   return setting == "seed" ? "random_seed" : std::string(setting);
 }
 
-// What a shell has to be told to run this program again.
-std::string own_command() {
+std::string find_own_command() {
   if (const char* told = std::getenv("ASSAY_COMMAND"); told != nullptr) return told;
   const auto program = own_executable();
   const auto installed = find_program("assay");
@@ -50,6 +49,13 @@ std::string own_command() {
     return "assay";
   }
   return shell_word(*program);
+}
+
+// What a shell has to be told to run this program again. Every failed case has it, and to look for
+// a program takes some twenty calls of the kernel.
+const std::string& own_command() {
+  static const std::string command = find_own_command();
+  return command;
 }
 
 std::size_t index_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <ctime>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "base/atomic_file.h"
-#include "base/fd.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
 
@@ -18,14 +20,67 @@ namespace {
 constexpr std::string_view kCheckpoint = "checkpoint.txt";
 constexpr std::string_view kInOrder = "log_inorder.log";
 
-std::string in_order_entry(const FinishedCase& finished,
-                           const std::map<std::string, std::string>& properties) {
+// A second of the local time, for people; of many cases it is the same.
+class TimeText {
+ public:
+  const std::string& at(std::int64_t ms) {
+    const auto second = static_cast<std::time_t>(ms / 1000);
+    if (text_.empty() || second != second_) {
+      text_ = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(second));
+      second_ = second;
+    }
+    return text_;
+  }
+
+ private:
+  std::time_t second_ = 0;
+  std::string text_;
+};
+
+// A file that is there once something has been added to it.
+class LogFile {
+ public:
+  explicit LogFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // What is written next; to be followed by flush_if_long() once it is whole lines.
+  std::string& text() { return text_; }
+  Status flush_if_long() { return text_.size() < kFlushAt ? Status() : flush(); }
+
+  // Replaces what had the name before, or takes it away.
+  Status commit() {
+    ASSAY_CHECK(flush());
+    if (file_) return file_->commit();
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kFlushAt = 1 << 16;
+
+  Status flush() {
+    if (text_.empty()) return {};
+    if (!file_) {
+      ASSAY_TRY(AtomicFile created, AtomicFile::create(path_));
+      file_ = std::move(created);
+    }
+    ASSAY_CHECK(file_->write(text_));
+    text_.clear();
+    return {};
+  }
+
+  std::filesystem::path path_;
+  std::string text_;
+  std::optional<AtomicFile> file_;
+};
+
+void add_in_order(const FinishedCase& finished, const std::string& time,
+                  const std::map<std::string, std::string>& properties, std::string& log) {
   const Verdict& verdict = finished.verdict;
-  const auto seconds = static_cast<std::time_t>(finished.finished_ms / 1000);
-  std::string entry = fmt::format("{:%Y-%m-%d %H:%M:%S} [{}] {}\n", fmt::localtime(seconds),
-                                  name(verdict.outcome), finished.text);
-  const auto detail = [&](std::string_view label, const std::string& text) {
-    if (!text.empty()) entry += fmt::format("  {}: {}\n", label, text);
+  const auto to = std::back_inserter(log);
+  fmt::format_to(to, "{} [{}] {}\n", time, name(verdict.outcome), finished.text);
+  const auto detail = [&](std::string_view label, std::string_view text) {
+    if (!text.empty()) fmt::format_to(to, "  {}: {}\n", label, text);
   };
   detail("id", format_case_id(finished.id));
   detail("kind", describe_mismatch(verdict.mismatch));
@@ -33,38 +88,43 @@ std::string in_order_entry(const FinishedCase& finished,
   detail("lane", verdict.lane);
   detail("message", verdict.message);
   if (info(verdict.outcome).failed) detail("again", rerun_command(finished.text, properties));
-  return entry;
 }
 
 }  // namespace
 
 Status export_text_logs(RunReader& run, const std::filesystem::path& folder) {
-  std::map<std::string_view, std::string> files;
-  files[kCheckpoint];
-  files[kInOrder];
-  for (const OutcomeInfo& outcome : kOutcomes) files[outcome.log];
-  ASSAY_TRY(const auto properties, run.properties());
-  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
-    const std::string line = std::string(finished.text) + "\n";
-    files[kCheckpoint] += line;
-    files[info(finished.verdict.outcome).log] += line;
-    files[kInOrder] += in_order_entry(finished, properties);
-    return {};
-  }));
-  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
-    files[info(Outcome::invalid).log] += line.text + "\n";
-    files[kInOrder] +=
-        fmt::format("{} [invalid] {}\n  message: {}\n", line.where, line.text, line.message);
-    return {};
-  }));
-  for (const auto& [file, text] : files) {
-    std::error_code ignored;
-    if (text.empty()) {
-      std::filesystem::remove(folder / file, ignored);  // of an earlier session
-      continue;
-    }
-    ASSAY_CHECK(write_file(folder / file, text));
+  std::map<std::string_view, LogFile> files;
+  const auto file = [&](std::string_view name) -> LogFile& {
+    return files.try_emplace(name, folder / name).first->second;
+  };
+  LogFile& checkpoint = file(kCheckpoint);
+  LogFile& in_order = file(kInOrder);
+  std::array<LogFile*, kOutcomes.size()> of_outcome{};
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    of_outcome.at(static_cast<std::size_t>(outcome.outcome)) = &file(outcome.log);
   }
+  ASSAY_TRY(const auto properties, run.properties());
+  TimeText time;
+  const auto add = [&](const FinishedCase& finished) -> Status {
+    const auto outcome = static_cast<std::size_t>(finished.verdict.outcome);
+    for (LogFile* log : {&checkpoint, of_outcome.at(outcome)}) {
+      log->text().append(finished.text).push_back('\n');
+      ASSAY_CHECK(log->flush_if_long());
+    }
+    add_in_order(finished, time.at(finished.finished_ms), properties, in_order.text());
+    return in_order.flush_if_long();
+  };
+  LogFile& invalid = *of_outcome.at(static_cast<std::size_t>(Outcome::invalid));
+  const auto add_invalid = [&](const InvalidLine& line) -> Status {
+    invalid.text() += line.text + "\n";
+    fmt::format_to(std::back_inserter(in_order.text()), "{} [invalid] {}\n  message: {}\n",
+                   line.where, line.text, line.message);
+    ASSAY_CHECK(invalid.flush_if_long());
+    return in_order.flush_if_long();
+  };
+  ASSAY_CHECK(run.each_finished(add));
+  ASSAY_CHECK(run.each_invalid(add_invalid));
+  for (auto& [name, log] : files) ASSAY_CHECK(log.commit());
   return {};
 }
 

@@ -33,9 +33,12 @@ CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
 constexpr const char* kTallyTable = "CREATE TABLE tally (changes TEXT NOT NULL);";
 constexpr std::size_t kMostTallyBytes = 8'000'000;  // then they become one row
 
-constexpr const char* kAllFinished =
+constexpr const char* kFinished =
     "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, record "
-    "FROM finished f JOIN planned p USING (id) ORDER BY sequence";
+    "FROM finished f JOIN planned p USING (id) {} ORDER BY sequence LIMIT ?";
+// As is_listed() in the index and in the query. In stores that were begun before there was that
+// index all rows are looked at.
+constexpr const char* kIsFlaggedPass = "outcome = 'pass' AND flags <> 0";
 
 // Cases that reports show one by one. It stands in the queries as well as in the index, word for
 // word, or SQLite does not use the index.
@@ -81,20 +84,38 @@ Result<bool> is_empty(Database& database) {
   return tables.integer(0) == 0;
 }
 
+// Finished cases that meet a condition, in the order in which they finished; the first `most`.
+Result<Statement> finished_rows(Database& database, std::string_view condition,
+                                std::uint64_t most) {
+  ASSAY_TRY(Statement rows, database.prepare(fmt::format(fmt::runtime(kFinished), condition)));
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  rows.bind(1, static_cast<std::int64_t>(std::min(most, kMost)));
+  return rows;
+}
+
+Status show_rows(Statement& rows, const std::function<Status(const FinishedCase&)>& visit) {
+  FinishedCase finished;
+  while (true) {
+    ASSAY_TRY(const bool row, rows.step());
+    if (!row) return {};
+    SqliteStore::read_finished(rows, 0, finished);
+    ASSAY_CHECK(visit(finished));
+  }
+}
+
 // Version 3 had no sums, and no index of what failed. For older ones all rows are read, once.
 Status begin_tally(Database& database) {
   ASSAY_CHECK(database.execute(kTallyTable));
   ASSAY_CHECK(database.execute(fmt::format(
       "CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE {}", is_listed())));
+  ASSAY_CHECK(database.execute(fmt::format(
+      "CREATE INDEX finished_flagged ON finished (sequence) WHERE {}", kIsFlaggedPass)));
   Tally tally;
-  ASSAY_TRY(Statement rows, database.prepare(kAllFinished));
-  FinishedCase finished;
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) break;
-    SqliteStore::read_finished(rows, 0, finished);
+  ASSAY_TRY(Statement rows, finished_rows(database, "", kAllOfThem));
+  ASSAY_CHECK(show_rows(rows, [&](const FinishedCase& finished) -> Status {
     tally.add(traits_of(finished.text), finished);
-  }
+    return {};
+  }));
   if (tally.empty()) return {};
   const std::string text = tally.text();
   ASSAY_TRY(Statement insert, database.prepare("INSERT INTO tally VALUES (?)"));
@@ -382,34 +403,27 @@ Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& v
 }
 
 Status SqliteStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
-  ASSAY_TRY(Statement rows, database_.prepare(kAllFinished));
-  FinishedCase finished;
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    read_finished(rows, 0, finished);
-    ASSAY_CHECK(visit(finished));
-  }
+  // The text of each case stands elsewhere in `planned`: in the usual 2 MB of cache its page would
+  // be read again for nearly every case.
+  ASSAY_CHECK(database_.execute("PRAGMA cache_size = -16384"));
+  ASSAY_TRY(Statement rows, finished_rows(database_, "", kAllOfThem));
+  ASSAY_CHECK(show_rows(rows, visit));
+  return database_.execute("PRAGMA cache_size = -2000");
 }
 
 Status SqliteStore::each_of(Outcome outcome, std::uint64_t most,
                             const std::function<Status(const FinishedCase&)>& visit) {
+  const std::string condition = fmt::format("WHERE outcome = '{}'{}", name(outcome),
+                                            info(outcome).failed ? " AND " + is_listed() : "");
+  ASSAY_TRY(Statement rows, finished_rows(database_, condition, most));
+  return show_rows(rows, visit);
+}
+
+Status SqliteStore::each_flagged_pass(std::uint64_t most,
+                                      const std::function<Status(const FinishedCase&)>& visit) {
   ASSAY_TRY(Statement rows,
-            database_.prepare(fmt::format(
-                "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, "
-                "record FROM finished f JOIN planned p USING (id) "
-                "WHERE outcome = ?{} ORDER BY sequence LIMIT ?",
-                info(outcome).failed ? " AND " + is_listed() : "")));
-  rows.bind(1, name(outcome));
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  rows.bind(2, static_cast<std::int64_t>(std::min(most, kMost)));
-  FinishedCase finished;
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    read_finished(rows, 0, finished);
-    ASSAY_CHECK(visit(finished));
-  }
+            finished_rows(database_, fmt::format("WHERE {}", kIsFlaggedPass), most));
+  return show_rows(rows, visit);
 }
 
 // With what is not yet committed, as each_finished() shows it.

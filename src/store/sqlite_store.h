@@ -53,6 +53,9 @@ class SqliteStore final : public Store {
   Result<Tally> tally() override;
   Status each_of(Outcome outcome, std::uint64_t most,
                  const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each_flagged_pass(std::uint64_t most,
+                           const std::function<Status(const FinishedCase&)>& visit) override;
+  bool looks_up() override { return true; }
 
  private:
   explicit SqliteStore(Database database) : database_(std::move(database)) {}

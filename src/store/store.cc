@@ -31,6 +31,17 @@ Status RunReader::each_failed(std::uint64_t most,
   return {};
 }
 
+Status RunReader::each_flagged_pass(std::uint64_t most,
+                                    const std::function<Status(const FinishedCase&)>& visit) {
+  std::uint64_t seen = 0;
+  return each_finished([&](const FinishedCase& finished) -> Status {
+    const Verdict& verdict = finished.verdict;
+    if (verdict.outcome != Outcome::pass || verdict.flags == 0 || seen == most) return {};
+    ++seen;
+    return visit(finished);
+  });
+}
+
 Result<std::uint64_t> RunReader::unfinished() {
   ASSAY_TRY(const StoreCounts found, counts());
   return found.planned - found.finished;

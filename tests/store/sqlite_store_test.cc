@@ -396,6 +396,18 @@ std::vector<std::uint64_t> ids_of(RunReader& run, Outcome outcome, std::uint64_t
   return ids;
 }
 
+std::vector<std::uint64_t> flagged_passes(SqliteStore& store, std::uint64_t most, bool looked_up) {
+  std::vector<std::uint64_t> ids;
+  const auto visit = [&](const FinishedCase& each) -> Status {
+    EXPECT_EQ(each.text, testing::made_text(each.id));
+    ids.push_back(each.id);
+    return {};
+  };
+  EXPECT_TRUE(looked_up ? store.each_flagged_pass(most, visit)
+                        : store.RunReader::each_flagged_pass(most, visit));
+  return ids;
+}
+
 // Whatever happens, the sums are those of counting all cases, before a commit as well.
 TEST(SqliteStore, SumsAreThoseOfAFullCount) {
   const Folder folder;
@@ -437,6 +449,28 @@ TEST(SqliteStore, SumsAreThoseOfAFullCount) {
     EXPECT_EQ(all.size(), summed);
     if (all.size() > 3) all.resize(3);
     EXPECT_EQ(ids_of(*store, each.outcome, 3), all);
+  }
+}
+
+TEST(SqliteStore, FlaggedPassesAreFoundWithAndWithoutTheirIndex) {
+  const Folder folder;
+  std::mt19937_64 random(6);
+  for (const bool index : {true, false}) {
+    if (!index) {  // as in a run that was begun before there was one
+      auto database = Database::open(folder.path() / SqliteStore::kFileName, OpenMode::existing);
+      ASSERT_TRUE(database && database->execute("DROP INDEX finished_flagged"));
+    }
+    const auto opened_store = opened(folder, index ? StoreMode::create : StoreMode::existing);
+    auto& store = dynamic_cast<SqliteStore&>(*opened_store);
+    for (std::uint64_t id = index ? 1 : 501; id <= (index ? 500U : 1000U); ++id) {
+      ASSERT_TRUE(store.add_case({id, testing::made_text(id)}));
+      ASSERT_TRUE(testing::finish_somehow(store, {id, 1}, random));
+    }
+    const auto all = flagged_passes(store, kAllOfThem, false);
+    ASSERT_GT(all.size(), 20U);
+    EXPECT_EQ(flagged_passes(store, kAllOfThem, true), all);
+    EXPECT_EQ(flagged_passes(store, 3, true), (std::vector{all[0], all[1], all[2]}));
+    ASSERT_TRUE(store.commit());
   }
 }
 
