@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -233,6 +234,47 @@ void storm() {
       wall, outcomes["crash"].get<int>(), outcomes["pass"].get<int>());
 }
 
+// A case that sleeps for long among many that sleep for a moment: how long after it the run ends.
+void longest() {
+  constexpr double kLong = 6;
+  constexpr double kShort = 0.02;
+  constexpr int kMany = 800;
+  constexpr int kSlots = 4;
+  Cli cli;
+  const auto took = [&](const std::string& name, const std::vector<std::string>& lines,
+                        std::vector<std::string> more) {
+    std::vector<std::string> arguments{"api",
+                                       "--test_cpu=True",
+                                       "--quiet=True",
+                                       fmt::format("--num_workers_per_gpu={}", kSlots),
+                                       "--api_config_file=" + cli.write_cases(lines, name + ".txt"),
+                                       "--log_dir=" + name};
+    for (const auto& each : {like_v2(), more}) {
+      arguments.insert(arguments.end(), each.begin(), each.end());
+    }
+    const auto began = Clock::now();
+    const auto done = cli.call(arguments);
+    if (!done.status.ok()) fmt::print("longest: {}\n", done.output);
+    return seconds_since(began);
+  };
+  std::vector<std::string> all;
+  for (int i = 1; i <= kMany; ++i) {
+    all.push_back(fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), {})", i, kShort));
+  }
+  const double start = took("start", {all.front()}, {}) - kShort;
+  all.insert(all.begin() + kMany / 2,
+             fmt::format("paddle.fake.slow(Tensor([1000000], \"float32\"), {})", kLong));
+  const double rest = kMany * kShort;
+  for (const auto& [what, more] : std::map<std::string, std::vector<std::string>>{
+           {"nothing known", {}}, {"times known", {"--costs-from=nothing known"}}}) {
+    const double after = took(what, all, more) - start - kLong;
+    fmt::print(
+        "a case of {} s among {} s of others, {} slots, {}: the run ends {:.2f} s after it would "
+        "alone, {:.1f}% of the others (aim ≤ 5%)\n",
+        kLong, rest, kSlots, what, after, 100 * after / rest);
+  }
+}
+
 // From the death of a lane to its successor having answered.
 void lane_back() {
   Cli cli;
@@ -313,7 +355,7 @@ int run(const std::vector<std::string>& wanted) {
       {"first_touch", first_touch}, {"empty_lanes", empty_lanes},
       {"lane_back", lane_back},     {"small", small},
       {"sample_core", sample_core}, {"storm", storm},
-      {"planned", planned}};
+      {"longest", longest},         {"planned", planned}};
   for (const auto& [figure, measure] : figures) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), figure) == wanted.end())
       continue;
