@@ -198,7 +198,7 @@ Status write_looked_up(RunReader& run, QuickReader& quick, const Tally& tally,
     return quick.each_with_id(worse_cases(*options.comparison, options.most_failures), list);
   }
   ASSAY_CHECK(run.each_failed(options.most_failures, list));
-  return options.strict ? run.each_flagged_pass(options.most_failures, list) : Status();
+  return options.strict ? quick.each_flagged_pass(options.most_failures, list) : Status();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "case/canonical.h"
 #include "store/accommodations.h"
+#include "store/quick_reader.h"
 #include "verdict/mode.h"
 
 namespace assay {
@@ -55,7 +56,7 @@ nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows)
 }
 
 // Sums, and what is listed of a run.
-Status look_up(RunReader& run, std::uint64_t most, LiveRun& grown) {
+Status look_up(RunReader& run, QuickReader& quick, std::uint64_t most, LiveRun& grown) {
   ASSAY_TRY(Tally tally, run.tally());
   grown.set_tally(std::move(tally));
   std::uint64_t listed = 0;
@@ -65,7 +66,7 @@ Status look_up(RunReader& run, std::uint64_t most, LiveRun& grown) {
     return {};
   }));
   ASSAY_CHECK(
-      run.each_flagged_pass(LiveRun::kListedPassed, [&](const FinishedCase& each) -> Status {
+      quick.each_flagged_pass(LiveRun::kListedPassed, [&](const FinishedCase& each) -> Status {
         grown.list(each);
         return {};
       }));
@@ -277,8 +278,15 @@ RunTotals LiveRun::totals(std::string name) const {
 Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most) {
   ASSAY_TRY(LiveRun::Properties properties, run.properties());
   ASSAY_TRY(LiveRun grown, LiveRun::make(std::move(properties)));
-  if (run.looks_up()) {
-    ASSAY_CHECK(look_up(run, run.quick() != nullptr ? most : kAllOfThem, grown));
+  if (QuickReader* quick = run.quick(); quick != nullptr) {
+    ASSAY_CHECK(look_up(run, *quick, most, grown));
+  } else if (run.looks_up()) {
+    ASSAY_TRY(Tally tally, run.tally());
+    grown.set_tally(std::move(tally));
+    ASSAY_CHECK(run.each_listed([&](const FinishedCase& each) -> Status {
+      grown.list(each);
+      return {};
+    }));
   } else {
     ASSAY_CHECK(run.each_finished([&](const FinishedCase& each) -> Status {
       grown.add(each);

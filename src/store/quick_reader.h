@@ -42,6 +42,9 @@ class QuickReader {
   // Finished cases with these ids, in the order in which they finished.
   virtual Status each_with_id(std::span<const std::uint64_t> ids, const VisitFinished& visit) = 0;
 
+  // Cases that passed with a flag, the first `most` of them.
+  virtual Status each_flagged_pass(std::uint64_t most, const VisitFinished& visit) = 0;
+
   // Finished cases that are otherwise in `past` (another outcome, flaky in one of them only, not
   // there), and those that took kExpensiveUs (store/learned_costs.h) and more. False, and nothing
   // was shown: the two are not in one database, or may not be read together.

@@ -419,10 +419,13 @@ Status SqliteStore::each_of(Outcome outcome, std::uint64_t most,
   return show_rows(rows, visit);
 }
 
-Status SqliteStore::each_flagged_pass(std::uint64_t most,
-                                      const std::function<Status(const FinishedCase&)>& visit) {
-  ASSAY_TRY(Statement rows,
-            finished_rows(database_, fmt::format("WHERE {}", kIsFlaggedPass), most));
+Status SqliteStore::each_listed(const std::function<Status(const FinishedCase&)>& visit) {
+  // An index for each, and then the rows in their order.
+  const std::string condition = fmt::format(
+      "WHERE sequence IN (SELECT sequence FROM finished WHERE {} "
+      "UNION ALL SELECT sequence FROM finished WHERE {})",
+      is_listed(), kIsFlaggedPass);
+  ASSAY_TRY(Statement rows, finished_rows(database_, condition, kAllOfThem));
   return show_rows(rows, visit);
 }
 

@@ -53,8 +53,7 @@ class SqliteStore final : public Store {
   Result<Tally> tally() override;
   Status each_of(Outcome outcome, std::uint64_t most,
                  const std::function<Status(const FinishedCase&)>& visit) override;
-  Status each_flagged_pass(std::uint64_t most,
-                           const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each_listed(const std::function<Status(const FinishedCase&)>& visit) override;
   bool looks_up() override { return true; }
 
  private:

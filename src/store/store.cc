@@ -31,14 +31,11 @@ Status RunReader::each_failed(std::uint64_t most,
   return {};
 }
 
-Status RunReader::each_flagged_pass(std::uint64_t most,
-                                    const std::function<Status(const FinishedCase&)>& visit) {
-  std::uint64_t seen = 0;
+Status RunReader::each_listed(const std::function<Status(const FinishedCase&)>& visit) {
   return each_finished([&](const FinishedCase& finished) -> Status {
     const Verdict& verdict = finished.verdict;
-    if (verdict.outcome != Outcome::pass || verdict.flags == 0 || seen == most) return {};
-    ++seen;
-    return visit(finished);
+    const bool flagged = verdict.outcome == Outcome::pass && verdict.flags != 0;
+    return flagged || info(verdict.outcome).failed ? visit(finished) : Status();
   });
 }
 

@@ -97,16 +97,15 @@ class RunReader {
                          const std::function<Status(const FinishedCase&)>& visit);
   // Of each outcome that counts as a failure the first `most`.
   Status each_failed(std::uint64_t most, const std::function<Status(const FinishedCase&)>& visit);
-  // Cases that passed with a flag, the first `most` of them.
-  virtual Status each_flagged_pass(std::uint64_t most,
-                                   const std::function<Status(const FinishedCase&)>& visit);
+  // What a page lists, failed cases and passes with a flag, in the order in which they finished.
+  virtual Status each_listed(const std::function<Status(const FinishedCase&)>& visit);
   // How many planned cases have not finished.
   virtual Result<std::uint64_t> unfinished();
 
-  // Whether these, sums, failures and flagged passes, are looked up, in a time that does not grow
-  // with the other cases. Otherwise every case is read for each of them.
+  // Whether sums, failures and what is listed are looked up, in a time that does not grow with the
+  // other cases. Otherwise every case is read for each of them.
   virtual bool looks_up() { return quick() != nullptr; }
-  // What else can be asked of a store that looks up what it is asked; nullptr: nothing.
+  // What else can be asked of a store of many millions; nullptr: nothing.
   virtual QuickReader* quick() { return nullptr; }
 };
 
