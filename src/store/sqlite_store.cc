@@ -38,7 +38,7 @@ constexpr const char* kFinished =
     "FROM finished f JOIN planned p USING (id) {} ORDER BY sequence LIMIT ?";
 // As is_listed() in the index and in the query. In stores that were begun before there was that
 // index all rows are looked at.
-constexpr const char* kIsFlaggedPass = "outcome = 'pass' AND flags <> 0";
+constexpr const char* kFlaggedPass = "outcome = 'pass' AND flags <> 0";
 
 // Cases that reports show one by one. It stands in the queries as well as in the index, word for
 // word, or SQLite does not use the index.
@@ -108,8 +108,8 @@ Status begin_tally(Database& database) {
   ASSAY_CHECK(database.execute(kTallyTable));
   ASSAY_CHECK(database.execute(fmt::format(
       "CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE {}", is_listed())));
-  ASSAY_CHECK(database.execute(fmt::format(
-      "CREATE INDEX finished_flagged ON finished (sequence) WHERE {}", kIsFlaggedPass)));
+  ASSAY_CHECK(database.execute(
+      fmt::format("CREATE INDEX finished_flagged ON finished (sequence) WHERE {}", kFlaggedPass)));
   Tally tally;
   ASSAY_TRY(Statement rows, finished_rows(database, "", kAllOfThem));
   ASSAY_CHECK(show_rows(rows, [&](const FinishedCase& finished) -> Status {
@@ -424,7 +424,7 @@ Status SqliteStore::each_listed(const std::function<Status(const FinishedCase&)>
   const std::string condition = fmt::format(
       "WHERE sequence IN (SELECT sequence FROM finished WHERE {} "
       "UNION ALL SELECT sequence FROM finished WHERE {})",
-      is_listed(), kIsFlaggedPass);
+      is_listed(), kFlaggedPass);
   ASSAY_TRY(Statement rows, finished_rows(database_, condition, kAllOfThem));
   return show_rows(rows, visit);
 }
