@@ -269,7 +269,7 @@ def fill_of(
         return special
     rule = rules.get(parameter)
     usual = resolve(rule, named, spec) if rule is not None else None
-    return changed_by(regime, usual, spec, entry) if regime in CHANGES else usual
+    return changed_by(regime, usual, spec, entry)
 
 
 def special_of(

@@ -171,8 +171,6 @@ std::map<std::string, std::string> messages_in(const Cli& cli) {
   return messages;
 }
 
-// What is on the host is brought to the GPU and measured there, with what the host would find: 20
-// MB are three blocks, in the last of which the second one is wrong as well.
 // A spare lane's context would be made while another is timed.
 TEST_F(Gpu, NoLanesAreSpareWhereLanesAreTimed) {
   set("FAKE_TELLS_OF_SPARES", "1");
@@ -186,6 +184,8 @@ TEST_F(Gpu, NoLanesAreSpareWhereLanesAreTimed) {
   EXPECT_THAT(told("--paddle_torch_gpu_performance=True"), HasSubstr("spares: none"));
 }
 
+// What is on the host is brought to the GPU and measured there, with what the host would find: 20
+// MB are three blocks, in the last of which the second one is wrong as well.
 TEST_F(Gpu, ALaneOnTheCpuIsMeasuredOnTheOthersGpu) {
   const std::vector<std::string> lines{fake("wrong", 5'000'001),
                                        fake("wrong_at_both_ends", 5'000'001)};
