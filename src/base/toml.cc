@@ -136,6 +136,42 @@ Status TomlTable::read_tables(std::string_view key, const ReadTable& read) {
   return table.refuse_others();
 }
 
+Status TomlTable::read_array(std::string_view key, const ReadTable& read) {
+  const toml::node* const node = impl_->find(key);
+  if (node == nullptr) return {};
+  const toml::array* const array = node->as_array();
+  if (array == nullptr) {
+    return impl_->error(*node, fmt::format("{} wants tables: [[{}]]", key, impl_->named(key)));
+  }
+  for (const toml::node& entry : *array) {
+    const toml::table* const inner = entry.as_table();
+    if (inner == nullptr) return impl_->error(entry, fmt::format("{} wants tables", key));
+    auto impl = std::make_unique<Impl>(*impl_);
+    impl->table = inner;
+    impl->name = impl_->named(key);
+    impl->asked.clear();
+    TomlTable table(std::move(impl));
+    ASSAY_CHECK(read(std::string(key), table));
+    ASSAY_CHECK(table.refuse_others());
+  }
+  return {};
+}
+
+Status TomlTable::read_texts(std::string_view key, const ReadText& read) {
+  const toml::node* const node = impl_->find(key);
+  if (node == nullptr) return {};
+  const toml::table* const inner = node->as_table();
+  if (inner == nullptr) return impl_->error(*node, fmt::format("{} wants a table", key));
+  for (const auto& [name, value] : *inner) {
+    const auto* text = value.as_string();
+    if (text == nullptr) {
+      return impl_->error(value, fmt::format("{}.{} wants a text in quotes", key, name.str()));
+    }
+    read(std::string(name.str()), text->get());
+  }
+  return {};
+}
+
 Status TomlTable::refuse_others() const {
   for (const auto& [key, node] : *impl_->table) {
     if (std::find(impl_->asked.begin(), impl_->asked.end(), key.str()) != impl_->asked.end()) {

@@ -33,6 +33,11 @@ class TomlTable {
   using ReadTable = std::function<Status(const std::string& name, TomlTable& table)>;
   Status each_table(const ReadTable& read);
   Status read_tables(std::string_view key, const ReadTable& read);  // those inside the table `key`
+  // Each table of the array `key` ([[key]]), in order. Its name is "key".
+  Status read_array(std::string_view key, const ReadTable& read);
+  // Each key of the table `key`, whose values are all texts.
+  using ReadText = std::function<void(const std::string& name, const std::string& value)>;
+  Status read_texts(std::string_view key, const ReadText& read);
 
   // Once everything was read: refuses keys that nobody asked for.
   Status refuse_others() const;

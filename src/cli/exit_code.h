@@ -2,12 +2,12 @@
 
 namespace assay {
 
-// What the program says to who started it.
 enum ExitCode : int {
-  kAllGood = 0,     // all passed, or agreed
-  kSomeFailed = 1,  // some verdict failed
-  kUsage = 2,       // the command line, or a file that it names
-  kTrouble = 3,     // the engine itself, or the machine
+  kAllGood = 0,        // everything that was judged passed or agreed
+  kSomeFailed = 1,     // a verdict failed, or against a baseline: a fault is new or grew
+  kUsage = 2,          // the command line, or a file that it names, is wrong
+  kTrouble = 3,        // the engine or the machine is in trouble
+  kNothingJudged = 4,  // no case got a verdict, or cases that were judged before are not any more
   kInterrupted = 130,
 };
 

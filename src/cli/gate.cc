@@ -20,15 +20,26 @@ bool any_failed(const RunReport& report, bool strict) {
   return strict && report.flaky > 0;
 }
 
+// Whether there are cases and none of them got a verdict.
+bool nothing_judged(const RunReport& report) {
+  std::uint64_t judged = 0;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    const bool verdict = outcome.definite && outcome.outcome != Outcome::no_kernel;
+    if (verdict) judged += report.outcomes[static_cast<std::size_t>(outcome.outcome)];
+  }
+  return judged == 0 && report.cases > 0;
+}
+
 }  // namespace
 
 void add_gate_options(CLI::App& app, GateOptions& options, const std::string& usual) {
   app.add_option("--against", options.against,
                  "Compare with a past run (its folder or database) or a baseline file");
-  app.add_option("--fail-on", options.fail_on,
-                 fmt::format("What makes the exit code 1: new (failures and lost cases against "
-                             "--against), any, none (default: new with --against, else {})",
-                             usual));
+  app.add_option(
+      "--fail-on", options.fail_on,
+      fmt::format("What makes the exit code 1: new (faults that --against does not know, or that "
+                  "grew), any, none (default: new with --against, else {})",
+                  usual));
   app.add_flag("--strict", options.strict, "A flaky case counts as a failure");
 }
 
@@ -58,7 +69,9 @@ int Gate::code(const RunReport& report, const std::optional<RunComparison>& comp
   if (fail_on_ == "none") return kAllGood;
   const bool failed =
       fail_on_ == "any" ? any_failed(report, strict_) : comparison && comparison->worse();
-  return failed ? kSomeFailed : kAllGood;
+  if (failed) return kSomeFailed;
+  const bool lost = comparison && !comparison->lost.empty();
+  return lost || nothing_judged(report) ? kNothingJudged : kAllGood;
 }
 
 }  // namespace assay

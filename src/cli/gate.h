@@ -27,7 +27,8 @@ class Gate {
 
   // Nothing where nobody asked for it.
   Result<std::optional<RunComparison>> compare(RunReader& run) const;
-  // kAllGood or kSomeFailed.
+  // kAllGood, kSomeFailed, or kNothingJudged where no case of the run got a verdict or coverage was
+  // lost.
   int code(const RunReport& report, const std::optional<RunComparison>& comparison) const;
 
  private:

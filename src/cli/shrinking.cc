@@ -81,23 +81,21 @@ Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::ui
   if (is_store_address(folder)) {
     return usage_error("what shrinking finds is kept in a run's folder; name one, not a database");
   }
-  Judging judging;
   RunConfig config;
   ShrinkJob job;
   {
     ASSAY_TRY(const std::unique_ptr<Store> store, open_store(folder, StoreMode::existing));
     ASSAY_TRY(auto properties, store->properties());
     ASSAY_TRY(config, config_of(properties));
-    ASSAY_TRY(judging, judging_by({}, properties));
     if (ids.empty()) {
       ASSAY_TRY(ids, one_of_each(*store));
     }
-    ASSAY_TRY(job, plan_shrink(*store, judging, ids, {options.most_tried}));
+    ASSAY_TRY(job, plan_shrink(*store, ids, {options.most_tried}));
   }
   RunObserver observer;
   observer.note = note;
   const auto budget = std::chrono::nanoseconds(std::llround(seconds * 1e9));
-  ASSAY_TRY(ShrunkCases found, run_shrink(std::move(config), job, judging, budget, observer));
+  ASSAY_TRY(ShrunkCases found, run_shrink(std::move(config), job, budget, observer));
   ASSAY_CHECK(add_shrunk(folder, found));
   return found;
 }

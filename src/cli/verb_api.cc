@@ -54,7 +54,7 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   ClosedRun closed;
   ASSAY_TRY(closed.report, load_report(run));
   ASSAY_TRY(closed.comparison, gate.compare(run));
-  ASSAY_CHECK(write_report_page(run, folder.string(), folder / "report.html",
+  ASSAY_CHECK(write_report_page(run, folder / "report.html",
                                 closed.comparison ? &*closed.comparison : nullptr));
   return closed;
 }

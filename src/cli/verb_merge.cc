@@ -48,8 +48,7 @@ Result<int> run_merge(const MergeOptions& options) {
   print(merged);
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.out, StoreMode::existing));
   ASSAY_CHECK(export_text_logs(*store, options.out));
-  ASSAY_CHECK(
-      write_report_page(*store, options.out.string(), options.out / "report.html", nullptr));
+  ASSAY_CHECK(write_report_page(*store, options.out / "report.html", nullptr));
   ASSAY_TRY(const RunReport report, load_report(*store));
   fmt::print("\n{}results: {}\n", outcome_table(report, options.out.string()),
              options.out.string());

@@ -66,7 +66,11 @@ Status list_outcome(RunReader& run, const std::string& text) {
       return {};
     }));
   }
-  return run.each_of(*wanted, kAllOfThem, [](const FinishedCase& finished) -> Status {
+  RunQuery query;
+  query.rows = RunQuery::Rows::outcome;
+  query.outcome = *wanted;
+  query.records = false;
+  return run.each(query, [](const FinishedCase& finished) -> Status {
     fmt::print("{}\n", finished.text);
     return {};
   });
@@ -85,6 +89,17 @@ std::string unread_failures(const RunReport& report, std::uint64_t most) {
   return fmt::format("findings are those of {} (--every-failure reads all)\n", text);
 }
 
+Status write_known(RunReader& run, const std::string& file) {
+  ASSAY_TRY(const WrittenBaseline written, write_baseline(run, file));
+  fmt::print(stderr, "{}: {} known fault{}\n", file, written.faults,
+             written.faults == 1 ? "" : "s");
+  for (const FaultKey& key : written.gone) {
+    fmt::print(stderr, "  no longer there: {} {}, {}: {}\n", name(key.outcome), key.api, key.where,
+               key.how);
+  }
+  return {};
+}
+
 // What goes to files, each where it was asked for.
 Status write_files(const ReportOptions& options, RunReader& run, const RunComparison* compared) {
   if (!options.junit.empty()) {
@@ -92,9 +107,9 @@ Status write_files(const ReportOptions& options, RunReader& run, const RunCompar
   }
   if (!options.html.empty()) {
     const std::uint64_t most = options.every_failure ? kAllOfThem : kFailuresOfPage;
-    ASSAY_CHECK(write_report_page(run, options.folder, options.html, compared, most));
+    ASSAY_CHECK(write_report_page(run, options.html, compared, most));
   }
-  if (!options.baseline.empty()) ASSAY_CHECK(write_baseline(run, options.baseline));
+  if (!options.baseline.empty()) ASSAY_CHECK(write_known(run, options.baseline));
   if (options.logs) ASSAY_CHECK(export_text_logs(run, options.folder));
   return {};
 }
@@ -113,7 +128,7 @@ Status print_report(const ReportOptions& options, const RunReport& report,
   } else if (options.format == "github") {
     fmt::print("{}", github_annotations(findings, places, compared != nullptr));
   } else {
-    fmt::print("{}", findings_table(findings));
+    fmt::print("{}", findings_table(findings, compared != nullptr));
     if (compared != nullptr) fmt::print("\n{}", comparison_table(*compared));
     const bool only_files =
         !options.junit.empty() || !options.html.empty() || !options.baseline.empty();
@@ -168,9 +183,7 @@ Result<int> run_report(ReportOptions options) {
   ASSAY_TRY(const RunReport report, load_report(run));
   const std::uint64_t most = options.every_failure ? kAllOfThem : kReadFailures;
   ASSAY_TRY(std::vector<Finding> findings, findings_of(run, compared, most));
-  if (compared == nullptr || run.quick() != nullptr) {
-    fmt::print(stderr, "{}", unread_failures(report, most));
-  }
+  fmt::print(stderr, "{}", unread_failures(report, most));
   if (!is_store_address(options.folder)) {
     ASSAY_TRY(const ShrunkCases shrunk, read_shrunk(options.folder));
     add_shrunk(shrunk, findings);

@@ -26,6 +26,7 @@ Status Recorder::record(const RecordVerdict& verdict) {
   finished.id = ended.id;
   finished.text = ended.text;
   finished.verdict = verdict.verdict;
+  complete_faults(finished.verdict);
   finished.attempts = ended.attempt;
   finished.finished_ms = wall_ms();
   finished.record = verdict.record;

@@ -35,10 +35,8 @@ bool leaves_lanes_alive(Outcome outcome) {
 
 bool same_failure(const Verdict& first, const Verdict& second) {
   const auto shown = [](const Verdict& verdict) {
-    const Fault& fault = verdict.fault;
-    return std::tie(verdict.outcome, verdict.mismatch, verdict.lane, verdict.message, fault.values,
-                    fault.gradient, fault.leaf, fault.kinds, fault.dtype, fault.special,
-                    fault.phase);
+    return std::tie(verdict.outcome, verdict.mismatch, verdict.lane, verdict.message,
+                    verdict.fault());
   };
   return shown(first) == shown(second);
 }

@@ -15,7 +15,9 @@ using nlohmann::json;
 
 constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
 
-bool is_known(const Finding& finding, bool compared) { return compared && finding.new_cases == 0; }
+bool is_known(const Finding& finding, bool compared) {
+  return compared && finding.state == FaultState::known;
+}
 
 // A path as the reference of a URI.
 std::string uri_of(const std::string& file) {
@@ -52,10 +54,10 @@ json result_of(const Finding& finding, const CorpusPlaces& places, bool compared
       {"message", {{"text", fmt::format("{}\n{}", finding_line(finding), finding.text)}}},
       {"locations", json::array({location})},
       {"occurrenceCount", finding.cases},
-      {"partialFingerprints", {{"finding/v1", finding.key.digest()}}},
+      {"partialFingerprints", {{"fault/v2", finding.key.digest()}}},
       {"properties",
-       {{"values", finding.values},
-        {"dtypes", finding.dtypes},
+       {{"values", finding.extent.values},
+        {"dtypes", finding.extent.dtypes},
         {"caseId", format_case_id(finding.id)}}}};
   if (compared) result["baselineState"] = is_known(finding, compared) ? "unchanged" : "new";
   return result;
@@ -92,8 +94,8 @@ const CorpusPlaces::Place* CorpusPlaces::find(std::uint64_t id) const {
 
 std::string finding_line(const Finding& finding) {
   return fmt::format("{}{}{}: {} ({} case{})", finding.key.api,
-                     finding.key.where.empty() ? "" : ", ", finding.key.where,
-                     finding.verdict.message, finding.cases, finding.cases == 1 ? "" : "s");
+                     finding.key.where.empty() ? "" : ", ", finding.key.where, finding.message,
+                     finding.cases, finding.cases == 1 ? "" : "s");
 }
 
 std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,

@@ -34,7 +34,7 @@ class CorpusPlaces {
 // One line for a finding: "paddle.silu, gradient of x: not finite: …".
 std::string finding_line(const Finding& finding);
 
-// A log with one result for each finding. `compared`: a finding without a new case is "unchanged".
+// A log with one result for each finding. `compared`: a known finding is "unchanged".
 std::string sarif_log(const std::vector<Finding>& findings, const CorpusPlaces& places,
                       bool compared, const std::string& version);
 

@@ -1,21 +1,132 @@
 #include "report/baseline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <optional>
+#include <cmath>
+#include <cstdio>
 #include <string_view>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/toml.h"
 #include "case/canonical.h"
 #include "store/accommodations.h"
 
 namespace assay {
 namespace {
 
-constexpr std::string_view kFirstLine = "assay-baseline 1";
-constexpr std::string_view kFlakyWord = "flaky";
+constexpr std::int64_t kVersion = 2;
+constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
+constexpr std::string_view kFault = "[[fault]]";
+constexpr const char* kHead =
+    "# Faults that are known: `assay report RUN --against THIS_FILE` fails on any other fault.\n"
+    "# Written by `assay report RUN --write-baseline THIS_FILE`; comments above a fault stay.\n";
+
+struct Baseline {
+  PastRun past;
+  std::string head = kHead;                  // comments before everything else
+  std::map<FaultKey, std::string> comments;  // above each fault
+};
+
+// ---- reading ----
+
+Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
+  KnownFault known;
+  std::string outcome = "mismatch";
+  std::vector<std::string> values;
+  std::vector<std::string> dtypes;
+  double cases = 0;
+  double of = 0;
+  double error = 0;
+  ASSAY_CHECK(table.read("api", key.api));
+  ASSAY_CHECK(table.read("outcome", outcome));
+  ASSAY_CHECK(table.read("where", key.where));
+  ASSAY_CHECK(table.read("how", key.how));
+  ASSAY_CHECK(table.read("values", values));
+  ASSAY_CHECK(table.read("dtypes", dtypes));
+  ASSAY_CHECK(table.read("cases", cases));
+  ASSAY_CHECK(table.read("of", of));
+  ASSAY_CHECK(table.read("error", error));
+  ASSAY_CHECK(table.read("reason", known.reason));
+  ASSAY_CHECK(table.read("owner", known.owner));
+  ASSAY_CHECK(table.read("upstream", known.upstream));
+  const auto found = find_outcome(outcome);
+  if (!found) return usage_error(fmt::format("a fault of {} has no outcome {}", key.api, outcome));
+  key.outcome = *found;
+  known.sums.cases = std::llround(cases);
+  known.judged = std::llround(of);
+  known.sums.extent = {
+      {values.begin(), values.end()}, {dtypes.begin(), dtypes.end()}, error_step_of(error)};
+  baseline.past.faults[key] = std::move(known);
+  return {};
+}
+
+// "paddle.add float16" = "12 of 40": counts of one API and dtype.
+bool read_coverage(const std::string& name, const std::string& value, std::int64_t Coverage::*count,
+                   PastRun& past) {
+  const std::size_t space = name.find(' ');
+  Coverage& coverage = past.coverage[{name.substr(0, space),
+                                      space == std::string::npos ? "" : name.substr(space + 1)}];
+  long long cases = 0;
+  long long of = 0;
+  if (std::sscanf(value.c_str(), "%lld of %lld", &cases, &of) != 2) return false;
+  coverage.*count = cases;
+  coverage.cases = of;
+  return true;
+}
+
+Status read_coverages(TomlTable& table, const char* key, std::int64_t Coverage::*count,
+                      const std::string& file, PastRun& past) {
+  std::string bad;
+  ASSAY_CHECK(table.read_texts(key, [&](const std::string& name, const std::string& value) {
+    if (!read_coverage(name, value, count, past)) bad = name;
+  }));
+  if (bad.empty()) return {};
+  return usage_error(fmt::format("{}: {}.\"{}\" wants \"CASES of CASES\"", file, key, bad));
+}
+
+// Comment lines directly above each [[fault]], in the order of the faults, and those at the top.
+std::vector<std::string> comments_of(std::string_view text, std::string& head) {
+  std::vector<std::string> comments;
+  std::string above;
+  bool at_top = true;
+  for (const std::string& each : split_at(text, '\n')) {
+    const std::string_view line = trimmed(each);
+    if (line.starts_with('#')) {
+      above += fmt::format("{}\n", line);
+      continue;
+    }
+    if (at_top && !above.empty()) head = above;
+    if (line == kFault) comments.push_back(at_top ? "" : above);
+    at_top = at_top && line.empty() && above.empty();
+    above.clear();
+  }
+  return comments;
+}
+
+Result<Baseline> parse_version_2(std::string_view text, const std::string& file) {
+  Baseline baseline;
+  baseline.past.is_baseline = true;
+  const std::vector<std::string> comments = comments_of(text, baseline.head);
+  ASSAY_TRY(TomlTable table, TomlTable::parse(text, file, kVersion));
+  ASSAY_CHECK(table.read_texts("settings", [&](const std::string& name, const std::string& value) {
+    baseline.past.properties[name] = value;
+  }));
+  std::size_t number = 0;
+  ASSAY_CHECK(table.read_array("fault", [&](const std::string&, TomlTable& fault) -> Status {
+    FaultKey key;
+    if (Status read = read_fault(fault, baseline, key); !read) return read;
+    if (number < comments.size()) baseline.comments[key] = comments[number];
+    ++number;
+    return {};
+  }));
+  ASSAY_CHECK(read_coverages(table, "not_judged", &Coverage::not_judged, file, baseline.past));
+  ASSAY_CHECK(read_coverages(table, "rejected", &Coverage::rejected, file, baseline.past));
+  ASSAY_CHECK(table.refuse_others());
+  return baseline;
+}
 
 // The first word of a line, which loses it and the blanks behind it.
 std::string_view take_word(std::string_view& line) {
@@ -25,65 +136,40 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-struct Entry {
-  std::uint64_t id = 0;
-  PastCase stands;
-  std::string text;
-};
-
-std::optional<Entry> parse_entry(std::string_view line) {
+// OUTCOME ID CASE
+bool read_case(std::string_view line, PastRun& past) {
   const std::string_view word = take_word(line);
   const auto id = parse_case_id(take_word(line));
-  if (!id || line.empty() || case_id(line) != *id) return std::nullopt;
-  Entry entry{*id, {}, std::string(line)};
-  entry.stands.flaky = word == kFlakyWord;
-  if (entry.stands.flaky) return entry;
-  const auto outcome = find_outcome(word);
-  if (!outcome) return std::nullopt;
-  entry.stands.outcome = *outcome;
-  return entry;
+  const auto outcome = word == "flaky" ? Outcome::pass : find_outcome(word);
+  if (!id || !outcome || line.empty() || case_id(line) != *id) return false;
+  past.cases.emplace(*id, *outcome);
+  const CaseTraits traits = traits_of(line);
+  Coverage& coverage = past.coverage[{traits.api, traits.dtype}];
+  ++coverage.cases;
+  coverage.rejected += *outcome == Outcome::rejected ? 1 : 0;
+  const bool judged = *outcome != Outcome::unsupported && *outcome != Outcome::skip &&
+                      *outcome != Outcome::no_kernel;
+  coverage.not_judged += judged ? 0 : 1;
+  return true;
 }
 
-struct Baseline {
-  PastRun past;
-  std::string head;                                         // comments before the settings
-  std::unordered_map<std::uint64_t, std::string> comments;  // above each case
-};
-
-Result<Baseline> parse_baseline(std::string_view text, const std::string& file) {
+Result<Baseline> parse_version_1(std::string_view text, const std::string& file) {
   Baseline baseline;
-  baseline.past.only_what_did_not_pass = true;
+  baseline.past.is_baseline = true;
   const std::vector<std::string> lines = split_at(text, '\n');
-  if (lines.empty() || trimmed(lines.front()) != kFirstLine) {
-    return usage_error(fmt::format(
-        "{}: neither the folder of a run nor a baseline file that this assay knows (its first line "
-        "is not \"{}\"); write one with assay report DIR --write-baseline FILE",
-        file, kFirstLine));
-  }
-  std::string comment;
-  bool in_head = true;
   for (std::size_t number = 1; number < lines.size(); ++number) {
     std::string_view line = trimmed(lines[number]);
-    if (line.empty()) continue;
-    if (line.starts_with('#')) {
-      (in_head ? baseline.head : comment) += fmt::format("{}\n", line);
-      continue;
-    }
-    in_head = false;
+    if (line.empty() || line.starts_with('#')) continue;
     if (line.starts_with("setting ")) {
       take_word(line);
       const std::string key(take_word(line));
       baseline.past.properties[key] = line;
-      continue;
-    }
-    const auto entry = parse_entry(line);
-    if (!entry) {
+    } else if (!read_case(line, baseline.past)) {
       return usage_error(
-          fmt::format("{}:{}: no line of a baseline: OUTCOME ID CASE, with the id of that case",
+          fmt::format("{}:{}: no line of a baseline of version 1: OUTCOME ID CASE, with the id of "
+                      "that case",
                       file, number + 1));
     }
-    baseline.past.cases[entry->id] = entry->stands;
-    if (!comment.empty()) baseline.comments[entry->id] = std::exchange(comment, {});
   }
   return baseline;
 }
@@ -91,34 +177,97 @@ Result<Baseline> parse_baseline(std::string_view text, const std::string& file) 
 Result<Baseline> load_baseline(const std::filesystem::path& file) {
   auto text = read_file(file);
   if (!text) return usage_error(text.error().message);
-  return parse_baseline(*text, file.string());
+  if (text->starts_with(kFirstLineOfVersion1)) return parse_version_1(*text, file.string());
+  auto baseline = parse_version_2(*text, file.string());
+  if (baseline) return baseline;
+  return usage_error(fmt::format(
+      "{}; {} is neither the folder of a run nor a baseline file (write one with assay report DIR "
+      "--write-baseline FILE)",
+      baseline.error().message, file.string()));
 }
 
-// A line of the file, with what stands above it, by the text that sorts it.
-using Lines = std::map<std::string, std::string>;
+// ---- writing ----
 
-void add_line(Lines& lines, const Baseline& old, std::uint64_t id, std::string_view word,
-              std::string_view text) {
-  const auto comment = old.comments.find(id);
-  lines[std::string(text)] =
-      fmt::format("{}{} {} {}\n", comment == old.comments.end() ? "" : "\n" + comment->second, word,
-                  format_case_id(id), text);
+std::string toml_text(std::string_view text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      safe += '\\';
+      safe += c;
+    } else if (byte < ' ' || byte == 0x7f) {
+      safe += fmt::format("\\u{:04X}", byte);
+    } else {
+      safe += c;
+    }
+  }
+  return safe + "\"";
 }
 
-Result<Lines> entries_of(RunReader& run, const Baseline& old) {
-  Lines lines;
-  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
-    const Verdict& verdict = finished.verdict;
-    const bool flaky = verdict.outcome == Outcome::pass && (verdict.flags & kFlaky) != 0;
-    if (verdict.outcome == Outcome::pass && !flaky) return {};
-    add_line(lines, old, finished.id, flaky ? kFlakyWord : name(verdict.outcome), finished.text);
-    return {};
-  }));
-  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
-    add_line(lines, old, invalid_line_id(line), name(Outcome::invalid), trimmed(line.text));
-    return {};
-  }));
-  return lines;
+std::string toml_text(const std::set<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) all.push_back(toml_text(text));
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+std::string fault_block(const FaultKey& key, const KnownFault& known, const std::string& comment) {
+  std::string block = fmt::format(
+      "\n{}{}\napi = {}\noutcome = {}\nwhere = {}\nhow = {}\nvalues = {}\ndtypes = {}\ncases = {}\n"
+      "of = {}\n",
+      comment, kFault, toml_text(key.api), toml_text(name(key.outcome)), toml_text(key.where),
+      toml_text(key.how), toml_text(known.sums.extent.values), toml_text(known.sums.extent.dtypes),
+      known.sums.cases, known.judged);
+  if (known.sums.extent.error_step > 0) {
+    // In the middle of its step, so that reading finds the same step.
+    const double error = error_of_step(known.sums.extent.error_step) * 1.05;
+    block += fmt::format("error = {:.4}\n", error);
+  }
+  block += fmt::format("reason = {}\nowner = {}\nupstream = {}\n", toml_text(known.reason),
+                       toml_text(known.owner), toml_text(known.upstream));
+  return block;
+}
+
+std::string settings_block(const std::map<std::string, std::string>& properties) {
+  std::string block = "\n[settings]\n";
+  for (const auto& [key, value] : properties) {
+    // Interpreters, time limits and the like belong to a machine.
+    if (key == kAccommodations || key.starts_with(kRerunFlag)) continue;
+    block += fmt::format("{} = {}\n", toml_text(key), toml_text(value));
+  }
+  return block;
+}
+
+std::string coverage_block(const RunFaults& run, const char* title, std::int64_t Coverage::*count) {
+  std::string block;
+  for (const auto& [key, coverage] : run.coverage) {
+    if (coverage.*count == 0) continue;
+    const std::string name =
+        key.second.empty() ? key.first : fmt::format("{} {}", key.first, key.second);
+    block += fmt::format("{} = \"{} of {}\"\n", toml_text(name), coverage.*count, coverage.cases);
+  }
+  return block.empty() ? block : fmt::format("\n[{}]\n{}", title, block);
+}
+
+// The faults of the run with the notes of the old file, and those that the run cannot tell of.
+std::map<FaultKey, KnownFault> merged(RunFaults& run, const Baseline& old,
+                                      std::vector<FaultKey>& gone) {
+  std::map<FaultKey, KnownFault> faults;
+  for (const auto& [key, sums] : run.faults) {
+    const auto found = old.past.faults.find(key);
+    KnownFault& known = faults[key];
+    if (found != old.past.faults.end()) known = found->second;
+    known.sums = sums;
+    known.judged = run.judged[key.api];
+  }
+  for (const auto& [key, known] : old.past.faults) {
+    if (faults.contains(key)) continue;
+    if (run.judged[key.api] > 0) {
+      gone.push_back(key);
+    } else {
+      faults[key] = known;
+    }
+  }
+  return faults;
 }
 
 }  // namespace
@@ -128,23 +277,27 @@ Result<PastRun> read_baseline(const std::filesystem::path& file) {
   return std::move(baseline.past);
 }
 
-Status write_baseline(RunReader& run, const std::filesystem::path& file) {
+Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::path& file) {
   Baseline old;
   std::error_code error;
   if (std::filesystem::exists(file, error)) {
     ASSAY_TRY(old, load_baseline(file));
   }
-  std::string text = fmt::format("{}\n{}", kFirstLine, old.head);
+  ASSAY_TRY(RunFaults found, faults_of_run(run));
   ASSAY_TRY(const auto properties, run.properties());
-  for (const auto& [key, value] : properties) {
-    // Interpreters, time limits and the like belong to a machine.
-    if (key == kAccommodations) continue;
-    if (!key.starts_with(kRerunFlag)) text += fmt::format("setting {} {}\n", key, value);
+  WrittenBaseline written;
+  const auto faults = merged(found, old, written.gone);
+  written.faults = faults.size();
+  std::string text =
+      fmt::format("{}version = {}\n{}", old.head, kVersion, settings_block(properties));
+  for (const auto& [key, known] : faults) {
+    const auto comment = old.comments.find(key);
+    text += fault_block(key, known, comment == old.comments.end() ? "" : comment->second);
   }
-  text += '\n';
-  ASSAY_TRY(const Lines lines, entries_of(run, old));
-  for (const auto& [sorted_by, line] : lines) text += line;
-  return write_file(file, text);
+  text += coverage_block(found, "not_judged", &Coverage::not_judged);
+  text += coverage_block(found, "rejected", &Coverage::rejected);
+  ASSAY_CHECK(write_file(file, text));
+  return written;
 }
 
 }  // namespace assay

@@ -1,21 +1,34 @@
 #pragma once
 
-// The baseline file of a CI: what did not pass and is known, as text under version control.
+// The baseline file of a CI: the faults that are known, as TOML under version control.
 //
-//   assay-baseline 1
-//   setting mode accuracy
-//   setting paddle 3.3.1
+//   version = 2
 //
-//   # known: issue 71234; logits are clamped
-//   mismatch 3d1f0c5a9b7e2468 paddle.nn.functional.log_softmax(Tensor([2], "float32"))
-//   flaky 1122334455667788 paddle.abs(Tensor([2], "float32"))
+//   [settings]
+//   seed = "0"
 //
-// A line for each case that did not pass or was flaky: its outcome, id and text, sorted by text.
-// What a person writes above a line, in lines that begin with '#', stays there when the file is
-// written again, as long as the case does not pass.
+//   # People may write comments above a fault, and fill in reason, owner and upstream.
+//   [[fault]]
+//   api = "paddle.nn.functional.relu"
+//   outcome = "mismatch"
+//   where = "result"
+//   how = "not finite"
+//   values = ["nan"]
+//   dtypes = ["float32", "float64"]
+//   cases = 12                        # of `of` cases of this API that were judged
+//   of = 340
+//   error = 0                         # the largest error in multiples of the error bar; 0: not
+//   measured reason = "relu(NaN) is 0" owner = "nn" upstream = "https://…"
+//
+//   [not_judged]
+//   "paddle.add float16" = [12, 40, 0]   # not judged, cases, refused by both frameworks
+//
+// A fault with `cases = 0` states no number: it may show in any number of cases.
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "report/past.h"
@@ -23,12 +36,18 @@
 
 namespace assay {
 
-inline constexpr int kBaselineVersion = 1;
-
+// Reads a baseline of version 2, or of version 1, which lists cases. Anything else is a usage
+// error.
 Result<PastRun> read_baseline(const std::filesystem::path& file);
 
-// Replaces the file, if there is one, and keeps its comments. A file that is no baseline is an
-// error.
-Status write_baseline(RunReader& run, const std::filesystem::path& file);
+struct WrittenBaseline {
+  std::size_t faults = 0;
+  std::vector<FaultKey> gone;  // faults of the old file that the run no longer shows
+};
+
+// Writes the faults of a run. Comments, reason, owner and upstream of faults that an existing file
+// lists stay; faults of APIs that the run did not judge stay too. A file that is no baseline is an
+// error and stays as it is.
+Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::path& file);
 
 }  // namespace assay

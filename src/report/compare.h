@@ -1,39 +1,49 @@
 #pragma once
 
-// A run against what was known before it: what fails now and did not, what is mended, what is no
-// longer tested, what has become slower.
+// A run against what is known: new faults, faults that grew, faults that are fixed, and what is no
+// longer judged.
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "report/past.h"
 #include "report/speed_change.h"
 #include "store/store.h"
-#include "verdict/outcome.h"
 
 namespace assay {
 
-enum class Change : std::uint8_t {
-  new_failure,  // fails, and did not fail in this way
-  lost,         // passed or failed, and is no longer tested
-  mended,
-  slower,
+enum class FaultState : std::uint8_t { added, grown, known };
+
+// The case that shows a fault: of all that do, the one with the fewest elements.
+struct FaultExample {
+  std::uint64_t id = 0;
+  std::uint64_t elements = 0;
+  std::string text;
+  std::string message;
 };
 
-struct ChangedCase {
-  Change change = Change::new_failure;
-  std::uint64_t id = 0;
-  std::string text;
-  Outcome now = Outcome::pass;
-  std::string before;  // an outcome, or "not there"
-  std::string message;
-  double seconds_before = 0;  // of those that are slower
-  double seconds_now = 0;
+// A fault of the run beside what is known of it.
+struct ComparedFault {
+  FaultState state = FaultState::known;
+  FaultSums now;
+  KnownFault before;
+  std::string why;        // how it grew: "also float64"
+  bool by_share = false;  // it grew because it shows in more cases
+  FaultExample example;   // of faults that are new or grew
+};
+
+// Cases of one API and dtype that were judged and are not any more.
+struct LostCoverage {
+  std::string api;
+  std::string dtype;
+  bool rejected = false;  // both frameworks now refuse the call
+  Coverage before;
+  Coverage now;
 };
 
 // A setting of the two runs that is not the same.
@@ -41,40 +51,51 @@ struct SettingChange {
   std::string key;
   std::string before;
   std::string now;
-  std::string bearing;  // why verdicts may differ for that alone; empty: builds, which are compared
+  std::string bearing;  // why verdicts may differ for that alone; empty: a build, which is compared
+};
+
+struct SlowerApi {
+  std::string api;
+  double before_s = 0;  // on average, for calls and gradients in the test lane
+  double now_s = 0;
 };
 
 struct RunComparison {
   std::string past;  // where it was read from
   std::vector<SettingChange> settings;
-  std::vector<ChangedCase> changes;  // by kind, then by text
-  std::uint64_t known = 0;           // fail as they did before
-  // Cases that the run does not have, and that only it has; nullopt: too many to be counted.
-  std::optional<std::uint64_t> only_before = 0;
-  std::optional<std::uint64_t> only_now = 0;
-  // What is slower was looked for among cases that took so long in the run; 0: among all.
-  double slower_from_s = 0;
+  std::map<FaultKey, ComparedFault> faults;  // of the run
+  std::map<FaultKey, KnownFault> fixed;      // known ones that no longer show
+  std::vector<LostCoverage> lost;
+  std::vector<SlowerApi> slower;
   SpeedComparison speed;  // of runs that timed their cases
   bool strict = false;    // a flaky case counts as a failure
+  std::string notice;     // about the baseline file; empty: none
 
-  std::uint64_t count(Change change) const;
-  // What a gate is about: new failures, lost cases, parts that take longer.
+  std::uint64_t count(FaultState state) const;
+  // What a gate is about: new faults, faults that grew, parts that take longer.
   bool worse() const {
-    return count(Change::new_failure) + count(Change::lost) + speed.count(Speed::slow) > 0;
+    return count(FaultState::added) + count(FaultState::grown) + speed.count(Speed::slow) > 0;
   }
+  // Whether a case shows a fault that is new or grew. The state of the worst of its faults.
+  FaultState state_of(const FinishedCase& finished) const;
 };
 
-// Cases are matched by id; runs whose ids are made in different ways are refused. Two runs of one
-// database, or one and a baseline, are compared there, and only what differs is read.
+// Runs whose cases are named in different ways are refused.
 Result<RunComparison> compare_runs(RunReader& now, const PastRun& past, bool strict);
 
 // Whether a verdict counts as a failure.
 bool counts_as_failure(const Verdict& verdict, bool strict);
 
-// The ids of new failures and of lost cases, of either the first `most`.
-std::vector<std::uint64_t> worse_cases(const RunComparison& comparison, std::uint64_t most);
+// "new", "grown", "known".
+std::string_view word(FaultState state);
 
-// For a terminal.
+// The elements of all tensors of a case; 0 where the text does not parse.
+std::uint64_t elements_of(std::string_view case_text);
+
+// The message of the case's fault with this key, which names its value regime.
+std::string message_of(const FaultKey& key, const Verdict& verdict);
+
+// For a terminal: the verdict first.
 std::string comparison_table(const RunComparison& comparison);
 nlohmann::json comparison_json(const RunComparison& comparison);
 

@@ -1,15 +1,12 @@
 #pragma once
 
-// The failures of a run as distinct findings: those of one API that show in the same way are one.
-// Where a run is compared with another, cases that are no longer tested are findings as well.
+// The faults of a run as findings: each with the cases that show it and the smallest of them.
 
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <set>
 #include <string>
-#include <tuple>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -20,68 +17,55 @@
 
 namespace assay {
 
-// What two failures have in common that are one finding.
-struct FindingKey {
-  std::string api;
-  Outcome outcome = Outcome::mismatch;
-  std::string where;  // "result[·]", "gradient of x", "the input x", "the paddle lane"
-  std::string how;    // "value", "not finite", "shape", what was raised
-
-  auto operator<=>(const FindingKey&) const = default;
-  // Eight hexadecimal digits: the same finding in another run.
-  std::string digest() const;
-};
-
 struct Finding {
-  FindingKey key;
+  FaultKey key;
   std::uint64_t cases = 0;
-  std::uint64_t new_cases = 0;   // of them, where the run is compared with another
-  std::set<std::string> values;  // kinds of values under which it shows
-  std::set<std::string> dtypes;  // of results or gradients
-  std::uint64_t id = 0;          // of the case that shows it: the one with the fewest elements
+  FaultExtent extent;
+  std::uint64_t id = 0;  // of the case that shows it: the one with the fewest elements
   std::string text;
+  std::string message;        // of that case
   Verdict verdict;            // of that case
-  std::string shrunk;         // the smaller case that `assay shrink` has made of it; mostly empty
-  std::int64_t first_ms = 0;  // when the first and the last of them finished, since 1970
+  std::string shrunk;         // the smaller case that `assay shrink` made of it; mostly empty
+  std::int64_t first_ms = 0;  // when the first and the last case finished, since 1970
   std::int64_t last_ms = 0;
+  // Of a run that is compared with what is known.
+  FaultState state = FaultState::added;
+  std::string why;  // how it grew
 };
 
-// What a failure has in common with others. `verdict` is judge()'s, with its fault.
-FindingKey key_of(std::string_view case_text, const Verdict& verdict);
+// The key of the fault that decides the case's outcome.
+FaultKey key_of(std::string_view case_text, const Verdict& verdict);
 
-// Sorts failures into findings, one after another.
+// Sorts failures into findings, one after another. A case belongs to the finding of its first
+// fault, and with a comparison also to those of its faults that are new or grew.
 class FindingsCollector {
  public:
-  explicit FindingsCollector(const RunComparison* comparison = nullptr);
+  explicit FindingsCollector(const RunComparison* comparison = nullptr) : comparison_(comparison) {}
 
-  // Whether the comparison says of this case that it is no longer tested.
-  bool has_lost(std::uint64_t id) const { return lost_.contains(id); }
-  // A case that failed or was lost. `verdict` is judge()'s, with its fault.
-  void add(const FinishedCase& finished, const Verdict& verdict);
+  void add(const FinishedCase& finished);
   // In the order of findings_of().
   std::vector<Finding> findings() const;
 
  private:
-  // Of the case that shows a finding: what is new before what was known, the smallest before
-  // others.
-  using Rank = std::tuple<bool, std::uint64_t, std::string>;
+  // Of the case that shows a finding: the one with the fewest elements before others.
+  using Rank = std::pair<std::uint64_t, std::string>;
+  void add(const FinishedCase& finished, const FaultKey& key, const FaultExtent& extent);
 
-  std::map<FindingKey, Finding> findings_;
-  std::map<FindingKey, Rank> ranks_;
-  std::set<std::uint64_t> new_;
-  std::set<std::uint64_t> lost_;
+  const RunComparison* comparison_;
+  std::map<FaultKey, Finding> findings_;
+  std::map<FaultKey, Rank> ranks_;
 };
 
-// Those of the framework under test first, then by number of cases. Lines that are no cases are not
-// among them. Of each outcome the first `most` failed cases are read, and with a comparison so many
-// new failures and lost cases; of a store that has to read all cases for a comparison, all.
+// New findings first, then those of the framework under test, then by number of cases. Lines that
+// are no cases are not among them. Of each outcome the first `most` failed cases are read.
 Result<std::vector<Finding>> findings_of(RunReader& run, const RunComparison* comparison,
                                          std::uint64_t most = kAllOfThem);
-// Puts in what has been made small of their cases.
+// Adds the smaller cases that `assay shrink` made of their cases.
 void add_shrunk(const ShrunkCases& shrunk, std::vector<Finding>& findings);
 
 // For a terminal: a few lines for each.
-std::string findings_table(const std::vector<Finding>& findings);
+// `compared`: says of each whether it is new, grown or known.
+std::string findings_table(const std::vector<Finding>& findings, bool compared);
 nlohmann::json findings_json(const std::vector<Finding>& findings);
 // "float32, float64; usual, wide": what else is known of where it shows.
 std::string circumstances(const Finding& finding);

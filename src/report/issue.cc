@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "case/canonical.h"
 #include "case/parser.h"
 #include "report/inputs.h"
 #include "report/issue_script.h"
-#include "report/rejudge.h"
 #include "report/run_report.h"
 
 namespace assay {
@@ -28,7 +29,7 @@ std::string title_of(const Finding& finding) {
 
 // By which means it is known what is right.
 std::string known_by(const Properties& properties, const Verdict& verdict, const Witness& witness) {
-  const Fault& fault = verdict.fault;
+  const Fault& fault = verdict.fault();
   const std::string reference = fmt::format("PyTorch {}", property(properties, "torch"));
   if (fault.kinds == kInput) return "the documentation promises no change of this input";
   if (witness.comparison == nullptr) {
@@ -65,6 +66,17 @@ std::string frameworks(const Properties& properties) {
                      property(properties, "version.assay"));
 }
 
+// The verdict with the fault of this key first.
+Verdict about(const FaultKey& key, Verdict verdict) {
+  const auto found =
+      std::find_if(verdict.faults.begin(), verdict.faults.end(), [&](const Fault& fault) {
+        return location_of(fault) == key.where && manifestation_of(fault) == key.how;
+      });
+  if (found != verdict.faults.end()) std::rotate(verdict.faults.begin(), found, found + 1);
+  verdict.message = message_of(key, verdict);
+  return verdict;
+}
+
 }  // namespace
 
 Result<Issue> write_issue(const Properties& properties, const Finding& finding,
@@ -75,15 +87,9 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
   if (const auto status = parse_case(shown.text, parsed); !status) {
     return fail("a stored case does not parse: " + status.error().message);
   }
-  auto judged_as = properties;
-  ASSAY_TRY(const Judging judging, judging_by({}, judged_as));
-  FinishedCase finished;
-  finished.text = shown.text;
-  finished.verdict = shown.verdict;
-  finished.record = shown.record;
-  const Verdict verdict = judging.with_fault(finished);
-  const wire::Trial& trial = trial_under(*record, verdict.fault.values);
-  const Witness witness = witness_of(trial, verdict.fault);
+  const Verdict verdict = about(finding.key, shown.verdict);
+  const wire::Trial& trial = trial_under(*record, verdict.fault().values);
+  const Witness witness = witness_of(trial, verdict.fault());
   Issue issue;
   issue.title = title_of(finding);
   issue.text =

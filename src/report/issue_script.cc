@@ -66,8 +66,8 @@ class ScriptWriter {
         id_(id),
         seed_(seed),
         trial_(trial),
-        fault_(verdict.fault),
-        witness_(witness_of(trial, verdict.fault)) {}
+        fault_(verdict.fault()),
+        witness_(witness_of(trial, verdict.fault())) {}
 
   Result<std::string> write(const std::string& version) {
     ASSAY_CHECK(check());

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <unordered_map>
 
 #include "base/atomic_file.h"
 #include "base/markup.h"
 #include "report/run_report.h"
 #include "store/case_traits.h"
-#include "store/quick_reader.h"
 
 namespace assay {
 namespace {
@@ -24,11 +22,11 @@ bool is_flaky(const Verdict& verdict) {
 }
 
 struct Shown {
-  std::uint64_t id = 0;
   std::string_view api;
   std::string_view name;
   Verdict verdict;
-  std::string again;  // what shows a failure again
+  std::string again;                     // the command that repeats a failure
+  FaultState state = FaultState::added;  // of its faults, where the run is compared
 };
 
 struct Suite {
@@ -42,46 +40,46 @@ struct Suite {
 class JunitWriter {
  public:
   JunitWriter(const JunitOptions& options, bool each_case)
-      : options_(options), each_case_(each_case) {
-    if (options.comparison == nullptr) return;
-    for (const ChangedCase& changed : options.comparison->changes) {
-      if (changed.change == Change::new_failure || changed.change == Change::lost) {
-        changes_[changed.id] = changed.change;
-      }
-    }
-  }
+      : options_(options), each_case_(each_case) {}
 
-  // A case, listed or counted.
-  void add(const Shown& shown) {
-    Suite& suite = suites_[std::string(shown.api)];
-    const Kind kind = kind_of(shown);
-    count(suite, kind, 1);
-    if (!each_case_ && !is_failure(kind)) {
-      suite.others[word(kind, shown.verdict)] += 1;
-    } else if (!each_case_ && listed_[word(kind, shown.verdict)] == options_.most_failures) {
-      suite.others[word(kind, shown.verdict)] += 1;
-    } else {
-      list(suite, kind, shown);
-    }
-  }
-
-  // Cases of which nobody knows yet whether they will be listed: with a comparison none of them
-  // fails in a new way.
+  // Counts cases that are not listed one by one.
   void count(std::string_view api, const Verdict& verdict, std::int64_t cases) {
     Suite& suite = suites_[std::string(api)];
     const Kind kind = usual_kind(verdict);
     count(suite, kind, cases);
     suite.others[word(kind, verdict)] += cases;
   }
-  // One of them: it is listed, where it fails and there is room.
+  // One of the counted cases: it is listed where it fails and there is room.
   void list_counted(const Shown& shown) {
+    const Kind kind = kind_of(shown);
+    if (!is_failure(kind) || listed_[word(kind, shown.verdict)] == options_.most_failures) return;
     Suite& suite = suites_[std::string(shown.api)];
     const Kind was = usual_kind(shown.verdict);
-    const Kind kind = kind_of(shown);
-    if (!is_failure(kind)) return;
     count(suite, was, -1);
     suite.others[word(was, shown.verdict)] -= 1;
     add(shown);
+  }
+  // Lists a case.
+  void add(const Shown& shown) {
+    Suite& suite = suites_[std::string(shown.api)];
+    const Kind kind = kind_of(shown);
+    count(suite, kind, 1);
+    list(suite, kind, shown);
+  }
+  // Coverage that was lost is a failure of its API.
+  void add(const LostCoverage& lost) {
+    Suite& suite = suites_[lost.api];
+    count(suite, Kind::lost, 1);
+    Shown shown;
+    shown.api = lost.api;
+    const std::string name = "coverage " + lost.dtype;
+    shown.name = name;
+    shown.verdict.outcome = lost.rejected ? Outcome::rejected : Outcome::skip;
+    shown.verdict.message = fmt::format(
+        "{} of {} cases, {} of {} before", lost.rejected ? lost.now.rejected : lost.now.not_judged,
+        lost.now.cases, lost.rejected ? lost.before.rejected : lost.before.not_judged,
+        lost.before.cases);
+    list(suite, Kind::lost, shown);
   }
 
   std::string document() {
@@ -115,9 +113,8 @@ class JunitWriter {
   }
 
   Kind kind_of(const Shown& shown) const {
-    const auto changed = changes_.find(shown.id);
-    if (changed == changes_.end()) return usual_kind(shown.verdict);
-    return changed->second == Change::lost ? Kind::lost : Kind::fails;
+    const Kind kind = usual_kind(shown.verdict);
+    return kind == Kind::known && shown.state != FaultState::known ? Kind::fails : kind;
   }
 
   static std::string word(Kind kind, const Verdict& verdict) {
@@ -139,9 +136,8 @@ class JunitWriter {
     suite.cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"",
                                escape_markup(shown.api), escape_markup(shown.name));
     if (is_failure(kind)) {
-      const std::string why = kind == Kind::lost ? fmt::format("no longer tested: {} {}",
-                                                               name(shown.verdict.outcome), message)
-                                                 : message;
+      const std::string why =
+          kind == Kind::lost ? fmt::format("no longer judged: {}", message) : message;
       suite.cases += fmt::format(
           ">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n", type,
           escape_markup(why), escape_markup(shown.again));
@@ -178,68 +174,54 @@ class JunitWriter {
 
   const JunitOptions& options_;
   bool each_case_;
-  std::unordered_map<std::uint64_t, Change> changes_;
   std::map<std::string, Suite> suites_;
   std::map<std::string, std::uint64_t> listed_;  // by what they came to
 };
-
-// Of a store that looks up: sums, and then what fails.
-Status write_looked_up(RunReader& run, QuickReader& quick, const Tally& tally,
-                       const JunitOptions& options,
-                       const std::function<Status(const FinishedCase&)>& list,
-                       JunitWriter& writer) {
-  for (const auto& [key, sums] : tally.cases()) {
-    Verdict verdict;
-    verdict.outcome = key.outcome;
-    verdict.flags = key.flags;
-    writer.count(key.traits.api, verdict, sums.cases);
-  }
-  if (options.comparison != nullptr) {
-    return quick.each_with_id(worse_cases(*options.comparison, options.most_failures), list);
-  }
-  ASSAY_CHECK(run.each_failed(options.most_failures, list));
-  return options.strict ? quick.each_flagged_pass(options.most_failures, list) : Status();
-}
 
 }  // namespace
 
 Status write_junit(RunReader& run, const JunitOptions& options, const std::filesystem::path& file) {
   ASSAY_TRY(const auto properties, run.properties());
+  ASSAY_TRY(const Tally tally, run.tally());
+  const bool each_case = static_cast<std::uint64_t>(tally.finished()) <= options.each_case_up_to;
   const auto shown = [&](const FinishedCase& finished) {
-    return Shown{finished.id, api_of(finished.text), finished.text, finished.verdict,
-                 rerun_command(finished.text, properties)};
+    return Shown{
+        api_of(finished.text), finished.text, finished.verdict,
+        rerun_command(finished.text, properties),
+        options.comparison == nullptr ? FaultState::added : options.comparison->state_of(finished)};
   };
-  QuickReader* quick = run.quick();
-  Tally tally;
-  std::uint64_t cases = 0;
-  if (quick != nullptr) {
-    ASSAY_TRY(tally, run.tally());
-    cases = static_cast<std::uint64_t>(tally.finished());
-  } else {
-    ASSAY_TRY(const StoreCounts counts, run.counts());
-    cases = counts.finished;
-  }
-  const bool each_case = cases <= options.each_case_up_to;
   JunitWriter writer(options, each_case);
-  if (quick != nullptr && !each_case) {
-    const auto list = [&](const FinishedCase& finished) -> Status {
-      writer.list_counted(shown(finished));
-      return {};
-    };
-    ASSAY_CHECK(write_looked_up(run, *quick, tally, options, list, writer));
-  } else {
-    ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
-      writer.add(shown(finished));
-      return {};
-    }));
+  RunQuery query;
+  query.records = false;
+  if (!each_case) {
+    for (const auto& [key, sums] : tally.cases()) {
+      Verdict verdict;
+      verdict.outcome = key.outcome;
+      verdict.flags = key.flags;
+      writer.count(key.traits.api, verdict, sums.cases);
+    }
+    query.rows = options.strict ? RunQuery::Rows::listed : RunQuery::Rows::failed;
+    // With a comparison any of them may be new.
+    if (options.comparison == nullptr) query.most = options.most_failures;
   }
-  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
-    Verdict verdict;
-    verdict.outcome = Outcome::invalid;
-    verdict.message = line.message;
-    writer.add({invalid_line_id(line), name(verdict.outcome), line.where, verdict, line.text});
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
+    each_case ? writer.add(shown(finished)) : writer.list_counted(shown(finished));
     return {};
   }));
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
+    Shown invalid{name(Outcome::invalid), line.where, {}, line.text};
+    invalid.verdict.outcome = Outcome::invalid;
+    invalid.verdict.message = line.message;
+    if (options.comparison != nullptr) {
+      const auto found = options.comparison->faults.find(key_of(line));
+      if (found != options.comparison->faults.end()) invalid.state = found->second.state;
+    }
+    writer.add(invalid);
+    return {};
+  }));
+  if (options.comparison != nullptr) {
+    for (const LostCoverage& lost : options.comparison->lost) writer.add(lost);
+  }
   return write_file(file, writer.document());
 }
 

@@ -18,12 +18,11 @@ struct JunitOptions {
   std::uint64_t most_failures = 20'000;
 };
 
-// JUnit XML, as CI servers read it: a test suite for each API, with the numbers of all its cases,
-// and in it one test case a case, classname the API. Failed outcomes are failures; unsupported,
-// skip and no_kernel are skipped, and so is a failure that was known before; all else passes. A
-// case that failed once and then passed has a <flakyFailure>, which CI servers that know Surefire's
-// reports show. In a run of many cases what is not listed is one test case "all other cases" of its
-// suite, which says how many there are of which outcome.
+// Writes JUnit XML for CI servers: a test suite for each API with one test case for each case.
+// Failed outcomes are failures; with a comparison only cases whose fault is new or grew, and lost
+// coverage. unsupported, skip, no_kernel and known failures are skipped. A case that failed once
+// and then passed has a <flakyFailure>, as Surefire writes it. In a run of many cases the test case
+// "all other cases" of a suite counts those that are not listed.
 Status write_junit(RunReader& run, const JunitOptions& options, const std::filesystem::path& file);
 
 }  // namespace assay

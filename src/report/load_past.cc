@@ -10,28 +10,19 @@
 namespace assay {
 namespace {
 
-Status read_cases(Store& store, PastRun& past) {
-  ASSAY_CHECK(store.each_finished([&](const FinishedCase& finished) -> Status {
-    past.cases[finished.id] = {finished.verdict.outcome, (finished.verdict.flags & kFlaky) != 0,
-                               timings_of(finished.record),
-                               static_cast<float>(seconds_of_test(finished.record))};
-    return {};
-  }));
-  return store.each_invalid([&](const InvalidLine& line) -> Status {
-    past.cases[invalid_line_id(line)] = {Outcome::invalid, false, {}, 0};
-    return {};
-  });
-}
-
 Result<PastRun> load_run(const std::string& where) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(where, StoreMode::read));
   PastRun past;
+  past.run = where;
   ASSAY_TRY(past.properties, store->properties());
-  if (is_store_address(where)) {
-    past.database = where;
-  } else {
-    ASSAY_CHECK(read_cases(*store, past));
+  ASSAY_TRY(RunFaults found, faults_of_run(*store));
+  for (auto& [key, sums] : found.faults) {
+    KnownFault& known = past.faults[key];
+    known.judged = found.judged[key.api];
+    known.sums = std::move(sums);
   }
+  past.coverage = std::move(found.coverage);
+  past.times = std::move(found.times);
   return past;
 }
 
@@ -43,13 +34,6 @@ Result<PastRun> load_past(const std::string& where) {
   ASSAY_TRY(PastRun past, file ? read_baseline(where) : load_run(where));
   past.name = is_store_address(where) ? without_password(where) : where;
   return past;
-}
-
-Status load_cases(PastRun& past) {
-  ASSAY_TRY(const std::unique_ptr<Store> store, open_store(past.database, StoreMode::read));
-  ASSAY_CHECK(read_cases(*store, past));
-  past.database.clear();
-  return {};
 }
 
 }  // namespace assay

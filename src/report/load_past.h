@@ -1,7 +1,5 @@
 #pragma once
 
-// Reads what was known before a run, wherever it is kept.
-
 #include <string>
 
 #include "base/result.h"
@@ -9,10 +7,8 @@
 
 namespace assay {
 
-// `where` is the folder of a run, the address of a database, or a baseline file.
+// Reads what is known before a run. `where` is the folder of a run, the address of a database, or a
+// baseline file.
 Result<PastRun> load_past(const std::string& where);
-
-// What came of the cases of a past run in a database, one by one.
-Status load_cases(PastRun& past);
 
 }  // namespace assay

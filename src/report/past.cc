@@ -1,7 +1,5 @@
 #include "report/past.h"
 
-#include <array>
-
 #include "base/text.h"
 #include "case/canonical.h"
 #include "wire/frame.h"
@@ -10,32 +8,57 @@
 namespace assay {
 namespace {
 
-// The call and its gradients among the stages of python/assay/call.py.
-constexpr std::array<flatbuffers::uoffset_t, 2> kTimed = {1, 3};
+constexpr std::size_t kMostOfLine = 60;
+
+bool is_tested(Outcome outcome) {
+  return outcome != Outcome::unsupported && outcome != Outcome::skip &&
+         outcome != Outcome::no_kernel;
+}
+
+// Stages of kStages.
+constexpr std::size_t kTestForward = 1;
+constexpr std::size_t kTestBackward = 2;
+
+void count(const TallyKey& key, const TallySums& sums, RunFaults& run) {
+  Coverage& coverage = run.coverage[{key.traits.api, key.traits.dtype}];
+  coverage.cases += sums.cases;
+  if (!is_tested(key.outcome)) {
+    coverage.not_judged += sums.cases;
+    return;
+  }
+  if (key.outcome == Outcome::rejected) coverage.rejected += sums.cases;
+  run.judged[key.traits.api] += sums.cases;
+  TestTime& time = run.times[key.traits.api];
+  time.ns += sums.stages.ns[kTestForward] + sums.stages.ns[kTestBackward];
+  time.cases += sums.stages.cases;
+}
 
 }  // namespace
 
+Result<RunFaults> faults_of_run(RunReader& run) {
+  ASSAY_TRY(const Tally tally, run.tally());
+  RunFaults found;
+  found.faults = tally.faults();
+  for (const auto& [key, sums] : tally.cases()) count(key, sums, found);
+  ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
+    ++found.faults[key_of(line)].cases;
+    return {};
+  }));
+  return found;
+}
+
 std::uint64_t invalid_line_id(const InvalidLine& line) { return case_id(trimmed(line.text)); }
+
+FaultKey key_of(const InvalidLine& line) {
+  const std::string_view text = trimmed(line.text);
+  return {std::string(text.substr(0, std::min(text.find('('), kMostOfLine))), Outcome::invalid, "",
+          error_kind(line.message)};
+}
 
 std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record) {
   if (record.empty()) return {};
   const auto opened = wire::open<wire::Record>(record);
   return opened ? timed_parts(**opened) : std::vector<TimedPart>();
-}
-
-double seconds_of_test(std::span<const std::uint8_t> record) {
-  if (record.empty()) return 0;
-  const auto opened = wire::open<wire::Record>(record);
-  if (!opened || (*opened)->trials() == nullptr || (*opened)->trials()->size() == 0) return 0;
-  const auto* lanes = (*opened)->trials()->Get(0)->lanes();
-  if (lanes == nullptr || lanes->size() == 0) return 0;
-  const auto* nanoseconds = lanes->Get(0)->nanoseconds();
-  double sum = 0;
-  for (const flatbuffers::uoffset_t stage : kTimed) {
-    if (nanoseconds == nullptr || stage >= nanoseconds->size()) continue;
-    sum += static_cast<double>(nanoseconds->Get(stage)) / 1e9;
-  }
-  return sum;
 }
 
 }  // namespace assay

@@ -1,45 +1,75 @@
 #pragma once
 
-// What was known before a run: a past run, or a baseline file of one (report/load_past.h).
+// What is known before a run: the faults of a past run or of a baseline file, and what was judged.
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
-#include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/result.h"
+#include "store/fault_sums.h"
 #include "store/store.h"
 #include "verdict/timings.h"
 
 namespace assay {
 
-struct PastCase {
-  Outcome outcome = Outcome::pass;
-  bool flaky = false;
-  std::vector<TimedPart> timings = {};  // of a run that timed its cases
-  float seconds = 0;  // call and gradients in the test lane, under usual values; 0: not known
+// How many cases of one API and dtype were judged.
+struct Coverage {
+  std::int64_t cases = 0;
+  std::int64_t not_judged = 0;  // unsupported, skip or no_kernel
+  std::int64_t rejected = 0;    // both frameworks refused the call
+};
+
+// Time in the test lane: calls and gradients.
+struct TestTime {
+  std::int64_t ns = 0;
+  std::int64_t cases = 0;
+};
+
+// A run as it is compared.
+struct RunFaults {
+  std::map<FaultKey, FaultSums> faults;
+  std::map<std::string, std::int64_t> judged;                        // cases by API
+  std::map<std::pair<std::string, std::string>, Coverage> coverage;  // by API and dtype
+  std::map<std::string, TestTime> times;                             // by API
+};
+
+// From the sums of a run. A line of the corpus that is no case is a fault of outcome `invalid`.
+Result<RunFaults> faults_of_run(RunReader& run);
+
+// A fault that is known, with what people wrote beside it in a baseline file.
+struct KnownFault {
+  FaultSums sums;           // cases: 0 where the baseline does not say
+  std::int64_t judged = 0;  // cases of the API that were judged then; 0: not known
+  std::string reason;
+  std::string owner;
+  std::string upstream;  // URL of the report to the framework
 };
 
 struct PastRun {
   std::string name;                               // where it was read from
   std::map<std::string, std::string> properties;  // mode, seed, versions …
-  std::unordered_map<std::uint64_t, PastCase> cases;
-  // Of a run in a database, its address: what came of its cases is not among `cases`, and looked up
-  // or read by load_cases() (report/load_past.h) when it is wanted.
-  std::string database;
-  // A baseline says nothing of cases that passed: one that is not among `cases` passed or was not
-  // there.
-  bool only_what_did_not_pass = false;
+  std::map<FaultKey, KnownFault> faults;
+  std::map<std::pair<std::string, std::string>, Coverage> coverage;
+  std::map<std::string, TestTime> times;
+  // A baseline file lists only what was not judged: what it does not list was judged.
+  bool is_baseline = false;
+  std::string run;  // where the cases of the run can be read; empty for a baseline
+  // Of a baseline of version 1, which lists cases instead of faults.
+  std::set<std::pair<std::uint64_t, Outcome>> cases;
 };
 
-// Lines that are no cases have no id; that of their text stands for one.
+// The id of a line that is no case: that of its text.
 std::uint64_t invalid_line_id(const InvalidLine& line);
+
+// The fault that such a line is.
+FaultKey key_of(const InvalidLine& line);
 
 // Empty where the record has no timings, or cannot be read.
 std::vector<TimedPart> timings_of(std::span<const std::uint8_t> record);
-
-// Seconds of the call and its gradients in the test lane under usual values; 0: not known.
-double seconds_of_test(std::span<const std::uint8_t> record);
 
 }  // namespace assay

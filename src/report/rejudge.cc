@@ -12,6 +12,21 @@ namespace {
 // What only several attempts at a case tell, and no record.
 constexpr std::uint8_t kFlagsOfAttempts = kFlaky | kContaminated;
 
+bool wants(const RunQuery& query, const Verdict& verdict) {
+  switch (query.rows) {
+    case RunQuery::Rows::all:
+      return true;
+    case RunQuery::Rows::outcome:
+      return verdict.outcome == query.outcome;
+    case RunQuery::Rows::failed:
+      return info(verdict.outcome).failed;
+    case RunQuery::Rows::listed:
+      return info(verdict.outcome).failed ||
+             (verdict.outcome == Outcome::pass && verdict.flags != 0);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Verdict> Judging::judge(const FinishedCase& finished) const {
@@ -19,12 +34,6 @@ std::optional<Verdict> Judging::judge(const FinishedCase& finished) const {
   const auto record = wire::open<wire::Record>(finished.record);
   if (!record) return std::nullopt;
   return assay::judge(**record, policies.find(api_of(finished.text)), rules);
-}
-
-Verdict Judging::with_fault(const FinishedCase& finished) const {
-  std::optional<Verdict> judged = judge(finished);
-  if (judged && judged->outcome == finished.verdict.outcome) return std::move(*judged);
-  return finished.verdict;  // judged by a policy that is not here: it keeps its own words
 }
 
 Result<Judging> judging_by(const JudgeBy& by, std::map<std::string, std::string>& properties) {
@@ -55,15 +64,31 @@ Result<std::unique_ptr<RunReader>> RejudgedRun::make(RunReader& run, const Judge
       new RejudgedRun(run, std::move(judging), std::move(properties)));
 }
 
-Status RejudgedRun::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
-  return run_.each_finished([&](const FinishedCase& finished) -> Status {
-    std::optional<Verdict> verdict = judging_.judge(finished);
-    if (!verdict) return visit(finished);
+Status RejudgedRun::each(const RunQuery& query, const VisitFinished& visit) {
+  RunQuery all;
+  all.ids = query.ids;
+  std::map<Outcome, std::uint64_t> visited;
+  return run_.each(all, [&](const FinishedCase& finished) -> Status {
     FinishedCase again = finished;
-    verdict->flags |= finished.verdict.flags & kFlagsOfAttempts;
-    again.verdict = std::move(*verdict);
+    if (std::optional<Verdict> verdict = judging_.judge(finished)) {
+      verdict->flags |= finished.verdict.flags & kFlagsOfAttempts;
+      again.verdict = std::move(*verdict);
+      complete_faults(again.verdict);
+    }
+    if (!wants(query, again.verdict)) return {};
+    if (query.rows != RunQuery::Rows::all && ++visited[again.verdict.outcome] > query.most)
+      return {};
     return visit(again);
   });
+}
+
+Result<Tally> RejudgedRun::tally() {
+  Tally tally;
+  ASSAY_CHECK(each_finished([&](const FinishedCase& finished) -> Status {
+    tally.add(traits_of(finished.text), finished);
+    return {};
+  }));
+  return tally;
 }
 
 }  // namespace assay

@@ -21,8 +21,6 @@ struct Judging {
 
   // nullopt: there is nothing to judge, because the case never ran or its record cannot be read.
   std::optional<Verdict> judge(const FinishedCase& finished) const;
-  // The stored verdict, with its fault where judging again comes to the same outcome.
-  Verdict with_fault(const FinishedCase& finished) const;
 };
 
 // What a run is judged by instead of its own policy.
@@ -43,7 +41,9 @@ class RejudgedRun final : public RunReader {
   static Result<std::unique_ptr<RunReader>> make(RunReader& run, const JudgeBy& by);
 
   Result<std::map<std::string, std::string>> properties() override { return properties_; }
-  Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each(const RunQuery& query, const VisitFinished& visit) override;
+  // Judges every case.
+  Result<Tally> tally() override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override {
     return run_.each_unfinished(visit);
   }
@@ -52,6 +52,8 @@ class RejudgedRun final : public RunReader {
   }
   Result<StoreCounts> counts() override { return run_.counts(); }
   Result<std::uint64_t> unfinished() override { return run_.unfinished(); }
+  Result<std::vector<RunTotals>> other_runs() override { return run_.other_runs(); }
+  Result<std::string> run_name() override { return run_.run_name(); }
 
  private:
   RejudgedRun(RunReader& run, Judging judging, std::map<std::string, std::string> properties)

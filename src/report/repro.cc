@@ -14,7 +14,6 @@
 #include "case/parser.h"
 #include "fill/fill.h"
 #include "report/inputs.h"
-#include "report/rejudge.h"
 #include "report/repro_script.h"
 #include "report/run_report.h"
 #include "wire/messages_generated.h"
@@ -154,13 +153,7 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   Repro repro;
   repro.script = folder / "repro.py";
   // The inputs under which the fault shows, which may be others than the usual ones.
-  auto judged_as = properties;
-  ASSAY_TRY(const Judging judging, judging_by({}, judged_as));
-  FinishedCase finished;
-  finished.text = found.text;
-  finished.verdict = found.verdict;
-  finished.record = found.record;
-  const Fault fault = judging.with_fault(finished).fault;
+  const Fault& fault = found.verdict.fault();
   const wire::Trial& trial = trial_under(*record, fault.values);
   ASSAY_CHECK(write_inputs(parsed, found, trial, seed, folder, repro));
   if (fault.values == "layout") {
@@ -182,18 +175,26 @@ Result<Repro> write_repro(const Properties& properties, const FoundCase& found,
   return repro;
 }
 
+Status read_record(RunReader& run, FoundCase& found) {
+  RunQuery query;
+  query.ids = {&found.id, 1};
+  return run.each(query, [&](const FinishedCase& finished) -> Status {
+    found.record.assign(finished.record.begin(), finished.record.end());
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
   if (wanted.empty()) return usage_error("name a case by its id or its text");
   Chooser chooser(wanted);
   std::optional<FoundCase> found;
-  ASSAY_CHECK(run.each_finished([&](const FinishedCase& finished) -> Status {
+  RunQuery query;
+  query.records = false;
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& finished) -> Status {
     if (!chooser.offer(finished.id, finished.text)) return {};
-    found = {finished.id,
-             std::string(finished.text),
-             finished.verdict,
-             {finished.record.begin(), finished.record.end()}};
+    found = {finished.id, std::string(finished.text), finished.verdict, {}};
     return {};
   }));
   ASSAY_CHECK(run.each_unfinished([&](const StoredCase& stored) -> Status {
@@ -213,6 +214,7 @@ Result<FoundCase> find_case(RunReader& run, std::string_view wanted) {
     default:
       break;
   }
+  ASSAY_CHECK(read_record(run, *found));
   if (found->record.empty()) {
     return usage_error(
         fmt::format("nothing is recorded of how this case ran: {}", found->verdict.message));
@@ -228,9 +230,11 @@ Result<Repro> write_repro(RunReader& run, const FoundCase& found,
 
 Status write_failed_tests(RunReader& run, const std::filesystem::path& folder) {
   ASSAY_TRY(const Properties properties, run.properties());
-  return run.each_finished([&](const FinishedCase& finished) -> Status {
+  RunQuery query;
+  query.rows = RunQuery::Rows::failed;
+  return run.each(query, [&](const FinishedCase& finished) -> Status {
     const Verdict& verdict = finished.verdict;
-    if (!info(verdict.outcome).failed || verdict.outcome == Outcome::invalid) return {};
+    if (verdict.outcome == Outcome::invalid) return {};
     if (finished.record.empty()) return {};
     FoundCase found{finished.id, std::string(finished.text), verdict,
                     wire::Bytes(finished.record.begin(), finished.record.end())};

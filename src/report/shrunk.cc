@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "report/run_report.h"
+#include "store/fault_text.h"
 #include "wire/messages_generated.h"
 
 namespace assay {
@@ -51,6 +52,7 @@ json json_of(const ShrunkCase& shrunk) {
           {"mismatch", shrunk.verdict.mismatch},
           {"lane", shrunk.verdict.lane},
           {"message", shrunk.verdict.message},
+          {"faults", faults_text(shrunk.verdict.faults)},
           {"tried", shrunk.tried},
           {"whole", shrunk.whole},
           {"record", hex_of(shrunk.record)}};
@@ -71,6 +73,10 @@ std::optional<ShrunkCase> shrunk_of(const json& entry) {
   if (!outcome || entry.value("id", "") != format_case_id(shrunk.id)) return std::nullopt;
   if (!shrunk.record.empty() && !wire::open<wire::Record>(shrunk.record)) return std::nullopt;
   shrunk.verdict.outcome = *outcome;
+  auto faults = parse_faults(entry.value("faults", ""));
+  if (!faults) return std::nullopt;
+  shrunk.verdict.faults = std::move(*faults);
+  complete_faults(shrunk.verdict);
   return shrunk;
 }
 

@@ -6,7 +6,6 @@
 
 #include "case/canonical.h"
 #include "store/accommodations.h"
-#include "store/quick_reader.h"
 #include "verdict/mode.h"
 
 namespace assay {
@@ -55,33 +54,7 @@ nlohmann::json worst(std::vector<std::pair<std::uint64_t, nlohmann::json>> rows)
   return list;
 }
 
-// Sums, and what is listed of a run.
-Status look_up(RunReader& run, QuickReader& quick, std::uint64_t most, LiveRun& grown) {
-  ASSAY_TRY(Tally tally, run.tally());
-  grown.set_tally(std::move(tally));
-  std::uint64_t listed = 0;
-  ASSAY_CHECK(run.each_failed(most, [&](const FinishedCase& each) -> Status {
-    grown.list(each);
-    ++listed;
-    return {};
-  }));
-  ASSAY_CHECK(
-      quick.each_flagged_pass(LiveRun::kListedPassed, [&](const FinishedCase& each) -> Status {
-        grown.list(each);
-        return {};
-      }));
-  const std::uint64_t failed = grown.failed();
-  grown.set_unlisted(failed - std::min(listed, failed));
-  return {};
-}
-
 }  // namespace
-
-Result<LiveRun> LiveRun::make(Properties properties) {
-  Properties judged = properties;  // in which it says by what it judges
-  ASSAY_TRY(Judging judging, judging_by({}, judged));
-  return LiveRun(std::move(judging), std::move(properties));
-}
 
 void LiveRun::add(const FinishedCase& finished) {
   tally_.add(traits_of(finished.text), finished);
@@ -93,7 +66,7 @@ void LiveRun::list(const FinishedCase& finished) {
   if (failed || (finished.verdict.flags != 0 && listed_passed_++ < kListedPassed)) {
     list_.add(finished);
   }
-  if (failed) findings_.add(finished, judging_.with_fault(finished));
+  if (failed) findings_.add(finished);
 }
 
 void LiveRun::add(const InvalidLine& line) {
@@ -208,7 +181,9 @@ nlohmann::json LiveRun::found_json() const {
                     {"cases", each.cases},
                     {"id", format_case_id(each.id)},
                     {"text", shortened(each.text)},
-                    {"message", shortened(each.verdict.message)},
+                    {"message", shortened(each.message)},
+                    {"state", word(each.state)},
+                    {"why", each.why},
                     {"first_ms", each.first_ms},
                     {"last_ms", each.last_ms}});
   }
@@ -275,24 +250,23 @@ RunTotals LiveRun::totals(std::string name) const {
   return totals;
 }
 
-Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most) {
+Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunComparison* comparison) {
   ASSAY_TRY(LiveRun::Properties properties, run.properties());
-  ASSAY_TRY(LiveRun grown, LiveRun::make(std::move(properties)));
-  if (QuickReader* quick = run.quick(); quick != nullptr) {
-    ASSAY_CHECK(look_up(run, *quick, most, grown));
-  } else if (run.looks_up()) {
-    ASSAY_TRY(Tally tally, run.tally());
-    grown.set_tally(std::move(tally));
-    ASSAY_CHECK(run.each_listed([&](const FinishedCase& each) -> Status {
-      grown.list(each);
-      return {};
-    }));
-  } else {
-    ASSAY_CHECK(run.each_finished([&](const FinishedCase& each) -> Status {
-      grown.add(each);
-      return {};
-    }));
-  }
+  LiveRun grown(std::move(properties), comparison);
+  ASSAY_TRY(Tally tally, run.tally());
+  grown.set_tally(std::move(tally));
+  RunQuery query;
+  query.rows = RunQuery::Rows::listed;
+  query.most = most;
+  query.records = false;
+  std::uint64_t listed = 0;
+  ASSAY_CHECK(run.each(query, [&](const FinishedCase& each) -> Status {
+    grown.list(each);
+    listed += info(each.verdict.outcome).failed ? 1 : 0;
+    return {};
+  }));
+  const std::uint64_t failed = grown.failed();
+  grown.set_unlisted(failed - std::min(listed, failed));
   ASSAY_CHECK(run.each_invalid([&](const InvalidLine& line) -> Status {
     grown.add(line);
     return {};

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "report/findings.h"
-#include "report/rejudge.h"
 #include "report/run_report.h"
 #include "serve/case_list.h"
 #include "store/run_totals.h"
@@ -22,7 +21,8 @@ namespace assay {
 class LiveRun {
  public:
   using Properties = std::map<std::string, std::string>;
-  static Result<LiveRun> make(Properties properties);
+  explicit LiveRun(Properties properties, const RunComparison* comparison = nullptr)
+      : properties_(std::move(properties)), findings_(comparison) {}
 
   // Counts a case, and lists it where somebody may want to look at it. Records are wanted of failed
   // cases, and of some of the others for the time of the stages.
@@ -55,9 +55,6 @@ class LiveRun {
   static constexpr std::uint64_t kListedPassed = 20'000;
 
  private:
-  explicit LiveRun(Judging judging, Properties properties)
-      : judging_(std::move(judging)), properties_(std::move(properties)) {}
-
   struct OfApi {
     OutcomeCounts outcomes{};
     std::int64_t took_us = 0;  // in slots
@@ -74,7 +71,6 @@ class LiveRun {
   nlohmann::json found_json() const;
   nlohmann::json history_json() const;
 
-  Judging judging_;
   Properties properties_;
   Tally tally_;
   std::uint64_t invalid_ = 0;  // lines
@@ -84,8 +80,8 @@ class LiveRun {
   std::uint64_t unlisted_ = 0;
 };
 
-// The same of a run that nobody works on. Of a store that looks up, the first `most` failed cases
-// of each outcome are listed.
-Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most);
+// The same of a run that nobody works on. The first `most` cases of each outcome are listed.
+// `comparison` must outlive the result.
+Result<LiveRun> live_run_of(RunReader& run, std::uint64_t most, const RunComparison* comparison);
 
 }  // namespace assay

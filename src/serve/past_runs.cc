@@ -5,16 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "store/beside_writer.h"
-#include "store/open_store.h"
-
 namespace assay {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A file of more is not worth the wait for a line of a table.
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
 
 std::string property(const RunTotals& run, const std::string& key) {
   const auto found = run.properties.find(key);
@@ -37,32 +29,6 @@ std::string build_of(const RunTotals& run) {
 }
 
 }  // namespace
-
-std::vector<RunTotals> runs_beside(const fs::path& folder) {
-  std::error_code error;
-  const fs::path own = fs::canonical(folder, error);
-  std::vector<std::pair<fs::file_time_type, fs::path>> found;
-  for (const auto& each : fs::directory_iterator(own.parent_path(), error)) {
-    const fs::path file = each.path() / "run.db";
-    std::error_code none;
-    if (each.path() == own || !fs::is_regular_file(file, none)) continue;
-    if (fs::file_size(file, none) > kMostBytes) continue;
-    found.emplace_back(fs::last_write_time(file, none), each.path());
-  }
-  std::sort(found.rbegin(), found.rend());
-  if (found.size() > kPastRuns) found.resize(kPastRuns);
-  std::vector<RunTotals> runs;
-  for (const auto& [time, path] : found) {
-    auto totals = totals_of_folder(path);
-    if (totals) runs.push_back(std::move(*totals));
-  }
-  return runs;
-}
-
-std::string run_name(const fs::path& folder) {
-  std::error_code error;
-  return fs::canonical(folder, error).filename();
-}
 
 nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& own) {
   std::vector<const RunTotals*> runs;

@@ -12,8 +12,6 @@
 #include "serve/page_files.h"
 #include "serve/past_runs.h"
 #include "serve/source.h"
-#include "store/open_store.h"
-#include "store/quick_reader.h"
 #include "verdict/judge.h"
 #include "wire/settings.h"
 
@@ -69,21 +67,18 @@ Result<nlohmann::json> data_of(RunReader& run, const LiveRun& grown) {
 
 }  // namespace
 
-Status write_report_page(RunReader& run, const std::string& where,
-                         const std::filesystem::path& file, const RunComparison* against,
-                         std::uint64_t most) {
-  ASSAY_TRY(LiveRun grown, live_run_of(run, most));
+Status write_report_page(RunReader& run, const std::filesystem::path& file,
+                         const RunComparison* against, std::uint64_t most) {
+  ASSAY_TRY(LiveRun grown, live_run_of(run, most, against));
   ASSAY_TRY(nlohmann::json data, data_of(run, grown));
   if (against != nullptr) {
-    data["against"] = {{"table", comparison_table(*against)}, {"rows", against->speed.rows()}};
+    data["against"] = comparison_json(*against);
+    data["against"]["table"] = comparison_table(*against);
+    data["against"]["rows"] = against->speed.rows();
   }
-  if (QuickReader* quick = run.quick(); quick != nullptr) {
-    ASSAY_TRY(const std::string name, quick->run_name());
-    ASSAY_TRY(const std::vector<RunTotals> others, quick->other_runs());
-    data["runs"] = runs_json(others, grown.totals(name));
-  } else if (!where.empty() && !is_store_address(where)) {
-    data["runs"] = runs_json(runs_beside(where), grown.totals(run_name(where)));
-  }
+  ASSAY_TRY(const std::string name, run.run_name());
+  ASSAY_TRY(const std::vector<RunTotals> others, run.other_runs());
+  data["runs"] = runs_json(others, grown.totals(name));
   ASSAY_TRY(const std::string packed,
             gzipped(data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   std::string inside = packed_element("id=\"data\"", packed);

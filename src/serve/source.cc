@@ -13,6 +13,7 @@
 #include "serve/past_runs.h"
 #include "store/beside_writer.h"
 #include "store/open_store.h"
+#include "store/past_folders.h"
 #include "store/postgres_store.h"
 
 namespace assay {
@@ -121,7 +122,7 @@ class DatabaseSource final : public RunSource {
     const bool again = tally_until_ms_ && tally.taken_back() != run_.tally().taken_back();
     tally_until_ms_ = now - began > kLongMs ? now + kTimesAsLong * (now - began) : now;
     if (again) {
-      ASSAY_TRY(run_, LiveRun::make(run_.properties()));
+      run_ = LiveRun(run_.properties());
       ++begun_;
       last_ = 0;
       tally_until_ms_.reset();
@@ -187,7 +188,7 @@ class FolderSource final : public RunSource {
     page["planned"] = counts_.planned;
     page["unfinished"] = counts_.planned - counts_.finished;
     rate_.put_into(page, counts_.planned - counts_.finished);
-    if (others_ms_) page["runs"] = runs_json(others_, run_->totals(run_name(folder_)));
+    if (others_ms_) page["runs"] = runs_json(others_, run_->totals(folder_name(folder_)));
     return page;
   }
 
@@ -198,7 +199,7 @@ class FolderSource final : public RunSource {
 
  private:
   Result<LiveRun> begun_run(const LiveRun::Properties& properties) const {
-    ASSAY_TRY(LiveRun run, LiveRun::make(properties));
+    LiveRun run(properties);
     ASSAY_TRY(const std::vector<InvalidLine> lines, watch_.invalid());
     for (const InvalidLine& line : lines) run.add(line);
     return run;
@@ -226,8 +227,7 @@ Result<std::unique_ptr<RunSource>> open_source(const std::string& where) {
   options.patience = std::chrono::seconds(5);
   ASSAY_TRY(auto store, PostgresStore::open(where, StoreMode::existing, options));
   ASSAY_TRY(LiveRun::Properties properties, store->properties());
-  ASSAY_TRY(LiveRun run, LiveRun::make(std::move(properties)));
-  return std::make_unique<DatabaseSource>(std::move(store), std::move(run));
+  return std::make_unique<DatabaseSource>(std::move(store), LiveRun(std::move(properties)));
 }
 
 }  // namespace assay

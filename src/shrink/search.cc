@@ -29,7 +29,7 @@ std::optional<std::string> canonical(const std::string& text) {
 
 }  // namespace
 
-ShrinkSearch::ShrinkSearch(std::uint64_t id, std::string_view failure, FindingKey wanted,
+ShrinkSearch::ShrinkSearch(std::uint64_t id, std::string_view failure, FaultKey wanted,
                            ShrinkLimits limits)
     : id_(id), wanted_(std::move(wanted)), limits_(limits), waiting_{std::string(failure)} {}
 
@@ -47,9 +47,9 @@ std::vector<std::string> ShrinkSearch::ask() {
   return texts;
 }
 
-void ShrinkSearch::tell(const FinishedCase& finished, const Judging& judging) {
+void ShrinkSearch::tell(const FinishedCase& finished) {
   if (done_ || asked_.erase(finished.id) == 0) return;
-  const Verdict verdict = judging.with_fault(finished);
+  const Verdict verdict = finished.verdict;
   if (key_of(finished.text, verdict) == wanted_) {
     if (auto tree = parsed_tree(finished.text)) {
       const double weight = weight_of(*tree);

@@ -25,12 +25,12 @@ struct ShrinkLimits {
 class ShrinkSearch {
  public:
   // `failure` is a case of a run that shows what `wanted` says.
-  ShrinkSearch(std::uint64_t id, std::string_view failure, FindingKey wanted, ShrinkLimits limits);
+  ShrinkSearch(std::uint64_t id, std::string_view failure, FaultKey wanted, ShrinkLimits limits);
 
   // Canonical texts of cases to run now. Empty: it waits for those it has asked for, or is done.
   std::vector<std::string> ask();
   // What came of a case. Others than it has asked for are not looked at.
-  void tell(const FinishedCase& finished, const Judging& judging);
+  void tell(const FinishedCase& finished);
   // No more cases can be run.
   void give_up();
 
@@ -44,7 +44,7 @@ class ShrinkSearch {
   void end_round();
 
   std::uint64_t id_;
-  FindingKey wanted_;
+  FaultKey wanted_;
   ShrinkLimits limits_;
   CaseTree tree_;                     // of the smallest so far
   std::vector<std::string> waiting_;  // smaller cases that nobody has run, best first

@@ -45,8 +45,8 @@ class TemporaryFolder {
 
 }  // namespace
 
-Result<ShrinkJob> plan_shrink(RunReader& run, const Judging& judging,
-                              const std::vector<std::uint64_t>& ids, const ShrinkLimits& limits) {
+Result<ShrinkJob> plan_shrink(RunReader& run, const std::vector<std::uint64_t>& ids,
+                              const ShrinkLimits& limits) {
   ShrinkJob job;
   std::set<std::uint64_t> wanted(ids.begin(), ids.end());
   std::set<std::string> values{"usual"};
@@ -56,8 +56,8 @@ Result<ShrinkJob> plan_shrink(RunReader& run, const Judging& judging,
       return usage_error(fmt::format("{} did not fail, it is {}: there is nothing to shrink",
                                      format_case_id(finished.id), name(finished.verdict.outcome)));
     }
-    const Verdict verdict = judging.with_fault(finished);
-    if (!verdict.fault.values.empty()) values.insert(verdict.fault.values);
+    const Verdict verdict = finished.verdict;
+    if (!verdict.fault().values.empty()) values.insert(verdict.fault().values);
     job.searches.emplace_back(finished.id, finished.text, key_of(finished.text, verdict), limits);
     return {};
   }));
@@ -69,8 +69,8 @@ Result<ShrinkJob> plan_shrink(RunReader& run, const Judging& judging,
   return job;
 }
 
-Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, const Judging& judging,
-                               std::chrono::nanoseconds budget, const RunObserver& observer) {
+Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, std::chrono::nanoseconds budget,
+                               const RunObserver& observer) {
   ShrunkCases found;
   if (job.searches.empty()) return found;
   ASSAY_TRY(const TemporaryFolder folder, TemporaryFolder::make());
@@ -80,7 +80,7 @@ Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, const Judging& 
   config.sources = {};
   config.settings.values = job.values;
   config.claim_again_ms = kClaimAgainMs;
-  ShrinkStore store(job.searches, judging, monotonic_ns() + budget.count());
+  ShrinkStore store(job.searches, monotonic_ns() + budget.count());
   ASSAY_TRY([[maybe_unused]] const RunSummary summary, run_engine(config, store, observer));
   for (ShrinkSearch& search : job.searches) {
     search.give_up();

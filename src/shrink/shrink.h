@@ -22,13 +22,13 @@ struct ShrinkJob {
 };
 
 // A search for each of these cases of the run. One that did not fail is a usage error.
-Result<ShrinkJob> plan_shrink(RunReader& run, const Judging& judging,
-                              const std::vector<std::uint64_t>& ids, const ShrinkLimits& limits);
+Result<ShrinkJob> plan_shrink(RunReader& run, const std::vector<std::uint64_t>& ids,
+                              const ShrinkLimits& limits);
 
 // Runs the searches, with the settings of their run, until they are done or the time is over, in a
 // folder of its own that goes afterwards. Gives what was found, by the id of the failure; a failure
 // that did not come again is not among it.
-Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, const Judging& judging,
-                               std::chrono::nanoseconds budget, const RunObserver& observer);
+Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, std::chrono::nanoseconds budget,
+                               const RunObserver& observer);
 
 }  // namespace assay

@@ -7,9 +7,8 @@
 
 namespace assay {
 
-ShrinkStore::ShrinkStore(std::vector<ShrinkSearch>& searches, const Judging& judging,
-                         std::int64_t deadline_ns)
-    : searches_(searches), judging_(judging), deadline_ns_(deadline_ns) {
+ShrinkStore::ShrinkStore(std::vector<ShrinkSearch>& searches, std::int64_t deadline_ns)
+    : searches_(searches), deadline_ns_(deadline_ns) {
   collect();
 }
 
@@ -56,7 +55,7 @@ Result<bool> ShrinkStore::finish(const Lease& lease, const FinishedCase& finishe
   FinishedCase told = finished;
   told.id = lease.id;
   told.text = text.mapped();
-  for (const std::size_t search : waiting.mapped()) searches_[search].tell(told, judging_);
+  for (const std::size_t search : waiting.mapped()) searches_[search].tell(told);
   return true;
 }
 

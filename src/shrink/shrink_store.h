@@ -17,8 +17,7 @@ namespace assay {
 
 class ShrinkStore final : public Store {
  public:
-  ShrinkStore(std::vector<ShrinkSearch>& searches, const Judging& judging,
-              std::int64_t deadline_ns);
+  ShrinkStore(std::vector<ShrinkSearch>& searches, std::int64_t deadline_ns);
 
   // What the searches begin with is what the run is planned from.
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
@@ -44,7 +43,8 @@ class ShrinkStore final : public Store {
   Status release_all() override { return {}; }
   Status commit() override { return {}; }
   Status each_finished_id(const std::function<void(std::uint64_t)>&) override { return {}; }
-  Status each_finished(const std::function<Status(const FinishedCase&)>&) override { return {}; }
+  Status each(const RunQuery&, const VisitFinished&) override { return {}; }
+  Result<Tally> tally() override { return Tally(); }
   Status each_invalid(const std::function<Status(const InvalidLine&)>&) override { return {}; }
 
  private:
@@ -52,7 +52,6 @@ class ShrinkStore final : public Store {
   void collect();
 
   std::vector<ShrinkSearch>& searches_;
-  const Judging& judging_;
   std::int64_t deadline_ns_;
   std::map<std::uint64_t, std::string> wanted_;             // not yet claimed
   std::map<std::uint64_t, std::set<std::size_t>> waiting_;  // searches, by the case they wait for

@@ -71,9 +71,16 @@ Status check_is_run(Database& database, const std::filesystem::path& file) {
   }
   identity.reset();
   ASSAY_TRY(const std::int64_t version, database.schema_version());
-  if (version <= SqliteStore::kSchemaVersion) return {};
-  return usage_error(
-      fmt::format("{} was written by a newer assay (store version {})", file.string(), version));
+  if (version > SqliteStore::kSchemaVersion) {
+    return usage_error(
+        fmt::format("{} was written by a newer assay (store version {})", file.string(), version));
+  }
+  if (version < SqliteStore::kVersionWithoutFaults) {
+    return usage_error(
+        fmt::format("{} was written by an assay that was never released (store version {})",
+                    file.string(), version));
+  }
+  return {};
 }
 
 Result<std::map<std::string, std::string>> properties_in(Database& database) {
@@ -92,33 +99,14 @@ Result<std::uint64_t> number_in(Database& database, std::string_view query) {
   return unsigned_bits(row.integer(0));
 }
 
-std::string failed_names() {
-  std::string names;
-  for (const OutcomeInfo& each : kOutcomes) {
-    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
-  }
-  return names;
+// Copies a row, so that the case outlives it.
+Status keep(const Statement& row, FinishedRow& read, KeptCase& kept) {
+  ASSAY_CHECK(SqliteStore::read_finished(row, 1, read));
+  kept.finished = read.finished;
+  kept.text = read.finished.text;
+  kept.record.assign(read.finished.record.begin(), read.finished.record.end());
+  return {};
 }
-
-void keep(const Statement& row, KeptCase& kept) {
-  SqliteStore::read_finished(row, 1, kept.finished);
-  kept.text = kept.finished.text;
-  kept.record.assign(kept.finished.record.begin(), kept.finished.record.end());
-}
-
-// All cases of a run are looked at, and with them the pages that their records fill.
-Status count_cases(Database& database, RunTotals& totals) {
-  ASSAY_TRY(Statement rows,
-            database.prepare("SELECT outcome, count(*), max(at_ms) FROM finished GROUP BY 1"));
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    totals.outcomes.emplace(rows.text(0), unsigned_bits(rows.integer(1)));
-    totals.last_ms = std::max(totals.last_ms, rows.integer(2));
-  }
-}
-
-constexpr std::int64_t kWithSums = 4;  // the first version of the store that keeps them
 
 Status count_sums(Database& database, RunTotals& totals) {
   Tally tally;
@@ -167,19 +155,22 @@ Status FolderWatch::read(Database& database, std::size_t most, Place& place, Run
     place = Place();
     news.begun_again = true;
   }
+  ASSAY_TRY(const std::int64_t version, database.schema_version());
+  const bool has_faults = version != SqliteStore::kVersionWithoutFaults;
   ASSAY_TRY(Statement rows,
             database.prepare(fmt::format(
                 "SELECT sequence, f.id, p.text, outcome, mismatch, flags, lane, message, attempts, "
-                "at_ms, CASE WHEN flags <> 0 OR outcome IN ({}) OR f.id % {} = 0 THEN record END "
+                "at_ms, {}, CASE WHEN {} OR f.id % {} = 0 THEN record END "
                 "FROM finished f JOIN planned p USING (id) WHERE sequence > ? ORDER BY sequence "
                 "LIMIT ?",
-                failed_names(), sampled_)));
+                has_faults ? "took_us, faults" : "0, ''", is_listed(), sampled_)));
   rows.bind(1, place.sequence);
   rows.bind(2, static_cast<std::int64_t>(most));
+  FinishedRow read;
   while (true) {
     ASSAY_TRY(const bool row, rows.step());
     if (!row) return {};
-    keep(rows, news.cases.emplace_back());
+    ASSAY_CHECK(keep(rows, read, news.cases.emplace_back()));
     place = {rows.integer(0), rows.integer(1), rows.integer(9), place.cases + 1};
   }
 }
@@ -229,8 +220,7 @@ Result<RunTotals> totals_of_folder(const std::filesystem::path& folder) {
     totals.name = folder.filename();
     ASSAY_CHECK(check_is_run(database, file));
     ASSAY_TRY(totals.properties, properties_in(database));
-    ASSAY_TRY(const std::int64_t version, database.schema_version());
-    return version < kWithSums ? count_cases(database, totals) : count_sums(database, totals);
+    return count_sums(database, totals);
   };
   ASSAY_CHECK(read_beside_writer(file, read));
   return totals;

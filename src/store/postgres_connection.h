@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/utf8.h"
+#include "store/finished_rows.h"
 #include "store/postgres_errors.h"
 #include "store/postgres_sql.h"
 #include "store/postgres_store.h"
@@ -76,18 +77,6 @@ inline std::string as_text(std::string_view text) {
   }
 }
 
-// "'timeout', 'crash'": of the index of cases that are listed, and of queries that use it.
-inline std::string failed_outcomes() {
-  std::string names;
-  for (const OutcomeInfo& each : kOutcomes) {
-    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
-  }
-  return names;
-}
-
-// Results that did not just pass: of the index for comparisons, and of queries that use it.
-inline std::string told() { return fmt::format(kTold, int{kFlaky}); }
-
 // Shows each row of the query to `visit`, until one is an error; so many at once come over.
 inline Status each_row(pqxx::transaction_base& work, const char* query,
                        const std::function<Status(const pqxx::row&)>& visit) {
@@ -100,12 +89,11 @@ inline Status each_row(pqxx::transaction_base& work, const char* query,
   return {};
 }
 
-// A case whose columns begin at `first`, in the order of kFinished.
+// A case whose columns begin at `first`, in the order of finished_rows().
 template <typename Visit>
-auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
+Status show_finished(const pqxx::row& row, int first, FinishedRow& read, const Visit& visit) {
   const auto at = [&](int column) { return row[first + column]; };
-  const pqxx::binarystring record(at(10));
-  FinishedCase finished;
+  FinishedCase& finished = read.finished;
   finished.id = unsigned_bits(at(0).template as<std::int64_t>());
   finished.text = {at(1).c_str(), at(1).size()};
   finished.verdict.outcome = find_outcome(at(2).c_str()).value_or(Outcome::invalid);
@@ -116,7 +104,8 @@ auto show_finished(const pqxx::row& row, int first, const Visit& visit) {
   finished.attempts = at(7).template as<std::uint32_t>();
   finished.finished_ms = at(8).template as<std::int64_t>();
   finished.took_us = unsigned_bits(at(9).template as<std::int64_t>());
-  finished.record = {record.data(), record.size()};
+  const pqxx::binarystring record(at(11));
+  ASSAY_CHECK(read.take({at(10).c_str(), at(10).size()}, {record.data(), record.size()}));
   return visit(finished);
 }
 

@@ -35,10 +35,15 @@ std::string version_error(int version) {
         "or another database",
         version, kSchemaVersion);
   }
+  if (version == kVersionWithoutFaults) {
+    return fmt::format(
+        "an older assay made this database's tables (version {}, this assay has {}); upgrade them "
+        "once with `assay plan --store` or `assay work --store`",
+        version, kSchemaVersion);
+  }
   return fmt::format(
-      "an older assay made this database's tables (version {}, this assay has {}); use that one, "
-      "or "
-      "another schema (options=-csearch_path%3DNAME)",
+      "an assay that was never released made this database's tables (version {}, this assay has "
+      "{}); use another schema (options=-csearch_path%3DNAME)",
       version, kSchemaVersion);
 }
 
@@ -91,56 +96,36 @@ Status PostgresStore::make_tables(StoreMode mode) {
           "this database holds no run of assay; begin one with `assay plan --store`");
     }
     if (!known) {
-      work.exec0(kSchema);
-      work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-      work.exec0(fmt::format(kCosts, kExpensiveUs));
-      work.exec0(fmt::format(kToldIndex, told()));
+      work.exec0(fmt::format(kSchema, kExpensiveUs));
+      work.exec0(listed_index());
       work.exec0(kPlannedIndexes);
       work.exec_params0("INSERT INTO assay_schema VALUES ($1)", kSchemaVersion);
     }
     version_ = work.exec1("SELECT version FROM assay_schema")[0].as<int>();
-    const bool before = version_ >= kVersionWithoutTally && version_ < kSchemaVersion;
-    if (before && !options_.read_only) ASSAY_CHECK(upgrade(work));
-    if (version_ != kSchemaVersion && !before) return usage_error(version_error(version_));
+    if (version_ == kVersionWithoutFaults && !options_.read_only) ASSAY_CHECK(upgrade(work));
+    if (version_ != kSchemaVersion) return usage_error(version_error(version_));
     work.commit();
     return {};
   });
 }
 
-// Reads every result, once. Nobody records anything meanwhile.
+// Counts the faults of all results. Nothing else is recorded meanwhile.
 Status PostgresStore::upgrade(pqxx::transaction_base& work) {
-  work.exec0(kNoResultsMeanwhile);
-  work.exec0(kRenameRank);
-  work.exec0(fmt::format(kToldIndex, told()));
-  if (version_ < kVersionWithoutTold) ASSAY_CHECK(sum_up(work));
+  work.exec0(kAddFaults);
+  Sums sums;
+  for (const auto& row : work.exec(kTakeTally)) {
+    ASSAY_CHECK(sums.costs.add_text({row[1].c_str(), row[1].size()}));
+  }
+  FinishedRow read;
+  ASSAY_CHECK(each_row(work, finished_rows({}).c_str(), [&](const pqxx::row& row) {
+    return show_finished(row, 0, read, [&](const FinishedCase& finished) -> Status {
+      sums.tally.add(traits_of(finished.text), finished);
+      return {};
+    });
+  }));
+  work.exec_params0(kWriteTally, sums.tally.text(), sums.costs.text());
   version_ = kSchemaVersion;
   work.exec_params0("UPDATE assay_schema SET version = $1", version_);
-  return {};
-}
-
-// Makes the sums that tables of these versions do not have.
-Status PostgresStore::sum_up(pqxx::transaction_base& work) {
-  if (version_ == kVersionWithoutTally) work.exec0(fmt::format(kTallyTable, failed_outcomes()));
-  work.exec0(fmt::format(kCosts, kExpensiveUs));
-  Tally tally;
-  if (version_ == kVersionWithoutTally) {
-    ASSAY_CHECK(each_row(work, kFinished, [&](const pqxx::row& row) {
-      return show_finished(row, 0, [&](const FinishedCase& finished) -> Status {
-        tally.add(traits_of(finished.text), finished);
-        return {};
-      });
-    }));
-  }
-  LearnedCosts costs;
-  ASSAY_CHECK(each_row(work, kTookOfEach, [&](const pqxx::row& row) -> Status {
-    const std::string_view text(row[0].c_str(), row[0].size());
-    costs.add(api_of(text), first_dtype(text), unsigned_bits(row[1].as<std::int64_t>()),
-              unsigned_bits(row[2].as<std::int64_t>()));
-    return {};
-  }));
-  if (!tally.empty() || !costs.empty()) {
-    work.exec_params0(kWriteTally, tally.text(), costs.text());
-  }
   return {};
 }
 

@@ -298,17 +298,22 @@ Result<std::int64_t> PostgresStore::forget_finished(std::span<const Outcome> out
   ASSAY_CHECK(begin_planning());
   std::int64_t forgotten = 0;
   for (const Outcome outcome : outcomes) {
+    Status read_all;
     ASSAY_CHECK(in_plan([&](pqxx::work& work) {
       Tally changes;
+      FinishedRow read;
       for (const auto& row : work.exec_params(kForget, std::string(name(outcome)))) {
-        show_finished(row, 0, [&](const FinishedCase& finished) {
+        read_all = show_finished(row, 0, read, [&](const FinishedCase& finished) -> Status {
           changes.take_back(traits_of(finished.text), finished);
+          return {};
         });
+        if (!read_all) return;
         ++forgotten;
       }
-      // What they took is as true as before.
+      // The learned costs of these cases stay true.
       if (!changes.empty()) work.exec_params0(kWriteTally, changes.text(), "");
     }));
+    ASSAY_CHECK(read_all);
   }
   return forgotten;
 }

@@ -70,10 +70,12 @@ Status PostgresStore::each_finished_id(const std::function<void(std::uint64_t)>&
   });
 }
 
-Status PostgresStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
+Status PostgresStore::each(const RunQuery& query, const VisitFinished& visit) {
+  const std::string rows = finished_rows(query);
+  FinishedRow read;
   return reading([&](pqxx::work& work) {
-    return each_row(work, kFinished,
-                    [&](const pqxx::row& row) { return show_finished(row, 0, visit); });
+    return each_row(work, rows.c_str(),
+                    [&](const pqxx::row& row) { return show_finished(row, 0, read, visit); });
   });
 }
 
@@ -128,25 +130,12 @@ Result<std::uint64_t> PostgresStore::unfinished() {
 }
 
 Result<Tally> PostgresStore::tally() {
-  if (version_ == kVersionWithoutTally) return RunReader::tally();
   Tally found;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
     ASSAY_TRY(found, tally_in(work, kTally));
     return {};
   }));
   return found;
-}
-
-Status PostgresStore::each_of(Outcome outcome, std::uint64_t most,
-                              const std::function<Status(const FinishedCase&)>& visit) {
-  std::string condition = fmt::format("outcome = '{}'", name(outcome));
-  if (info(outcome).failed) condition += " AND " + fmt::format(kIsListed, failed_outcomes());
-  const std::int64_t limit = clamped(most);
-  const std::string query = fmt::format(kOfOutcome, condition, limit);
-  return reading([&](pqxx::work& work) {
-    return each_row(work, query.c_str(),
-                    [&](const pqxx::row& row) { return show_finished(row, 0, visit); });
-  });
 }
 
 // Numbers of results are given out in one order and committed in another. Who takes one has a
@@ -173,14 +162,19 @@ Result<std::int64_t> PostgresStore::each_listed_after(
     std::string& names = outcome.failed ? failed : others;
     names += (names.empty() ? "{" : ",") + std::string(outcome.name);
   }
-  const std::string query = fmt::format(kListedAfter, fmt::format(kIsListed, failed_outcomes()));
+  const std::string query = fmt::format(kListedAfter, is_listed());
   std::int64_t last = after;
+  FinishedRow read;
   ASSAY_CHECK(reading([&](pqxx::work& work) -> Status {
     see_newest(work);
     for (const auto& row :
          work.exec_params(query, after, most, failed + "}", flagged, others + "}", complete_to_)) {
       last = row[0].as<std::int64_t>();
-      show_finished(row, 1, visit);
+      const Status shown = show_finished(row, 1, read, [&](const FinishedCase& finished) -> Status {
+        visit(finished);
+        return {};
+      });
+      if (!shown) return shown;
     }
     return {};
   }));

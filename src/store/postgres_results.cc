@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "store/fault_text.h"
+#include "store/finished_rows.h"
 #include "store/postgres_connection.h"
 #include "store/postgres_sql.h"
 
@@ -85,9 +87,9 @@ bool PostgresStore::has_results() const {
                                         [](const auto& each) { return each.second.left == 0; });
 }
 
-// What $1 to $15 of kRecord are.
+// $1 to $16 of kRecord.
 struct PostgresStore::Results {
-  std::array<std::string, 11> of_cases;
+  std::array<std::string, 12> of_cases;
   std::string records;
   std::array<std::string, 3> of_bundles;
   bool empty = true;  // nothing is to be written
@@ -107,7 +109,9 @@ struct PostgresStore::Results {
 };
 
 PostgresStore::Results PostgresStore::gathered() const {
-  ArrayText ids, of, outcomes, mismatches, flags, lanes, messages, attempts, at_ms, took_us, sizes;
+  ArrayText ids, of, outcomes, mismatches, flags, lanes, messages, attempts, at_ms, took_us, faults,
+      sizes;
+  RecordPacker packer;
   Results results;
   std::map<std::int64_t, std::uint64_t> touched;  // in order: who locks bundles does it so
   for (const Ended& each : ended_) {
@@ -122,8 +126,10 @@ PostgresStore::Results PostgresStore::gathered() const {
     attempts.add(std::int64_t{each.attempts});
     at_ms.add(each.finished_ms);
     took_us.add(each.took_us);
-    sizes.add(static_cast<std::int64_t>(each.record.size()));
-    results.records.append(each.record.begin(), each.record.end());
+    faults.add(as_text(faults_text(each.verdict.faults)));
+    const std::vector<std::uint8_t> record = packer.pack(each.record);
+    sizes.add(static_cast<std::int64_t>(record.size()));
+    results.records.append(record.begin(), record.end());
   }
   for (const auto& [number, bundle] : bundles_) {
     if (bundle.left == 0) touched[number] = bundle.epoch;
@@ -137,7 +143,7 @@ PostgresStore::Results PostgresStore::gathered() const {
   }
   results.of_cases = {ids.take(),   of.take(),      outcomes.take(), mismatches.take(),
                       flags.take(), lanes.take(),   messages.take(), attempts.take(),
-                      at_ms.take(), took_us.take(), sizes.take()};
+                      at_ms.take(), took_us.take(), faults.take(),   sizes.take()};
   results.of_bundles = {numbers.take(), epochs.take(), all_ended.take()};
   results.empty = touched.empty();
   return results;

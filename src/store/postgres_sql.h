@@ -8,20 +8,26 @@
 
 namespace assay::postgres {
 
-inline constexpr int kSchemaVersion = 6;
-// These can be read, and are upgraded by who writes. The first had no sums, and no index of what
-// reports list; the second did not sum up what cases take, nor the work of its bundles; the third
-// had no index for comparing runs.
-inline constexpr int kVersionWithoutTally = 3;
-inline constexpr int kVersionWithoutCosts = 4;
-inline constexpr int kVersionWithoutTold = 5;
+inline constexpr int kSchemaVersion = 7;
+inline constexpr int kVersionWithoutFaults = 6;  // a writer upgrades it
 
+// A result's number has no default, and neither have the sums: an older assay that still writes
+// here is refused, because it would not write everything.
+//
+// `tally` is added up to the run's sums (Tally::text()) and to what its cases took
+// (LearnedCosts::text()): each commit of results adds a row, so that no claimer waits for another,
+// and now and then all rows become one. A plan reads the costs, and of `finished` only the cases
+// that took {0} microseconds and more.
+//
+// `work_us` is the expected work of a bundle, `left_us` the work of this bundle and of all that are
+// claimed after it; 0: not known.
 inline constexpr const char* kSchema = R"sql(
 CREATE TABLE assay_schema (version integer NOT NULL);
 CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE bundle (number bigint PRIMARY KEY, rank bigint NOT NULL, left_over bigint NOT NULL,
                      epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
-                     done boolean NOT NULL DEFAULT false)
+                     done boolean NOT NULL DEFAULT false, work_us bigint NOT NULL DEFAULT 0,
+                     left_us bigint NOT NULL DEFAULT 0)
   WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX bundle_free ON bundle (rank DESC, number) WHERE NOT done AND claimer IS NULL;
 CREATE INDEX bundle_held ON bundle (held_until) WHERE NOT done AND claimer IS NOT NULL;
@@ -30,45 +36,21 @@ CREATE TABLE planned (id bigint NOT NULL, bundle bigint NOT NULL, text text NOT 
 CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
                        outcome text NOT NULL, mismatch integer NOT NULL, flags integer NOT NULL,
                        lane text NOT NULL, message text NOT NULL, attempts bigint NOT NULL,
-                       at_ms bigint NOT NULL, took_us bigint NOT NULL, record bytea);
-CREATE TABLE invalid (place text, text text, message text);
-)sql";
-
-// What stands in `tally` is to be added up (Tally::text()): each commit of results writes a row
-// more, so that nobody waits for anybody, and now and then all rows become one. Numbers of results
-// have no default, so that an assay of version 3 that still works here is refused: it would not
-// write any sums. {} is a list of outcomes; a query of what is listed has to say it word for word.
-inline constexpr const char* kTallyTable = R"sql(
-CREATE TABLE tally (changes text NOT NULL) WITH (autovacuum_vacuum_scale_factor = 0.02);
-ALTER TABLE tally ALTER changes SET STORAGE EXTERNAL;
+                       at_ms bigint NOT NULL, took_us bigint NOT NULL, record bytea,
+                       faults text NOT NULL);
 ALTER TABLE finished ALTER sequence DROP DEFAULT;
-CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR outcome IN ({});
-)sql";
-// Beside what a commit does to the sums stands what its cases took (LearnedCosts::text()): a plan
-// reads that, and of `finished` only cases that took {0} microseconds and more. Neither has a
-// default, so that an assay of version 4 that still works here is refused. `work_us` is the
-// expected work of a bundle, `left_us` that of it and of all that are claimed after it; 0: not
-// known.
-inline constexpr const char* kCosts = R"sql(
-ALTER TABLE tally ADD COLUMN costs text NOT NULL DEFAULT '';
-ALTER TABLE tally ALTER costs DROP DEFAULT, ALTER costs SET STORAGE EXTERNAL;
 CREATE INDEX finished_expensive ON finished (took_us, id) WHERE took_us >= {0};
-ALTER TABLE bundle ADD COLUMN work_us bigint NOT NULL DEFAULT 0,
-                   ADD COLUMN left_us bigint NOT NULL DEFAULT 0;
+CREATE TABLE invalid (place text, text text, message text);
+CREATE TABLE tally (changes text NOT NULL, costs text NOT NULL)
+  WITH (autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE tally ALTER changes SET STORAGE EXTERNAL, ALTER costs SET STORAGE EXTERNAL;
 )sql";
-// What a comparison of two runs is made of: results that did not just pass. {0} is kFlaky.
-inline constexpr const char* kTold = "(outcome <> 'pass' OR flags & {0} <> 0)";
-// {0} is kTold.
-inline constexpr const char* kToldIndex =
-    "CREATE INDEX finished_told ON finished (id) INCLUDE (outcome, flags) WHERE {0}";
-// Until then the rank of a bundle had another name: an assay of version 5 that still works here is
-// refused its next claim.
-inline constexpr const char* kRenameRank = "ALTER TABLE bundle RENAME COLUMN dearest_us TO rank";
-// Of the version before: what each case took.
-inline constexpr const char* kTookOfEach =
-    "SELECT p.text, p.elements, took_us FROM finished JOIN planned p USING (id) WHERE took_us > 0";
-inline constexpr const char* kNoResultsMeanwhile =
-    "LOCK TABLE bundle, finished IN ACCESS EXCLUSIVE MODE";
+inline constexpr const char* kAddFaults = R"sql(
+LOCK TABLE bundle, finished IN ACCESS EXCLUSIVE MODE;
+ALTER TABLE finished ADD COLUMN faults text NOT NULL DEFAULT '';
+ALTER TABLE finished ALTER faults DROP DEFAULT;
+DROP INDEX finished_told
+)sql";
 
 // Of planned cases. Where the first cases come by millions, these are made after them.
 inline constexpr const char* kPlannedIndexes = R"sql(
@@ -122,13 +104,14 @@ inline constexpr const char* kNewEstimates = R"sql(
 UPDATE planned p SET elements = c.elements, bytes = c.bytes FROM changed c WHERE p.id = c.id
 )sql";
 
-// Gives what is forgotten, in the columns of kFinished.
+// Gives what is forgotten, in the columns of finished_rows().
 inline constexpr const char* kForget = R"sql(
 WITH gone AS (DELETE FROM finished WHERE outcome = $1 RETURNING *),
      again AS (SELECT bundle, count(*) AS cases FROM planned JOIN gone USING (id) GROUP BY bundle),
      opened AS (UPDATE bundle SET done = false, left_over = left_over + cases
                 FROM again WHERE number = bundle)
-SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, record
+SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, faults,
+       record
 FROM gone f JOIN planned p USING (id)
 )sql";
 
@@ -186,9 +169,9 @@ inline constexpr const char* kRelease =
     "WHERE claimer = $1 AND NOT done AND number <> ALL ($2::bigint[])";
 
 // Records cases and settles their bundles at once; says how many cases were recorded. Of bundles
-// ($13 to $15: number, epoch, whether this claimer has ended all that it was given) only those
+// ($14 to $16: number, epoch, whether this claimer has ended all that it was given) only those
 // count whose epoch is still ours. One that has no case left is done; else one that was ended is
-// for others to claim. Records are pieces of $12. A commit of results does not wait for the disk: a
+// for others to claim. Records are pieces of $13. A commit of results does not wait for the disk: a
 // database that crashes may lose those of its last second, with what they did to their bundles, and
 // their cases run again. Claims and plans do wait. {0} and {1} are one of the two ways of the sums
 // below.
@@ -196,21 +179,22 @@ inline constexpr const char* kRecord = R"sql(
 WITH ended AS MATERIALIZED (
        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::integer[], $5::integer[],
                             $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::bigint[],
-                            $11::integer[])
-         AS e (id, in_bundle, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, size)),
+                            $11::text[], $12::integer[])
+         AS e (id, in_bundle, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
+               faults, size)),
      placed AS MATERIALIZED (
        SELECT *, 1 + coalesce(sum(size) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
                    ::integer AS first FROM ended),
      ours AS MATERIALIZED (
        SELECT number AS our, of.is_ended FROM bundle b
-         JOIN unnest($13::bigint[], $14::bigint[], $15::boolean[]) AS of (bundle, its_epoch, is_ended)
+         JOIN unnest($14::bigint[], $15::bigint[], $16::boolean[]) AS of (bundle, its_epoch, is_ended)
            ON b.number = of.bundle AND b.epoch = of.its_epoch
        ORDER BY number FOR NO KEY UPDATE OF b),
      recorded AS (
        INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, at_ms,
-                             took_us, record)
-         SELECT nextval('finished_sequence_seq'), id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
-                substring($12::bytea FROM first FOR size)
+                             took_us, faults, record)
+         SELECT nextval('finished_sequence_seq'), id, outcome, mismatch, flags, lane, message,
+                attempts, at_ms, took_us, faults, substring($13::bytea FROM first FOR size)
          FROM placed JOIN ours ON in_bundle = our
          ON CONFLICT (id) DO NOTHING RETURNING id),
      less AS (SELECT in_bundle, count(*) AS cases FROM ended JOIN recorded USING (id) GROUP BY 1),
@@ -222,11 +206,11 @@ WITH ended AS MATERIALIZED (
        FROM ours LEFT JOIN less ON in_bundle = our WHERE number = our){0}
 SELECT {1}, set_config('synchronous_commit', 'off', true) FROM recorded
 )sql";
-// All or nothing: $16 is what these cases do to the sums if each of them is recorded, $17 what they
-// took, and $18 how many they are. If one is not, it divides by zero, and nothing has happened.
+// All or nothing: $17 is what these cases do to the sums if each of them is recorded, $18 what they
+// took, and $19 how many they are. If one is not, it divides by zero, and nothing has happened.
 inline constexpr const char* kWithTally =
-    ", summed AS (INSERT INTO tally (changes, costs) SELECT $16::text, $17::text WHERE $16 <> '')";
-inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $18::bigint)::integer";
+    ", summed AS (INSERT INTO tally (changes, costs) SELECT $17::text, $18::text WHERE $17 <> '')";
+inline constexpr const char* kAllRecorded = "count(*) / (count(*) = $19::bigint)::integer";
 inline constexpr const char* kNotAllRecorded = "22012";  // SQLSTATE
 // As many as can be: says which, so that their sums can be written behind it.
 inline constexpr const char* kWhichRecorded = "coalesce(array_agg(id), '{}')";
@@ -243,79 +227,6 @@ inline constexpr const char* kTally = "SELECT changes FROM tally";
 inline constexpr const char* kMineAreLeft = "DELETE FROM mine WHERE bundle = ANY ($1::bigint[])";
 
 // ---- reading ----
-
-inline constexpr const char* kFinished =
-    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
-    "record "
-    "FROM finished f JOIN planned p USING (id) ORDER BY sequence";
-
-// The first of those that have one outcome. {0} is a condition on the outcome.
-inline constexpr const char* kOfOutcome =
-    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
-    "record "
-    "FROM (SELECT * FROM finished WHERE {0} ORDER BY sequence LIMIT {1}) f "
-    "JOIN planned p USING (id) ORDER BY sequence";
-// Of the condition of kTallyTable's index.
-inline constexpr const char* kIsListed = "(flags <> 0 OR outcome IN ({}))";
-
-// Passed and have a flag.
-inline constexpr const char* kIsFlaggedPass = "outcome = 'pass' AND flags <> 0";
-
-// By their ids; {0} is an array.
-inline constexpr const char* kOfIds =
-    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
-    "record FROM finished f JOIN planned p USING (id) WHERE f.id = ANY ('{0}'::bigint[]) "
-    "ORDER BY sequence";
-
-// ---- two runs ----
-
-// Who else is in the same database can see a lock that somebody took there, and nobody outside.
-inline constexpr const char* kLeaveSign = "SELECT pg_advisory_lock_shared($1)";
-inline constexpr const char* kTakeSign = "SELECT pg_advisory_unlock_shared($1)";
-inline constexpr const char* kSeesSign = R"sql(
-SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND pid = $2
-                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                 AND (classid::bigint << 32 | objid::bigint) = $1)
-       AND to_regclass(format('%I.finished', $3::text)) IS NOT NULL
-       AND has_schema_privilege($3, 'USAGE') AND has_table_privilege(format('%I.finished', $3), 'SELECT')
-)sql";
-
-// Results of this run that are otherwise there, and those of {3} microseconds and more. Only ids
-// whose outcomes differ are looked up: both sides are read by the index kToldIndex. {0} is kTold,
-// {1} kFlaky; {2} is kThere or kKnown, and {4} kItsResult or kItsNothing.
-inline constexpr const char* kDifferent = R"sql(
-WITH here AS (SELECT id, outcome, flags & {1} AS flags FROM finished WHERE {0}),
-     there AS ({2}),
-     different AS MATERIALIZED (
-       SELECT id FROM here FULL JOIN there USING (id)
-       WHERE here.outcome IS DISTINCT FROM there.outcome OR here.flags IS DISTINCT FROM there.flags
-       UNION
-       SELECT id FROM finished WHERE took_us >= {3})
-SELECT f.id, p.text, f.outcome, f.mismatch, f.flags, f.lane, f.message, f.attempts, f.at_ms,
-       f.took_us, f.record, past.outcome, past.flags, past.record
-FROM different AS d
-     CROSS JOIN LATERAL (SELECT * FROM finished WHERE id = d.id OFFSET 0) AS f
-     CROSS JOIN LATERAL (SELECT text FROM planned WHERE id = d.id OFFSET 0) AS p
-     {4}
-)sql";
-// Of another run, {2}.
-inline constexpr const char* kThere =
-    "SELECT id, outcome, flags & {1} AS flags FROM {2}.finished WHERE {0}";
-inline constexpr const char* kItsResult =
-    "LEFT JOIN LATERAL (SELECT outcome, flags, record FROM {}.finished WHERE id = d.id OFFSET 0) "
-    "AS past ON true";
-// Ids, outcomes and flags are arrays.
-inline constexpr const char* kKnown =
-    "SELECT * FROM unnest('{0}'::bigint[], '{1}'::text[], '{2}'::integer[]) "
-    "AS known (id, outcome, flags)";
-inline constexpr const char* kItsNothing =
-    "CROSS JOIN (SELECT NULL::text AS outcome, NULL::integer AS flags, NULL::bytea AS record) "
-    "AS past";
-// How many cases have ended in both.
-inline constexpr const char* kInBoth =
-    "SELECT count(*) FROM finished JOIN {}.finished AS past USING (id)";
-inline constexpr const char* kOfKnown =
-    "SELECT count(*) FROM finished JOIN ({}) AS past USING (id)";
 
 inline constexpr const char* kUnfinished =
     "SELECT id, text, elements, bytes, work_us FROM planned p "
@@ -361,7 +272,7 @@ inline constexpr const char* kUnderWay =
 // says so those of an outcome of $5 that have a flag. {} is kIsListed.
 inline constexpr const char* kListedAfter = R"sql(
 SELECT f.sequence, f.id, p.text, f.outcome, mismatch, flags, lane, message, attempts, at_ms, took_us,
-       record
+       faults, record
 FROM (SELECT each.* FROM unnest($3::text[]) AS failed, LATERAL
         (SELECT * FROM finished
          WHERE outcome = failed AND {0} AND sequence > $1 AND sequence <= $6

@@ -19,7 +19,6 @@
 
 #include "store/fair_share.h"
 #include "store/learned_costs.h"
-#include "store/quick_reader.h"
 #include "store/run_totals.h"
 #include "store/store.h"
 #include "store/visit_pace.h"
@@ -31,7 +30,7 @@ class transaction_base;
 
 namespace assay {
 
-class PostgresStore final : public Store, public QuickReader {
+class PostgresStore final : public Store {
  public:
   struct Options {
     std::chrono::milliseconds lease_time{30'000};
@@ -56,8 +55,8 @@ class PostgresStore final : public Store, public QuickReader {
   static bool is_address(std::string_view where);
   static bool has_password(std::string_view address);
 
-  // Opens the run in this database, or makes its tables. A schema of a newer assay is refused; one
-  // of the two versions before is upgraded, and read as it is by who only reads.
+  // Opens the run in this database, or makes its tables. The schema of the version before is
+  // upgraded, unless the store only reads; other versions are refused.
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode,
                                                      Options options);
   static Result<std::unique_ptr<PostgresStore>> open(std::string address, StoreMode mode) {
@@ -93,23 +92,14 @@ class PostgresStore final : public Store, public QuickReader {
   std::chrono::milliseconds pace() const override { return pace_.between_visits(); }
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
-  Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each(const RunQuery& query, const VisitFinished& visit) override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
   Result<Tally> tally() override;
-  Status each_of(Outcome outcome, std::uint64_t most,
-                 const std::function<Status(const FinishedCase&)>& visit) override;
   // Quick, however many cases there are.
   Result<std::uint64_t> unfinished() override;
 
-  QuickReader* quick() override;
-  Status each_with_id(std::span<const std::uint64_t> ids, const VisitFinished& visit) override;
-  Status each_flagged_pass(std::uint64_t most, const VisitFinished& visit) override;
-  Result<bool> each_different(QuickReader& past, const VisitDifferent& visit) override;
-  Status each_different(std::span<const KnownCase> past, const VisitDifferent& visit) override;
-  Result<std::optional<std::uint64_t>> finished_in_both(QuickReader& past) override;
-  Result<std::uint64_t> finished_in_both(std::span<const KnownCase> past) override;
   Result<std::vector<RunTotals>> other_runs() override;
   Result<std::string> run_name() override;
 
@@ -183,10 +173,7 @@ class PostgresStore final : public Store, public QuickReader {
   PostgresStore(std::string address, Options options);
   Status connect();
   Status make_tables(StoreMode mode);
-  Result<bool> may_read_beside(PostgresStore& past);
-  Status show_different(const std::string& query, const VisitDifferent& visit);
   Status upgrade(pqxx::transaction_base& work);
-  Status sum_up(pqxx::transaction_base& work);
   template <typename Work>
   Status in_timed(Work&& work);
   Status begin_planning();

@@ -3,21 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "store/case_traits.h"
+#include "store/fault_text.h"
+#include "store/past_folders.h"
 #include "store/signed_bits.h"
 
 namespace assay {
 namespace {
 
 constexpr std::int64_t kSchemaVersion = SqliteStore::kSchemaVersion;
+constexpr std::int64_t kVersionWithoutFaults = SqliteStore::kVersionWithoutFaults;
 constexpr std::int64_t kApplicationId = SqliteStore::kApplicationId;
-// The file has one claimer: what has finished is the only thing that ends a lease.
+// The file has one claimer, so that a lease ends only when its case finishes.
 constexpr std::uint64_t kOnlyEpoch = 1;
 
-// Tables only grow at their ends; what is random, the ids, is kept apart in narrow indexes, so that
-// a large run writes each page about once.
+// Tables only grow at their ends. The ids, which are random, have narrow indexes of their own, so
+// that a large run writes each page about once.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL,
@@ -25,58 +27,22 @@ CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, te
 CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
                        outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
                        lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
-                       at_ms INTEGER NOT NULL, record BLOB);
+                       at_ms INTEGER NOT NULL, record BLOB, faults TEXT NOT NULL DEFAULT '',
+                       took_us INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+CREATE TABLE tally (changes TEXT NOT NULL);
+)sql";
+constexpr const char* kNewColumns = R"sql(
+ALTER TABLE finished ADD COLUMN faults TEXT NOT NULL DEFAULT '';
+ALTER TABLE finished ADD COLUMN took_us INTEGER NOT NULL DEFAULT 0;
+DROP INDEX finished_listed;
+DROP INDEX finished_flagged;
+DELETE FROM tally;
 )sql";
 
-// What stands in `tally` is to be added up: each commit writes a row more (Tally::text()).
-constexpr const char* kTallyTable = "CREATE TABLE tally (changes TEXT NOT NULL);";
-constexpr std::size_t kMostTallyBytes = 8'000'000;  // then they become one row
-
-constexpr const char* kFinished =
-    "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, record "
-    "FROM finished f JOIN planned p USING (id) {} ORDER BY sequence LIMIT ?";
-// As is_listed() in the index and in the query. In stores that were begun before there was that
-// index all rows are looked at.
-constexpr const char* kFlaggedPass = "outcome = 'pass' AND flags <> 0";
-
-// Cases that reports show one by one. It stands in the queries as well as in the index, word for
-// word, or SQLite does not use the index.
-std::string is_listed() {
-  std::string names;
-  for (const OutcomeInfo& each : kOutcomes) {
-    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
-  }
-  return fmt::format("outcome IN ({})", names);
-}
-
-// Version 2 had no estimates, and a table of what had been started, which nobody read.
-constexpr const char* kFromVersion2 = R"sql(
-DROP TABLE started;
-ALTER TABLE planned ADD COLUMN elements INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE planned ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-)sql";
-
-// Version 1 had the columns of version 2, in trees that were ordered by id.
-constexpr const char* kFromVersion1 = R"sql(
-DROP INDEX IF EXISTS finished_order;
-ALTER TABLE property RENAME TO old_property;
-ALTER TABLE planned RENAME TO old_planned;
-DROP TABLE started;
-ALTER TABLE finished RENAME TO old_finished;
-ALTER TABLE invalid RENAME TO old_invalid;
-)sql";
-constexpr const char* kRowsOfVersion1 = R"sql(
-INSERT INTO property SELECT key, value FROM old_property;
-INSERT INTO planned (id, text) SELECT id, text FROM old_planned;
-INSERT INTO finished SELECT sequence, id, outcome, mismatch, flags, lane, message, attempts, at_ms,
-                            record FROM old_finished;
-INSERT INTO invalid SELECT place, text, message FROM old_invalid;
-DROP TABLE old_property;
-DROP TABLE old_planned;
-DROP TABLE old_finished;
-DROP TABLE old_invalid;
-)sql";
+// Each commit adds a row to `tally`, whose sum is the run's tally. Above so many bytes all rows
+// become one.
+constexpr std::size_t kMostTallyBytes = 8'000'000;
 
 Result<bool> is_empty(Database& database) {
   ASSAY_TRY(Statement tables, database.prepare("SELECT count(*) FROM sqlite_schema"));
@@ -84,38 +50,17 @@ Result<bool> is_empty(Database& database) {
   return tables.integer(0) == 0;
 }
 
-// Finished cases that meet a condition, in the order in which they finished; the first `most`.
-Result<Statement> finished_rows(Database& database, std::string_view condition,
-                                std::uint64_t most) {
-  ASSAY_TRY(Statement rows, database.prepare(fmt::format(fmt::runtime(kFinished), condition)));
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  rows.bind(1, static_cast<std::int64_t>(std::min(most, kMost)));
-  return rows;
-}
-
-Status show_rows(Statement& rows, const std::function<Status(const FinishedCase&)>& visit) {
-  FinishedCase finished;
-  while (true) {
-    ASSAY_TRY(const bool row, rows.step());
-    if (!row) return {};
-    SqliteStore::read_finished(rows, 0, finished);
-    ASSAY_CHECK(visit(finished));
-  }
-}
-
-// Version 3 had no sums, and no index of what failed. For older ones all rows are read, once.
-Status begin_tally(Database& database) {
-  ASSAY_CHECK(database.execute(kTallyTable));
-  ASSAY_CHECK(database.execute(fmt::format(
-      "CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE {}", is_listed())));
-  ASSAY_CHECK(database.execute(
-      fmt::format("CREATE INDEX finished_flagged ON finished (sequence) WHERE {}", kFlaggedPass)));
+// For the tally of a file that was written before faults were counted: reads every case once.
+Status sum_up(Database& database) {
   Tally tally;
-  ASSAY_TRY(Statement rows, finished_rows(database, "", kAllOfThem));
-  ASSAY_CHECK(show_rows(rows, [&](const FinishedCase& finished) -> Status {
-    tally.add(traits_of(finished.text), finished);
-    return {};
-  }));
+  ASSAY_TRY(Statement rows, database.prepare(finished_rows({})));
+  FinishedRow row;
+  while (true) {
+    ASSAY_TRY(const bool there, rows.step());
+    if (!there) break;
+    ASSAY_CHECK(SqliteStore::read_finished(rows, 0, row));
+    tally.add(traits_of(row.finished.text), row.finished);
+  }
   if (tally.empty()) return {};
   const std::string text = tally.text();
   ASSAY_TRY(Statement insert, database.prepare("INSERT INTO tally VALUES (?)"));
@@ -126,41 +71,19 @@ Status begin_tally(Database& database) {
 Status create_tables(Database& database) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
   ASSAY_CHECK(database.execute(kSchema));
-  ASSAY_CHECK(begin_tally(database));
+  ASSAY_CHECK(database.execute(listed_index()));
   ASSAY_CHECK(database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId)));
   ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
   return transaction.commit();
 }
 
-Status upgrade_from_version_1(Database& database) {
+Status add_faults(Database& database) {
   ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  ASSAY_CHECK(database.execute(kFromVersion1));
-  ASSAY_CHECK(database.execute(kSchema));
-  ASSAY_CHECK(database.execute(kRowsOfVersion1));
-  ASSAY_CHECK(begin_tally(database));
+  ASSAY_CHECK(database.execute(kNewColumns));
+  ASSAY_CHECK(database.execute(listed_index()));
+  ASSAY_CHECK(sum_up(database));
   ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
   return transaction.commit();
-}
-
-Status upgrade_from_version_2(Database& database) {
-  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  ASSAY_CHECK(database.execute(kFromVersion2));
-  ASSAY_CHECK(begin_tally(database));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
-  return transaction.commit();
-}
-
-Status upgrade_from_version_3(Database& database) {
-  ASSAY_TRY(Transaction transaction, Transaction::begin(database));
-  ASSAY_CHECK(begin_tally(database));
-  ASSAY_CHECK(database.set_schema_version(kSchemaVersion));
-  return transaction.commit();
-}
-
-Status upgrade(Database& database, std::int64_t version) {
-  if (version == kSchemaVersion) return {};
-  if (version == 3) return upgrade_from_version_3(database);
-  return version == 2 ? upgrade_from_version_2(database) : upgrade_from_version_1(database);
 }
 
 Status check_identity(Database& database, const std::filesystem::path& file, StoreMode mode) {
@@ -183,22 +106,31 @@ Status check_identity(Database& database, const std::filesystem::path& file, Sto
                     "knows {}); use that one, or another --log_dir",
                     file.string(), version, kSchemaVersion));
   }
-  return upgrade(database, version);
+  if (version < kVersionWithoutFaults) {
+    return usage_error(
+        fmt::format("{} was written by an assay that was never released (store version {}, this "
+                    "one knows {} and {}); choose another --log_dir",
+                    file.string(), version, kVersionWithoutFaults, kSchemaVersion));
+  }
+  return version == kSchemaVersion ? Status() : add_faults(database);
 }
 
 }  // namespace
 
-void SqliteStore::read_finished(const Statement& row, int first, FinishedCase& finished) {
+Status SqliteStore::read_finished(const Statement& row, int first, FinishedRow& read) {
+  FinishedCase& finished = read.finished;
   finished.id = unsigned_bits(row.integer(first));
   finished.text = row.text(first + 1);
-  finished.verdict.outcome = find_outcome(row.text(first + 2)).value_or(Outcome::invalid);
-  finished.verdict.mismatch = static_cast<std::uint8_t>(row.integer(first + 3));
-  finished.verdict.flags = static_cast<std::uint8_t>(row.integer(first + 4));
-  finished.verdict.lane = row.text(first + 5);
-  finished.verdict.message = row.text(first + 6);
+  Verdict& verdict = finished.verdict;
+  verdict.outcome = find_outcome(row.text(first + 2)).value_or(Outcome::invalid);
+  verdict.mismatch = static_cast<std::uint8_t>(row.integer(first + 3));
+  verdict.flags = static_cast<std::uint8_t>(row.integer(first + 4));
+  verdict.lane = row.text(first + 5);
+  verdict.message = row.text(first + 6);
   finished.attempts = static_cast<std::uint32_t>(row.integer(first + 7));
   finished.finished_ms = row.integer(first + 8);
-  finished.record = row.blob(first + 9);
+  finished.took_us = unsigned_bits(row.integer(first + 9));
+  return read.take(row.text(first + 10), row.blob(first + 11));
 }
 
 Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& folder,
@@ -210,7 +142,7 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const std::filesystem::path& fo
   const OpenMode how = mode == StoreMode::create ? OpenMode::create : OpenMode::existing;
   ASSAY_TRY(Database database, Database::open(file, how));
   ASSAY_CHECK(check_identity(database, file, mode));
-  std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database)));
+  std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(database), folder));
   ASSAY_CHECK(store->prepare_statements());
   return store;
 }
@@ -223,8 +155,8 @@ Status SqliteStore::prepare_statements() {
             database_.prepare("UPDATE planned SET elements = ?2, bytes = ?3 WHERE id = ?1"));
   ASSAY_TRY(insert_finished_,
             database_.prepare("INSERT OR IGNORE INTO finished (id, outcome, mismatch, flags, lane, "
-                              "message, attempts, at_ms, record) "
-                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                              "message, attempts, at_ms, record, faults, took_us) "
+                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   return {};
 }
 
@@ -330,7 +262,10 @@ Status SqliteStore::forget_invalid() {
 Result<std::int64_t> SqliteStore::forget_finished(std::span<const Outcome> outcomes) {
   std::int64_t forgotten = 0;
   for (const Outcome outcome : outcomes) {
-    ASSAY_CHECK(each_of(outcome, kAllOfThem, [this](const FinishedCase& finished) -> Status {
+    RunQuery query;
+    query.rows = RunQuery::Rows::outcome;
+    query.outcome = outcome;
+    ASSAY_CHECK(each(query, [this](const FinishedCase& finished) -> Status {
       changed_.take_back(traits_of(finished.text), finished);
       return {};
     }));
@@ -374,6 +309,8 @@ Result<Supply> SqliteStore::claim(std::size_t bundles,
 
 Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finished) {
   const Verdict& verdict = finished.verdict;
+  const std::string faults = faults_text(verdict.faults);
+  const std::vector<std::uint8_t> record = packer_.pack(finished.record);
   insert_finished_.bind(1, signed_bits(lease.id));
   insert_finished_.bind(2, name(verdict.outcome));
   insert_finished_.bind(3, std::int64_t{verdict.mismatch});
@@ -382,12 +319,12 @@ Result<bool> SqliteStore::finish(const Lease& lease, const FinishedCase& finishe
   insert_finished_.bind(6, std::string_view(verdict.message));
   insert_finished_.bind(7, std::int64_t{finished.attempts});
   insert_finished_.bind(8, finished.finished_ms);
-  insert_finished_.bind(9, finished.record);
+  insert_finished_.bind(9, std::span<const std::uint8_t>(record));
+  insert_finished_.bind(10, std::string_view(faults));
+  insert_finished_.bind(11, signed_bits(finished.took_us));
   ASSAY_CHECK(write(insert_finished_));
   if (database_.changes() == 0) return false;
-  FinishedCase kept = finished;
-  kept.took_us = 0;  // as it is read again
-  changed_.add(traits_of(finished.text), kept);
+  changed_.add(traits_of(finished.text), finished);
   return true;
 }
 
@@ -402,32 +339,24 @@ Status SqliteStore::each_finished_id(const std::function<void(std::uint64_t)>& v
   }
 }
 
-Status SqliteStore::each_finished(const std::function<Status(const FinishedCase&)>& visit) {
-  // The text of each case stands elsewhere in `planned`: in the usual 2 MB of cache its page would
-  // be read again for nearly every case.
+Status SqliteStore::each(const RunQuery& query, const VisitFinished& visit) {
+  // The texts lie in `planned`, in another order: with the usual 2 MB of cache nearly every case
+  // would read its page again.
   ASSAY_CHECK(database_.execute("PRAGMA cache_size = -16384"));
-  ASSAY_TRY(Statement rows, finished_rows(database_, "", kAllOfThem));
-  ASSAY_CHECK(show_rows(rows, visit));
+  ASSAY_TRY(Statement rows, database_.prepare(finished_rows(query)));
+  FinishedRow row;
+  while (true) {
+    ASSAY_TRY(const bool there, rows.step());
+    if (!there) break;
+    ASSAY_CHECK(read_finished(rows, 0, row));
+    ASSAY_CHECK(visit(row.finished));
+  }
   return database_.execute("PRAGMA cache_size = -2000");
 }
 
-Status SqliteStore::each_of(Outcome outcome, std::uint64_t most,
-                            const std::function<Status(const FinishedCase&)>& visit) {
-  const std::string condition = fmt::format("WHERE outcome = '{}'{}", name(outcome),
-                                            info(outcome).failed ? " AND " + is_listed() : "");
-  ASSAY_TRY(Statement rows, finished_rows(database_, condition, most));
-  return show_rows(rows, visit);
-}
+Result<std::vector<RunTotals>> SqliteStore::other_runs() { return runs_beside(folder_); }
 
-Status SqliteStore::each_listed(const std::function<Status(const FinishedCase&)>& visit) {
-  // An index for each, and then the rows in their order.
-  const std::string condition = fmt::format(
-      "WHERE sequence IN (SELECT sequence FROM finished WHERE {} "
-      "UNION ALL SELECT sequence FROM finished WHERE {})",
-      is_listed(), kFlaggedPass);
-  ASSAY_TRY(Statement rows, finished_rows(database_, condition, kAllOfThem));
-  return show_rows(rows, visit);
-}
+Result<std::string> SqliteStore::run_name() { return folder_name(folder_); }
 
 // With what is not yet committed, as each_finished() shows it.
 Result<Tally> SqliteStore::tally() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/database.h"
+#include "store/finished_rows.h"
 #include "store/store.h"
 
 namespace assay {
@@ -14,14 +15,14 @@ namespace assay {
 class SqliteStore final : public Store {
  public:
   static constexpr std::string_view kFileName = "run.db";
-  static constexpr std::int64_t kSchemaVersion = 4;
+  static constexpr std::int64_t kSchemaVersion = 5;
+  static constexpr std::int64_t kVersionWithoutFaults = 4;  // it is upgraded when it is opened
   // "assa" in ASCII: tells a run of assay from any other SQLite file.
   static constexpr std::int64_t kApplicationId = 0x61737361;
 
-  // Reads id, text, outcome, mismatch, flags, lane, message, attempts, at_ms and record, which
-  // stand in this order from the column `first` on. Texts and record are the row's: they last until
-  // it is left.
-  static void read_finished(const Statement& row, int first, FinishedCase& finished);
+  // Reads the columns of finished_rows() from the column `first` on. The case's text lasts until
+  // the row is left.
+  static Status read_finished(const Statement& row, int first, FinishedRow& read);
 
   // Opens the run in `folder`, or begins one there. A folder whose run.db is no run of assay, or of
   // a newer assay, is refused untouched.
@@ -46,18 +47,17 @@ class SqliteStore final : public Store {
   Status commit() override;
 
   Status each_finished_id(const std::function<void(std::uint64_t)>& visit) override;
-  Status each_finished(const std::function<Status(const FinishedCase&)>& visit) override;
+  Status each(const RunQuery& query, const VisitFinished& visit) override;
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) override;
   Result<StoreCounts> counts() override;
   Result<Tally> tally() override;
-  Status each_of(Outcome outcome, std::uint64_t most,
-                 const std::function<Status(const FinishedCase&)>& visit) override;
-  Status each_listed(const std::function<Status(const FinishedCase&)>& visit) override;
-  bool looks_up() override { return true; }
+  Result<std::vector<RunTotals>> other_runs() override;
+  Result<std::string> run_name() override;
 
  private:
-  explicit SqliteStore(Database database) : database_(std::move(database)) {}
+  SqliteStore(Database database, std::filesystem::path folder)
+      : database_(std::move(database)), folder_(std::move(folder)) {}
   Status prepare_statements();
   Status begin();
   Status write(Statement& statement);
@@ -65,6 +65,8 @@ class SqliteStore final : public Store {
   Status write_tally();
 
   Database database_;
+  std::filesystem::path folder_;
+  RecordPacker packer_;
   std::optional<Transaction> transaction_;
   Statement insert_case_;
   Statement update_case_;

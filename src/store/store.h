@@ -21,9 +21,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "store/finished_case.h"
+#include "store/run_totals.h"
 #include "store/tally.h"
 
 namespace assay {
@@ -72,7 +74,24 @@ struct StoreCounts {
   std::uint64_t finished = 0;
 };
 
-class QuickReader;
+inline constexpr std::uint64_t kAllOfThem = std::numeric_limits<std::uint64_t>::max();
+
+// Which finished cases a reader wants. Every store answers it with one query.
+struct RunQuery {
+  enum class Rows {
+    all,
+    failed,   // outcomes that count as failures
+    listed,   // failed, and passes with a flag
+    outcome,  // one outcome
+  };
+  Rows rows = Rows::all;
+  Outcome outcome = Outcome::pass;          // of Rows::outcome
+  std::span<const std::uint64_t> ids = {};  // with Rows::all: only these cases; empty: every case
+  std::uint64_t most = kAllOfThem;          // the first rows of each outcome; not with Rows::all
+  bool records = true;                      // false: FinishedCase::record stays empty
+};
+
+using VisitFinished = std::function<Status(const FinishedCase&)>;
 
 // A run as reports read it.
 class RunReader {
@@ -84,32 +103,22 @@ class RunReader {
 
   // What the run was begun with (mode, seed, versions …).
   virtual Result<std::map<std::string, std::string>> properties() = 0;
-  // In the order in which they finished.
-  virtual Status each_finished(const std::function<Status(const FinishedCase&)>& visit) = 0;
+  // Visits finished cases in the order in which they finished.
+  virtual Status each(const RunQuery& query, const VisitFinished& visit) = 0;
   virtual Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) = 0;
   virtual Status each_invalid(const std::function<Status(const InvalidLine&)>& visit) = 0;
   virtual Result<StoreCounts> counts() = 0;
-
-  // The run in sums. Stores keep them; here every case is read.
-  virtual Result<Tally> tally();
-  // Finished cases of one outcome, in the order in which they finished; the first `most` of them.
-  virtual Status each_of(Outcome outcome, std::uint64_t most,
-                         const std::function<Status(const FinishedCase&)>& visit);
-  // Of each outcome that counts as a failure the first `most`.
-  Status each_failed(std::uint64_t most, const std::function<Status(const FinishedCase&)>& visit);
-  // What a page lists, failed cases and passes with a flag, in the order in which they finished.
-  virtual Status each_listed(const std::function<Status(const FinishedCase&)>& visit);
-  // How many planned cases have not finished.
+  // The run in sums, without reading its cases.
+  virtual Result<Tally> tally() = 0;
+  // The number of planned cases that have not finished.
   virtual Result<std::uint64_t> unfinished();
+  // Other runs that are kept beside this one, and this run's name among them.
+  virtual Result<std::vector<RunTotals>> other_runs() { return std::vector<RunTotals>(); }
+  virtual Result<std::string> run_name() { return std::string(); }
 
-  // Whether sums, failures and what is listed are looked up, in a time that does not grow with the
-  // other cases. Otherwise every case is read for each of them.
-  virtual bool looks_up() { return quick() != nullptr; }
-  // What else can be asked of a store of many millions; nullptr: nothing.
-  virtual QuickReader* quick() { return nullptr; }
+  // Every finished case with its record.
+  Status each_finished(const VisitFinished& visit) { return each({}, visit); }
 };
-
-inline constexpr std::uint64_t kAllOfThem = std::numeric_limits<std::uint64_t>::max();
 
 class Store : public RunReader {
  public:

@@ -94,6 +94,9 @@ void Tally::change(const CaseTraits& traits, const FinishedCase& finished, std::
   }
   const CaseTraits plain{as_field(traits.api), as_field(traits.dtype), traits.size};
   add_under(cases_, {plain, finished.verdict.outcome, finished.verdict.flags}, sums);
+  for (auto& [key, extent] : faults_of_case(traits, finished.verdict)) {
+    add_under(faults_, {key, extent}, by);
+  }
   add_under(minutes_, finished.finished_ms / kMinuteMs,
             {by, info(finished.verdict.outcome).failed ? by : 0});
 }
@@ -105,10 +108,21 @@ void Tally::take_back(const CaseTraits& traits, const FinishedCase& finished) {
 
 void Tally::add(const Tally& other) {
   for (const auto& [key, sums] : other.cases_) add_under(cases_, key, sums);
+  for (const auto& [key, cases] : other.faults_) add_under(faults_, key, cases);
   for (const auto& [key, sums] : other.lanes_) add_under(lanes_, key, sums);
   for (const auto& [key, sums] : other.not_judged_) add_under(not_judged_, key, sums);
   for (const auto& [key, sums] : other.minutes_) add_under(minutes_, key, sums);
   taken_back_ += other.taken_back_;
+}
+
+std::map<FaultKey, FaultSums> Tally::faults() const {
+  std::map<FaultKey, FaultSums> found;
+  for (const auto& [key, cases] : faults_) {
+    FaultSums& sums = found[key.first];
+    sums.cases += cases;
+    sums.extent.add(key.second);
+  }
+  return found;
 }
 
 std::int64_t Tally::finished() const {
@@ -126,6 +140,12 @@ std::string Tally::text() const {
                    key.traits.api, key.traits.dtype, key.traits.size, name(key.outcome), key.flags,
                    sums.cases, sums.took_us, sums.partly, sums.stages.cases);
     write_numbers(text, sums.stages.ns);
+  }
+  for (const auto& [key, cases] : faults_) {
+    const auto& [fault, extent] = key;
+    fmt::format_to(std::back_inserter(text), "fault\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", fault.api,
+                   name(fault.outcome), fault.where, fault.how, join_names(extent.values),
+                   join_names(extent.dtypes), extent.error_step, cases);
   }
   for (const auto& [lane, ns] : lanes_) {
     text += "lane\t" + lane;
@@ -166,6 +186,19 @@ Status Tally::add_line(std::string_view line) {
     sums.stages.cases = fields.number();
     for (std::int64_t& each : sums.stages.ns) each = fields.number();
     add_under(cases_, key, sums);
+  } else if (what == "fault") {
+    FaultKey key;
+    FaultExtent extent;
+    key.api = fields.next();
+    const auto outcome = find_outcome(fields.next());
+    known = outcome.has_value();
+    key.outcome = outcome.value_or(Outcome::invalid);
+    key.where = fields.next();
+    key.how = fields.next();
+    extent.values = split_names(fields.next());
+    extent.dtypes = split_names(fields.next());
+    extent.error_step = static_cast<int>(fields.number());
+    add_under(faults_, {std::move(key), std::move(extent)}, fields.number());
   } else if (what == "lane") {
     const std::string lane(fields.next());
     LaneNanoseconds ns{};

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "store/case_traits.h"
+#include "store/fault_sums.h"
 #include "store/stage_times.h"
 #include "verdict/outcome.h"
 
@@ -44,6 +45,9 @@ struct TallySums {
   bool operator==(const TallySums&) const = default;
 };
 
+// Cases whose fault has the same key and extent are counted together.
+using FaultTallyKey = std::pair<FaultKey, FaultExtent>;
+
 struct MinuteSums {
   std::int64_t cases = 0;
   std::int64_t failed = 0;
@@ -64,6 +68,8 @@ class Tally {
   const std::map<TallyKey, TallySums>& cases() const { return cases_; }
   // By the lane's name.
   const std::map<std::string, LaneNanoseconds>& lanes() const { return lanes_; }
+  // Every fault of every case: a case with two faults counts in both.
+  std::map<FaultKey, FaultSums> faults() const;
   // Cases that were not run under a kind of values, by that kind and the reason.
   const std::map<std::pair<std::string, std::string>, std::int64_t>& not_judged() const {
     return not_judged_;
@@ -88,6 +94,7 @@ class Tally {
   Status add_line(std::string_view line);
 
   std::map<TallyKey, TallySums> cases_;
+  std::map<FaultTallyKey, std::int64_t> faults_;
   std::map<std::string, LaneNanoseconds> lanes_;
   std::map<std::pair<std::string, std::string>, std::int64_t> not_judged_;
   std::map<std::int64_t, MinuteSums> minutes_;

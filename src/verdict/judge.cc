@@ -42,10 +42,15 @@ bool both_refused(const wire::LaneRecord& test, const wire::LaneRecord& referenc
 
 Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string message) {
   Verdict verdict;
-  verdict.fault.phase = text(lane.phase());
   verdict.outcome = outcome;
   verdict.lane = text(lane.name());
   verdict.message = std::move(message);
+  Fault& fault = verdict.faults.emplace_back();
+  fault.outcome = outcome;
+  fault.lane = verdict.lane;
+  fault.phase = text(lane.phase());
+  fault.raised = error_kind(verdict.message);
+  fault.message = verdict.message;
   return verdict;
 }
 
@@ -254,29 +259,43 @@ Fault fault_of(const wire::Comparison& comparison, bool gradient, std::uint8_t k
     fault.dtype = name(static_cast<DType>(right.dtype()));
   }
   fault.special = is_special(comparison);
-  fault.by_truth = comparison.bar() != nullptr;
+  const wire::Bar* bar = comparison.bar();
+  fault.by_truth = bar != nullptr;
+  if (bar != nullptr && bar->test() != nullptr) fault.error = bar->test()->errors() / kBarUnits;
   return fault;
 }
 
+// What a pair of lanes comes to.
+struct PairFindings {
+  std::uint8_t mismatch = 0;
+  std::string message;        // about the first fault of the left lane
+  std::vector<Fault> faults;  // of the left lane
+  std::string reference_message;
+  std::optional<Fault> reference_fault;  // the first one
+
+  void add(Fault fault, std::uint8_t kinds, const std::string& what) {
+    mismatch |= kinds;
+    if (faults.empty()) message = what;
+    fault.message = what;
+    faults.push_back(std::move(fault));
+  }
+};
+
 void judge_results(const flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>* comparisons,
-                   bool gradients, const Due& due, Verdict& verdict) {
+                   bool gradients, const Due& due, PairFindings& found) {
   if (comparisons == nullptr) return;
   for (const wire::Comparison* comparison : *comparisons) {
     const Finding finding = judge_leaf(*comparison, due);
-    if (!finding.reference_fault.empty() && verdict.lane.empty()) {
-      verdict.lane = "reference";
-      verdict.fault = fault_of(*comparison, gradients, kValue);
-      verdict.message = fmt::format("{}{}: {}", gradients ? "gradient of " : "result",
-                                    text(comparison->path()), finding.reference_fault);
+    const std::string where =
+        fmt::format("{}{}", gradients ? "gradient of " : "result", text(comparison->path()));
+    if (!finding.reference_fault.empty() && !found.reference_fault) {
+      found.reference_fault = fault_of(*comparison, gradients, kValue);
+      found.reference_message = fmt::format("{}: {}", where, finding.reference_fault);
     }
     if (finding.kinds == 0) continue;
-    if (verdict.mismatch == 0) verdict.message.clear();
-    verdict.mismatch |= gradients ? std::uint8_t{kGradient} : finding.kinds;
-    if (!verdict.message.empty()) continue;
-    verdict.fault = fault_of(*comparison, gradients, finding.kinds);
-    const std::string path = text(comparison->path());
-    verdict.message = gradients ? fmt::format("gradient of {}: {}", path, finding.message)
-                                : fmt::format("result{}: {}", path, finding.message);
+    found.add(fault_of(*comparison, gradients, finding.kinds),
+              gradients ? std::uint8_t{kGradient} : finding.kinds,
+              fmt::format("{}: {}", where, finding.message));
   }
 }
 
@@ -308,44 +327,56 @@ void refuse_inputs(Verdict& verdict) {
   verdict.message = "the lanes did not have the same inputs; its value rule is not a pure function";
 }
 
+void blame_reference(const std::string& lane, PairFindings& found, Verdict& verdict) {
+  verdict.outcome = Outcome::reference_error;
+  verdict.lane = lane;
+  verdict.message = std::move(found.reference_message);
+  found.reference_fault->outcome = Outcome::reference_error;
+  found.reference_fault->message = verdict.message;
+  verdict.faults.push_back(std::move(*found.reference_fault));
+}
+
 void judge_pair(const wire::Trial& trial, const wire::Pair& pair, const Policy& policy,
                 const wire::Record& record, const Rules& rules, Verdict& verdict) {
   const wire::LaneRecord* left = trial.lanes()->Get(pair.left());
   const wire::LaneRecord* right = trial.lanes()->Get(pair.right());
   if (!same_inputs(*left, *right)) return refuse_inputs(verdict);
   const Due due{owed(*left, *right, rules.agreement), policy, rules.settings, record};
-  Verdict of_pair;
+  PairFindings found;
   const auto* overwritten = left->overwritten();
   if (overwritten != nullptr && overwritten->size() > 0) {
-    of_pair.mismatch |= kInput;
-    of_pair.fault.kinds = kInput;
-    of_pair.fault.leaf = overwritten->Get(0)->str();
-    of_pair.message =
-        fmt::format("the call changed its input {}, which it does not promise", of_pair.fault.leaf);
+    Fault fault;
+    fault.kinds = kInput;
+    fault.leaf = overwritten->Get(0)->str();
+    found.add(fault, kInput,
+              fmt::format("the call changed its input {}, which it does not promise", fault.leaf));
   }
-  judge_results(pair.outputs(), false, due, of_pair);
-  judge_results(pair.gradients(), true, due, of_pair);
+  judge_results(pair.outputs(), false, due, found);
+  judge_results(pair.gradients(), true, due, found);
   if (is_weak(pair)) verdict.flags |= kWeak;
-  if (of_pair.mismatch == 0) {
-    if (of_pair.lane.empty() || verdict.outcome != Outcome::pass) return;
-    verdict.outcome = Outcome::reference_error;
-    verdict.lane = text(right->name());
-    verdict.message = of_pair.message;
-    verdict.fault = of_pair.fault;
+  if (found.mismatch == 0) {
+    if (found.reference_fault && verdict.outcome == Outcome::pass) {
+      blame_reference(text(right->name()), found, verdict);
+    }
     return;
   }
   const Outcome outcome = due.agreement == Agreement::bits ? Outcome::unstable : Outcome::mismatch;
-  // A framework that disagrees with itself says more than what it disagrees with besides.
+  for (Fault& fault : found.faults) fault.outcome = outcome;
+  // A framework that disagrees with itself matters more than its other disagreements.
   if (verdict.mismatch == 0 || (outcome == Outcome::unstable && verdict.outcome != outcome)) {
+    // A mismatch of the test lane replaces an error of the reference.
+    if (verdict.outcome == Outcome::reference_error) verdict.faults.clear();
     verdict.outcome = outcome;
-    verdict.fault = of_pair.fault;
+    verdict.faults.insert(verdict.faults.begin(), found.faults.begin(), found.faults.end());
     verdict.message = trial.lanes()->size() < 3
-                          ? of_pair.message
+                          ? found.message
                           : fmt::format("{} against {}: {}", text(left->name()),
-                                        text(right->name()), of_pair.message);
+                                        text(right->name()), found.message);
     if (due.agreement == Agreement::bits) verdict.lane = text(left->name());
+  } else {
+    verdict.faults.insert(verdict.faults.end(), found.faults.begin(), found.faults.end());
   }
-  verdict.mismatch |= of_pair.mismatch;
+  verdict.mismatch |= found.mismatch;
 }
 
 // Of lanes that were timed and all came to an end.
@@ -410,10 +441,12 @@ std::optional<Verdict> judge_trial(const wire::Trial& trial, const Policy& polic
                                    const wire::Record& record, const Rules& rules) {
   if (is_skipped(trial) || refused_by_reference(trial)) return std::nullopt;
   Verdict verdict = judge_lanes(trial, policy, record, rules);
+  if (!info(verdict.outcome).failed) verdict.faults.clear();
   if (verdict.outcome == Outcome::pass) return verdict;
-  verdict.fault.values = text(trial.values());
-  if (verdict.fault.values != "usual") {
-    verdict.message = fmt::format("{} values: {}", verdict.fault.values, verdict.message);
+  const std::string values = text(trial.values());
+  for (Fault& fault : verdict.faults) fault.values = values;
+  if (values != "usual") {
+    verdict.message = fmt::format("{} values: {}", values, verdict.message);
   }
   return verdict;
 }
@@ -432,40 +465,17 @@ Verdict judge(const wire::Record& record, const Policy& policy, const Rules& rul
     if (!judged) continue;
     Verdict& of_trial = *judged;
     of_trial.flags |= verdict.flags;
-    if (says_more(of_trial, verdict)) {
-      verdict = std::move(of_trial);
+    const bool first = says_more(of_trial, verdict);
+    if (first) {
+      std::swap(verdict, of_trial);
     } else {
       verdict.mismatch |= of_trial.mismatch;
       verdict.flags = of_trial.flags;
     }
+    verdict.faults.insert(verdict.faults.end(), of_trial.faults.begin(), of_trial.faults.end());
   }
+  complete_faults(verdict);
   return verdict;
-}
-
-std::string describe_mismatch(std::uint8_t kinds) {
-  std::string joined;
-  const auto add = [&](MismatchKind kind, std::string_view word) {
-    if ((kinds & kind) != 0) joined += fmt::format("{}{}", joined.empty() ? "" : ", ", word);
-  };
-  add(kStructure, "structure");
-  add(kShape, "shape");
-  add(kDtype, "dtype");
-  add(kValue, "value");
-  add(kGradient, "gradient");
-  add(kInput, "input");
-  return joined;
-}
-
-std::string describe_flags(std::uint8_t flags) {
-  std::string joined;
-  const auto add = [&](OutcomeFlag flag, std::string_view word) {
-    if ((flags & flag) != 0) joined += fmt::format("{}{}", joined.empty() ? "" : ", ", word);
-  };
-  add(kContaminated, "contaminated");
-  add(kFlaky, "flaky");
-  add(kLeaked, "leaked");
-  add(kWeak, "weak");
-  return joined;
 }
 
 }  // namespace assay

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "verdict/messages.h"
 #include "verdict/timings.h"
 
 namespace assay {
@@ -37,6 +38,12 @@ void judge_speed(const wire::LaneRecord& test, const wire::LaneRecord& reference
   verdict.message =
       fmt::format("{}: {} against {}, {}", told->what, time_text(median_of(told->left.nanoseconds)),
                   time_text(median_of(told->right.nanoseconds)), ratio_text(told->ratio));
+  if (!info(verdict.outcome).failed) return;
+  Fault& fault = verdict.faults.emplace_back();
+  fault.outcome = verdict.outcome;
+  fault.lane = text(test.name());
+  fault.raised = told->what;
+  fault.message = verdict.message;
 }
 
 }  // namespace assay

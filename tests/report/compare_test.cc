@@ -2,6 +2,7 @@
 
 #include "report/compare.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -24,6 +25,29 @@ using testing::StoredRun;
 
 Verdict came_to(Outcome outcome, std::uint8_t flags = 0, std::string message = "m") {
   return {outcome, 0, flags, "", std::move(message)};
+}
+
+// A wrong value in float32.
+Fault wrong(std::string values = "usual", double error = 20) {
+  Fault fault;
+  fault.values = std::move(values);
+  fault.leaf = "";
+  fault.kinds = kValue;
+  fault.dtype = "float32";
+  fault.error = error;
+  fault.message = "off by " + std::to_string(error);
+  return fault;
+}
+
+Fault not_finite(std::string values = "nan") {
+  Fault fault = wrong(std::move(values), 0);
+  fault.special = true;
+  fault.message = "NaN where 0 is right";
+  return fault;
+}
+
+Verdict mismatch(std::vector<Fault> faults) {
+  return {Outcome::mismatch, kValue, 0, "", faults.front().message, std::move(faults)};
 }
 
 struct Standing {
@@ -63,13 +87,19 @@ PastRun past_of(const std::vector<Standing>& cases,
   return StoredRun::must(load_past(folder.path().string()));
 }
 
-// "new_failure paddle.a(1)", …
+// "new paddle.a: value", "lost paddle.b", …
 std::vector<std::string> said(const RunComparison& comparison) {
-  constexpr std::array<const char*, 4> kWords{"new", "lost", "mended", "slower"};
   std::vector<std::string> lines;
-  for (const ChangedCase& changed : comparison.changes) {
-    lines.push_back(std::string(kWords[static_cast<std::size_t>(changed.change)]) + " " +
-                    changed.text + " " + changed.before);
+  for (const auto& [key, compared] : comparison.faults) {
+    if (compared.state == FaultState::known) continue;
+    lines.push_back(fmt::format("{} {} {}: {}{}{}", word(compared.state), name(key.outcome),
+                                key.api, key.how, compared.why.empty() ? "" : "; ", compared.why));
+  }
+  for (const LostCoverage& lost : comparison.lost) {
+    lines.push_back(fmt::format("{} {}", lost.rejected ? "rejected" : "lost", lost.api));
+  }
+  for (const auto& [key, known] : comparison.fixed) {
+    lines.push_back(fmt::format("fixed {} {}", name(key.outcome), key.api));
   }
   return lines;
 }
@@ -102,21 +132,20 @@ const std::vector<Standing>& after() {
   return all;
 }
 
-TEST(Compare, SaysWhatIsNewLostAndMended) {
+TEST(Compare, ReportsNewLostAndFixedFaults) {
   const auto now = run_of(after());
   const RunComparison comparison =
       StoredRun::must(compare_runs(now->store(), past_of(before()), false));
-  EXPECT_THAT(said(comparison),
-              ElementsAre("new paddle.broke(1) pass", "new paddle.crashes(1) mismatch",
-                          "new paddle.fresh(1) not there", "lost paddle.lost(1) pass",
-                          "lost paddle.refused(1) pass", "mended paddle.mended(1) test_error"));
-  EXPECT_EQ(comparison.known, 1U);
-  EXPECT_EQ(comparison.only_before, 1U);
-  EXPECT_EQ(comparison.only_now, 1U);
+  EXPECT_THAT(
+      said(comparison),
+      ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
+                  "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused",
+                  "fixed mismatch paddle.crashes", "fixed test_error paddle.mended"));
+  EXPECT_EQ(comparison.count(FaultState::known), 1U);
   EXPECT_TRUE(comparison.worse());
   const std::string table = comparison_table(comparison);
-  EXPECT_THAT(table, HasSubstr("3  new failures\n"));
-  EXPECT_THAT(table, HasSubstr("mismatch, was pass  paddle.broke(1)"));
+  EXPECT_THAT(table, HasSubstr(": 3 new, 0 grown, 1 known, 2 fixed faults; coverage lost: 2\n"));
+  EXPECT_THAT(table, HasSubstr("paddle.broke(1)"));
 }
 
 TEST(Compare, ARunAgainstItselfIsNoWorse) {
@@ -127,13 +156,61 @@ TEST(Compare, ARunAgainstItselfIsNoWorse) {
   EXPECT_FALSE(comparison.worse());
 }
 
+// What the gate is for: a case that is known for its NaN now also computes wrong values.
+TEST(Compare, AKnownCaseThatAlsoFailsInAnotherWayIsNew) {
+  const std::vector<Standing> then{{"paddle.relu(1)", mismatch({not_finite()})},
+                                   {"paddle.relu(2)", mismatch({not_finite()})}};
+  const auto now = run_of({{"paddle.relu(1)", mismatch({not_finite()})},
+                           {"paddle.relu(2)", mismatch({wrong(), not_finite()})}});
+  const RunComparison comparison =
+      StoredRun::must(compare_runs(now->store(), past_of(then), false));
+  EXPECT_THAT(said(comparison), ElementsAre("new mismatch paddle.relu: value"));
+  const ComparedFault& found =
+      comparison.faults.at({"paddle.relu", Outcome::mismatch, "result", "value"});
+  EXPECT_EQ(found.example.text, "paddle.relu(2)");
+  EXPECT_THAT(found.example.message, HasSubstr("off by 20"));
+  // The same where the wrong value is not the fault that decides the outcome.
+  const auto second = run_of({{"paddle.relu(1)", mismatch({not_finite(), wrong("wide")})},
+                              {"paddle.relu(2)", mismatch({not_finite()})}});
+  EXPECT_THAT(said(StoredRun::must(compare_runs(second->store(), past_of(then), false))),
+              ElementsAre("new mismatch paddle.relu: value"));
+}
+
+TEST(Compare, AFaultGrowsByRegimeDtypeErrorOrShare) {
+  const std::vector<Standing> then{{"paddle.f(1)", mismatch({wrong()})},
+                                   {"paddle.f(2)", came_to(Outcome::pass)},
+                                   {"paddle.f(3)", came_to(Outcome::pass)},
+                                   {"paddle.f(4)", came_to(Outcome::pass)}};
+  const auto grows = [&](std::vector<Standing> cases) {
+    const auto now = run_of(cases);
+    return said(StoredRun::must(compare_runs(now->store(), past_of(then), false)));
+  };
+  std::vector<Standing> now = then;
+  EXPECT_THAT(grows(now), IsEmpty());
+  now[0].verdict = mismatch({wrong(), wrong("wide")});
+  EXPECT_THAT(grows(now), ElementsAre("grown mismatch paddle.f: value; also under wide values"));
+  Fault doubles = wrong();
+  doubles.dtype = "float64";
+  now[0].verdict = mismatch({wrong(), doubles});
+  EXPECT_THAT(grows(now), ElementsAre("grown mismatch paddle.f: value; also float64"));
+  now[0].verdict = mismatch({wrong("usual", 30)});
+  EXPECT_THAT(grows(now), IsEmpty());
+  now[0].verdict = mismatch({wrong("usual", 250)});
+  EXPECT_THAT(grows(now), ElementsAre(HasSubstr("times the bar instead of")));
+  now = then;
+  now[1].verdict = now[2].verdict = mismatch({wrong()});
+  EXPECT_THAT(grows(now), ElementsAre(HasSubstr("3 of 4 cases instead of 1 of 4")));
+  // A corpus of the failing cases alone is no growth.
+  EXPECT_THAT(grows({then[0]}), IsEmpty());
+}
+
 TEST(Compare, FlakyCountsOnlyWhereItIsStrict) {
   const std::vector<Standing> flaky{{"paddle.f(1)", came_to(Outcome::pass, kFlaky)}};
   const std::vector<Standing> passed{{"paddle.f(1)", came_to(Outcome::pass)}};
   const auto now = run_of(flaky);
   EXPECT_THAT(said(StoredRun::must(compare_runs(now->store(), past_of(passed), false))), IsEmpty());
   EXPECT_THAT(said(StoredRun::must(compare_runs(now->store(), past_of(passed), true))),
-              ElementsAre("new paddle.f(1) pass"));
+              ElementsAre("new pass paddle.f: flaky"));
   EXPECT_THAT(said(StoredRun::must(compare_runs(now->store(), past_of(flaky), true))), IsEmpty());
 }
 
@@ -146,7 +223,7 @@ TEST(Compare, SettingsThatBearOnVerdictsAreTold) {
   EXPECT_EQ(comparison.settings[0].bearing, "");
   EXPECT_EQ(comparison.settings[1].bearing, "other inputs");
   EXPECT_THAT(comparison_table(comparison),
-              HasSubstr("seed: 0 then, 7 now (other inputs: a verdict may differ"));
+              HasSubstr("seed: 0 before, 7 now (other inputs: verdicts may differ"));
 }
 
 TEST(Compare, IdsThatAreMadeInAnotherWayAreRefused) {
@@ -158,17 +235,16 @@ TEST(Compare, IdsThatAreMadeInAnotherWayAreRefused) {
   EXPECT_THAT(compared.error().message, HasSubstr("version.canonical 1, this run 2"));
 }
 
-TEST(Compare, JsonHasEveryChangeAndIsJsonWhateverALineHolds) {
+TEST(Compare, JsonHasEveryFaultWhateverALineHolds) {
   const auto now = run_of(after());
   StoredRun::must(now->store().add_invalid({"a.txt:1", "paddle.(\xff", "expected a name"}));
   const RunComparison comparison =
       StoredRun::must(compare_runs(now->store(), past_of(before()), false));
   const auto json = nlohmann::json::parse(json_text(comparison_json(comparison)));
-  EXPECT_EQ(json["new_failures"].size(), 4U);
+  EXPECT_EQ(json["new"].size(), 4U);
   EXPECT_EQ(json["lost"].size(), 2U);
-  EXPECT_EQ(json["mended"][0]["case"], "paddle.mended(1)");
-  EXPECT_EQ(json["mended"][0]["before"], "test_error");
-  EXPECT_EQ(json["known"], 1);
+  EXPECT_EQ(json["fixed"][1]["api"], "paddle.mended");
+  EXPECT_EQ(json["known"].size(), 1U);
 }
 
 // ---- baseline files ----
@@ -181,77 +257,104 @@ std::string written(RunReader& run, const std::filesystem::path& file) {
 TEST(Baseline, ARunIsNoWorseThanItsOwn) {
   const testing::Folder folder;
   const auto now = run_of(after(), {{"seed", "7"}, {"flag.paddle_python", "/here/python"}});
-  StoredRun::must(now->store().add_invalid({"a.txt:1", "paddle.( ", "expected a name"}));
-  const std::string text = written(now->store(), folder / "baseline.txt");
-  EXPECT_THAT(text, HasSubstr("setting seed 7\n"));
+  now->add("paddle.odd(\"a\\b\")", mismatch({wrong("wide", 1e300), not_finite()}));
+  StoredRun::must(now->store().add_invalid({"a.txt:1", "paddle.( ", "expected a \"name\""}));
+  const std::string text = written(now->store(), folder / "baseline.toml");
+  EXPECT_THAT(text, HasSubstr("\"seed\" = \"7\"\n"));
   EXPECT_THAT(text, Not(HasSubstr("/here/python")));  // of a machine
-  EXPECT_THAT(text, HasSubstr("mismatch " + format_case_id(case_id("paddle.known(1)")) +
-                              " paddle.known(1)\n"));
-  EXPECT_THAT(text, Not(HasSubstr("paddle.mended(1)")));
-  EXPECT_LT(text.find("paddle.broke"), text.find("paddle.crashes"));
-  const PastRun past = StoredRun::must(load_past((folder / "baseline.txt").string()));
+  EXPECT_THAT(text, HasSubstr("[[fault]]\napi = \"paddle.known\"\noutcome = \"mismatch\"\n"));
+  EXPECT_THAT(text, HasSubstr("\"paddle.lost\" = \"1 of 1\"\n"));
+  EXPECT_THAT(text, Not(HasSubstr("paddle.mended")));
+  const PastRun past = StoredRun::must(load_past((folder / "baseline.toml").string()));
   const RunComparison comparison = StoredRun::must(compare_runs(now->store(), past, false));
   EXPECT_THAT(said(comparison), IsEmpty());
-  EXPECT_EQ(comparison.known, 5U);
+  EXPECT_EQ(comparison.count(FaultState::known), 7U);
   EXPECT_THAT(comparison.settings, IsEmpty());
 }
 
 TEST(Baseline, WhatIsNotInItPassed) {
   const testing::Folder folder;
   const auto then = run_of(before());
-  written(then->store(), folder / "baseline.txt");
+  written(then->store(), folder / "baseline.toml");
   const auto now = run_of(after());
   const RunComparison comparison = StoredRun::must(compare_runs(
-      now->store(), StoredRun::must(load_past((folder / "baseline.txt").string())), false));
-  EXPECT_THAT(said(comparison),
-              ElementsAre("new paddle.broke(1) pass", "new paddle.crashes(1) mismatch",
-                          "new paddle.fresh(1) pass", "lost paddle.lost(1) pass",
-                          "lost paddle.refused(1) pass", "mended paddle.mended(1) test_error"));
+      now->store(), StoredRun::must(load_past((folder / "baseline.toml").string())), false));
+  EXPECT_THAT(
+      said(comparison),
+      ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
+                  "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused",
+                  "fixed mismatch paddle.crashes", "fixed test_error paddle.mended"));
 }
 
-TEST(Baseline, ReasonsOfPeopleStayWithTheirCase) {
+TEST(Baseline, NotesAndCommentsStayWithTheirFault) {
   const testing::Folder folder;
-  const auto file = folder / "baseline.txt";
+  const auto file = folder / "baseline.toml";
   const auto then = run_of(before());
   std::string text = written(then->store(), file);
-  text.insert(text.find('\n') + 1, "# who looks after this file\n");
-  text.insert(text.find("mismatch " + format_case_id(case_id("paddle.known(1)"))),
-              "# issue 71234\n# until the next release\n");
-  text.insert(text.find("test_error"), "# mended soon\n");
+  const std::size_t known = text.find("[[fault]]\napi = \"paddle.known\"");
+  ASSERT_NE(known, std::string::npos);
+  const std::size_t reason = text.find("reason = \"\"", known);
+  text.replace(reason, 11, "reason = \"logits are \\\"clamped\\\"\"");
+  text.insert(known, "# issue 71234\n");
+  text.insert(text.find("[[fault]]\napi = \"paddle.mended\""), "# fixed soon\n");
   ASSERT_TRUE(write_file(file, text));
   const auto now = run_of(after());
-  const std::string again = written(now->store(), file);
-  EXPECT_THAT(again, HasSubstr("assay-baseline 1\n# who looks after this file\n"));
-  EXPECT_THAT(again, HasSubstr("\n# issue 71234\n# until the next release\nmismatch " +
-                               format_case_id(case_id("paddle.known(1)"))));
-  EXPECT_THAT(again, Not(HasSubstr("mended")));
-  EXPECT_EQ(written(now->store(), file), again);  // nothing moves where nothing changes
+  const WrittenBaseline again = StoredRun::must(write_baseline(now->store(), file));
+  text = StoredRun::must(read_file(file));
+  EXPECT_THAT(text, HasSubstr("# issue 71234\n[[fault]]\napi = \"paddle.known\""));
+  EXPECT_THAT(text, HasSubstr("reason = \"logits are \\\"clamped\\\"\""));
+  EXPECT_THAT(text, Not(HasSubstr("fixed soon")));
+  ASSERT_EQ(again.gone.size(), 2U);
+  EXPECT_EQ(again.gone[1].api, "paddle.mended");
+  EXPECT_EQ(written(now->store(), file), text);  // nothing moves where nothing changes
+  // The run did not judge paddle.gone: its fault stays.
+  EXPECT_THAT(text, HasSubstr("api = \"paddle.gone\""));
 }
 
 TEST(Baseline, WhatIsNoneIsRefusedWithItsLine) {
   const testing::Folder folder;
-  const auto file = folder / "baseline.txt";
+  const auto file = folder / "baseline.toml";
   const auto refusal = [&](const std::string& text) {
     EXPECT_TRUE(write_file(file, text));
     const auto past = load_past(file.string());
     return past ? "taken" : past.error().message;
   };
-  EXPECT_THAT(refusal("assay-baseline 2\n"), HasSubstr("first line is not \"assay-baseline 1\""));
+  EXPECT_THAT(refusal("version = 3\n"), HasSubstr("version = 2 is wanted"));
   EXPECT_THAT(refusal(""), HasSubstr("--write-baseline"));
-  const std::string id = format_case_id(case_id("paddle.abs(1)"));
-  const std::string head = "assay-baseline 1\nsetting seed 0\n";
-  EXPECT_EQ(refusal(head + "mismatch " + id + " paddle.abs(1)\n"), "taken");
-  for (const std::string& line :
-       {"mismatch " + id + " paddle.abs(2)", "odd " + id + " paddle.abs(1)",
-        std::string("mismatch xyz paddle.abs(1)"), "mismatch " + id}) {
-    EXPECT_THAT(refusal(head + line + "\n"), HasSubstr("baseline.txt:3: no line of a baseline"))
-        << line;
-  }
+  EXPECT_EQ(refusal("version = 2\n[[fault]]\napi = \"paddle.abs\"\n"), "taken");
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\nodd = 1\n"), HasSubstr("unknown setting fault.odd"));
+  EXPECT_THAT(refusal("version = 2\n[[fault]]\noutcome = \"odd\"\n"), HasSubstr("no outcome odd"));
+  EXPECT_THAT(refusal("version = 2\n[not_judged]\n\"paddle.abs\" = \"some\"\n"),
+              HasSubstr("wants \"CASES of CASES\""));
   // Nothing of a file that is something else is overwritten.
   const auto now = run_of(after());
   ASSERT_TRUE(write_file(file, "notes\n"));
   EXPECT_FALSE(write_baseline(now->store(), file));
   EXPECT_EQ(StoredRun::must(read_file(file)), "notes\n");
+}
+
+// Version 1 listed cases.
+TEST(Baseline, AnOldOneIsReadWithANotice) {
+  const testing::Folder folder;
+  std::string text = "assay-baseline 1\nsetting seed 0\n\n# why\n";
+  for (const Standing& each : before()) {
+    if (each.verdict.outcome == Outcome::pass) continue;
+    text += fmt::format("{} {} {}\n", name(each.verdict.outcome),
+                        format_case_id(case_id(each.text)), each.text);
+  }
+  ASSERT_TRUE(write_file(folder / "old.txt", text));
+  const auto now = run_of(after());
+  const RunComparison comparison = StoredRun::must(
+      compare_runs(now->store(), StoredRun::must(load_past((folder / "old.txt").string())), false));
+  EXPECT_THAT(
+      said(comparison),
+      ElementsAre("new mismatch paddle.broke: m", "new crash paddle.crashes: m",
+                  "new timeout paddle.fresh: m", "lost paddle.lost", "rejected paddle.refused"));
+  EXPECT_THAT(comparison_table(comparison), HasSubstr("write it again with --write-baseline"));
+  ASSERT_TRUE(write_file(folder / "bad.txt", "assay-baseline 1\nmismatch xyz paddle.abs(1)\n"));
+  const auto bad = load_past((folder / "bad.txt").string());
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message, HasSubstr("bad.txt:2: no line of a baseline"));
 }
 
 // ---- JUnit ----
@@ -263,9 +366,11 @@ TEST(CompareJunit, OnlyWhatIsNewFails) {
   const auto file = now->folder() / "junit.xml";
   StoredRun::must(write_junit(now->store(), {false, &comparison}, file));
   const std::string xml = StoredRun::must(read_file(file));
-  EXPECT_THAT(xml, HasSubstr("tests=\"8\" failures=\"5\" skipped=\"2\""));
+  EXPECT_THAT(xml, HasSubstr("tests=\"10\" failures=\"5\" skipped=\"3\""));
   EXPECT_THAT(xml, HasSubstr("<skipped message=\"known mismatch: m\"/>"));
-  EXPECT_THAT(xml, HasSubstr("<failure type=\"lost\" message=\"no longer tested: no_kernel m\">"));
+  EXPECT_THAT(
+      xml,
+      HasSubstr("<failure type=\"lost\" message=\"no longer judged: 1 of 1 cases, 0 of 1 before"));
 }
 
 TEST(CompareJunit, AFlakyCaseIsSeen) {

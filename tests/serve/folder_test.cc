@@ -192,15 +192,6 @@ TEST(AFolder, TellsHowItsRunEnded) {
   const auto by_sums = StoredRun::must(totals_of_folder(folder.path()));
   EXPECT_EQ(by_sums.outcomes, ended);
   EXPECT_EQ(by_sums.last_ms / kMinuteMs, 1'006 / kMinuteMs);
-  in_a_process([&] {
-    auto database =
-        StoredRun::must(Database::open(folder.path() / SqliteStore::kFileName, OpenMode::existing));
-    ASSERT_TRUE(database.execute("DROP TABLE tally"));
-    ASSERT_TRUE(database.set_schema_version(3));
-  });
-  const auto by_cases = StoredRun::must(totals_of_folder(folder.path()));
-  EXPECT_EQ(by_cases.outcomes, ended);
-  EXPECT_EQ(by_cases.last_ms, 1'006);
 }
 
 TEST(AFolder, IsOnlyRead) {

@@ -101,8 +101,8 @@ TEST_F(ALiveDatabase, MissesNoCaseThatIsCommittedLate) {
   pqxx::work late(session);  // as the slow one's statement does it
   late.exec0(
       "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, "
-      "at_ms, took_us) VALUES (nextval('finished_sequence_seq'), " +
-      std::to_string(first[0].id) + ", 'crash', 0, 0, '', '', 1, 0, 0)");
+      "at_ms, took_us, faults) VALUES (nextval('finished_sequence_seq'), " +
+      std::to_string(first[0].id) + ", 'crash', 0, 0, '', '', 1, 0, 0, '')");
   finish(*fast, second, Outcome::crash);
   (void)page();
   EXPECT_LE(page()["listed"], second.size());

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::StoredRun;
 
-LiveRun empty_run() { return *LiveRun::make({}); }
+LiveRun empty_run() { return LiveRun({}); }
 
 FinishedCase finished(std::uint64_t id, std::string_view text, Outcome outcome,
                       std::int64_t at_ms = 0) {
@@ -74,10 +74,9 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
 
 // What the tables do for Paddle's sake, as far as the run has such cases.
 TEST(ALiveRun, SaysWhatIsAccommodated) {
-  LiveRun run = *LiveRun::make(
-      {{std::string(kAccommodations),
-        R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
-       {"seed", "5"}});
+  LiveRun run({{std::string(kAccommodations),
+                R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
+               {"seed", "5"}});
   run.add(finished(1, kAbs, Outcome::pass));
   run.add(finished(2, kAbs, Outcome::crash));
   run.add(finished(3, kAdd, Outcome::pass));
@@ -167,7 +166,7 @@ TEST(AReportPage, HasItsDataInside) {
   StoredRun::must(run.store().add_invalid({"a.txt:7", "paddle.(\xff<\xc3", "expected a name"}));
   StoredRun::must(run.store().set_property("seed", "5"));
   const auto file = run.folder() / "report.html";
-  ASSERT_TRUE(write_report_page(run.store(), "", file, nullptr));
+  ASSERT_TRUE(write_report_page(run.store(), file, nullptr));
   const std::string text = StoredRun::must(read_file(file));
   EXPECT_THAT(text, Not(HasSubstr("<b>")));
   EXPECT_THAT(text, Not(HasSubstr("src=\"")));  // nothing beside it is needed

@@ -116,12 +116,7 @@ TEST(Candidates, WeightsGoDownSoThatEverySearchEnds) {
 
 using Fails = std::function<bool(const Case&)>;
 
-const Judging& no_judging() {
-  static const Judging judging;
-  return judging;
-}
-
-FindingKey mismatch_of(const std::string& text) {
+FaultKey mismatch_of(const std::string& text) {
   return key_of(text, {Outcome::mismatch, kValue, 0, "", "differs"});
 }
 
@@ -136,7 +131,7 @@ std::size_t run(ShrinkSearch& search, const Fails& fails) {
       finished.id = case_id(text);
       finished.text = text;
       if (fails(parsed)) finished.verdict = {Outcome::mismatch, kValue, 0, "", "differs"};
-      search.tell(finished, no_judging());
+      search.tell(finished);
       ++count;
     }
   }
@@ -193,7 +188,7 @@ TEST(Search, AnotherFailureIsNotTheSame) {
       finished.text = asked;
       finished.verdict = asked == text ? Verdict{Outcome::mismatch, kValue, 0, "", "differs"}
                                        : Verdict{Outcome::crash, 0, 0, "paddle", "died"};
-      search.tell(finished, no_judging());
+      search.tell(finished);
     }
   }
   ASSERT_TRUE(search.smallest());
@@ -216,7 +211,7 @@ TEST(ShrinkStore, HandsOutEachCaseOnceAndEndsWithTheSearches) {
   std::vector<ShrinkSearch> searches;
   searches.emplace_back(1, text, mismatch_of(text), ShrinkLimits{});
   searches.emplace_back(2, text, mismatch_of(text), ShrinkLimits{});  // the same case
-  ShrinkStore store(searches, no_judging(), std::numeric_limits<std::int64_t>::max());
+  ShrinkStore store(searches, std::numeric_limits<std::int64_t>::max());
   std::multiset<std::string> seen;
   for (int round = 0; round < 1000; ++round) {
     std::vector<std::pair<std::uint64_t, std::string>> claimed;
@@ -242,7 +237,7 @@ TEST(ShrinkStore, WhenTheTimeIsOverNothingMoreIsClaimed) {
   const std::string text = R"(paddle.f(Tensor([4], "float32")))";
   std::vector<ShrinkSearch> searches;
   searches.emplace_back(1, text, mismatch_of(text), ShrinkLimits{});
-  ShrinkStore store(searches, no_judging(), 0);
+  ShrinkStore store(searches, 0);
   std::size_t claimed = 0;
   EXPECT_EQ(*store.claim(10, [&](const ClaimedCase&) -> Status { return ++claimed, Status(); }),
             Supply::none);

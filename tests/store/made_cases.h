@@ -3,6 +3,7 @@
 // Records and runs that are made up.
 
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,33 @@ inline std::string made_text(std::uint64_t id) {
          (id % 2 == 0 ? "float32" : "int8") + "\"))";
 }
 
+// The sums of a run, counted case by case.
+inline Tally counted(RunReader& run) {
+  Tally tally;
+  const Status read = run.each_finished([&](const FinishedCase& finished) -> Status {
+    tally.add(traits_of(finished.text), finished);
+    return {};
+  });
+  if (!read) throw std::runtime_error(read.error().message);
+  return tally;
+}
+
+// A fault of some kind.
+inline Fault made_fault(Outcome outcome, std::mt19937_64& random) {
+  Fault fault;
+  fault.outcome = outcome;
+  fault.values = random() % 2 == 0 ? "usual" : "nan";
+  fault.gradient = random() % 2 == 0;
+  fault.leaf = "[" + std::to_string(random() % 3) + "]";
+  fault.kinds = random() % 3 == 0 ? 0 : kValue;
+  fault.special = random() % 2 == 0;
+  fault.error = static_cast<double>(random() % 1000) / 7;
+  fault.lane = "paddle";
+  fault.raised = "an error,\twith a tab";
+  fault.message = "off by \n 7";
+  return fault;
+}
+
 // Ends the case in some way.
 inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt19937_64& random) {
   constexpr std::array kEnds{Outcome::pass, Outcome::pass, Outcome::mismatch, Outcome::crash,
@@ -65,6 +93,11 @@ inline Result<bool> finish_somehow(Store& store, const Lease& lease, std::mt1993
   made.text = text;
   made.verdict.outcome = kEnds[random() % kEnds.size()];
   made.verdict.flags = static_cast<std::uint8_t>(random() % 4 == 0 ? random() % 16 : 0);
+  if (info(made.verdict.outcome).failed) {
+    for (std::size_t i = random() % 4; i > 0; --i) {
+      made.verdict.faults.push_back(made_fault(made.verdict.outcome, random));
+    }
+  }
   made.finished_ms = static_cast<std::int64_t>(random() % 600'000);
   made.took_us = random() % 10'000;
   if (random() % 5 != 0) made.record = record;

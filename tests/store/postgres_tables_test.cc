@@ -28,7 +28,7 @@ TEST_F(Postgres, TwoThatBeginARunAtOnceBothSucceed) {
 TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   { const StorePtr made = opened(); }
   pqxx::connection session(address_);
-  for (const auto& [version, who] : {std::pair{7, "a newer assay"}, {2, "an older assay"}}) {
+  for (const auto& [version, who] : {std::pair{8, "a newer assay"}, {5, "never released"}}) {
     pqxx::work work(session);
     work.exec_params0("UPDATE assay_schema SET version = $1", version);
     work.commit();
@@ -39,161 +39,54 @@ TEST_F(Postgres, TablesOfAnotherVersionAreRefused) {
   }
 }
 
-// As version 3 made it: without sums, and results had numbers by themselves.
-constexpr const char* kVersion3 = R"sql(
-CREATE TABLE assay_schema (version integer NOT NULL);
-INSERT INTO assay_schema VALUES (3);
-CREATE TABLE property (key text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE bundle (number bigint PRIMARY KEY, dearest_us bigint NOT NULL, left_over bigint NOT NULL,
-                     epoch bigint NOT NULL DEFAULT 0, claimer text, held_until timestamptz,
-                     done boolean NOT NULL DEFAULT false);
-CREATE TABLE planned (id bigint PRIMARY KEY, bundle bigint NOT NULL, text text NOT NULL,
-                      elements bigint NOT NULL, bytes bigint NOT NULL, work_us bigint NOT NULL);
-CREATE TABLE finished (sequence bigserial PRIMARY KEY, id bigint NOT NULL UNIQUE,
-                       outcome text NOT NULL, mismatch integer NOT NULL, flags integer NOT NULL,
-                       lane text NOT NULL, message text NOT NULL, attempts bigint NOT NULL,
-                       at_ms bigint NOT NULL, took_us bigint NOT NULL, record bytea);
-CREATE TABLE invalid (place text, text text, message text);
-INSERT INTO bundle VALUES (1, 5, 1, 1);
-INSERT INTO planned VALUES (-5, 1, 'paddle.abs(Tensor([2], "int8"))', 1, 1, 5),
-                           (6, 1, 'paddle.exp(1)', 1, 1, 5), (7, 1, 'paddle.log(1)', 1, 1, 5);
-INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us) VALUES
-  (-5, 'mismatch', 8, 2, 'paddle', 'differs', 2, 1600000000000, 40),
-  (6, 'pass', 0, 0, '', '', 1, 1600000090000, 2);
-)sql";
-constexpr const char* kResultOfVersion3 =
-    "INSERT INTO finished (id, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us) "
-    "VALUES (7, 'pass', 0, 0, '', '', 1, 1, 1)";
-
 int version_of(pqxx::connection& session) {
   return pqxx::work(session).exec1("SELECT version FROM assay_schema")[0].as<int>();
 }
 
-TEST_F(Postgres, TheVersionWithoutSumsIsReadAsItIsAndUpgradedByWhoWrites) {
-  pqxx::connection session(address_);
-  {
-    pqxx::work work(session);
-    work.exec0(kVersion3);
-    work.commit();
-  }
-  const auto version = [&] { return version_of(session); };
-  const StorePtr reader = looking_on();
-  const Tally before = *reader->tally();
-  EXPECT_EQ(before.finished(), 2);
-  EXPECT_EQ(before.cases().at({{"paddle.abs", "int8", 1}, Outcome::mismatch, kFlaky}).took_us, 40);
-  EXPECT_EQ(*reader->unfinished(), 1U);
-  int mismatches = 0;
-  ASSERT_TRUE(reader->each_of(Outcome::mismatch, 9, [&](const FinishedCase&) -> Status {
-    ++mismatches;
-    return {};
-  }));
-  EXPECT_EQ(mismatches, 1);
-  EXPECT_EQ(version(), 3);
-  const StorePtr writer = opened();
-  EXPECT_EQ(version(), 6);
-  EXPECT_EQ(*writer->tally(), before);
-  const auto leases = claim(*writer, 1, Supply::more);
-  ASSERT_EQ(ids_of(leases), std::set<std::uint64_t>{7});
-  {  // one that was begun by version 3 is refused, and says so
-    pqxx::work old(session);
-    EXPECT_THROW(old.exec0(kResultOfVersion3), pqxx::not_null_violation);
-  }
-  EXPECT_TRUE(finish(*writer, leases[0]));
-  ASSERT_TRUE(writer->commit());
-  EXPECT_EQ(writer->tally()->finished(), 3);
-  EXPECT_EQ(*writer->tally(), *writer->RunReader::tally());
-}
-
-// What version 4 added to it.
-constexpr const char* kVersion4 = R"sql(
-UPDATE assay_schema SET version = 4;
-CREATE TABLE tally (changes text NOT NULL);
-ALTER TABLE finished ALTER sequence DROP DEFAULT;
-CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE flags <> 0 OR outcome IN ('mismatch');
-INSERT INTO tally VALUES ('case	paddle.abs	int8	1	mismatch	2	1	40	0	0	0	0	0	0	0	0	0
-');
-UPDATE planned SET elements = 90000000;
-UPDATE finished SET took_us = 2000000 WHERE id = 6;
+// As version 6 had it.
+constexpr const char* kBackToVersion6 = R"sql(
+UPDATE assay_schema SET version = 6;
+ALTER TABLE finished DROP COLUMN faults;
+CREATE INDEX finished_told ON finished (id);
 )sql";
 
-TEST_F(Postgres, TheVersionWithoutCostsIsLearnedFromAndUpgradedByWhoWrites) {
-  pqxx::connection session(address_);
-  {
-    pqxx::work work(session);
-    work.exec0(kVersion3);
-    work.exec0(kVersion4);
-    work.commit();
-  }
-  const auto version = [&] { return version_of(session); };
-  const std::string old = address_;
-  constexpr std::uint64_t kAbs = ~std::uint64_t{0} - 4;  // -5
-  const auto expected_in = [&](const std::string& schema) {
-    address_ = server_->address(schema);
-    const StorePtr now = opened();
-    EXPECT_TRUE(now->add_case({kAbs, "paddle.abs(Tensor([2], \"int8\"))", 90'000'000, 1, 7}));
-    EXPECT_TRUE(now->add_case({6, "paddle.exp(1)", 90'000'000, 1, 7}));
-    EXPECT_TRUE(now->add_case({1007, "paddle.abs(Tensor([3], \"int8\"))", 90'000'000, 1, 7}));
-    EXPECT_TRUE(now->commit());
-    return expected_of(*now);
-  };
-  // Another run learns from its cases as they are, and does not touch it.
-  const auto from_cases = expected_in("beside_version_4");
-  EXPECT_EQ(from_cases.at(kAbs), 40U);
-  EXPECT_EQ(from_cases.at(6), 2'000'000U);
-  EXPECT_EQ(from_cases.at(1007), 7U);
-  EXPECT_EQ(version(), 4);
-  address_ = old;
-  const StorePtr writer = opened();
-  EXPECT_EQ(version(), 6);
-  EXPECT_EQ(writer->tally()->cases().size(), 1U);  // as it stood there
-  {  // one that was begun by version 4 is refused, and says so
-    pqxx::work late(session);
-    EXPECT_THROW(late.exec0("INSERT INTO tally SELECT 'x'"), pqxx::not_null_violation);
-  }
-  const auto from_sums = expected_in("beside_version_5");
-  EXPECT_EQ(from_sums.at(kAbs), 40U);
-  EXPECT_EQ(from_sums.at(6), 2'000'000U);
-  EXPECT_EQ(from_sums.at(1007), 40U);
-}
-
-// As version 5 had it.
-constexpr const char* kBackToVersion5 = R"sql(
-UPDATE assay_schema SET version = 5;
-ALTER TABLE bundle RENAME COLUMN rank TO dearest_us;
-DROP INDEX finished_told;
-)sql";
-
-TEST_F(Postgres, TheVersionWithoutAnIndexForComparisonsIsReadAndUpgradedByWhoWrites) {
+TEST_F(Postgres, TheVersionWithoutFaultsIsUpgradedByWhoWrites) {
   {
     const StorePtr made = opened();
-    add(*made, 1, 3);
+    add(*made, 1, 30);
+    std::mt19937_64 random(3);
+    for (const Lease& lease : claim(*made, 20, Supply::more)) {
+      ASSERT_TRUE(testing::finish_somehow(*made, lease, random));
+    }
+    ASSERT_TRUE(made->commit());
   }
   pqxx::connection session(address_);
   {
     pqxx::work work(session);
-    work.exec0(kBackToVersion5);
+    work.exec0(kBackToVersion6);
     work.commit();
   }
-  const auto version = [&] { return version_of(session); };
-  const StorePtr reader = looking_on();
-  EXPECT_NE(reader->quick(), nullptr);
-  EXPECT_EQ(*reader->unfinished(), 3U);
-  EXPECT_EQ(version(), 5);
+  PostgresStore::Options reads;
+  reads.read_only = true;
+  const auto refused = PostgresStore::open(address_, StoreMode::read, reads);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("upgrade them once with `assay plan"));
+  EXPECT_EQ(version_of(session), 6);
   const StorePtr writer = opened();
-  EXPECT_EQ(version(), 6);
-  EXPECT_EQ(ids_of(claim(*writer, 3, Supply::more)), (std::set<std::uint64_t>{1, 2, 3}));
-  pqxx::work work(session);
-  EXPECT_TRUE(work.exec1("SELECT to_regclass('finished_told') IS NOT NULL")[0].as<bool>());
+  EXPECT_EQ(version_of(session), 7);
+  EXPECT_EQ(*writer->tally(), testing::counted(*writer));
+  EXPECT_FALSE(writer->tally()->faults().empty());
 }
 
 // Equal but for what only sums know.
 void expect_counted(PostgresStore& store) {
-  const Tally counted = *store.RunReader::tally();
+  const Tally counted = testing::counted(store);
   const Tally kept = *store.tally();
   EXPECT_EQ(kept.cases(), counted.cases());
   EXPECT_EQ(kept.lanes(), counted.lanes());
   EXPECT_EQ(kept.not_judged(), counted.not_judged());
   EXPECT_EQ(kept.minutes(), counted.minutes());
+  EXPECT_EQ(kept.faults().size(), counted.faults().size());
   const auto counts = *store.counts();
   EXPECT_EQ(static_cast<std::uint64_t>(kept.finished()), counts.finished);
   EXPECT_EQ(*store.unfinished(), counts.planned - counts.finished);
@@ -293,8 +186,8 @@ TEST_F(Postgres, WhoLooksOnMissesNothingThatCommitsLate) {
   const auto record = [](pqxx::work& work, int id) {
     work.exec_params0(
         "INSERT INTO finished (sequence, id, outcome, mismatch, flags, lane, message, attempts, "
-        "at_ms, took_us) VALUES (nextval('finished_sequence_seq'), $1, 'crash', 0, 0, '', '', 1, "
-        "1, 1)",
+        "at_ms, took_us, faults) VALUES (nextval('finished_sequence_seq'), $1, 'crash', 0, 0, '', "
+        "'', 1, 1, 1, '')",
         id);
   };
   std::vector<std::uint64_t> seen;

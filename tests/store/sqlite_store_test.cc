@@ -321,8 +321,8 @@ TEST(SqliteStore, ANewerRunIsRefusedUntouched) {
   const Folder folder;
   EXPECT_THAT(opening_says(folder,
                            "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
-                           "PRAGMA user_version = 5"),
-              HasSubstr("written by a newer assay (store version 5"));
+                           "PRAGMA user_version = 6"),
+              HasSubstr("written by a newer assay (store version 6"));
 }
 
 TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {
@@ -333,34 +333,8 @@ TEST(SqliteStore, AForeignDatabaseIsRefusedUntouched) {
               HasSubstr("is not a run of assay"));
 }
 
-// As version 2 wrote it.
-TEST(SqliteStore, AVersion2RunIsRead) {
-  const Folder folder;
-  EXPECT_EQ(opening_says(folder, R"(
-CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE planned (number INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE, text TEXT NOT NULL);
-CREATE TABLE started (id INTEGER NOT NULL, attempt INTEGER NOT NULL, slot INTEGER NOT NULL,
-                      at_ms INTEGER NOT NULL);
-CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
-                       outcome TEXT NOT NULL, mismatch INTEGER NOT NULL, flags INTEGER NOT NULL,
-                       lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
-                       at_ms INTEGER NOT NULL, record BLOB);
-CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
-INSERT INTO planned (id, text) VALUES (7, 'paddle.abs(1)'), (2, 'paddle.exp(1)');
-INSERT INTO started VALUES (2, 1, 0, 5);
-INSERT INTO finished VALUES (1, 7, 'pass', 0, 0, '', '', 1, 1600000000000, NULL);
-PRAGMA application_id = 0x61737361;
-PRAGMA user_version = 2;
-)"),
-            "opened");
-  const auto store = opened(folder, StoreMode::existing);
-  EXPECT_THAT(all_finished(*store), ElementsAre(Pair(7, "pass")));
-  EXPECT_EQ(*store->tally(), *store->RunReader::tally());
-  EXPECT_THAT(claim(*store, 9, Supply::none), ElementsAre(2));
-}
-
-// As version 3 wrote it. It had no sums.
-TEST(SqliteStore, AVersion3RunIsCountedOnce) {
+// As version 4 wrote it, with the sums that it had.
+TEST(SqliteStore, AVersion4RunGetsItsFaultsCounted) {
   const Folder folder;
   EXPECT_EQ(opening_says(folder, R"(
 CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -371,23 +345,42 @@ CREATE TABLE finished (sequence INTEGER PRIMARY KEY, id INTEGER NOT NULL UNIQUE,
                        lane TEXT NOT NULL, message TEXT NOT NULL, attempts INTEGER NOT NULL,
                        at_ms INTEGER NOT NULL, record BLOB);
 CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
+CREATE TABLE tally (changes TEXT NOT NULL);
+CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE outcome IN ('crash');
+CREATE INDEX finished_flagged ON finished (sequence) WHERE outcome = 'pass' AND flags <> 0;
 INSERT INTO planned (id, text) VALUES (7, 'paddle.abs(1)'), (2, 'paddle.exp(1)'), (3, 'paddle.f()');
 INSERT INTO finished VALUES (1, 7, 'pass', 0, 8, '', '', 1, 1600000000000, NULL);
-INSERT INTO finished VALUES (2, 3, 'crash', 0, 0, '', '', 1, 1600000060000, x'00');
+INSERT INTO finished VALUES (2, 3, 'crash', 0, 0, 'paddle', 'it died', 1, 1600000060000, x'00');
+INSERT INTO tally VALUES ('old sums');
 PRAGMA application_id = 0x61737361;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 )"),
             "opened");
   const auto store = opened(folder, StoreMode::existing);
   const Tally tally = *store->tally();
   EXPECT_EQ(tally.finished(), 2);
-  EXPECT_EQ(tally, *store->RunReader::tally());
-  EXPECT_TRUE(tally.cases().contains({{"paddle.f", "", 0}, Outcome::crash, 0}));
+  EXPECT_EQ(tally, testing::counted(*store));
+  const FaultKey crash{"paddle.f", Outcome::crash, "the paddle lane", "it died"};
+  ASSERT_TRUE(tally.faults().contains(crash));
+  EXPECT_EQ(tally.faults().at(crash).cases, 1);
+  EXPECT_THAT(claim(*store, 9, Supply::none), ElementsAre(2));
+}
+
+TEST(SqliteStore, AVersionThatWasNeverReleasedIsRefused) {
+  const Folder folder;
+  EXPECT_THAT(opening_says(folder,
+                           "CREATE TABLE x (a); PRAGMA application_id = 0x61737361; "
+                           "PRAGMA user_version = 3"),
+              HasSubstr("store version 3"));
 }
 
 std::vector<std::uint64_t> ids_of(RunReader& run, Outcome outcome, std::uint64_t most) {
   std::vector<std::uint64_t> ids;
-  EXPECT_TRUE(run.each_of(outcome, most, [&](const FinishedCase& each) -> Status {
+  RunQuery query;
+  query.rows = RunQuery::Rows::outcome;
+  query.outcome = outcome;
+  query.most = most;
+  EXPECT_TRUE(run.each(query, [&](const FinishedCase& each) -> Status {
     EXPECT_EQ(each.verdict.outcome, outcome);
     EXPECT_EQ(each.text, testing::made_text(each.id));
     ids.push_back(each.id);
@@ -396,14 +389,17 @@ std::vector<std::uint64_t> ids_of(RunReader& run, Outcome outcome, std::uint64_t
   return ids;
 }
 
-std::vector<std::uint64_t> listed(SqliteStore& store, bool looked_up) {
+std::vector<std::uint64_t> listed(RunReader& run) {
   std::vector<std::uint64_t> ids;
-  const auto visit = [&](const FinishedCase& each) -> Status {
+  RunQuery query;
+  query.rows = RunQuery::Rows::listed;
+  query.records = false;
+  EXPECT_TRUE(run.each(query, [&](const FinishedCase& each) -> Status {
     EXPECT_EQ(each.text, testing::made_text(each.id));
+    EXPECT_TRUE(each.record.empty());
     ids.push_back(each.id);
     return {};
-  };
-  EXPECT_TRUE(looked_up ? store.each_listed(visit) : store.RunReader::each_listed(visit));
+  }));
   return ids;
 }
 
@@ -429,13 +425,14 @@ TEST(SqliteStore, SumsAreThoseOfAFullCount) {
       store.reset();
       store = opened(folder, StoreMode::existing);
     }
-    const Tally counted = *store->RunReader::tally();
+    const Tally counted = testing::counted(*store);
     const Tally kept = *store->tally();
     EXPECT_EQ(static_cast<std::uint64_t>(kept.finished()), store->counts()->finished);
     EXPECT_EQ(kept.cases(), counted.cases());
     EXPECT_EQ(kept.lanes(), counted.lanes());
     EXPECT_EQ(kept.not_judged(), counted.not_judged());
     EXPECT_EQ(kept.minutes(), counted.minutes());
+    EXPECT_EQ(kept.faults().size(), counted.faults().size());
   }
   const Tally tally = *store->tally();
   EXPECT_GT(tally.finished(), 50);
@@ -451,61 +448,24 @@ TEST(SqliteStore, SumsAreThoseOfAFullCount) {
   }
 }
 
-TEST(SqliteStore, WhatIsListedIsFoundWithAndWithoutItsIndex) {
+TEST(SqliteStore, WhatIsListedAreFailuresAndPassesWithAFlag) {
   const Folder folder;
   std::mt19937_64 random(6);
-  for (const bool index : {true, false}) {
-    if (!index) {  // as in a run that was begun before there was one
-      auto database = Database::open(folder.path() / SqliteStore::kFileName, OpenMode::existing);
-      ASSERT_TRUE(database && database->execute("DROP INDEX finished_flagged"));
-    }
-    const auto opened_store = opened(folder, index ? StoreMode::create : StoreMode::existing);
-    auto& store = dynamic_cast<SqliteStore&>(*opened_store);
-    for (std::uint64_t id = index ? 1 : 501; id <= (index ? 500U : 1000U); ++id) {
-      ASSERT_TRUE(store.add_case({id, testing::made_text(id)}));
-      ASSERT_TRUE(testing::finish_somehow(store, {id, 1}, random));
-    }
-    const auto all = listed(store, false);
-    ASSERT_GT(all.size(), 20U);
-    ASSERT_LT(all.size(), store.counts()->finished);
-    EXPECT_EQ(listed(store, true), all);
-    ASSERT_TRUE(store.commit());
+  const auto store = opened(folder, StoreMode::create);
+  for (std::uint64_t id = 1; id <= 500; ++id) {
+    ASSERT_TRUE(store->add_case({id, testing::made_text(id)}));
+    ASSERT_TRUE(testing::finish_somehow(*store, {id, 1}, random));
   }
-}
-
-// A run as version 1 wrote it; every later version must read it. Not made by our own code.
-TEST(SqliteStore, AVersion1RunIsRead) {
-  const Folder folder;
-  EXPECT_EQ(opening_says(folder, R"(
-CREATE TABLE property (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE planned (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE started (id INTEGER, attempt INTEGER, slot INTEGER, at_ms INTEGER,
-                      PRIMARY KEY (id, attempt)) WITHOUT ROWID;
-CREATE TABLE finished (id INTEGER PRIMARY KEY, outcome TEXT NOT NULL, mismatch INTEGER NOT NULL,
-                       flags INTEGER NOT NULL, lane TEXT NOT NULL, message TEXT NOT NULL,
-                       attempts INTEGER NOT NULL, at_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
-                       record BLOB);
-CREATE TABLE invalid (place TEXT, text TEXT, message TEXT);
-INSERT INTO property VALUES ('mode', 'accuracy');
-INSERT INTO planned VALUES (-1, 'paddle.abs(1)'), (2, 'paddle.exp(1)');
-INSERT INTO started VALUES (2, 1, 0, 5);
-INSERT INTO planned VALUES (3, 'paddle.log(1)');
-INSERT INTO finished VALUES (-1, 'mismatch', 8, 0, '', 'differs', 2, 1700000000000, 2, x'00ff');
-INSERT INTO finished VALUES (3, 'pass', 0, 0, '', '', 1, 1600000000000, 1, NULL);
-CREATE INDEX finished_order ON finished (sequence);
-PRAGMA application_id = 0x61737361;
-PRAGMA user_version = 1;
-)"),
-            "opened");
-  const auto store = opened(folder, StoreMode::existing);
-  const auto before = ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"));
-  EXPECT_THAT(all_finished(*store), before);
-  EXPECT_THAT(all_unfinished(*store), ElementsAre(2));  // started, and never finished
-  EXPECT_THAT(*store->properties(), ElementsAre(Pair("mode", "accuracy")));
-  EXPECT_THAT(all_texts(*store), ElementsAre("paddle.log(1)", "paddle.abs(1)"));
-  ASSERT_TRUE(finish(*store, 2, Outcome::pass));
-  EXPECT_THAT(all_finished(*store),
-              ElementsAre(Pair(3, "pass"), Pair(~std::uint64_t{0}, "mismatch"), Pair(2, "pass")));
+  std::vector<std::uint64_t> all;
+  ASSERT_TRUE(store->each_finished([&](const FinishedCase& each) -> Status {
+    const Verdict& verdict = each.verdict;
+    const bool flagged = verdict.outcome == Outcome::pass && verdict.flags != 0;
+    if (info(verdict.outcome).failed || flagged) all.push_back(each.id);
+    return {};
+  }));
+  ASSERT_GT(all.size(), 20U);
+  ASSERT_LT(all.size(), store->counts()->finished);
+  EXPECT_EQ(listed(*store), all);
 }
 
 }  // namespace

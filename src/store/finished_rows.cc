@@ -1,0 +1,87 @@
+#include "store/finished_rows.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "store/fault_text.h"
+#include "store/signed_bits.h"
+
+namespace assay {
+namespace {
+
+std::string of_outcome(Outcome outcome) {
+  const std::string condition = fmt::format("outcome = '{}'", name(outcome));
+  return info(outcome).failed ? fmt::format("{} AND {}", condition, is_listed()) : condition;
+}
+
+// One condition for each outcome that the query wants.
+std::vector<std::string> conditions_of(const RunQuery& query) {
+  if (query.rows == RunQuery::Rows::outcome) return {of_outcome(query.outcome)};
+  std::vector<std::string> conditions;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) conditions.push_back(of_outcome(each.outcome));
+  }
+  if (query.rows == RunQuery::Rows::listed) {
+    conditions.push_back(fmt::format("outcome = 'pass' AND flags <> 0 AND {}", is_listed()));
+  }
+  return conditions;
+}
+
+std::string condition_of(const RunQuery& query) {
+  if (query.rows == RunQuery::Rows::all) {
+    if (query.ids.empty()) return {};
+    std::string ids;
+    for (const std::uint64_t id : query.ids) {
+      ids += fmt::format("{}{}", ids.empty() ? "" : ",", signed_bits(id));
+    }
+    return fmt::format("WHERE f.id IN ({})", ids);
+  }
+  std::string limit;
+  if (query.most <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    limit = fmt::format(" ORDER BY sequence LIMIT {}", query.most);
+  }
+  std::string parts;
+  for (const std::string& condition : conditions_of(query)) {
+    parts +=
+        fmt::format("{}SELECT sequence FROM (SELECT sequence FROM finished WHERE {}{}) AS part",
+                    parts.empty() ? "" : " UNION ALL ", condition, limit);
+  }
+  return fmt::format("WHERE sequence IN ({})", parts);
+}
+
+}  // namespace
+
+std::string failed_names() {
+  std::string names;
+  for (const OutcomeInfo& each : kOutcomes) {
+    if (each.failed) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", each.name);
+  }
+  return names;
+}
+
+std::string is_listed() { return fmt::format("(flags <> 0 OR outcome IN ({}))", failed_names()); }
+
+std::string finished_rows(const RunQuery& query) {
+  return fmt::format(
+      "SELECT f.id, p.text, outcome, mismatch, flags, lane, message, attempts, at_ms, took_us, "
+      "faults, {} FROM finished f JOIN planned p USING (id) {} ORDER BY sequence",
+      query.records ? "record" : "NULL", condition_of(query));
+}
+
+std::string listed_index() {
+  return fmt::format("CREATE INDEX finished_listed ON finished (outcome, sequence) WHERE {}",
+                     is_listed());
+}
+
+Status FinishedRow::take(std::string_view faults, std::span<const std::uint8_t> record) {
+  finished.verdict.faults.clear();
+  if (!faults.empty()) {
+    ASSAY_TRY(finished.verdict.faults, parse_faults(faults));
+  }
+  complete_faults(finished.verdict);
+  ASSAY_TRY(finished.record, unpacker.unpack(record));
+  return {};
+}
+
+}  // namespace assay

@@ -1,0 +1,43 @@
+#include "store/past_folders.h"
+
+#include <algorithm>
+
+#include "store/beside_writer.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Reading a larger file takes too long for one row of a table.
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
+
+}  // namespace
+
+std::vector<RunTotals> runs_beside(const fs::path& folder) {
+  std::error_code error;
+  const fs::path own = fs::canonical(folder, error);
+  std::vector<std::pair<fs::file_time_type, fs::path>> found;
+  for (const auto& each : fs::directory_iterator(own.parent_path(), error)) {
+    const fs::path file = each.path() / "run.db";
+    std::error_code none;
+    if (each.path() == own || !fs::is_regular_file(file, none)) continue;
+    if (fs::file_size(file, none) > kMostBytes) continue;
+    found.emplace_back(fs::last_write_time(file, none), each.path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  if (found.size() > kPastRuns) found.resize(kPastRuns);
+  std::vector<RunTotals> runs;
+  for (const auto& [time, path] : found) {
+    auto totals = totals_of_folder(path);
+    if (totals) runs.push_back(std::move(*totals));
+  }
+  return runs;
+}
+
+std::string folder_name(const fs::path& folder) {
+  std::error_code error;
+  return fs::canonical(folder, error).filename();
+}
+
+}  // namespace assay

@@ -1,0 +1,22 @@
+#pragma once
+
+// Runs in the folders beside a run: the same corpus earlier, or with other builds.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/run_totals.h"
+
+namespace assay {
+
+inline constexpr std::size_t kPastRuns = 16;
+
+// Totals of the kPastRuns runs beside this folder that were written last. A run that cannot be read
+// is left out.
+std::vector<RunTotals> runs_beside(const std::filesystem::path& folder);
+
+// The last part of a folder's path: "night" of "runs/night/".
+std::string folder_name(const std::filesystem::path& folder);
+
+}  // namespace assay

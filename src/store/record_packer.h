@@ -1,0 +1,56 @@
+#pragma once
+
+// Records as stores keep them: compressed with a dictionary that all records share.
+//
+// A packed record is a Zstandard frame (RFC 8878) that names the dictionary. Stores of before that
+// have plain records, which no frame begins like.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
+namespace assay {
+
+class RecordPacker {
+ public:
+  RecordPacker();
+  ~RecordPacker();
+  RecordPacker(RecordPacker&&) noexcept;
+  RecordPacker& operator=(RecordPacker&&) noexcept;
+
+  // Empty for an empty record.
+  std::vector<std::uint8_t> pack(std::span<const std::uint8_t> record);
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
+  std::unique_ptr<ZSTD_CCtx_s, Free> context_;
+};
+
+class RecordUnpacker {
+ public:
+  RecordUnpacker();
+  ~RecordUnpacker();
+  RecordUnpacker(RecordUnpacker&&) noexcept;
+  RecordUnpacker& operator=(RecordUnpacker&&) noexcept;
+
+  // The record, which lasts until the next call; an error for damaged data, an unknown dictionary
+  // and records above 64 MiB.
+  Result<std::span<const std::uint8_t>> unpack(std::span<const std::uint8_t> packed);
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+  std::unique_ptr<ZSTD_DCtx_s, Free> context_;
+  std::vector<std::uint8_t> record_;
+};
+
+}  // namespace assay
