@@ -18,7 +18,7 @@ namespace assay {
 struct FaultKey {
   std::string api;
   Outcome outcome = Outcome::mismatch;
-  std::string where;  // location_of(): "result[·]", "gradient of x", "the paddle lane"
+  std::string where;  // location_of(): "result[·]", "gradient of x", "the test lane"
   std::string how;    // manifestation_of(): "value", "not finite", what was raised
 
   auto operator<=>(const FaultKey&) const = default;

@@ -22,7 +22,7 @@ struct Fault {
   bool special = false;    // NaN or infinity on one side only
   bool by_truth = false;   // float64 decided, not the reference alone
   double error = 0;        // largest error in multiples of the error bar; 0: not measured
-  std::string lane;        // label of the lane that failed
+  std::string lane;        // the role of the lane that failed: "test", "reference"
   std::string phase;       // of that lane: build, forward, backward, copy
   std::string raised;      // error_kind() of what it raised or how it ended
   std::string message;     // one line: got and expected at the worst element, or the error
@@ -30,7 +30,7 @@ struct Fault {
   bool operator==(const Fault&) const = default;
 };
 
-// Where the fault shows: "result[·]", "gradient of x", "the input x", "the paddle lane". Numbers
+// Where the fault shows: "result[·]", "gradient of x", "the input x", "the test lane". Numbers
 // are replaced by "·", so that cases with longer lists share a fault.
 std::string location_of(const Fault& fault);
 

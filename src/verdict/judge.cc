@@ -47,7 +47,7 @@ Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string messa
   verdict.message = std::move(message);
   Fault& fault = verdict.faults.emplace_back();
   fault.outcome = outcome;
-  fault.lane = verdict.lane;
+  fault.lane = wire::EnumNameRole(lane.role());
   fault.phase = text(lane.phase());
   fault.raised = error_kind(verdict.message);
   fault.message = verdict.message;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "verdict/messages.h"
 #include "verdict/timings.h"
 
 namespace assay {
@@ -41,7 +40,7 @@ void judge_speed(const wire::LaneRecord& test, const wire::LaneRecord& reference
   if (!info(verdict.outcome).failed) return;
   Fault& fault = verdict.faults.emplace_back();
   fault.outcome = verdict.outcome;
-  fault.lane = text(test.name());
+  fault.lane = wire::EnumNameRole(test.role());
   fault.raised = told->what;
   fault.message = verdict.message;
 }

@@ -51,9 +51,9 @@ TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
             0);
   const CliResult known = shell(block("## What is known"));
   ASSERT_EQ(known.status.code, 0) << known.output;
-  const auto baseline = read_file(cli.folder() / "baseline.txt");
+  const auto baseline = read_file(cli.folder() / "baseline.toml");
   ASSERT_TRUE(baseline.has_value());
-  EXPECT_THAT(*baseline, HasSubstr(fake("wrong", 1)));
+  EXPECT_THAT(*baseline, HasSubstr("api = \"paddle.fake.wrong\""));
   ASSERT_EQ(shell("git add -A && git commit -qm known && git branch origin/main").status.code, 0);
 
   // A change that breaks nothing: only the cases of what it names run.
@@ -65,10 +65,9 @@ TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
   EXPECT_THAT(good.output, HasSubstr("3 of APIs that the diff does not name"));
   EXPECT_THAT(good.output, Not(HasSubstr("::error")));
 
-  // One that comes with a case that fails: `wrong` fails for one element, which is known, and now
-  // for two.
-  cli.write_cases(
-      {fake("echo"), fake("wrong", 1), fake("wrong", 2), fake("raises"), fake("no_kernel")});
+  // A change that comes with a case of another dtype that fails: only float32 was known.
+  cli.write_cases({fake("echo"), fake("wrong", 1), fake("raises"), fake("no_kernel"),
+                   "paddle.fake.wrong(Tensor([2], \"float64\"))"});
   ASSERT_EQ(shell("echo 'wrong' > src/wrong.cc && git add -A src cases.txt && git commit -qm bad &&"
                   "rm -rf gate")
                 .status.code,
@@ -88,17 +87,17 @@ TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
 TEST(Gate, ARunIsComparedWithAnotherRun) {
   Cli cli;
   const std::string before = cli.write_cases({fake("echo"), fake("wrong", 1)}, "before.txt");
-  const std::string now = cli.write_cases({fake("echo"), fake("wrong", 1), fake("wrong", 2)});
+  const std::string now = cli.write_cases({fake("echo"), fake("wrong", 1), fake("raises")});
   const std::string old = "--log_dir=" + (cli.folder() / "old").string();
   ASSERT_EQ(cli.call({"api", "--test_cpu=True", "--api_config_file=" + before, old}).status.code,
             1);
   const std::string against = "--against=" + (cli.folder() / "old").string();
   const CliResult same = cli.call_api({"--api_config_file=" + before, against});
   EXPECT_EQ(same.status.code, 0) << same.output;
-  EXPECT_THAT(same.output, HasSubstr("1  fail as before"));
+  EXPECT_THAT(same.output, HasSubstr("0 new, 0 grown, 1 known, 0 fixed"));
   const CliResult worse = cli.call_api({"--api_config_file=" + now, against});
   EXPECT_EQ(worse.status.code, 1) << worse.output;
-  EXPECT_THAT(worse.output, HasSubstr("1  new failures"));
+  EXPECT_THAT(worse.output, HasSubstr("1 new, 0 grown, 1 known, 0 fixed"));
   EXPECT_EQ(cli.call_api({"--api_config_file=" + now, against, "--fail-on=none"}).status.code, 0);
   EXPECT_EQ(cli.call({"report", cli.run().string(), "--fail-on=any"}).status.code, 1);
   EXPECT_EQ(cli.call({"report", cli.run().string()}).status.code, 0);

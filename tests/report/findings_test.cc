@@ -105,8 +105,8 @@ TEST(Findings, ErrorsAreSortedByTheirKindAndNotByTheirNumbers) {
   EXPECT_THAT(
       said(findings_in(run)),
       ElementsAre(
-          "test_error paddle.f | the paddle lane | ValueError: axis · is beyond rank · | 2",
-          "test_error paddle.f | the paddle lane | TypeError: no such thing as a tensor here | 1"));
+          "test_error paddle.f | the test lane | ValueError: axis · is beyond rank · | 2",
+          "test_error paddle.f | the test lane | TypeError: no such thing as a tensor here | 1"));
 }
 
 TEST(Findings, FaultsOfTheReferenceComeLast) {
@@ -120,7 +120,7 @@ TEST(Findings, FaultsOfTheReferenceComeLast) {
       said(findings_in(run)),
       ElementsAre(
           "mismatch paddle.z | result[·] | value | 1",
-          "reference_error paddle.a | the torch lane | RuntimeError: the reference gives up | 2"));
+          "reference_error paddle.a | the reference lane | RuntimeError: the reference gives up | 2"));
 }
 
 TEST(Findings, TheSameFindingHasTheSameDigestInEveryRun) {
@@ -208,7 +208,7 @@ TEST(Annotations, GithubTakesLinesAndColons) {
   const std::string lines = github_annotations(findings_in(run), places, false);
   EXPECT_TRUE(lines.starts_with("::error file=")) << lines;
   EXPECT_THAT(lines,
-              HasSubstr("a%2Cb.txt,line=3,title=test_error paddle.f::paddle.f, the paddle "
+              HasSubstr("a%2Cb.txt,line=3,title=test_error paddle.f::paddle.f, the test "
                         "lane: ValueError: 50%25 of what, there: is (1 case)%0Apaddle.f(1)\n"));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1);
   EXPECT_TRUE(github_annotations(known_findings_in(run), places, true).starts_with("::notice "));
