@@ -87,7 +87,9 @@ class Lane:
     def _foresee(self, job: Job, execution: Execution) -> None:
         """After a case's usual values: tells native what it comes to under those others for which nothing has
         to be run, so that native answers these jobs by itself."""
-        plain = job.values == USUAL and not (job.mutant or job.moves or execution.timed or job.lane.dump_dir)
+        plain = job.values == USUAL and not (
+            job.mutant or job.perturbations or execution.timed or job.lane.dump_dir
+        )
         if not plain or job.settings.values == USUAL:
             return
         _, *as_usual = self.usual
@@ -133,7 +135,7 @@ class Lane:
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
-                elif job.may_lack_kernel and self._costs_to_fill(job):
+                elif job.try_unfilled and self._costs_to_fill(job):
                     self._try_unfilled(call, functions)
                 call.run()
                 message = call.planted
@@ -148,8 +150,8 @@ class Lane:
             self.usual = job.id, status, phase, message
         self.elements, self.named = max(self.elements, call.elements), call.named
         truth = []
-        if status == OK and job.moves and job.lane.reference_functions:
-            known, asked = self._known(job), (job.id, job.values, job.moves, run)
+        if status == OK and job.perturbations and job.lane.reference_functions:
+            known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
             if call.elements >= LARGE_INPUT:
                 self.native.scramble(True)
             truth = known[asked] = known[asked] if asked in known else self._truth(call)

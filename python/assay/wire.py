@@ -61,9 +61,9 @@ class Job(NamedTuple):
     construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
     id: int
     values: str  # the value regime
-    moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
+    perturbations: int  # evaluations of the reference with perturbed inputs; 0: without the truth either
     mutant: str  # the fault to plant in the lane under test; empty but under `assay mutate`
-    may_lack_kernel: bool = False  # as far as the slot knows; large inputs are not made for nothing then
+    try_unfilled: bool = False  # a kernel may be missing: call first with large inputs unfilled
     calls: tuple[int, ...] = ()  # of a case that is timed: in each sample of its parts, where that is known
 
 

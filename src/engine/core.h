@@ -63,7 +63,7 @@ struct StartSlot {
 };
 struct SendLease {
   std::size_t slot;
-  std::vector<QueuedCase> cases;
+  std::vector<wire::JobT> cases;
 };
 // The slot finishes what it is at, answers, and leaves.
 struct SendStop {
@@ -87,7 +87,7 @@ struct ClaimCases {
 };
 struct RenewLeases {};
 struct RecordVerdict {
-  QueuedCase ended;
+  wire::JobT ended;
   Verdict verdict;
   std::span<const std::uint8_t> record;  // as it came with the answer; empty where none came
 };
@@ -121,7 +121,7 @@ class Core {
   void set_pace(std::int64_t pace_ms) { pace_ms_ = pace_ms; }
   // Answers ClaimCases: each of the cases, so that nobody holds all of them a second time, and then
   // what is left.
-  void add(const QueuedCase& claimed);
+  void add(wire::JobT claimed);
   void claimed(Supply supply);
 
   // A slot says that it lives.
@@ -149,7 +149,7 @@ class Core {
   // ---- what has become of it ----
 
   // The case with this id and attempt, if this slot holds it.
-  const QueuedCase* held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const;
+  const wire::JobT* held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const;
   StopReason stop_reason() const { return stop_; }
   const std::optional<Error>& error() const { return error_; }
 
@@ -157,7 +157,7 @@ class Core {
   struct Slot {
     bool up = false;
     bool killed = false;  // by us: nobody else did it
-    std::deque<QueuedCase> held;
+    std::deque<wire::JobT> held;
     int deaths = 0;  // without an answer between them
     std::int64_t spoke_ms = 0;
     std::int64_t answered_ms = 0;          // or began to hold cases
@@ -172,7 +172,7 @@ class Core {
 
   void go_on();
   void claim_more();
-  bool renew(const QueuedCase& claimed);
+  bool renew(const wire::JobT& claimed);
   void ask_for_cases();
   void complete();
   void give_work();
@@ -184,7 +184,7 @@ class Core {
   bool all_slots_gone() const;
 
   void take(std::size_t slot, const Answer& answer);
-  void run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses);
+  void run_again(const wire::JobT& lost, bool alone, std::uint32_t most_losses);
   void end_silent_slots();
   void end_silent_servers();
   void kill(std::size_t slot, std::string why);

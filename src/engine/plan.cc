@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 #include <utility>
 
 #include "case/canonical.h"
 #include "case/corpus.h"
 #include "engine/earlier_costs.h"
+#include "schedule/cost.h"
 
 namespace assay {
 namespace {
@@ -157,19 +157,6 @@ std::uint64_t work_us_of(const RunConfig& config, const StoredCase& planned, Cas
 
 }  // namespace
 
-std::string_view TextPool::keep(std::string_view text) {
-  if (text.size() > left_) {
-    left_ = std::max(kBlock, text.size());
-    blocks_.push_back(std::make_unique<char[]>(left_));
-    next_ = blocks_.back().get();
-  }
-  char* const place = next_;
-  std::memcpy(place, text.data(), text.size());
-  next_ += text.size();
-  left_ -= text.size();
-  return {place, text.size()};
-}
-
 Result<Plan> make_plan(const RunConfig& config, Store& store) {
   Plan plan;
   ASSAY_CHECK(Planner(config, store, plan).run());
@@ -177,20 +164,23 @@ Result<Plan> make_plan(const RunConfig& config, Store& store) {
 }
 
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
-                           TextPool& texts, const std::function<void(const QueuedCase&)>& take) {
+                           const std::function<void(wire::JobT)>& take) {
   Case parsed;
   return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
-    QueuedCase queued;
-    queued.id = each.lease.id;
-    queued.epoch = each.lease.epoch;
-    queued.text = texts.keep(each.planned.text);
     const StoredCase& planned = each.planned;
-    const std::uint64_t limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
-    const std::uint64_t work_us =
-        planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed);
+    wire::JobT job;
+    wire::CaseT& test_case = job.test_case;
+    test_case.id = each.lease.id;
+    test_case.text = planned.text;
+    test_case.elements = planned.elements;
+    test_case.bytes = planned.bytes;
+    job.attempt.epoch = each.lease.epoch;
+    job.attempt.limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
     // No case takes longer than it may.
-    queued.cost = {planned.elements, planned.bytes, limit_ms, std::min(work_us, limit_ms * 1000)};
-    take(queued);
+    test_case.work_us =
+        std::min(planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed),
+                 job.attempt.limit_ms * 1000);
+    take(std::move(job));
     return {};
   });
 }

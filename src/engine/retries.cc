@@ -54,15 +54,19 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-Retries::Again Retries::again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
-                              bool had_all_memory) {
+std::optional<wire::Isolation> Retries::again(const Answer& answer, const wire::JobT& ran,
+                                              Verdict& verdict, bool had_all_memory) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) return first_failure(answer, ran, had_all_memory);
   const Verdict& before = first->second.verdict;
-  if (answer.killed_from_outside && ++first->second.kills < kKills) return Again::alone;
+  if (answer.killed_from_outside && ++first->second.kills < kKills)
+    return wire::Isolation::own_process;
   // It had failed otherwise, and now perhaps lacks what a neighbour has.
-  if (answer.verdict.outcome == Outcome::oom && !had_all_memory) return Again::alone;
-  if (ran.in_company && !same_failure(before, answer.verdict)) return Again::alone;
+  if (answer.verdict.outcome == Outcome::oom && !had_all_memory)
+    return wire::Isolation::own_process;
+  if (ran.attempt.isolation == wire::Isolation::shared_retry &&
+      !same_failure(before, answer.verdict))
+    return wire::Isolation::own_process;
   // Lanes that are timed have all run little before.
   const bool fresh = first->second.fresh || about_speed(before.outcome);
   if (about_speed(before.outcome) && about_speed(verdict.outcome) &&
@@ -71,20 +75,20 @@ Retries::Again Retries::again(const Answer& answer, const QueuedCase& ran, Verdi
   }
   tell_of_first(before, fresh, verdict);
   firsts_.erase(first);
-  return Again::no;
+  return std::nullopt;
 }
 
-Retries::Again Retries::first_failure(const Answer& answer, const QueuedCase& ran,
-                                      bool had_all_memory) {
+std::optional<wire::Isolation> Retries::first_failure(const Answer& answer, const wire::JobT& ran,
+                                                      bool had_all_memory) {
   const Outcome outcome = answer.verdict.outcome;
-  if (!info(outcome).failed && !about_speed(outcome)) return Again::no;
-  if (is_slow(answer, ran.cost.limit_ms)) return Again::no;
+  if (!info(outcome).failed && !about_speed(outcome)) return std::nullopt;
+  if (is_slow(answer, ran.attempt.limit_ms)) return std::nullopt;
   // What ran out of all the memory that there is would do so again.
-  if (outcome == Outcome::oom && had_all_memory) return Again::no;
+  if (outcome == Outcome::oom && had_all_memory) return std::nullopt;
   firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
-  const bool company =
-      company_ && leaves_lanes_alive(outcome) && ran.losses == 0 && ran.cost.bytes <= kCompanyBytes;
-  return company ? Again::in_company : Again::alone;
+  const bool company = company_ && leaves_lanes_alive(outcome) && ran.attempt.slots_lost == 0 &&
+                       ran.test_case.bytes <= kCompanyBytes;
+  return company ? wire::Isolation::shared_retry : wire::Isolation::own_process;
 }
 
 std::uint64_t Retries::limit_ms(const Answer& answer, std::uint64_t limit) {

@@ -31,16 +31,13 @@ struct Answer {
 
 class Retries {
  public:
-  enum class Again { no, alone, in_company };
-
   // `company`: whether second attempts may share a lane.
   explicit Retries(bool company = true) : company_(company) {}
 
-  // Whether the case, as it was leased, has to run again. If not, the verdict is the one that
-  // stands: it says so where the first attempt came to something else.
-  // `had_all_memory`: nothing ran beside it.
-  Again again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
-              bool had_all_memory = false);
+  // How isolated the case, as it was leased, has to run again; nullopt: its verdict is final, and
+  // tells of the first attempt where that ended otherwise. `had_all_memory`: nothing ran beside it.
+  std::optional<wire::Isolation> again(const Answer& answer, const wire::JobT& ran,
+                                       Verdict& verdict, bool had_all_memory = false);
   // The time limit of that further run, of a case with this one so far: what hangs where another
   // lane needed a moment does not take the whole limit to hang again.
   static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);
@@ -53,7 +50,8 @@ class Retries {
     bool fresh = false;
     int kills = 0;  // from outside
   };
-  Again first_failure(const Answer& answer, const QueuedCase& ran, bool had_all_memory);
+  std::optional<wire::Isolation> first_failure(const Answer& answer, const wire::JobT& ran,
+                                               bool had_all_memory);
 
   bool company_;
   std::map<std::uint64_t, First> firsts_;  // attempts that failed, by case

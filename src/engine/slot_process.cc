@@ -18,7 +18,7 @@ constexpr int kSlotFd = 3;
 // What `builder` holds, which the result lies in.
 std::span<const std::uint8_t> message_of(flatbuffers::FlatBufferBuilder& builder,
                                          wire::ToSlotBody kind, flatbuffers::Offset<void> body) {
-  builder.Finish(wire::CreateToSlot(builder, wire::kVersion, kind, body));
+  builder.Finish(wire::CreateToSlot(builder, wire::kMessageVersion, kind, body));
   return wire::bytes_of(builder);
 }
 
@@ -70,15 +70,12 @@ SlotProcess::~SlotProcess() {
 
 // ---- what it is told ----
 
-void SlotProcess::send(const std::vector<QueuedCase>& lease) {
+void SlotProcess::send(const std::vector<wire::JobT>& lease) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Job>> jobs;
   jobs.reserve(lease.size());
-  for (const QueuedCase& queued : lease) {
-    const auto text = builder.CreateString(queued.text.data(), queued.text.size());
-    jobs.push_back(wire::CreateJob(builder, queued.id, text, queued.attempt, queued.fresh,
-                                   queued.cost.limit_ms, queued.cost.bytes, queued.all_memory,
-                                   queued.follows));
+  for (const wire::JobT& queued : lease) {
+    jobs.push_back(wire::pack(builder, queued));
   }
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   post(message_of(builder, wire::ToSlotBody::Lease, body.Union()));

@@ -14,9 +14,9 @@
 
 #include "base/fd.h"
 #include "base/process.h"
-#include "schedule/queue.h"
 #include "slot/config.h"
 #include "wire/frame.h"
+#include "wire/job.h"
 
 namespace assay {
 
@@ -44,7 +44,7 @@ class SlotProcess {
   SlotProcess& operator=(const SlotProcess&) = delete;
   ~SlotProcess();  // kills it
 
-  void send(const std::vector<QueuedCase>& lease);
+  void send(const std::vector<wire::JobT>& lease);
   void send_stop();
   void send_give_back();
   void kill() const { process_.signal_group(SIGKILL); }

@@ -4,10 +4,7 @@
 // results go into the arena, which both map.
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -18,29 +15,24 @@
 
 namespace assay::native {
 
-// The job at hand, valid until the next call of next_job().
-struct CurrentJob {
-  std::uint32_t index = 0;  // in its batch
-  std::uint64_t id = 0;
-  std::string_view text;
-  std::string_view values;  // the value regime
-  std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
-  std::string_view mutant;  // the fault to plant
-  bool may_lack_kernel = false;
-  bool alone = false;  // no other lane of the slot runs it meanwhile
-  const flatbuffers::Vector<std::uint32_t>* calls = nullptr;
-  bool let_go = false;  // no job: what was lent is no longer needed
-  const wire::Batch* batch = nullptr;
-};
-
 class Channel {
  public:
   static Result<Channel> open(Fd socket, Fd arena);
 
-  // Blocks for the next job; nullopt when the slot has closed the channel. The arena is empty again
-  // at the start of every batch. That the lane has let go of what it had lent is said by the next
-  // call.
-  Result<std::optional<CurrentJob>> next_job();
+  enum class Received {
+    job,     // see job()
+    let_go,  // no job: what was lent is no longer needed, which the next call of next() answers
+    closed,  // by the slot
+  };
+  // Blocks for the next job. At the start of every batch the arena is empty again.
+  Result<Received> next();
+
+  // The job at hand, its position in its batch, and the batch: valid until the next call of next().
+  const wire::Job& job() const { return *job_; }
+  std::uint32_t index() const { return next_index_ - 1; }
+  const wire::Batch& batch() const { return *batch_; }
+  // Whether no other lane of the slot runs the job at hand meanwhile; false without a job.
+  bool runs_alone() const;
 
   // Room in the arena, which grows as needed: its offset there.
   Result<std::uint64_t> reserve(std::size_t bytes) { return arena_.reserve(bytes); }
@@ -64,6 +56,7 @@ class Channel {
   wire::Arena arena_;
   wire::Bytes batch_bytes_;
   const wire::Batch* batch_ = nullptr;
+  const wire::Job* job_ = nullptr;
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;

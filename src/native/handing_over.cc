@@ -55,7 +55,7 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   if (!read_result(module, arguments, "lend", target, on_device)) return nullptr;
   ModuleState& state = state_of(module);
   const std::span<std::byte> memory = target.memory();
-  if (memory.size() < kLendFrom || !state.job.batch->lend() ||
+  if (memory.size() < kLendFrom || !state.channel->batch().lend() ||
       (on_device != 0) == state.device->is_host()) {
     return Py_NewRef(Py_False);
   }

@@ -80,7 +80,7 @@ void bound(const ModuleState& state, bool closely) {
   if (!memory) return;
   const std::uint64_t spare = memory->total / kPartSpared;
   const std::uint64_t now = memory->available - std::min(memory->available, spare);
-  state.memory.bound(!closely ? memory->total : state.job.alone ? now : now / 2);
+  state.memory.bound(!closely ? memory->total : state.channel->runs_alone() ? now : now / 2);
 }
 
 PyObject* open_channel(PyObject* module, PyObject* arguments) {
@@ -143,49 +143,60 @@ Ref construction_or_none(const ModuleState& state) {
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
-// Calls in a sample of each part, where the slot has said it.
-Ref calls_told(const CurrentJob& job) {
-  const Py_ssize_t count = job.calls != nullptr ? static_cast<Py_ssize_t>(job.calls->size()) : 0;
+// Calls in a timed sample of each part, where the slot has chosen them.
+Ref calls_of(const wire::Attempt& attempt) {
+  const auto* const chosen = attempt.calls();
+  const Py_ssize_t count = chosen != nullptr ? static_cast<Py_ssize_t>(chosen->size()) : 0;
   Ref calls(PyTuple_New(count));
   for (Py_ssize_t i = 0; calls && i < count; ++i) {
     PyObject* const number =
-        PyLong_FromUnsignedLong(job.calls->Get(static_cast<flatbuffers::uoffset_t>(i)));
+        PyLong_FromUnsignedLong(chosen->Get(static_cast<flatbuffers::uoffset_t>(i)));
     if (number == nullptr) return nullptr;
     PyTuple_SetItem(calls.get(), i, number);  // takes the reference
   }
   return calls;
 }
 
+// The fault to plant; empty: none.
+std::string_view mutant_of(const wire::TrialRequest& trial) {
+  return trial.mutant() != nullptr ? trial.mutant()->string_view() : "";
+}
+
 // The fields of assay.wire.Job.
 PyObject* job_to_python(ModuleState& state) {
-  const wire::Batch& batch = *state.job.batch;
-  if (state.job.id != state.foreseen_id) state.foreseen = nullptr;
-  if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
+  const wire::Batch& batch = state.channel->batch();
+  const wire::Job& job = state.channel->job();
+  const std::uint64_t id = job.test_case()->id();
+  if (id != state.foreseen_id) state.foreseen = nullptr;
+  if (const auto parsed = parse_case(job.test_case()->text()->string_view(), state.parsed);
+      !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
   state.fillings.resize(state.parsed.tensor_count());
   const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
   const Ref construction = construction_or_none(state);
-  const Ref calls = calls_told(state.job);
+  const Ref calls = calls_of(*job.attempt());
   if (!call.args || !call.kwargs || !api || !construction || !calls) return nullptr;
   // They are the same for a whole batch.
-  if (!state.settings || state.job.index == 0) {
+  if (!state.settings || state.channel->index() == 0) {
     state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
     state.lane = fields_to_python(*batch.lane(), state.types.fields.get());
   }
   if (!state.settings || !state.lane) return nullptr;
+  const wire::TrialRequest& trial = *job.trial();
+  const std::string_view mutant = mutant_of(trial);
+  const bool unfilled = job.attempt()->start() == wire::Start::test_lane_unfilled &&
+                        batch.lane()->role() == wire::Role::test;
   return Py_BuildValue(
       "OOOnKOOOKs#Is#OO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
-      state.settings.get(), state.lane.get(), construction.get(),
-      static_cast<unsigned long long>(state.job.id), state.job.values.data(),
-      static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
-      state.job.mutant.empty() ? "" : state.job.mutant.data(),
-      static_cast<Py_ssize_t>(state.job.mutant.size()),
-      state.job.may_lack_kernel ? Py_True : Py_False, calls.get());
+      static_cast<unsigned long long>((batch.settings()->seed() ^ id) >> 1), state.settings.get(),
+      state.lane.get(), construction.get(), static_cast<unsigned long long>(id),
+      trial.values()->c_str(), static_cast<Py_ssize_t>(trial.values()->size()),
+      static_cast<unsigned int>(trial.perturbations()), mutant.data(),
+      static_cast<Py_ssize_t>(mutant.size()), unfilled ? Py_True : Py_False, calls.get());
 }
 
 // bound_memory(closely): see bound().
@@ -301,7 +312,7 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
       return false;
     }
   }
-  parts.index = state.job.index;
+  parts.index = state.channel->index();
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
   parts.again = runs;
@@ -322,22 +333,23 @@ PyObject* reply(PyObject* module, PyObject* arguments) {
 
 // The arguments of reply() for the job at hand, where the lane has foreseen it; otherwise null.
 PyObject* foreseen_answer(const ModuleState& state) {
-  if (!state.foreseen || state.job.id != state.foreseen_id || !state.job.mutant.empty()) {
+  const wire::Job& job = state.channel->job();
+  if (!state.foreseen || job.test_case()->id() != state.foreseen_id ||
+      !mutant_of(*job.trial()).empty()) {
     return nullptr;
   }
-  const Ref values = to_python(state.job.values);
+  const Ref values = to_python(job.trial()->values()->string_view());
   return values ? PyDict_GetItemWithError(state.foreseen.get(), values.get()) : nullptr;
 }
 
-// The job at hand becomes that one.
-void begin_job(ModuleState& state, const CurrentJob& job) {
-  state.job = job;
+void begin_job(ModuleState& state) {
+  const Channel& channel = *state.channel;
   state.stages.begin();
-  state.key = {job.batch->settings()->seed(), job.id, 0};
+  state.key = {channel.batch().settings()->seed(), channel.job().test_case()->id(), 0};
   state.fillings.clear();
   state.filled.clear();
   state.lent_bytes = 0;
-  if (job.index > 0) return;
+  if (channel.index() > 0) return;
   state.device->end_sharing();
   state.marked_ns = monotonic_ns();
   // Where that fails, copies only take longer.
@@ -353,14 +365,14 @@ PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
   while (true) {
-    auto job = state.channel->next_job();
-    if (!job) return raise(job.error());
-    if (!*job) return none();
-    if ((*job)->let_go) {
+    const auto received = state.channel->next();
+    if (!received) return raise(received.error());
+    if (*received == Channel::Received::closed) return none();
+    if (*received == Channel::Received::let_go) {
       state.device->end_sharing();
       return PyTuple_New(0);
     }
-    begin_job(state, **job);
+    begin_job(state);
     PyObject* const answer = foreseen_answer(state);
     if (answer == nullptr) return PyErr_Occurred() == nullptr ? job_to_python(state) : nullptr;
     state.fillings.resize(state.parsed.tensor_count());

@@ -32,7 +32,6 @@ struct FilledTensor {
 
 struct ModuleState {
   std::optional<Channel> channel;
-  CurrentJob job;
   StageClock stages;
   FillKey key;
   Case parsed;

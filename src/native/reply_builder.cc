@@ -198,8 +198,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto inputs = build_fillings(parts.inputs, builder);
   const auto times = builder.CreateVector(nanoseconds);
   const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
-  return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
-                           outputs, gradients, parts.differentiable, times,
+  return wire::CreateReply(builder, wire::kMessageVersion, parts.index, parts.status, phase, error,
+                           inputs, outputs, gradients, parts.differentiable, times,
                            parts.growth.resident_kb, parts.growth.grown_kb, again, evaluations,
                            overwritten);
 }

@@ -62,7 +62,7 @@ Status send_reply(ModuleState& state) {
   sums.reserve(state.fillings.size());
   for (const Filling& filling : state.fillings) sums.push_back(filling.checksum);
   state.kept.keep(message, std::move(sums));
-  const bool wait = state.job.batch->careful() || state.channel->at_last_job();
+  const bool wait = state.channel->batch().careful() || state.channel->at_last_job();
   return wait ? settle(state) : go_along(state);
 }
 

@@ -219,7 +219,6 @@ Cost estimate_cost(const Case& parsed) {
     cost.bytes = saturating_sum(cost.bytes, saturating_product(made, 2 * kBytesOfUnknown));
   }
   cost.bytes = std::max(cost.bytes, kLeastBytes);
-  cost.limit_ms = time_limit_ms(cost.elements);
   const std::uint64_t products =
       std::max(products_of_matrices(parsed), products_of_convolution(parsed));
   cost.work_us = saturating_sum(expected_work_us(cost.elements), products / kProductsInUs);

@@ -12,7 +12,6 @@ namespace assay {
 struct Cost {
   std::uint64_t elements = 0;  // of all its tensors
   std::uint64_t bytes = 0;     // of memory, in one lane: inputs, gradients, results, work space
-  std::uint64_t limit_ms = 0;  // time limit
   std::uint64_t work_us = 0;   // time in a slot
 };
 

@@ -40,40 +40,46 @@ constexpr std::uint64_t kPartCheap = 12;
 constexpr std::ptrdiff_t kLooks = 1024;
 
 // What a case takes, as far as it is known or estimated; those that take the same by their size.
-std::pair<std::uint64_t, std::uint64_t> cost_order(const QueuedCase& queued) {
-  return {queued.cost.work_us, queued.cost.elements};
+std::pair<std::uint64_t, std::uint64_t> cost_order(const wire::JobT& queued) {
+  return {queued.test_case.work_us, queued.test_case.elements};
 }
 
-bool is_small(const QueuedCase& queued) {
-  return queued.cost.elements <= kSmallOnGpu && queued.cost.work_us < kLeaseWorkUs;
+// Whether it ran out of memory before.
+bool wants_all(const wire::JobT& queued) {
+  return queued.attempt.memory == wire::MemoryNeed::whole_device;
+}
+
+bool is_small(const wire::JobT& queued) {
+  return queued.test_case.elements <= kSmallOnGpu && queued.test_case.work_us < kLeaseWorkUs;
 }
 
 }  // namespace
 
-void Queue::add(const QueuedCase& added) {
-  work_us_ += added.cost.work_us;
-  cases_.push_back(added);
+void Queue::add(wire::JobT added) {
+  work_us_ += added.test_case.work_us;
+  cases_.push_back(std::move(added));
 }
 
 void Queue::sort(std::size_t slots) {
   slots_ = std::max<std::size_t>(slots, 1);
   if (!on_gpu_.empty()) share_out_small(slots_);
-  std::stable_sort(cases_.begin(), cases_.end(), [](const QueuedCase& a, const QueuedCase& b) {
+  std::stable_sort(cases_.begin(), cases_.end(), [](const wire::JobT& a, const wire::JobT& b) {
     return cost_order(a) < cost_order(b);
   });
   if (cheap_left_us_ || cases_.empty()) return;
-  const std::uint64_t longest_us = std::min(cases_.back().cost.work_us, work_us_);
+  const std::uint64_t longest_us = std::min(cases_.back().test_case.work_us, work_us_);
   cheap_left_us_ = (work_us_ - longest_us) / kPartCheap;
 }
 
 void Queue::share_out_small(std::size_t slots) {
-  for (std::deque<QueuedCase>& of_slot : small_) {
+  for (std::deque<wire::JobT>& of_slot : small_) {
     cases_.insert(cases_.end(), of_slot.begin(), of_slot.end());
   }
   const auto small = std::stable_partition(
-      cases_.begin(), cases_.end(), [](const QueuedCase& queued) { return !is_small(queued); });
-  std::stable_sort(small, cases_.end(),
-                   [](const QueuedCase& a, const QueuedCase& b) { return a.text < b.text; });
+      cases_.begin(), cases_.end(), [](const wire::JobT& queued) { return !is_small(queued); });
+  std::stable_sort(small, cases_.end(), [](const wire::JobT& a, const wire::JobT& b) {
+    return a.test_case.text < b.test_case.text;
+  });
   small_left_ = static_cast<std::size_t>(std::distance(small, cases_.end()));
   small_.assign(slots, {});
   for (std::size_t i = 0; i < small_left_; ++i) {
@@ -82,25 +88,25 @@ void Queue::share_out_small(std::size_t slots) {
   cases_.erase(small, cases_.end());
 }
 
-void Queue::put_back(const QueuedCase& again) {
-  work_us_ += again.cost.work_us;
-  if (again.in_company) ++company_;
+void Queue::put_back(const wire::JobT& again) {
+  work_us_ += again.test_case.work_us;
+  if (again.attempt.isolation == wire::Isolation::shared_retry) ++company_;
   again_.push_back(again);
 }
 
-void Queue::put_first(const QueuedCase& again) {
-  work_us_ += again.cost.work_us;
+void Queue::put_first(const wire::JobT& again) {
+  work_us_ += again.test_case.work_us;
   again_.push_front(again);
 }
 
 bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
-  std::vector<std::deque<QueuedCase>*> lists{&cases_, &again_};
+  std::vector<std::deque<wire::JobT>*> lists{&cases_, &again_};
   lists.reserve(small_.size() + 2);
-  for (std::deque<QueuedCase>& of_slot : small_) lists.push_back(&of_slot);
-  for (std::deque<QueuedCase>* waiting : lists) {
-    for (QueuedCase& queued : *waiting) {
-      if (queued.id != id) continue;
-      queued.epoch = epoch;
+  for (std::deque<wire::JobT>& of_slot : small_) lists.push_back(&of_slot);
+  for (std::deque<wire::JobT>* waiting : lists) {
+    for (wire::JobT& queued : *waiting) {
+      if (queued.test_case.id != id) continue;
+      queued.attempt.epoch = epoch;
       return true;
     }
   }
@@ -110,10 +116,10 @@ bool Queue::renew(std::uint64_t id, std::uint64_t epoch) {
 // Whether cases take the host's memory: those that are on GPUs in all of their lanes do not.
 bool Queue::on_host() const { return budget_.all < std::numeric_limits<std::uint64_t>::max(); }
 
-bool Queue::has_room(const QueuedCase& queued) const {
-  const std::uint64_t bytes = queued.cost.bytes;
+bool Queue::has_room(const wire::JobT& queued) const {
+  const std::uint64_t bytes = queued.test_case.bytes;
   if (short_of_memory_) return false;
-  if (queued.short_of_memory && on_host()) return running_ == 0;
+  if (wants_all(queued) && on_host()) return running_ == 0;
   const std::uint64_t beside = budget_.all / kPartBeside;
   if (bytes > budget_.all) return !over_budget_ && in_use_ <= beside;
   const std::uint64_t most = over_budget_ ? beside : budget_.all;
@@ -121,14 +127,14 @@ bool Queue::has_room(const QueuedCase& queued) const {
 }
 
 // What fits nowhere is let in where nothing else is.
-bool Queue::gpu_admits(const OnGpu& gpu, const QueuedCase& queued) const {
+bool Queue::gpu_admits(const OnGpu& gpu, const wire::JobT& queued) const {
   if (gpu.cases == 0) return true;
-  const std::uint64_t bytes = queued.cost.bytes;
-  return !gpu.short_of_memory && !queued.short_of_memory && bytes <= budget_.each_gpu &&
+  const std::uint64_t bytes = queued.test_case.bytes;
+  return !gpu.short_of_memory && !wants_all(queued) && bytes <= budget_.each_gpu &&
          gpu.bytes <= budget_.each_gpu - bytes;
 }
 
-bool Queue::admits(std::uint32_t slot, const QueuedCase& queued) const {
+bool Queue::admits(std::uint32_t slot, const wire::JobT& queued) const {
   return has_room(queued) &&
          (on_gpu_.empty() || gpu_admits(on_gpu_[slot % on_gpu_.size()], queued));
 }
@@ -138,25 +144,27 @@ bool Queue::takes_second_attempts(std::uint32_t slot) const {
          again_.size() >= kWaitForFreshLanes * with_fresh_lanes_.size();
 }
 
-std::deque<QueuedCase>::const_iterator Queue::next_again(std::uint32_t slot, bool any_fresh) const {
-  return std::find_if(again_.begin(), again_.end(), [&](const QueuedCase& queued) {
-    return !queued.in_company && (any_fresh || !queued.fresh) && admits(slot, queued);
+std::deque<wire::JobT>::const_iterator Queue::next_again(std::uint32_t slot, bool any_fresh) const {
+  return std::find_if(again_.begin(), again_.end(), [&](const wire::JobT& queued) {
+    return queued.attempt.isolation != wire::Isolation::shared_retry &&
+           (any_fresh || queued.attempt.isolation == wire::Isolation::shared) &&
+           admits(slot, queued);
   });
 }
 
 bool Queue::next_is_suspect(std::uint32_t slot) const {
   const auto next = next_again(slot, takes_second_attempts(slot));
-  return next != again_.end() && next->losses > 0;
+  return next != again_.end() && next->attempt.slots_lost > 0;
 }
 
 bool Queue::cheap_for_all() const {
   const std::uint64_t left_us = cheap_left_us_.value_or(0);
   if (cases_.empty() || left_us == 0) return false;
-  return small_left_ > 0 || cases_.front().cost.work_us <= left_us;
+  return small_left_ > 0 || cases_.front().test_case.work_us <= left_us;
 }
 
 Queue::Place Queue::next_case(std::uint32_t slot, bool cheap) {
-  const auto allowed = [&](const QueuedCase& queued) { return admits(slot, queued); };
+  const auto allowed = [&](const wire::JobT& queued) { return admits(slot, queued); };
   const std::ptrdiff_t looks = std::min(std::ssize(cases_), kLooks);
   if (!cheap) {
     const auto end = cases_.rbegin() + looks;
@@ -171,17 +179,17 @@ Queue::Place Queue::next_case(std::uint32_t slot, bool cheap) {
 
 Queue::Place Queue::next_small(std::uint32_t slot) {
   if (small_left_ == 0) return {};
-  const auto allowed = [&](const QueuedCase& queued) { return admits(slot, queued); };
-  std::deque<QueuedCase>& own = small_[slot % small_.size()];
+  const auto allowed = [&](const wire::JobT& queued) { return admits(slot, queued); };
+  std::deque<wire::JobT>& own = small_[slot % small_.size()];
   const auto end = own.cbegin() + std::min(std::ssize(own), kLooks);
   const auto found = std::find_if(own.cbegin(), end, allowed);
   if (found != end) return {&own, found};
-  std::vector<std::deque<QueuedCase>*> others;
+  std::vector<std::deque<wire::JobT>*> others;
   others.reserve(small_.size());
-  for (std::deque<QueuedCase>& list : small_) others.push_back(&list);
+  for (std::deque<wire::JobT>& list : small_) others.push_back(&list);
   std::stable_sort(others.begin(), others.end(),
                    [](const auto* a, const auto* b) { return a->size() > b->size(); });
-  for (std::deque<QueuedCase>* list : others) {
+  for (std::deque<wire::JobT>* list : others) {
     const auto last = list->crbegin() + std::min(std::ssize(*list), kLooks);
     const auto taken = std::find_if(list->crbegin(), last, allowed);
     if (taken != last) return {list, std::prev(taken.base())};
@@ -196,7 +204,7 @@ std::size_t Queue::part_of(std::size_t cases) const {
 
 // How many cases of a list make a lease: of small ones half, so that who helps ends with the slot
 // whose they are.
-std::size_t Queue::share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const {
+std::size_t Queue::share_of(std::uint32_t slot, const std::deque<wire::JobT>& list) const {
   if (small_.empty() || &list == &cases_) return std::min(part_of(list.size()), kLeaseCases);
   const std::size_t half = (list.size() + 1) / 2;
   const bool own = &list == &small_[slot % small_.size()];
@@ -207,75 +215,82 @@ std::size_t Queue::enough(std::size_t slots) const {
   return std::clamp(small_left_ / (2 * std::max<std::size_t>(slots, 1)), kEnough, kSmallLeaseCases);
 }
 
-void Queue::take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased) {
-  QueuedCase& taken = leased.emplace_back(*place.at);
-  const bool over_budget = taken.cost.bytes > budget_.all;
-  taken.follows = false;
-  taken.all_memory = taken.short_of_memory || (over_budget && running_ == 0 && on_gpu_.empty());
+void Queue::take(std::uint32_t slot, const Place& place, std::vector<wire::JobT>& leased) {
+  wire::JobT& taken =
+      leased.emplace_back(std::move(place.list->at(place.at - place.list->cbegin())));
+  const std::uint64_t bytes = taken.test_case.bytes;
+  wire::AttemptT& attempt = taken.attempt;
+  const bool over_budget = bytes > budget_.all;
+  attempt.lease = last_lease_;
+  if (!wants_all(taken)) {
+    const bool nothing_else = running_ == 0 && on_gpu_.empty();
+    attempt.memory =
+        over_budget && nothing_else ? wire::MemoryNeed::over_budget : wire::MemoryNeed::estimated;
+  }
   if (over_budget) {
     over_budget_ = true;
     beside_it_ = running_ > 0;
   } else {
-    in_use_ += taken.cost.bytes;
+    in_use_ += bytes;
     beside_it_ = true;
   }
   ++running_;
-  short_of_memory_ = taken.short_of_memory && on_host();
-  work_us_ -= taken.cost.work_us;
-  if (cheap_left_us_) *cheap_left_us_ -= std::min(*cheap_left_us_, taken.cost.work_us);
+  short_of_memory_ = wants_all(taken) && on_host();
+  work_us_ -= taken.test_case.work_us;
+  if (cheap_left_us_) *cheap_left_us_ -= std::min(*cheap_left_us_, taken.test_case.work_us);
   if (!on_gpu_.empty()) {
     OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
-    gpu.bytes += taken.cost.bytes;
-    gpu.short_of_memory = taken.short_of_memory;
+    gpu.bytes += bytes;
+    gpu.short_of_memory = wants_all(taken);
     ++gpu.cases;
   }
   if (place.list != &cases_ && place.list != &again_) --small_left_;
-  if (taken.fresh) with_fresh_lanes_.insert(slot);
-  if (taken.in_company) --company_;
+  if (attempt.isolation != wire::Isolation::shared) with_fresh_lanes_.insert(slot);
+  if (attempt.isolation == wire::Isolation::shared_retry) --company_;
   place.list->erase(place.at);
 }
 
 // One at a time: each is suspected of something.
-bool Queue::take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased) {
+bool Queue::take_again(std::uint32_t slot, bool any_fresh, std::vector<wire::JobT>& leased) {
   const auto again = next_again(slot, any_fresh);
   if (again == again_.end()) return false;
   take(slot, {&again_, again}, leased);
   return true;
 }
 
-bool Queue::take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased) {
+bool Queue::take_company(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased) {
   std::map<std::uint32_t, std::uint64_t> earliest;  // first attempt of what is taken, by slot
   for (std::size_t place = again_.size(); place-- > 0 && leased.size() < most;) {
     const auto at = again_.cbegin() + static_cast<std::ptrdiff_t>(place);
-    if (!at->in_company || !admits(slot, *at)) continue;
-    std::uint64_t& of_slot = earliest.try_emplace(at->first_ran.slot, kNever).first->second;
-    if (at->first_ran.to >= of_slot) continue;
-    of_slot = at->first_ran.from;
+    const wire::Ran& first_ran = at->attempt.first_ran;
+    if (at->attempt.isolation != wire::Isolation::shared_retry || !admits(slot, *at)) continue;
+    std::uint64_t& of_slot = earliest.try_emplace(first_ran.slot(), kNever).first->second;
+    if (first_ran.to() >= of_slot) continue;
+    of_slot = first_ran.from();
     take(slot, {&again_, at}, leased);
-    leased.back().follows = leased.size() > 1;
   }
   hurry_ = hurry_ && company_ > 0;
   return !leased.empty();
 }
 
-bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased) {
+bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<wire::JobT>& leased) {
   const bool first = leases_[slot]++ == 0;
   const bool all_cheap = cheap_for_all();
   const bool cheap = first || all_cheap || slot % 2 == 1;
   std::size_t most = std::min(part_of(size()), kFirstLeaseCases);
-  const std::deque<QueuedCase>* from = nullptr;
+  const std::deque<wire::JobT>* from = nullptr;
   std::uint64_t elements = 0;
   std::uint64_t work_us = 0;
   while (leased.size() < most) {
     Place next = next_case(slot, cheap);
     // Of what takes long the longest comes first everywhere: it must not be what a run ends with.
-    if (!all_cheap && next.list != nullptr && next.at->cost.work_us >= kLeaseWorkUs) {
+    if (!all_cheap && next.list != nullptr && next.at->test_case.work_us >= kLeaseWorkUs) {
       next = next_case(slot, false);
     }
     if (next.list == nullptr || (!leased.empty() && next.list != from)) break;
     if (leased.empty() && !first) most = share_of(slot, *next.list);
     from = next.list;
-    const Cost& cost = next.at->cost;
+    const wire::CaseT& cost = next.at->test_case;
     if (ahead && cost.bytes > budget_.all / kPartAhead) break;
     const std::uint64_t left = kLeaseElements - std::min(elements, kLeaseElements);
     const std::uint64_t work_left = kLeaseWorkUs - std::min(work_us, kLeaseWorkUs);
@@ -287,8 +302,9 @@ bool Queue::take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& le
   return !leased.empty();
 }
 
-std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
-  std::vector<QueuedCase> leased;
+std::vector<wire::JobT> Queue::lease(std::uint32_t slot, bool ahead) {
+  std::vector<wire::JobT> leased;
+  ++last_lease_;
   const bool second_attempts = takes_second_attempts(slot);
   const bool gathered = hurry_ || company_ >= kCompany;
   if (take_again(slot, second_attempts, leased)) return leased;
@@ -301,14 +317,15 @@ std::vector<QueuedCase> Queue::lease(std::uint32_t slot, bool ahead) {
   return leased;
 }
 
-bool Queue::release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory) {
+bool Queue::release(std::uint32_t slot, const wire::JobT& ended) {
+  const std::uint64_t bytes = ended.test_case.bytes;
   if (running_ > 0) --running_;
-  short_of_memory_ = short_of_memory_ && !short_of_memory;
+  short_of_memory_ = short_of_memory_ && !wants_all(ended);
   if (!on_gpu_.empty()) {
     OnGpu& gpu = on_gpu_[slot % on_gpu_.size()];
     gpu.bytes -= std::min(gpu.bytes, bytes);
     if (gpu.cases > 0) --gpu.cases;
-    gpu.short_of_memory = gpu.short_of_memory && !short_of_memory;
+    gpu.short_of_memory = gpu.short_of_memory && !wants_all(ended);
   }
   if (bytes <= budget_.all) {
     in_use_ -= std::min(in_use_, bytes);

@@ -32,38 +32,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "schedule/cost.h"
+#include "wire/job.h"
 
 namespace assay {
-
-// Where a case ran, and when among all that the slot had its lanes run: a case that is looked at
-// more closely runs again, behind others of its batch.
-struct Ran {
-  std::uint32_t slot = 0;
-  std::uint64_t from = 0;
-  std::uint64_t to = 0;
-};
-
-struct QueuedCase {
-  std::uint64_t id = 0;
-  std::uint64_t epoch = 0;  // of the lease that the store has given
-  std::string_view text;    // kept by the caller
-  Cost cost;
-  std::uint32_t attempt = 1;
-  std::uint32_t losses = 0;      // slots that died while they held it
-  bool fresh = false;            // by itself, in lanes that have run nothing …
-  bool in_company = false;       // … or only other second attempts
-  Ran first_ran = {};            // its first attempt
-  bool follows = false;          // as it was leased: in the lane of the one before it
-  bool short_of_memory = false;  // where it ran before
-  // Nothing else runs, on its GPU or on the host, and who does nothing shall keep no memory: so as
-  // it was leased.
-  bool all_memory = false;
-};
 
 // What the cases of all slots may need at once, in bytes of one lane, as Cost counts them. A slot
 // also takes part in the memory of its GPU, in which slots take turns.
@@ -77,28 +50,28 @@ class Queue {
  public:
   explicit Queue(const MemoryBudget& budget) : budget_(budget), on_gpu_(budget.gpus) {}
 
-  void add(const QueuedCase& added);
+  void add(wire::JobT added);
   // Call once after the last add(), with the number of slots that will ask for leases.
   void sort(std::size_t slots = 1);
   // A second attempt, or a case that came back: before all else.
-  void put_back(const QueuedCase& again);
+  void put_back(const wire::JobT& again);
   // Second attempts that wait for company have waited long enough.
   void hurry() { hurry_ = company_ > 0; }
   // The next one of all.
-  void put_first(const QueuedCase& again);
+  void put_first(const wire::JobT& again);
 
   // Gives a waiting case the epoch of a newer lease; false: it does not wait here.
   bool renew(std::uint64_t id, std::uint64_t epoch);
 
   // The next cases for a slot: none when the queue is empty or memory does not allow. `ahead`: it
   // still has others, so that what is large in memory is kept for those that have none.
-  std::vector<QueuedCase> lease(std::uint32_t slot, bool ahead = false);
+  std::vector<wire::JobT> lease(std::uint32_t slot, bool ahead = false);
   // A slot that has so many cases, of so many slots, needs no lease yet.
   std::size_t enough(std::size_t slots) const;
 
   // A case of the slot has ended, or the slot died: its memory is free again. True: it fits no
   // budget, and nothing ran beside it; never so on GPUs, which others use as well.
-  bool release(std::uint32_t slot, std::uint64_t bytes, bool short_of_memory = false);
+  bool release(std::uint32_t slot, const wire::JobT& ended);
 
   // Whether the next lease of this slot is a case that has lost a slot before, which wants a slot
   // for itself.
@@ -116,15 +89,15 @@ class Queue {
     bool short_of_memory = false;  // that one case had too little before
   };
   bool on_host() const;
-  bool admits(std::uint32_t slot, const QueuedCase& queued) const;
-  bool gpu_admits(const OnGpu& gpu, const QueuedCase& queued) const;
-  bool has_room(const QueuedCase& queued) const;
+  bool admits(std::uint32_t slot, const wire::JobT& queued) const;
+  bool gpu_admits(const OnGpu& gpu, const wire::JobT& queued) const;
+  bool has_room(const wire::JobT& queued) const;
   bool takes_second_attempts(std::uint32_t slot) const;
-  std::deque<QueuedCase>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
+  std::deque<wire::JobT>::const_iterator next_again(std::uint32_t slot, bool any_fresh) const;
   // A case that waits, and where; no list: there is none.
   struct Place {
-    std::deque<QueuedCase>* list = nullptr;
-    std::deque<QueuedCase>::const_iterator at;
+    std::deque<wire::JobT>* list = nullptr;
+    std::deque<wire::JobT>::const_iterator at;
   };
   // Whether all slots still take what is cheap.
   bool cheap_for_all() const;
@@ -132,12 +105,12 @@ class Queue {
   Place next_case(std::uint32_t slot, bool cheap);
   Place next_small(std::uint32_t slot);
   std::size_t part_of(std::size_t cases) const;
-  std::size_t share_of(std::uint32_t slot, const std::deque<QueuedCase>& list) const;
-  void take(std::uint32_t slot, const Place& place, std::vector<QueuedCase>& leased);
-  bool take_again(std::uint32_t slot, bool any_fresh, std::vector<QueuedCase>& leased);
+  std::size_t share_of(std::uint32_t slot, const std::deque<wire::JobT>& list) const;
+  void take(std::uint32_t slot, const Place& place, std::vector<wire::JobT>& leased);
+  bool take_again(std::uint32_t slot, bool any_fresh, std::vector<wire::JobT>& leased);
   // Those that share a lane next, in the order in which they run.
-  bool take_company(std::uint32_t slot, std::size_t most, std::vector<QueuedCase>& leased);
-  bool take_new(std::uint32_t slot, bool ahead, std::vector<QueuedCase>& leased);
+  bool take_company(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased);
+  bool take_new(std::uint32_t slot, bool ahead, std::vector<wire::JobT>& leased);
   void share_out_small(std::size_t slots);
 
   MemoryBudget budget_;
@@ -151,15 +124,16 @@ class Queue {
   // Of the first cases' work, what goes out before what is expensive. Of those that come in later
   // nothing, or it would be put off again and again.
   std::optional<std::uint64_t> cheap_left_us_;
-  std::deque<QueuedCase> cases_;               // cheapest first
-  std::vector<std::deque<QueuedCase>> small_;  // on GPUs: those of each slot
+  std::deque<wire::JobT> cases_;               // cheapest first
+  std::vector<std::deque<wire::JobT>> small_;  // on GPUs: those of each slot
   std::size_t small_left_ = 0;                 // in all of them
-  std::deque<QueuedCase> again_;
+  std::deque<wire::JobT> again_;
   std::size_t company_ = 0;  // of these, second attempts that may share a lane
   bool hurry_ = false;       // they wait no longer
   std::size_t slots_ = 1;
   std::set<std::uint32_t> with_fresh_lanes_;     // slots that have had a second attempt
   std::map<std::uint32_t, std::size_t> leases_;  // of each slot, so far
+  std::uint64_t last_lease_ = 0;                 // its number
 };
 
 }  // namespace assay

@@ -17,15 +17,14 @@ namespace assay {
 
 class Abilities {
  public:
-  // Whether the others wait for this lane with a case of that kind: where the last one could
-  // not be run, and where nothing is known yet of one that is expensive.
-  bool in_doubt(const SlotJob& job) const;
-  // Whether large inputs are better not filled before the call was tried: where the last case of
-  // that kind could not be run or ran out of time. Of a kind that is new the dtypes of its tensors
-  // tell: what an eighth of their kinds lacks it may lack, and a new dtype is to be learnt of.
-  bool may_lack_kernel(const SlotJob& job) const;
+  // How the lanes start on a case. The others wait for the test lane where the last case of that
+  // kind could not be run, and where nothing is known yet of one that is expensive. The test lane
+  // tries a large case unfilled where the last one of its kind could not be run or ran out of time.
+  // For a new kind its dtypes decide: a kernel is likely missing where an eighth of a dtype's kinds
+  // has none, and a new dtype is to be learnt of.
+  wire::Start start(const wire::JobT& job);
   // Says how a case of that kind ended under its usual values.
-  void learn(const SlotJob& job, const Ending& ending);
+  void learn(const wire::JobT& job, const Ending& ending);
 
  private:
   enum class Known : std::uint8_t { able, unable, overdue };
@@ -33,6 +32,9 @@ class Abilities {
     std::uint64_t all = 0;
     std::uint64_t unable = 0;
   };
+  bool may_lack_kernel(const std::string& kind) const;
+
+  Case scratch_;
   std::unordered_map<std::string, Known> kinds_;
   std::unordered_map<std::string, KindsOf> dtypes_;
 };

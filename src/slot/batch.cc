@@ -100,7 +100,7 @@ bool is_unable(const Ending& ending) {
 }
 
 BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
-                   const std::vector<SlotJob>& jobs, OnJob on_job)
+                   const std::vector<wire::JobT>& jobs, OnJob on_job)
     : config_(config),
       seats_(seats),
       jobs_(jobs),
@@ -109,7 +109,9 @@ BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
       endings_(jobs.size()),
       hurries_(jobs.size()) {
   for (auto& of_job : endings_) of_job.resize(seats.size());
-  for (const SlotJob& job : jobs) waits_.push_back(job.first_alone && seats.size() > 1);
+  for (const wire::JobT& job : jobs) {
+    waits_.push_back(job.attempt.start != wire::Start::together && seats.size() > 1);
+  }
 }
 
 Status BatchRun::run() {
@@ -185,11 +187,12 @@ Status BatchRun::start(std::size_t seat) {
     // A kernel that forbids it, or a core that has gone: it runs where it may.
     if (at.core) (void)at.lane->stay_on(*at.core);
     // Otherwise its first large results would be copied: one more copy of each in memory.
-    if (jobs_.front().bytes >= kTakeBackFrom && !at.on_gpu()) at.lane->wait_until_open(kOpenLimit);
+    if (jobs_.front().test_case.bytes >= kTakeBackFrom && !at.on_gpu())
+      at.lane->wait_until_open(kOpenLimit);
   }
   // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends =
-      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
+  state.lends = jobs_.size() == 1 && jobs_.front().trial.perturbations == 0 &&
+                (at.on_gpu() || at.lane->can_lend());
   state.since_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   send_batch(seat, state.sent);
@@ -200,24 +203,14 @@ void BatchRun::send_batch(std::size_t seat, const std::vector<std::size_t>& jobs
   const SeatState& state = states_[seat];
   LaneSeat& at = seats_[seat];
   flatbuffers::FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
-  lane_jobs.reserve(jobs.size());
-  for (const std::size_t job : jobs) {
-    const SlotJob& sent = jobs_[job];
-    const auto text = builder.CreateString(sent.text);
-    const auto values = builder.CreateString(sent.values);
-    const auto mutant = builder.CreateString(sent.mutant);
-    const bool may_lack_kernel = seat == 0 && sent.may_lack_kernel;
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel,
-                            sent.calls.empty() ? 0 : builder.CreateVector(sent.calls),
-                            sent.first_alone || seats_.size() == 1));
-  }
+  std::vector<flatbuffers::Offset<wire::Job>> sent;
+  sent.reserve(jobs.size());
+  for (const std::size_t job : jobs) sent.push_back(wire::pack(builder, jobs_[job]));
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
-  const auto vector = builder.CreateVector(lane_jobs);
-  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
-                                   state.careful));
+  const auto vector = builder.CreateVector(sent);
+  builder.Finish(wire::CreateBatch(builder, wire::kMessageVersion, settings, spec, state.lends,
+                                   vector, state.careful, seats_.size() == 1));
   // A lane that is dead already shows as end-of-file where it is read.
   (void)at.lane->send(wire::bytes_of(builder));
 }
@@ -310,7 +303,8 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
 // A case that kills its lane or hangs is not tried again under its other values.
 Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    if (jobs_[job].test_case.id != jobs_[blamed].test_case.id || endings_[job][seat].done())
+      continue;
     endings_[job][seat].blame = wire::Status::skipped;
     ASSAY_CHECK(finish_job(job));
   }
@@ -344,11 +338,12 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
 // all memory and too little of it has its verdict.
 void BatchRun::end_wait(std::size_t job) {
   const Ending& first = endings_[job].front();
-  const bool starved = jobs_[job].all_memory && first.reply != nullptr &&
+  const bool starved = jobs_[job].attempt.memory != wire::MemoryNeed::estimated &&
+                       first.reply != nullptr &&
                        first.reply->status() == wire::Status::out_of_memory;
   const bool unable = is_unable(first) || starved;
   for (std::size_t other = job; other < jobs_.size(); ++other) {
-    if (jobs_[other].record != jobs_[job].record) continue;
+    if (jobs_[other].test_case.id != jobs_[job].test_case.id) continue;
     waits_[other] = false;
     const bool useless = unable || (other != job && first.blame.has_value());
     for (std::size_t seat = 1; useless && seat < seats_.size(); ++seat) {
@@ -411,9 +406,10 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
   look_at_lane(seat);
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
-  const SlotJob& job = jobs_[state.sent[*state.at_hand]];
-  const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
-  std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
+  const wire::JobT& job = jobs_[state.sent[*state.at_hand]];
+  const std::uint64_t perturbations = job.trial.perturbations;
+  const std::uint64_t times = perturbations == 0 ? 1 : perturbations + 2;
+  std::uint64_t limit_ms = std::min(std::min(job.attempt.limit_ms, kMostMs) * times, kMostMs);
   if (seat > 0 && hurries_[state.sent[*state.at_hand]]) {
     limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));
   }

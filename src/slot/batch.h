@@ -19,29 +19,9 @@
 #include "device/shared_cache.h"
 #include "lane/lane.h"
 #include "slot/config.h"
-#include "wire/messages_generated.h"
+#include "wire/job.h"
 
 namespace assay {
-
-struct SlotJob {
-  std::uint64_t id = 0;
-  std::string text;
-  std::uint32_t attempt = 1;
-  bool fresh = false;
-  bool follows = false;
-  std::uint64_t limit_ms = 0;
-  std::uint64_t bytes = 0;
-  bool all_memory = false;           // as Job of src/wire/messages.fbs has it
-  std::string values = "usual";      // the regime that this entry of a batch is for
-  std::string mutant;                // the fault that its lane under test plants
-  std::uint32_t moves = 0;           // asks the reference for the truth, and for so many moved ones
-  std::vector<std::uint32_t> calls;  // in a sample, as LaneJob of src/wire/messages.fbs has it
-  std::size_t record = 0;            // which record of the batch it adds to
-  std::string kind;                  // its API and dtypes; empty: nothing is learnt from it
-  bool may_lack_kernel = false;      // the first lane tries it before it fills large inputs
-  // The other lanes get it only once the first has shown that it can run it.
-  bool first_alone = false;
-};
 
 // How one job ended in one lane.
 struct Ending {
@@ -84,7 +64,7 @@ class BatchRun {
 
   // `on_job` is called once for each job, as soon as it has ended in every lane; the endings are
   // dropped afterwards.
-  BatchRun(const SlotConfig& config, std::span<LaneSeat> seats, const std::vector<SlotJob>& jobs,
+  BatchRun(const SlotConfig& config, std::span<LaneSeat> seats, const std::vector<wire::JobT>& jobs,
            OnJob on_job);
 
   // Blocks until every job has ended in every lane.
@@ -134,7 +114,7 @@ class BatchRun {
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
-  const std::vector<SlotJob>& jobs_;
+  const std::vector<wire::JobT>& jobs_;
   OnJob on_job_;
   std::vector<SeatState> states_;
   std::vector<std::vector<Ending>> endings_;  // [job][seat]

@@ -49,14 +49,14 @@ constexpr std::int64_t kComesBackLimitNs = 5'000'000'000;
 // Without work for so long, a slot gives the rest back as well.
 constexpr int kIdleMs = 200;
 
-constexpr const char* kUsual = "usual";
-// Moved inputs that the truth is asked for: at first, and before a fault is believed.
-constexpr std::uint32_t kFirstMoves = 2;
-constexpr std::uint32_t kMostMoves = 12;
+constexpr std::string_view kUsual = wire::kUsualValues;
+// Perturbed inputs that the truth is asked for: at first, and before a fault is believed.
+constexpr std::uint32_t kFirstPerturbations = 2;
+constexpr std::uint32_t kMostPerturbations = 12;
 
 // The regimes that a setting names, usual values first.
 std::vector<std::string> values_of(std::string_view setting) {
-  std::vector<std::string> found{kUsual};
+  std::vector<std::string> found{std::string(kUsual)};
   if (setting.empty()) setting = wire::kAllValues;
   while (!setting.empty()) {
     const std::size_t end = std::min(setting.find(','), setting.size());
@@ -71,6 +71,35 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
          fmt::format("slot{}-{}-{}.log", config.index, spec.label, wire::EnumNameRole(spec.role));
 }
 
+bool is_retry(const wire::JobT& job) { return job.attempt.isolation != wire::Isolation::shared; }
+
+bool wants_all(const wire::JobT& job) { return job.attempt.memory != wire::MemoryNeed::estimated; }
+
+// Whether a retry runs in the process of the one before it.
+bool shares_process(const wire::JobT& before, const wire::JobT& next) {
+  return next.attempt.isolation == wire::Isolation::shared_retry &&
+         next.attempt.lease == before.attempt.lease;
+}
+
+// Perturbed inputs to ask for next. A retry has failed before, mostly for good: then only the most
+// will do.
+std::uint32_t perturbations(CaseRecord::Next next, bool retry) {
+  switch (next) {
+    case CaseRecord::Next::truth:
+      return retry ? kMostPerturbations : kFirstPerturbations;
+    case CaseRecord::Next::more_perturbations:
+      return kMostPerturbations;
+    case CaseRecord::Next::nothing:
+      break;
+  }
+  return 0;
+}
+
+CaseRecord& record_of(const wire::JobT& entry, std::vector<CaseRecord>& records) {
+  return *std::find_if(records.begin(), records.end(),
+                       [&](const CaseRecord& record) { return record.id() == entry.test_case.id; });
+}
+
 // Whether the lane of a second attempt is there for any other too: what is under suspicion is the
 // lane under test, which only those of one company share (Job.follows). A new one takes 0.4 s on a
 // GPU, where contexts are made one after another for whatever process, and on a CPU half of a
@@ -83,12 +112,13 @@ bool stays_for_next(const SlotConfig& config, const LaneSeat& seat) {
 bool on_cpu(const wire::LaneSpecT& spec) { return !gpu_number(spec.device); }
 
 // Whether a case is estimated to need more of the host's memory than there is.
-bool may_take_all(const SlotConfig& config, const SlotJob& job) {
-  if (job.bytes < kArenaKeep || std::none_of(config.lanes.begin(), config.lanes.end(), on_cpu)) {
+bool may_take_all(const SlotConfig& config, const wire::JobT& job) {
+  if (job.test_case.bytes < kArenaKeep ||
+      std::none_of(config.lanes.begin(), config.lanes.end(), on_cpu)) {
     return false;
   }
   const auto memory = system_memory();
-  return memory && job.bytes > memory->total;
+  return memory && job.test_case.bytes > memory->total;
 }
 
 // What other slots give back comes as their lanes end.
@@ -161,8 +191,8 @@ Status Slot::run() {
     flatbuffers::FlatBufferBuilder builder;
     const auto why = builder.CreateString(served.error().message);
     const auto body = wire::CreateGiveUp(builder, why);
-    builder.Finish(
-        wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::GiveUp, body.Union()));
+    builder.Finish(wire::CreateFromSlot(builder, wire::kMessageVersion, wire::FromSlotBody::GiveUp,
+                                        body.Union()));
     (void)send(builder);
   }
   return served;
@@ -173,7 +203,7 @@ Status Slot::serve() {
   while (true) {
     ASSAY_TRY(const bool open, take_messages());
     if (!open || (stopping_ && queue_.empty())) return send_results();
-    const std::vector<SlotJob> batch = next_batch();
+    const std::vector<wire::JobT> batch = next_batch();
     if (batch.empty()) continue;
     ASSAY_CHECK(run_batch(batch));
     if (queue_.empty() || monotonic_ns() - last_sent_ns_ > kSendAfterNs) {
@@ -226,57 +256,46 @@ Status Slot::take_message(const wire::Bytes& bytes) {
   if (message->body_type() == wire::ToSlotBody::GiveBack) ASSAY_CHECK(give_back());
   const wire::Lease* lease = message->body_as_Lease();
   if (lease == nullptr || lease->jobs() == nullptr) return {};
-  for (const wire::Job* job : *lease->jobs()) {
-    SlotJob& queued = queue_.emplace_back();
-    queued.id = job->id();
-    if (job->text() != nullptr) queued.text = job->text()->str();
-    queued.attempt = job->attempt();
-    queued.fresh = job->fresh();
-    queued.follows = job->follows();
-    queued.limit_ms = job->limit_ms();
-    queued.bytes = job->bytes();
-    queued.all_memory = job->all_memory();
-    // Planted faults say nothing of what a lane can do.
-    if (config_.settings.mutants.empty()) queued.kind = kind_of(queued.text, scratch_);
-  }
+  for (const wire::Job* job : *lease->jobs()) queue_.push_back(wire::unpack(*job));
   return {};
 }
 
-std::vector<SlotJob> Slot::next_batch() {
-  std::vector<SlotJob> batch;
+std::vector<wire::JobT> Slot::next_batch() {
+  std::vector<wire::JobT> batch;
   std::uint64_t bytes = 0;
   const std::size_t most = device_ ? kGpuBatchJobs : kBatchJobs;
   const std::uint64_t most_bytes = device_ ? kGpuBatchBytes : kBatchBytes;
   while (!queue_.empty() && batch.size() < most) {
-    const SlotJob& next = queue_.front();
-    const bool alone = next.fresh || next.all_memory || next.bytes > kBatchBytes ||
-                       bytes + next.bytes > most_bytes;
+    const wire::JobT& next = queue_.front();
+    const std::uint64_t needed = next.test_case.bytes;
+    const bool alone =
+        is_retry(next) || wants_all(next) || needed > kBatchBytes || bytes + needed > most_bytes;
     if (alone && !batch.empty()) break;
-    bytes += next.bytes;
+    bytes += needed;
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
-    if (batch.back().fresh || !config_.settings.mutants.empty() || is_timed(config_.settings))
+    if (is_retry(batch.back()) || !config_.settings.mutants.empty() || is_timed(config_.settings))
       break;
   }
   return batch;
 }
 
-std::vector<SlotJob> Slot::with_values(const std::vector<SlotJob>& batch) const {
-  std::vector<SlotJob> entries;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const bool in_doubt = abilities_.in_doubt(batch[i]);
-    const bool may_lack_kernel = abilities_.may_lack_kernel(batch[i]);
-    for (const std::string& mutant : mutants_of(config_.settings, batch[i].id)) {
+std::vector<wire::JobT> Slot::with_values(const std::vector<wire::JobT>& batch) {
+  std::vector<wire::JobT> entries;
+  for (const wire::JobT& job : batch) {
+    wire::Start start = learns() ? abilities_.start(job) : wire::Start::together;
+    // Two lanes need more than one.
+    if (wants_all(job)) start = std::max(start, wire::Start::test_lane_first);
+    for (const std::string& mutant : mutants_of(config_.settings, job.test_case.id)) {
       for (const std::string& values : values_) {
         // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
-        if (values != kUsual && batch[i].bytes > kBatchBytes) continue;
-        SlotJob& entry = entries.emplace_back(batch[i]);
-        entry.values = values;
-        entry.mutant = mutant;
-        entry.record = i;
-        entry.first_alone = in_doubt || entry.all_memory;  // two lanes need more than one
-        // A kernel that is missing is so under any values, and planted faults are their own affair.
-        entry.may_lack_kernel = may_lack_kernel && values == kUsual && mutant.empty();
+        if (values != kUsual && job.test_case.bytes > kBatchBytes) continue;
+        wire::JobT& entry = entries.emplace_back(job);
+        entry.trial.values = values;
+        entry.trial.mutant = mutant;
+        // A kernel that is missing is so under any values.
+        const bool first = values == kUsual && mutant.empty();
+        entry.attempt.start = first ? start : std::min(start, wire::Start::test_lane_first);
       }
     }
   }
@@ -300,31 +319,31 @@ Status Slot::give_back() {
   return {};
 }
 
-Status Slot::run_batch(const std::vector<SlotJob>& batch) {
-  if (batch.front().all_memory) {
+Status Slot::run_batch(const std::vector<wire::JobT>& batch) {
+  if (wants_all(batch.front())) {
     ASSAY_CHECK(give_back());
     wait_for_memory();
   } else if (may_take_all(config_, batch.front())) {
     // What a lane's heap has had would not count for what it may take (MemoryWatch::bound).
     ASSAY_CHECK(give_back());
   }
-  const bool suspect = batch.front().fresh;
+  const bool suspect = is_retry(batch.front());
   std::vector<LaneSeat>& seats = suspect ? fresh_seats_ : seats_;
   bool fresh = std::none_of(seats.begin(), seats.end(), [&](const LaneSeat& seat) {
     return seat.lane && seat.lane->cases_run() > 0 && !(suspect && stays_for_next(config_, seat));
   });
   if (inputs_) {
     inputs_->renew();
-    trim_inputs(batch.front().bytes);
+    trim_inputs(batch.front().test_case.bytes);
   }
   std::vector<CaseRecord> records;
   records.reserve(batch.size());
-  for (const SlotJob& job : batch) {
+  for (const wire::JobT& job : batch) {
     records.emplace_back(config_, job, std::exchange(fresh, false));
   }
   ASSAY_CHECK(is_timed(config_.settings) ? time_entries(seats, with_values(batch), records)
                                          : run_entries(seats, with_values(batch), records));
-  const bool followed = suspect && !queue_.empty() && queue_.front().follows;
+  const bool followed = suspect && !queue_.empty() && shares_process(batch.front(), queue_.front());
   for (LaneSeat& seat : seats) {
     const bool ends =
         suspect ? !followed && !stays_for_next(config_, seat) : seat.lane && seat.lane->apart();
@@ -338,31 +357,28 @@ Status Slot::run_batch(const std::vector<SlotJob>& batch) {
 }
 
 // Runs entries, then those again that call for a closer look, until none does.
-Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
+Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<wire::JobT> entries,
                          std::vector<CaseRecord>& records) {
   while (!entries.empty()) {
-    std::vector<SlotJob> again;
+    std::vector<wire::JobT> again;
     const std::uint64_t before = given_;
     given_ += entries.size();
-    BatchRun run(
-        config_, seats, entries, [&](std::size_t i, std::vector<Ending>& endings) -> Status {
-          const SlotJob& entry = entries[i];
-          if (entry.values == kUsual) abilities_.learn(entry, endings.front());
-          records[entry.record].ran_at(before + i);
-          ASSAY_TRY(const CaseRecord::Next next, records[entry.record].add(entry, endings));
-          // What runs again has failed before, mostly for good: then nothing less will do.
-          const std::uint32_t first = entry.fresh ? kMostMoves : kFirstMoves;
-          const std::uint32_t moves = next == CaseRecord::Next::truth        ? first
-                                      : next == CaseRecord::Next::more_moves ? kMostMoves
-                                                                             : 0;
-          if (moves > entry.moves) {
-            again.push_back(entry);
-            again.back().moves = moves;
-            again.back().first_alone = false;
-            again.back().may_lack_kernel = false;
-          }
-          return {};
-        });
+    BatchRun run(config_, seats, entries,
+                 [&](std::size_t i, std::vector<Ending>& endings) -> Status {
+                   const wire::JobT& entry = entries[i];
+                   if (learns() && entry.trial.values == kUsual)
+                     abilities_.learn(entry, endings.front());
+                   CaseRecord& record = record_of(entry, records);
+                   record.ran_at(before + i);
+                   ASSAY_TRY(const CaseRecord::Next next, record.add(entry, endings));
+                   const std::uint32_t wanted = perturbations(next, is_retry(entry));
+                   if (wanted > entry.trial.perturbations) {
+                     again.push_back(entry);
+                     again.back().trial.perturbations = wanted;
+                     again.back().attempt.start = wire::Start::together;
+                   }
+                   return {};
+                 });
     Status ran = run.run();
     gave_up_ = run.gave_up();
     if (!ran) return ran;
@@ -372,14 +388,14 @@ Status Slot::run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entr
 }
 
 // One after another: beside other work no time means anything.
-Status Slot::time_entries(std::vector<LaneSeat>& seats, const std::vector<SlotJob>& entries,
+Status Slot::time_entries(std::vector<LaneSeat>& seats, const std::vector<wire::JobT>& entries,
                           std::vector<CaseRecord>& records) {
-  for (const SlotJob& entry : entries) {
+  for (const wire::JobT& entry : entries) {
     TimedCase timed(config_, seats, entry);
     Status ran = timed.run();
     gave_up_ = timed.gave_up();
     if (!ran) return ran;
-    records[entry.record].add_timed(entry, timed.lanes());
+    record_of(entry, records).add_timed(entry, timed.lanes());
   }
   return {};
 }
@@ -400,8 +416,8 @@ Status Slot::send_results() {
     records.push_back(wire::CreateRecordBytes(builder, builder.CreateVector(bytes)));
   }
   const auto results = wire::CreateResults(builder, builder.CreateVector(records));
-  builder.Finish(
-      wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Results, results.Union()));
+  builder.Finish(wire::CreateFromSlot(builder, wire::kMessageVersion, wire::FromSlotBody::Results,
+                                      results.Union()));
   results_.clear();
   return send(builder);
 }
@@ -414,8 +430,8 @@ Status Slot::send(const flatbuffers::FlatBufferBuilder& message) {
 void Slot::show_life(const std::stop_token& stop) {
   flatbuffers::FlatBufferBuilder builder;
   const auto alive = wire::CreateAlive(builder);
-  builder.Finish(
-      wire::CreateFromSlot(builder, wire::kVersion, wire::FromSlotBody::Alive, alive.Union()));
+  builder.Finish(wire::CreateFromSlot(builder, wire::kMessageVersion, wire::FromSlotBody::Alive,
+                                      alive.Union()));
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock lock(mutex);

@@ -33,18 +33,20 @@ class Slot {
   Slot(SlotConfig config, Fd supervisor, const std::shared_ptr<LazyDevice>& ahead);
   Result<bool> take_messages();
   Status take_message(const wire::Bytes& bytes);
-  std::vector<SlotJob> next_batch();
-  Status run_batch(const std::vector<SlotJob>& batch);
+  std::vector<wire::JobT> next_batch();
+  Status run_batch(const std::vector<wire::JobT>& batch);
   // Gives memory of the shared inputs back that a case of so many bytes does not want.
   void trim_inputs(std::uint64_t wanted);
   Result<bool> wait_for_supervisor(int limit_ms) const;
   // Ends all lanes; their memory and that of the shared inputs goes back.
   Status give_back();
   // Every job once for each kind of values; where faults are planted, once more for each of them.
-  std::vector<SlotJob> with_values(const std::vector<SlotJob>& batch) const;
-  Status run_entries(std::vector<LaneSeat>& seats, std::vector<SlotJob> entries,
+  std::vector<wire::JobT> with_values(const std::vector<wire::JobT>& batch);
+  // Planted faults say nothing of what a lane can do.
+  bool learns() const { return config_.settings.mutants.empty(); }
+  Status run_entries(std::vector<LaneSeat>& seats, std::vector<wire::JobT> entries,
                      std::vector<CaseRecord>& records);
-  Status time_entries(std::vector<LaneSeat>& seats, const std::vector<SlotJob>& entries,
+  Status time_entries(std::vector<LaneSeat>& seats, const std::vector<wire::JobT>& entries,
                       std::vector<CaseRecord>& records);
   Status send(std::vector<CaseRecord>& records);
   Status send_results();
@@ -56,11 +58,10 @@ class Slot {
   std::vector<std::string> values_;  // the regimes that every case is run under
   std::unique_ptr<std::mutex> sending_ = std::make_unique<std::mutex>();  // two threads do
   wire::FrameReader reader_;
-  std::deque<SlotJob> queue_;
-  std::shared_ptr<LazyDevice> device_;  // that results on GPUs are compared on
-  bool gave_up_ = false;                // no lanes can be had
-  Abilities abilities_;                 // of the lane under test, whichever process it is
-  Case scratch_;
+  std::deque<wire::JobT> queue_;
+  std::shared_ptr<LazyDevice> device_;    // that results on GPUs are compared on
+  bool gave_up_ = false;                  // no lanes can be had
+  Abilities abilities_;                   // of the lane under test, whichever process it is
   std::shared_ptr<SharedInputs> inputs_;  // of the lanes on the CPU, where there are several
   std::vector<LaneSeat> seats_;           // test lane, then the reference lane if there is one
   // The same for second attempts: their lanes run one case and go, while the others keep what

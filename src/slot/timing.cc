@@ -54,7 +54,7 @@ std::vector<int> cores_of_process() {
   return cores;
 }
 
-// How many calls the samples of each part have, in the order of LaneJob.calls: those of one call
+// How many calls the samples of each part have, in the order of Attempt.calls: those of one call
 // and those of several are not comparable, since a sample's own cost is shared by its calls.
 std::vector<std::uint32_t> calls_of(const TimedLane& lane) {
   std::vector<std::uint32_t> calls;
@@ -80,7 +80,7 @@ std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot,
   return mine;
 }
 
-TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry)
+TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const wire::JobT& entry)
     : config_(config),
       seats_(seats),
       entry_(entry),
@@ -126,7 +126,7 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   TimedLane& lane = lanes_[seat];
   LaneSeat& at = seats_[seat];
   if (turn % turns_of_lane_ == 0 && !at.on_gpu()) begin_anew(turn, at);
-  const std::vector<SlotJob> jobs{entry_};
+  const std::vector<wire::JobT> jobs{entry_};
   BatchRun run(config_, seats_.subspan(seat, 1), jobs,
                [&](std::size_t, std::vector<Ending>& endings) -> Status {
                  Ending& ending = endings.front();
@@ -141,7 +141,7 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   for (TimeSeries& series : lane.series) {
     series.turns_of_lane = static_cast<std::uint32_t>(turns_of_lane_);
   }
-  if (entry_.calls.empty() && !lane.series.empty()) entry_.calls = calls_of(lane);
+  if (entry_.attempt.calls.empty() && !lane.series.empty()) entry_.attempt.calls = calls_of(lane);
   return ran;
 }
 

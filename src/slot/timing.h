@@ -22,7 +22,7 @@ std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot, s
 
 class TimedCase {
  public:
-  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry);
+  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const wire::JobT& entry);
 
   // Blocks until the case has been timed, or until a lane has shown that it cannot be.
   Status run();
@@ -40,7 +40,7 @@ class TimedCase {
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
-  SlotJob entry_;
+  wire::JobT entry_;
   std::vector<int> cores_;  // of this slot
   std::vector<TimedLane> lanes_;
   std::size_t turns_of_lane_ = 1;  // of the next lanes

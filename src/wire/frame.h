@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/fd.h"
@@ -15,7 +17,11 @@
 
 namespace assay::wire {
 
+// Of messages between processes, which are all of one build.
+inline constexpr std::uint32_t kMessageVersion = 3;
+// Of records, which runs keep.
 inline constexpr std::uint32_t kVersion = 2;
+struct Record;
 // A frame holds descriptions, never tensor data; more than this is a broken peer.
 inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
@@ -51,9 +57,10 @@ Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
-  if (root->version() != kVersion) {
+  constexpr std::uint32_t kExpected = std::is_same_v<Root, Record> ? kVersion : kMessageVersion;
+  if (root->version() != kExpected) {
     return fail("a message has version " + std::to_string(root->version()) +
-                ", this assay speaks " + std::to_string(kVersion) +
+                ", this assay speaks " + std::to_string(kExpected) +
                 "; use one build of assay for all its processes");
   }
   return root;

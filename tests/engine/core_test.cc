@@ -14,14 +14,17 @@
 namespace assay {
 namespace {
 
-using Again = Retries::Again;
+constexpr std::optional<wire::Isolation> kNoRetry;
+constexpr std::optional<wire::Isolation> kAlone = wire::Isolation::own_process;
+constexpr std::optional<wire::Isolation> kShared = wire::Isolation::shared_retry;
 
 constexpr std::uint64_t kPlenty = std::numeric_limits<std::uint64_t>::max();
 
-QueuedCase queued(std::uint64_t id, std::uint64_t limit_ms = 1000) {
-  QueuedCase made;
-  made.id = id;
-  made.cost = {1, 1, limit_ms};
+wire::JobT queued(std::uint64_t id, std::uint64_t limit_ms = 1000) {
+  wire::JobT made;
+  made.test_case.id = id;
+  made.test_case.elements = made.test_case.bytes = 1;
+  made.attempt.limit_ms = limit_ms;
   return made;
 }
 
@@ -115,8 +118,8 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
   for (const std::uint64_t beside : {0, 1}) {
     Core core(config, Queue({100, 0, 0}));
     core.begin();
-    QueuedCase large = queued(1);
-    large.cost.bytes = 101;
+    wire::JobT large = queued(1);
+    large.test_case.bytes = 101;
     core.add(large);
     for (std::uint64_t id = 2; id < 2 + beside; ++id) core.add(queued(id));
     core.claimed(Supply::none);
@@ -127,8 +130,8 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
         verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
         const auto* lease = std::get_if<SendLease>(&*action);
         if (lease == nullptr) continue;
-        for (const QueuedCase& held : lease->cases) {
-          if (held.id == 1) slot_of_first = lease->slot;
+        for (const wire::JobT& held : lease->cases) {
+          if (held.test_case.id == 1) slot_of_first = lease->slot;
         }
       }
     };
@@ -148,10 +151,10 @@ TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
   Answer answer;
   Verdict verdict;
   answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
   answer.verdict.outcome = verdict.outcome = Outcome::oom;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
-  EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict, true), Again::no);
+  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict, true), kNoRetry);
   EXPECT_EQ(verdict.outcome, Outcome::oom);
   EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
 }
@@ -167,51 +170,51 @@ Answer differs(const char* message) {
 TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
   const Answer answer = differs("result: 3 of 4 elements");
   Verdict verdict = answer.verdict;
-  QueuedCase ran = queued(1);
+  wire::JobT ran = queued(1);
   Retries retries;
-  EXPECT_EQ(retries.again(answer, ran, verdict), Again::in_company);
-  ran.in_company = true;
-  EXPECT_EQ(retries.again(answer, ran, verdict), Again::no);
+  EXPECT_EQ(retries.again(answer, ran, verdict), kShared);
+  ran.attempt.isolation = wire::Isolation::shared_retry;
+  EXPECT_EQ(retries.again(answer, ran, verdict), kNoRetry);
   EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
 }
 
 TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
   for (const bool passes : {false, true}) {
-    QueuedCase ran = queued(1);
+    wire::JobT ran = queued(1);
     Retries retries;
     Verdict verdict;
-    EXPECT_EQ(retries.again(differs("result: 3 of 4 elements"), ran, verdict), Again::in_company);
+    EXPECT_EQ(retries.again(differs("result: 3 of 4 elements"), ran, verdict), kShared);
     const Answer second = passes ? Answer() : differs("result: 2 of 4 elements");
     verdict = second.verdict;
-    ran.in_company = true;
-    EXPECT_EQ(retries.again(second, ran, verdict), Again::alone);
-    ran.in_company = false;
-    EXPECT_EQ(retries.again(second, ran, verdict), Again::no);
+    ran.attempt.isolation = wire::Isolation::shared_retry;
+    EXPECT_EQ(retries.again(second, ran, verdict), kAlone);
+    ran.attempt.isolation = wire::Isolation::own_process;
+    EXPECT_EQ(retries.again(second, ran, verdict), kNoRetry);
     EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
     EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
   }
 }
 
 TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
-  const auto second = [](Outcome outcome, const QueuedCase& ran, bool company = true) {
+  const auto second = [](Outcome outcome, const wire::JobT& ran, bool company = true) {
     Answer answer;
     answer.verdict.outcome = outcome;
     answer.beside_overdue_us = 1;
     Verdict verdict;
     return Retries(company).again(answer, ran, verdict);
   };
-  EXPECT_EQ(second(Outcome::test_error, queued(1)), Again::in_company);
+  EXPECT_EQ(second(Outcome::test_error, queued(1)), kShared);
   for (const Outcome outcome : {Outcome::crash, Outcome::timeout, Outcome::oom, Outcome::sanitizer,
                                 Outcome::slow, Outcome::fast}) {
-    EXPECT_EQ(second(outcome, queued(1)), Again::alone) << name(outcome);
+    EXPECT_EQ(second(outcome, queued(1)), kAlone) << name(outcome);
   }
-  QueuedCase large = queued(1);
-  large.cost.bytes = std::uint64_t{1} << 30;
-  EXPECT_EQ(second(Outcome::mismatch, large), Again::alone);
-  QueuedCase suspect = queued(1);
-  suspect.losses = 1;
-  EXPECT_EQ(second(Outcome::mismatch, suspect), Again::alone);
-  EXPECT_EQ(second(Outcome::mismatch, queued(1), false), Again::alone);
+  wire::JobT large = queued(1);
+  large.test_case.bytes = std::uint64_t{1} << 30;
+  EXPECT_EQ(second(Outcome::mismatch, large), kAlone);
+  wire::JobT suspect = queued(1);
+  suspect.attempt.slots_lost = 1;
+  EXPECT_EQ(second(Outcome::mismatch, suspect), kAlone);
+  EXPECT_EQ(second(Outcome::mismatch, queued(1), false), kAlone);
 }
 
 // It is slow in all of them, and would be again.
@@ -227,10 +230,10 @@ TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
   answer.verdict.outcome = Outcome::timeout;
   Verdict verdict = answer.verdict;
   answer.beside_overdue_us = 13'900'000;
-  EXPECT_EQ(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
-  EXPECT_NE(Retries().again(answer, queued(1, 200'000), verdict), Again::no);
+  EXPECT_EQ(Retries().again(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_NE(Retries().again(answer, queued(1, 200'000), verdict), kNoRetry);
   answer.beside_overdue_us = 1'900'000;
-  EXPECT_NE(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_NE(Retries().again(answer, queued(1, 20'000), verdict), kNoRetry);
 }
 
 TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
@@ -239,9 +242,9 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
     Answer answer;
     Verdict verdict;
     answer.verdict.outcome = verdict.outcome = first;
-    EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+    EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
     answer.verdict.outcome = verdict.outcome = second;
-    EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+    EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
     return verdict;
   };
   EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
@@ -267,7 +270,8 @@ TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
     while (const auto action = core.next_action()) {
       const auto* lease = std::get_if<SendLease>(&*action);
       if (lease == nullptr) continue;
-      for (const QueuedCase& leased : lease->cases) given.emplace_back(lease->slot, leased.id);
+      for (const wire::JobT& leased : lease->cases)
+        given.emplace_back(lease->slot, leased.test_case.id);
     }
     return given;
   };
@@ -299,7 +303,7 @@ TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
   Retries retries;
   Verdict verdict = answer.verdict;
-  EXPECT_NE(retries.again(answer, queued(1, 90'000), verdict), Again::no);
+  EXPECT_NE(retries.again(answer, queued(1, 90'000), verdict), kNoRetry);
   answer.verdict.outcome = Outcome::mismatch;
   EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
 }
@@ -368,7 +372,7 @@ TEST(Core, SlotsBeginAFewAtATime) {
     while (auto action = core.next_action()) {
       if (const auto* start = std::get_if<StartSlot>(&*action)) started.push_back(start->slot);
       if (const auto* lease = std::get_if<SendLease>(&*action)) {
-        first.try_emplace(lease->slot, lease->cases.front().id);
+        first.try_emplace(lease->slot, lease->cases.front().test_case.id);
       }
     }
   };
@@ -405,8 +409,8 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   core.begin();
   std::uint64_t claimed = 0;
   const auto expensive = [&] {
-    QueuedCase made = queued(++claimed);
-    made.cost.work_us = 5'000'000;
+    wire::JobT made = queued(++claimed);
+    made.test_case.work_us = 5'000'000;
     return made;
   };
   std::size_t sent = 0;
@@ -425,12 +429,12 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
 
 // When all have ended, on slots that take for each case what it costs: the most that lanes can do.
 double makespan_us(std::size_t slots, const MemoryBudget& budget,
-                   const std::vector<QueuedCase>& cases) {
+                   const std::vector<wire::JobT>& cases) {
   CoreConfig config;
   config.slots = slots;
   Core core(config, Queue(budget));
   struct Running {
-    std::deque<QueuedCase> held;
+    std::deque<wire::JobT> held;
     double free_at = 0;  // when the first of them is done, if there is one
   };
   std::vector<Running> running(slots);
@@ -438,14 +442,14 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   const auto act = [&] {
     while (auto action = core.next_action()) {
       if (std::holds_alternative<ClaimCases>(*action)) {
-        for (const QueuedCase& each : cases) core.add(each);
+        for (const wire::JobT& each : cases) core.add(each);
         core.claimed(Supply::none);
       }
       const auto* lease = std::get_if<SendLease>(&*action);
       if (lease == nullptr) continue;
       Running& slot = running[lease->slot];
       if (slot.held.empty()) {
-        slot.free_at = now + static_cast<double>(lease->cases.front().cost.work_us);
+        slot.free_at = now + static_cast<double>(lease->cases.front().test_case.work_us);
       }
       slot.held.insert(slot.held.end(), lease->cases.begin(), lease->cases.end());
     }
@@ -460,11 +464,11 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
     if (next->held.empty()) return std::numeric_limits<double>::infinity();
     now = next->free_at;
     Answer answer;
-    answer.id = next->held.front().id;
+    answer.id = next->held.front().test_case.id;
     answer.verdict.outcome = Outcome::pass;
     next->held.pop_front();
     if (!next->held.empty()) {
-      next->free_at = now + static_cast<double>(next->held.front().cost.work_us);
+      next->free_at = now + static_cast<double>(next->held.front().test_case.work_us);
     }
     core.slot_answered(static_cast<std::size_t>(next - running.begin()), std::span(&answer, 1));
     act();
@@ -478,29 +482,29 @@ TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> times(0, 3);
-    std::vector<QueuedCase> cases;
+    std::vector<wire::JobT> cases;
     std::uint64_t all_us = 0;
     for (std::uint64_t id = 1; id <= 2000; ++id) {
-      QueuedCase made = queued(id);
-      made.cost.work_us = 1000 + static_cast<std::uint64_t>(1000 * times(random));
-      made.cost.elements = made.cost.work_us * 50;
-      all_us += made.cost.work_us;
+      wire::JobT made = queued(id);
+      made.test_case.work_us = 1000 + static_cast<std::uint64_t>(1000 * times(random));
+      made.test_case.elements = made.test_case.work_us * 50;
+      all_us += made.test_case.work_us;
       cases.push_back(made);
     }
     std::sort(cases.begin(), cases.end(),
-              [](auto& a, auto& b) { return a.cost.work_us > b.cost.work_us; });
+              [](auto& a, auto& b) { return a.test_case.work_us > b.test_case.work_us; });
     std::uint64_t alone_us = 0;  // of those that fit no budget
     std::size_t alone = 0;
     for (const std::size_t many : {1, 5, 50}) {
       for (; alone < many; ++alone) {
-        cases[alone].cost.bytes = kPlenty;
-        alone_us += cases[alone].cost.work_us;
+        cases[alone].test_case.bytes = kPlenty;
+        alone_us += cases[alone].test_case.work_us;
       }
       for (const std::uint64_t slots : {2, 3, 8}) {
         const std::uint64_t least = std::max(alone_us, all_us / slots);
         EXPECT_LE(makespan_us(slots, {1 << 20, 0, 0}, cases),
                   static_cast<double>(least) +
-                      0.05 * static_cast<double>(all_us - cases.front().cost.work_us))
+                      0.05 * static_cast<double>(all_us - cases.front().test_case.work_us))
             << "seed " << seed << ", " << many << " alone, " << slots << " slots";
       }
     }
@@ -509,13 +513,13 @@ TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
 
 // Many that run one after another take as long as all others together: they cannot wait for those.
 TEST(Core, WhatFitsNoBudgetDoesNotWaitForAllElse) {
-  std::vector<QueuedCase> cases;
+  std::vector<wire::JobT> cases;
   double all_us = 0;
   for (std::uint64_t id = 1; id <= 1100; ++id) {
-    QueuedCase made = queued(id);
-    made.cost.work_us = id <= 1000 ? 100'000 : 1'000'000;
-    if (id > 1000) made.cost.bytes = kPlenty;
-    all_us += static_cast<double>(made.cost.work_us);
+    wire::JobT made = queued(id);
+    made.test_case.work_us = id <= 1000 ? 100'000 : 1'000'000;
+    if (id > 1000) made.test_case.bytes = kPlenty;
+    all_us += static_cast<double>(made.test_case.work_us);
     cases.push_back(made);
   }
   EXPECT_LE(makespan_us(2, {1 << 20, 0, 0}, cases), 100e6 + 0.05 * all_us);

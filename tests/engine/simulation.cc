@@ -39,9 +39,10 @@ Simulation::Simulation(std::uint64_t seed, bool trace)
   if (others_) store_.lease_ms = 3'000 + static_cast<std::int64_t>(chance_.below(20'000));
   for (std::uint64_t id = 1; id <= cases; ++id) {
     SimulatedStore::Row row;
-    row.planned.id = id;
-    row.planned.cost = {chance_.below(2'000'000), 1 + chance_.below(60),
-                        1000 + chance_.below(5000)};
+    row.planned.test_case.id = id;
+    row.planned.test_case.elements = chance_.below(2'000'000);
+    row.planned.test_case.bytes = 1 + chance_.below(60);
+    row.planned.attempt.limit_ms = 1000 + chance_.below(5000);
     row.nature = nature_of(chance_.below(100));
     store_.rows.emplace(id, row);
   }
@@ -188,10 +189,10 @@ void Simulation::run_case(std::size_t index) {
     return;
   }
   if (slot.queue.empty()) return;
-  const QueuedCase running = slot.queue.front();
-  const Nature nature = store_.rows.at(running.id).nature;
+  const wire::JobT running = slot.queue.front();
+  const Nature nature = store_.rows.at(running.test_case.id).nature;
   if (!answers(nature)) {
-    note("case {} takes slot {} along", running.id, index);
+    note("case {} takes slot {} along", running.test_case.id, index);
     if (nature == Nature::kills_slot) return end_slot(index, false);
     slot.hangs = nature == Nature::silences_slot;
     slot.busy = nature == Nature::hangs_slot;
@@ -202,24 +203,27 @@ void Simulation::run_case(std::size_t index) {
     }
     return;
   }
-  if (running.attempt == 1) first_ran_[running.id] = {slot.number, steps_};
+  if (running.attempt.number == 1) first_ran_[running.test_case.id] = {slot.number, steps_};
   slot.queue.erase(slot.queue.begin());
   slot.on_the_way.push_back(answer_to(running));
   // Some come twice.
   if (!calm_ && chance_.one_in(20)) slot.on_the_way.push_back(slot.on_the_way.back());
 }
 
-Answer Simulation::answer_to(const QueuedCase& queued) {
-  const Nature nature = store_.rows.at(queued.id).nature;
+Answer Simulation::answer_to(const wire::JobT& queued) {
+  const Nature nature = store_.rows.at(queued.test_case.id).nature;
   Answer answer;
-  answer.id = queued.id;
-  answer.attempt = queued.attempt;
-  answer.fresh = queued.fresh;
+  answer.id = queued.test_case.id;
+  answer.attempt = queued.attempt.number;
+  answer.fresh = queued.attempt.isolation != wire::Isolation::shared;
   answer.ran_from = answer.ran_to = steps_;
-  const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
+  const bool fails =
+      nature == Nature::fails || (nature == Nature::flaky && queued.attempt.number == 1);
   answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
-  if (nature == Nature::fails && queued.id % 3 == 0) answer.verdict.outcome = Outcome::oom;
-  if (queued.in_company && rare_.one_in(4)) answer.verdict.message = "in another way";
+  if (nature == Nature::fails && queued.test_case.id % 3 == 0)
+    answer.verdict.outcome = Outcome::oom;
+  if (queued.attempt.isolation == wire::Isolation::shared_retry && rare_.one_in(4))
+    answer.verdict.message = "in another way";
   if (!calm_ && chance_.one_in(40)) {
     answer.verdict.outcome = Outcome::crash;
     answer.killed_from_outside = true;
@@ -388,29 +392,28 @@ void Simulation::perform(const SendLease& action) {
   Slot& slot = slots_[action.slot];
   expect(slot.up && !slot.killed, "a lease for a slot that is not there");
   gave_back_.erase(action.slot);
-  for (const QueuedCase& queued : action.cases) {
-    note("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot);
-    expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
+  for (const wire::JobT& queued : action.cases) {
+    note("case {} attempt {} to slot {}", queued.test_case.id, queued.attempt.number, action.slot);
+    expect(!recorded_.contains(queued.test_case.id), "a case runs again after its verdict");
     for (auto& [id, held] : in_use_) held.alone = false;
-    const Held held{action.slot, queued.cost.bytes, queued.attempt, in_use_.empty()};
-    expect(in_use_.emplace(queued.id, held).second, "two slots hold one case");
-    if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
-    if (queued.all_memory) check_given_back(action.slot);
+    const Held held{action.slot, queued.test_case.bytes, queued.attempt.number, in_use_.empty()};
+    expect(in_use_.emplace(queued.test_case.id, held).second, "two slots hold one case");
+    if (queued.attempt.slots_lost > 0) expect(slot.queue.empty(), "a suspect is not alone");
+    if (queued.attempt.memory != wire::MemoryNeed::estimated) check_given_back(action.slot);
     slot.queue.push_back(queued);
   }
-  check_company(action.cases);
+  check_shared_process(action.cases);
   check_memory();
 }
 
 // Second attempts that share a lane: none follows a case that it followed the first time.
-void Simulation::check_company(const std::vector<QueuedCase>& cases) {
+void Simulation::check_shared_process(const std::vector<wire::JobT>& cases) {
   for (auto later = cases.begin(); later != cases.end(); ++later) {
-    expect(!later->in_company || later->fresh, "a first attempt in company");
-    expect(!later->follows || later->in_company, "what runs by itself follows another");
-    if (!later->follows) continue;
+    if (later->attempt.isolation != wire::Isolation::shared_retry) continue;
+    expect(later->attempt.number > 1, "a first attempt in a shared retry process");
     for (auto before = cases.begin(); before != later; ++before) {
-      const Ran& one = first_ran_.at(before->id);
-      const Ran& other = first_ran_.at(later->id);
+      const Ran& one = first_ran_.at(before->test_case.id);
+      const Ran& other = first_ran_.at(later->test_case.id);
       expect(one.slot != other.slot || one.step > other.step, "it follows the same case again");
     }
   }
@@ -445,7 +448,7 @@ void Simulation::check_memory() {
 
 // Whether a waiting case could begin in this slot.
 bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
-  const std::uint64_t bytes = store_.rows.at(id).planned.cost.bytes;
+  const std::uint64_t bytes = store_.rows.at(id).planned.test_case.bytes;
   std::uint64_t in_use = 0;
   std::uint64_t on_gpu = 0;
   bool over_budget = false;
@@ -515,8 +518,8 @@ void Simulation::perform(const RestartServer& action) {
 
 void Simulation::perform(const ClaimCases& action) {
   const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
-  for (const QueuedCase& queued : claimed) {
-    unended_.insert(queued.id);
+  for (const wire::JobT& queued : claimed) {
+    unended_.insert(queued.test_case.id);
     core_->add(queued);
   }
   core_->claimed(store_.supply(SimulatedStore::kUs));
@@ -525,7 +528,7 @@ void Simulation::perform(const ClaimCases& action) {
 void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
 
 void Simulation::perform(const RecordVerdict& action) {
-  const std::uint64_t id = action.ended.id;
+  const std::uint64_t id = action.ended.test_case.id;
   unended_.erase(id);
   note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
@@ -533,7 +536,7 @@ void Simulation::perform(const RecordVerdict& action) {
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
   // One that is refused may come back: another claimer had the case, and did not end it.
-  if (store_.finish(SimulatedStore::kUs, id, action.ended.epoch, action.verdict)) {
+  if (store_.finish(SimulatedStore::kUs, id, action.ended.attempt.epoch, action.verdict)) {
     recorded_.insert(id);
   } else {
     short_of_memory_.erase(id);  // as one of which nothing is known
@@ -551,12 +554,14 @@ void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdi
   expect(answers(row.nature), "a verdict on a case that never answered");
   if (verdict.outcome == Outcome::crash) return;  // killed from outside, again and again
   expect((verdict.outcome == Outcome::pass) == (row.nature != Nature::fails), "a wrong verdict");
-  expect(!action.ended.in_company || (info(verdict.outcome).failed && verdict.message.empty()),
-         "in company another ending than the first is believed");
+  const wire::AttemptT& attempt = action.ended.attempt;
+  expect(attempt.isolation != wire::Isolation::shared_retry ||
+             (info(verdict.outcome).failed && verdict.message.empty()),
+         "in a shared retry process another ending than the first is believed");
   if (info(verdict.outcome).failed) {
     const bool for_good =
-        verdict.outcome == Outcome::oom && had_all_memory_.contains(row.planned.id);
-    expect(for_good || (action.ended.attempt >= 2 && action.ended.fresh),
+        verdict.outcome == Outcome::oom && had_all_memory_.contains(row.planned.test_case.id);
+    expect(for_good || (attempt.number >= 2 && attempt.isolation != wire::Isolation::shared),
            "a first failure is believed");
   }
 }

@@ -39,7 +39,7 @@ class SimulatedStore {
   static constexpr int kOther = 2;
   static constexpr int kDead = 3;
   struct Row {
-    QueuedCase planned;
+    wire::JobT planned;
     Nature nature = Nature::passes;
     std::uint64_t epoch = 0;
     int holder = 0;
@@ -53,7 +53,7 @@ class SimulatedStore {
   std::map<std::uint64_t, Row> rows;
   std::int64_t lease_ms = 0;  // 0: leases do not end
 
-  std::vector<QueuedCase> claim(int who, std::size_t most, std::int64_t now);
+  std::vector<wire::JobT> claim(int who, std::size_t most, std::int64_t now);
   Supply supply(int who) const;
   void renew(int who, std::int64_t now);
   void release(int who);
@@ -84,7 +84,7 @@ class Simulation {
     bool killed = false;
     std::uint64_t number = 0;           // of all slots that were started
     std::optional<std::int64_t> began;  // on the core's clock; nullopt: it has answered
-    std::vector<QueuedCase> queue;      // it has not run these
+    std::vector<wire::JobT> queue;      // it has not run these
     std::vector<Answer> on_the_way;     // the core has not heard these
   };
   struct Server {
@@ -105,7 +105,7 @@ class Simulation {
   void disturb_server(std::size_t server);
   void give_up(std::size_t slot);
   void other_claimer();
-  Answer answer_to(const QueuedCase& queued);
+  Answer answer_to(const wire::JobT& queued);
 
   void act();
   void perform(const StartSlot& action);
@@ -127,7 +127,7 @@ class Simulation {
   std::size_t slots_that_begin() const;
   void check_memory();
   void check_given_back(std::size_t runs);
-  void check_company(const std::vector<QueuedCase>& cases);
+  void check_shared_process(const std::vector<wire::JobT>& cases);
   bool has_room(std::size_t slot, std::uint64_t id) const;
   void check_nobody_sleeps();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);

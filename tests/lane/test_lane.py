@@ -211,7 +211,7 @@ def foreseen(apis, api, shape, values="usual", ended=(wire.OK, "", ""), runs=1, 
     served.usual = (5, *ended)
     served.named = {"x": TensorSpec(shape, "float32", 0)}
     job = types.SimpleNamespace(
-        id=5, api=api, values=values, mutant="", moves=0, settings=types.SimpleNamespace(values=""),
+        id=5, api=api, values=values, mutant="", perturbations=0, settings=types.SimpleNamespace(values=""),
         lane=types.SimpleNamespace(dump_dir=""),
     )  # fmt: skip
     job.__dict__.update(fields)
@@ -243,7 +243,7 @@ def test_a_case_without_a_result_ends_so_under_all_values(apis):
     [
         {"values": "wide"},
         {"mutant": "sign"},
-        {"moves": 2},
+        {"perturbations": 2},
         {"settings": types.SimpleNamespace(values="usual")},
         {"lane": types.SimpleNamespace(dump_dir="somewhere")},
     ],

@@ -27,7 +27,7 @@ namespace {
 
 wire::Bytes answer(std::uint32_t index = 0, wire::Status status = wire::Status::ok) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, index, status));
+  builder.Finish(wire::CreateReply(builder, wire::kMessageVersion, index, status));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};
 }
@@ -55,10 +55,12 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
     const auto batch = wire::open<wire::Batch>(**bytes);
     for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
       running.store(i);
-      const std::string_view text = (*batch)->jobs()->Get(i)->text()->string_view();
+      const std::string_view text = (*batch)->jobs()->Get(i)->test_case()->text()->string_view();
       if (text == "dies") std::_Exit(1);
       if (text == "hangs") ::pause();
-      const bool none = text == "no kernel" || (*batch)->jobs()->Get(i)->may_lack_kernel();
+      const bool unfilled =
+          (*batch)->jobs()->Get(i)->attempt()->start() == wire::Start::test_lane_unfilled;
+      const bool none = text == "no kernel" || unfilled;
       const wire::Status status = none                  ? wire::Status::no_kernel
                                   : text == "no memory" ? wire::Status::out_of_memory
                                                         : wire::Status::ok;
@@ -76,8 +78,8 @@ void dies_of_what_none_can(int, int socket, const wire::ArenaHeader& header) {
     const auto batch = wire::open<wire::Batch>(**bytes);
     for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
       running.store(i);
-      if ((*batch)->jobs()->Get(i)->may_lack_kernel()) std::_Exit(1);
-      if ((*batch)->jobs()->Get(i)->text()->string_view() == "no kernel") std::_Exit(1);
+      if ((*batch)->jobs()->Get(i)->test_case()->text()->string_view() == "no kernel")
+        std::_Exit(1);
       if (!wire::send_frame(socket, answer(i))) return;
     }
   }
@@ -191,9 +193,9 @@ TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
   std::vector<LaneSeat> seats;
   seats.push_back(steady.seat("steady"));
   seats.push_back(hasty.seat("hasty"));
-  SlotJob job;
-  job.limit_ms = 60'000;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job;
+  job.attempt.limit_ms = 60'000;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   bool lent = false;
   std::vector<std::vector<bool>> answered;  // at each call, by seat
@@ -230,9 +232,9 @@ TEST(Batch, ALaneStaysOnTheCoreOfItsSeat) {
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("pinned"));
   seats.front().core = cores_of(0).back();
-  SlotJob job;
-  job.limit_ms = 60'000;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job;
+  job.attempt.limit_ms = 60'000;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
                  [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
@@ -250,7 +252,7 @@ TEST(Timing, SlotsShareTheCores) {
 }
 
 // How each job of a batch ended, in words: what the first lane says, then the second.
-std::vector<std::string> run_batch(const std::vector<SlotJob>& jobs) {
+std::vector<std::string> run_batch(const std::vector<wire::JobT>& jobs) {
   const ServerProcess under_test(answer_by_text);
   const ServerProcess reference(dies_of_what_none_can);
   std::vector<LaneSeat> seats;
@@ -271,12 +273,12 @@ std::vector<std::string> run_batch(const std::vector<SlotJob>& jobs) {
   return ended;
 }
 
-SlotJob job_of(std::size_t record, const std::string& text, bool first_alone) {
-  SlotJob job;
-  job.text = text;
-  job.limit_ms = 60'000;
-  job.record = record;
-  job.first_alone = first_alone;
+wire::JobT job_of(std::uint64_t id, const std::string& text, bool first_alone) {
+  wire::JobT job;
+  job.test_case.id = id;
+  job.test_case.text = text;
+  job.attempt.limit_ms = 60'000;
+  if (first_alone) job.attempt.start = wire::Start::test_lane_first;
   return job;
 }
 
@@ -295,9 +297,9 @@ TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
 
 // Who had all the memory there is and too little of it: the other lane would write as much.
 TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneHasTooLittleMemoryFor) {
-  SlotJob starved = job_of(0, "no memory", true);
+  wire::JobT starved = job_of(0, "no memory", true);
   EXPECT_THAT(run_batch({starved}), ::testing::ElementsAre("out_of_memory, ok"));
-  starved.all_memory = true;
+  starved.attempt.memory = wire::MemoryNeed::whole_device;
   EXPECT_THAT(run_batch({starved}),
               ::testing::ElementsAre(
                   "out_of_memory, skipped (not asked: the paddle lane has too little memory)"));
@@ -315,8 +317,8 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
 
 // Slow is told from stuck.
 TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
-  SlotJob hangs = job_of(0, "hangs", true);
-  hangs.limit_ms = 500;
+  wire::JobT hangs = job_of(0, "hangs", true);
+  hangs.attempt.limit_ms = 500;
   EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
 }
 
@@ -326,7 +328,7 @@ void hangs_in_stage(int, int socket, const wire::ArenaHeader& seen) {
   const auto bytes = wire::receive_frame(socket);
   if (!bytes || !*bytes) return;
   const auto batch = wire::open<wire::Batch>(**bytes);
-  header.stage.store(std::stoul((*batch)->jobs()->Get(0)->text()->str()));
+  header.stage.store(std::stoul((*batch)->jobs()->Get(0)->test_case()->text()->str()));
   header.started_ns.store(monotonic_ns());
   header.running.store(0);
   ::pause();
@@ -336,9 +338,9 @@ std::array<std::uint64_t, wire::kStagesOfLane> time_of_lane_that_hangs(const std
   const ServerProcess server(hangs_in_stage);
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("paddle"));
-  SlotJob job = job_of(0, stage, false);
-  job.limit_ms = 300;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job = job_of(0, stage, false);
+  job.attempt.limit_ms = 300;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
   BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
@@ -361,12 +363,10 @@ TEST(Batch, TheTimeOfALaneThatIsKilledCountsForWhereItWas) {
 
 // The lane under test is told what its predecessors had no kernel for, and the other is not.
 TEST(Batch, TheFirstLaneIsToldWhatItMayHaveNoKernelFor) {
-  SlotJob doubtful = job_of(0, "fine", true);
-  doubtful.may_lack_kernel = true;
+  wire::JobT doubtful = job_of(0, "fine", true);
+  doubtful.attempt.start = wire::Start::test_lane_unfilled;
   EXPECT_THAT(run_batch({doubtful, job_of(1, "fine", true)}),
               ::testing::ElementsAre(kNotAsked, "ok, ok"));
-  doubtful.first_alone = false;
-  EXPECT_THAT(run_batch({doubtful}), ::testing::ElementsAre("no_kernel, ok"));
 }
 
 // A kernel that is missing under other values only says nothing of the case.
@@ -384,7 +384,7 @@ wire::Bytes lends(std::uint64_t bytes) {
   const std::vector<flatbuffers::Offset<wire::Leaf>> leaves{leaf.Finish()};
   const auto outputs = builder.CreateVector(leaves);
   wire::ReplyBuilder reply(builder);
-  reply.add_version(wire::kVersion);
+  reply.add_version(wire::kMessageVersion);
   reply.add_outputs(outputs);
   builder.Finish(reply.Finish());
   const auto made = wire::bytes_of(builder);
@@ -407,7 +407,7 @@ void lends_by_text(int, int socket, const wire::ArenaHeader& seen) {
       if (!wire::send_frame(socket, answer())) return;
       continue;
     }
-    const std::string text = (*batch)->jobs()->Get(0)->text()->str();
+    const std::string text = (*batch)->jobs()->Get(0)->test_case()->text()->str();
     ends = text == "ends";
     const std::uint64_t lent = ends ? kKeepOpenBytes : std::stoull(text);
     if (!wire::send_frame(socket, lends(lent))) return;
@@ -419,7 +419,7 @@ bool lets_go(const std::string& text, bool* keeps_its_lane = nullptr) {
   const ServerProcess server(lends_by_text);
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("paddle"));
-  const std::vector<SlotJob> jobs{job_of(0, text, false)};
+  const std::vector<wire::JobT> jobs{job_of(0, text, false)};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
                  [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
@@ -451,9 +451,9 @@ TEST(Batch, WhatIsLargeIsLentByALaneThatHasJustBeenForkedAsWell) {
     const ServerProcess server(opens_late);
     std::vector<LaneSeat> seats;
     seats.push_back(server.seat("paddle"));
-    SlotJob job = job_of(0, "1048576", false);
-    job.bytes = large ? kKeepOpenBytes : kKeepOpenBytes - 1;
-    const std::vector<SlotJob> jobs{job};
+    wire::JobT job = job_of(0, "1048576", false);
+    job.test_case.bytes = large ? kKeepOpenBytes : kKeepOpenBytes - 1;
+    const std::vector<wire::JobT> jobs{job};
     const SlotConfig config;
     bool lent = false;
     BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "wire/messages_generated.h"
+#include "wire/job.h"
 
 namespace assay::wire {
 namespace {
@@ -22,10 +22,12 @@ Bytes as_bytes(const flatbuffers::FlatBufferBuilder& builder) {
   return {bytes.begin(), bytes.end()};
 }
 
-Bytes batch(std::uint32_t version = kVersion) {
+Bytes batch(std::uint32_t version = kMessageVersion) {
   flatbuffers::FlatBufferBuilder builder;
-  const std::vector<flatbuffers::Offset<LaneJob>> jobs{
-      CreateLaneJobDirect(builder, 0xFEDCBA9876543210, "paddle.abs(Tensor([2], \"float32\"))")};
+  JobT job;
+  job.test_case.id = 0xFEDCBA9876543210;
+  job.test_case.text = "paddle.abs(Tensor([2], \"float32\"))";
+  const std::vector<flatbuffers::Offset<Job>> jobs{pack(builder, job)};
   CaseSettingsT settings;
   settings.seed = 7;
   settings.backward = false;
@@ -152,16 +154,16 @@ TEST(Messages, AreReadBack) {
   const Bytes bytes = batch();
   const auto opened = open<Batch>(bytes);
   ASSERT_TRUE(opened.has_value());
-  EXPECT_EQ((*opened)->jobs()->Get(0)->id(), 0xFEDCBA9876543210);
+  EXPECT_EQ((*opened)->jobs()->Get(0)->test_case()->id(), 0xFEDCBA9876543210);
   EXPECT_EQ((*opened)->settings()->seed(), 7U);
   EXPECT_FALSE((*opened)->settings()->backward());
   EXPECT_TRUE((*opened)->lane()->reference_functions());
 }
 
 TEST(Messages, AnotherVersionIsRefused) {
-  const auto opened = open<Batch>(batch(kVersion + 1));
+  const auto opened = open<Batch>(batch(kMessageVersion + 1));
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("version 3, this assay speaks 2"));
+  EXPECT_THAT(opened.error().message, HasSubstr("version 4, this assay speaks 3"));
 }
 
 // A message may be cut or altered anywhere: it is refused, or it is safe to read (run under asan).
@@ -186,9 +188,7 @@ TEST(Messages, DamageIsRefusedOrHarmless) {
     }
     std::size_t read = 0;
     if ((*opened)->jobs() != nullptr) {
-      for (const LaneJob* job : *(*opened)->jobs()) {
-        if (job->text() != nullptr) read += job->text()->str().size();
-      }
+      for (const Job* job : *(*opened)->jobs()) read += job->test_case()->text()->str().size();
     }
     EXPECT_LE(read, good.size());
   }
@@ -255,7 +255,7 @@ TEST(Message, MayHoldAMessageOfAMillionTables) {
   builder.ForceVectorAlignment(record.size(), 1, 16);
   const auto data = CreateRecordBytes(builder, builder.CreateVector(record));
   const auto results = CreateResults(builder, builder.CreateVector(&data, 1));
-  builder.Finish(CreateFromSlot(builder, kVersion, FromSlotBody::Results, results.Union()));
+  builder.Finish(CreateFromSlot(builder, kMessageVersion, FromSlotBody::Results, results.Union()));
   const auto opened = open<FromSlot>(bytes_of(builder));
   ASSERT_TRUE(opened.has_value());
   const auto* bytes = (*opened)->body_as_Results()->records()->Get(0)->data();
