@@ -36,16 +36,12 @@ from assay.rules import (
     ask,
     resolve,
 )
+from assay.shared import MOST_ELEMENTS, REGIMES
 from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
 
 USUAL = "usual"
-REGIMES = (USUAL, "wide", "nan", "infinity", "bulk", "exact", "layout")
 # What is judged there is the result alone: at NaN and infinity no derivative is defined.
 FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
-
-# Faults of values depend on values: beyond so many elements of all tensors only the usual ones are run, which
-# test what depends on sizes.
-MOST_ELEMENTS = 1 << 17
 
 POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/rule.h
 HUGE = 1.7e308

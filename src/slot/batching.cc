@@ -83,7 +83,7 @@ std::vector<wire::JobT> Batching::trials_of(const std::vector<wire::JobT>& batch
     for (const std::string& mutant : mutants_of(config_.settings, job.test_case.id)) {
       for (const std::string& values : regimes_) {
         const bool usual = values == wire::kUsualValues;
-        // Large cases run under usual values only (MOST_ELEMENTS of python/assay/regimes.py).
+        // Cases below kMostElements fit; lanes skip the others by themselves.
         if (!usual && job.test_case.bytes > kBatchBytes) continue;
         wire::JobT& trial = trials.emplace_back(job);
         trial.trial.values = values;

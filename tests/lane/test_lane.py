@@ -2,7 +2,6 @@
 
 import builtins
 import os
-import re
 import types
 
 import pytest
@@ -154,42 +153,6 @@ def test_no_dunder_reaches_beyond_arithmetic():
         "init",
     ):
         assert f"__{name}__" not in DUNDERS
-
-
-def numbered(source, path, declaration):
-    body = re.search(declaration + r"[^{]*\{(.*?)\}", source(path), re.DOTALL).group(1)
-    return re.findall(r"(\w+)\s*(?:,|$)", re.sub(r"//.*", "", body).strip())
-
-
-def test_numbers_are_those_of_the_wire(source):
-    fbs = "src/wire/messages.fbs"
-    assert numbered(source, "src/case/dtype.h", "enum class DType ")[1:] == list(wire.DTYPES)[1:]
-    assert wire.DTYPES[0] == "bool"  # `boolean` in C++, where bool is a keyword
-    statuses = numbered(source, fbs, "enum Status")
-    named = {
-        "ok": wire.OK,
-        "raised": wire.RAISED,
-        "no_kernel": wire.NO_KERNEL,
-        "out_of_memory": wire.OUT_OF_MEMORY,
-        "unsupported": wire.UNSUPPORTED,
-        "skipped": wire.SKIPPED,
-        "refused": wire.REFUSED,
-    }
-    assert {name: statuses.index(name) for name in named} == named
-    kinds = [
-        wire.TENSOR,
-        wire.INTEGER,
-        wire.FLOAT,
-        wire.COMPLEX_NUMBER,
-        wire.BOOLEAN,
-        wire.TEXT,
-        wire.NONE,
-        wire.LAW,
-        wire.DTYPE,
-        wire.OPAQUE,
-    ]
-    assert kinds == list(range(len(numbered(source, fbs, "enum LeafKind"))))
-    assert list(wire.EQUALITY_CODES) == numbered(source, fbs, "enum Equality")
 
 
 class Foreseeing:

@@ -92,11 +92,6 @@ def test_every_reason_is_a_sentence_and_names_a_regime():
         assert all(len(reason) > 20 for reason in traits.without.values())
 
 
-def test_regimes_are_those_of_the_command_line(source):
-    listed = source("src/wire/settings.h").split('kAllValues = "')[1].split('"')[0]
-    assert tuple(listed.split(",")) == REGIMES
-
-
 def test_terms_are_the_depth_of_a_product(apis):
     # [8, 100] x [100, 16]
     assert terms_of(apis["paddle.matmul"], Inputs([800, 1600], 1), 128) == pytest.approx(100)
