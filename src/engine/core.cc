@@ -8,10 +8,10 @@
 namespace assay {
 namespace {
 
-// More cases are claimed when fewer than so many wait for each slot.
+// More cases are claimed when fewer than this wait for each slot …
 constexpr std::size_t kLowWater = 32;
-// Or less than this of expected work. A slot gets no more while it holds so much: what one holds,
-// no other supervisor's slot can take.
+// … or less expected work than this. A slot that holds this much gets no more, because no other
+// supervisor's slot could take it.
 constexpr std::uint64_t kLowWorkUs = 1'000'000;
 constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
 constexpr int kSlotDeaths = 10;            // in a row, without an answer
@@ -19,14 +19,14 @@ constexpr int kServerDeaths = 10;
 // Slots that may end while they hold one case alone: by themselves, or by a SIGKILL from outside.
 constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
-// The longest time between two ticks that counts; beyond it we have been asleep ourselves.
+// The longest counted time between two ticks; a longer one means that the machine slept.
 constexpr std::int64_t kLongestTickMs = 1'000;
-// Second attempts wait so long for company, at most.
+// Retries wait at most this long to share a process.
 constexpr std::int64_t kGatherMs = 1'000;
-// Expected work in a bundle of a store that many share.
+// Expected work in a bundle of a shared store.
 constexpr std::int64_t kBundleMs = 2'000;
 
-// A case that has lost a slot is alone with its next one, so that nothing else is suspected.
+// A case that has lost a slot is alone with its next one, so that no other case is suspected.
 bool suspected(const wire::JobT& queued) { return queued.attempt.slots_lost > 0; }
 
 }  // namespace
@@ -50,7 +50,7 @@ void Core::act(Kind action) {
   actions_.emplace_back(std::move(action));
 }
 
-// After every event: start what may start; end when nothing is left.
+// After every event: starts what may start, and ends the run when nothing is left.
 void Core::go_on() {
   if (finished_) return;
   if (stop_ == StopReason::none) {
@@ -61,8 +61,8 @@ void Core::go_on() {
   if (stop_ != StopReason::none && all_slots_gone()) finish();
 }
 
-// Where other claimers are about, a lease may have been lost since the last claim, and the case
-// with it: only a claim that comes after the last verdict says that nothing is left.
+// Among several claimers a lease may be lost since the last claim, and the case with it. So the run
+// is complete only after a claim behind the last verdict.
 void Core::complete() {
   if (!config_.lease_ms || !recorded_since_claim_) return stop(StopReason::complete);
   act(CommitStore{});
@@ -72,7 +72,7 @@ void Core::complete() {
 void Core::ask_for_cases() {
   claiming_ = true;
   recorded_since_claim_ = false;
-  // Who claims commits before.
+  // A claim commits first.
   committed_ms_ = clock_ms_;
   const auto times = config_.lease_ms ? std::max<std::int64_t>(pace_ms_ / kBundleMs, 1) : 1;
   act(ClaimCases{config_.claim * static_cast<std::size_t>(times)});
@@ -107,15 +107,15 @@ void Core::add(wire::JobT claimed) {
 void Core::claimed(Supply supply) {
   claiming_ = false;
   const bool none = !std::exchange(added_, false);
-  // A store that promises more and gives none is asked again later.
+  // A store that promises more cases but has none is asked again later.
   supply_ = none && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
   if (!none) queue_.sort(slots_.size());
   go_on();
 }
 
-// A lease that was lost may come back (its taker has ended) before we have noticed: then
-// the case is still here.
+// A lost lease may come back, after its taker has ended, before the loss was noticed. Then the case
+// is still here.
 bool Core::renew(const wire::JobT& claimed) {
   for (Slot& at : slots_) {
     for (wire::JobT& held : at.held) {
@@ -129,8 +129,8 @@ bool Core::renew(const wire::JobT& claimed) {
 
 // ---- cases go out ----
 
-// A lease for each slot in turn, so that a few cases do not all go to the first one; who has
-// nothing comes before those that still have some.
+// A lease for each slot in turn, so that a few cases do not all go to the first one. Idle slots
+// come first.
 void Core::give_work() {
   bool given = true;
   while (given) {
@@ -176,7 +176,7 @@ bool Core::may_begin() const {
   return static_cast<std::size_t>(begins) < config_.begin_at_once;
 }
 
-// By all other slots but those that work: they sit on other GPUs.
+// Asks idle slots only. Slots that work sit on other GPUs.
 void Core::have_memory_given_back(std::size_t but_for) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const Slot& at = slots_[slot];
@@ -209,7 +209,7 @@ void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   go_on();
 }
 
-// An answer to what the slot does not hold (it came twice, or too late) is nobody's.
+// An answer for a case that the slot does not hold, twice or too late, is ignored.
 void Core::take(std::size_t slot, const Answer& answer) {
   Slot& at = slots_[slot];
   const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const wire::JobT& queued) {
@@ -227,7 +227,7 @@ void Core::take(std::size_t slot, const Answer& answer) {
   const bool had_all_memory = huge_and_alone || attempt.memory == wire::MemoryNeed::whole_device;
 
   Verdict verdict = answer.verdict;
-  const auto isolation = retries_.again(answer, answered, verdict, had_all_memory);
+  const auto isolation = retries_.retry(answer, answered, verdict, had_all_memory);
   if (isolation) {
     ++attempt.number;
     attempt.isolation = *isolation;
@@ -264,7 +264,7 @@ void Core::kill(std::size_t slot, std::string why) {
   act(KillSlot{slot});
 }
 
-// What a slot held when it ended runs again, each case alone now.
+// Cases that a dead slot held run again, each alone.
 void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) {
   Slot& at = slots_[slot];
   if (finished_ || !at.up) return;
@@ -293,8 +293,8 @@ void Core::run_again(const wire::JobT& lost, bool alone, std::uint32_t most_loss
   if (attempt.isolation != wire::Isolation::shared) {
     attempt.isolation = wire::Isolation::own_process;
   }
-  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by
-  // turns would look like a slot that cannot live.
+  // A suspect that is alone stays first until it is decided. Many suspects in turn would look like
+  // a slot that cannot live.
   if (attempt.slots_lost <= most_losses)
     return alone ? queue_.put_first(again) : queue_.put_back(again);
   retries_.forget(again.test_case.id);
@@ -317,7 +317,7 @@ void Core::server_ready(std::size_t server) {
 
 void Core::server_spoke(std::size_t server) { servers_[server].spoke_ms = clock_ms_; }
 
-// Slots wait on the server's address meanwhile; its lanes have ended with it, and their cases run
+// Slots wait at the server's address meanwhile. Its lanes have ended with it, and their cases run
 // again.
 void Core::server_gone(std::size_t server, const std::string& how) {
   if (finished_) return;
@@ -404,8 +404,8 @@ void Core::fail(Error error) {
   stop(StopReason::trouble);
 }
 
-// Raises the reason. With the first one, slots are told to leave, and have a while; from `trouble`
-// on nothing is waited for.
+// Raises the reason. The first one asks the slots to leave, and gives them time; from `trouble` on
+// the run does not wait.
 void Core::stop(StopReason why) {
   if (finished_ || why <= stop_) return;
   const bool first = stop_ == StopReason::none;

@@ -14,14 +14,14 @@ namespace assay {
 
 struct Plan {
   Totals totals;
-  std::vector<InvalidLine> first_invalid;  // a few, to be shown at once; the store has all
+  std::vector<InvalidLine> first_invalid;  // some, to show at once; the store has all
 };
 
-// Writes every case to the store, where nothing is committed yet. Lines that do not parse are
-// stored as invalid and counted.
+// Writes every case to the store without a commit. Lines that do not parse are stored as invalid
+// and counted.
 Result<Plan> make_plan(const RunConfig& config, Store& store);
 
-// Claims cases of the plan that have not finished, and hands each to `take`.
+// Claims unfinished cases of the plan, and hands each to `take`.
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
                            const std::function<void(wire::JobT)>& take);
 

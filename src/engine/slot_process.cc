@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSlotFd = 3;
 
-// What `builder` holds, which the result lies in.
+// The bytes of a finished message in `builder`.
 std::span<const std::uint8_t> message_of(flatbuffers::FlatBufferBuilder& builder,
                                          wire::ToSlotBody kind, flatbuffers::Offset<void> body) {
   builder.Finish(wire::CreateToSlot(builder, wire::kMessageVersion, kind, body));
@@ -55,7 +55,7 @@ SlotProcess::SlotProcess(asio::io_context& context, Process process, Fd socket, 
       socket_watch_(context, socket_.get()),
       process_watch_(context, process_.pidfd()) {}
 
-// What was ready before this object went may still be called after it.
+// Handlers that were ready before this object ended may still be called.
 template <typename Then>
 void SlotProcess::wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then) {
   watch.async_wait(what, [then, here = std::weak_ptr<int>(here_)](const asio::error_code& error) {
@@ -109,7 +109,7 @@ void SlotProcess::flush() {
         flush();
       });
     } else if (errno != EINTR) {
-      break;  // it has ended, which shows elsewhere
+      break;  // the process has ended, which watch_process() sees
     }
   }
   outbox_.clear();
@@ -144,7 +144,7 @@ bool SlotProcess::take_messages() {
 
 void SlotProcess::watch_process() {
   wait_for(process_watch_, Wait::wait_read, [this] {
-    (void)take_messages();  // what it said before it ended
+    (void)take_messages();  // messages from before its end
     const auto status = process_.wait();
     events_.gone(status.value_or(ExitStatus{}));
   });

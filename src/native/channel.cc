@@ -9,12 +9,12 @@
 
 namespace assay::native {
 namespace {
-// Where Yama restricts who may read a process's memory: the slot may, to see what we lend it.
+// Allows the slot to read this process's memory under Yama, so that it sees lent results.
 void let_slot_read(int socket) {
   ucred slot{};
   socklen_t size = sizeof slot;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &slot, &size) != 0) return;
-  (void)::prctl(PR_SET_PTRACER, slot.pid, 0, 0, 0);  // fails where there is no Yama
+  (void)::prctl(PR_SET_PTRACER, slot.pid, 0, 0, 0);  // fails without Yama
 }
 
 // A switch to the slot costs 35 to 50 µs: small cases share it, slow ones do not wait.

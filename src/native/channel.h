@@ -1,7 +1,7 @@
 #pragma once
 
-// A lane's end of its channel to the slot: batches come in over a socket, replies go back over it,
-// results go into the arena, which both map.
+// A lane's end of its channel to the slot. Batches come in and replies go out over a socket;
+// results go into the arena, which both processes map.
 
 #include <cstdint>
 #include <span>
@@ -21,30 +21,31 @@ class Channel {
 
   enum class Received {
     job,     // see job()
-    let_go,  // no job: what was lent is no longer needed, which the next call of next() answers
+    let_go,  // lent results are no longer needed; the next call of next() confirms that
     closed,  // by the slot
   };
-  // Blocks for the next job. At the start of every batch the arena is empty again.
+  // Blocks for the next job. The arena is empty again at the start of every batch.
   Result<Received> next();
 
-  // The job at hand, its position in its batch, and the batch: valid until the next call of next().
+  // The running job, its index in its batch, and the batch: valid until the next call of next().
   const wire::Job& job() const { return *job_; }
   std::uint32_t index() const { return next_index_ - 1; }
   const wire::Batch& batch() const { return *batch_; }
-  // Whether no other lane of the slot runs the job at hand meanwhile; false without a job.
+  // Whether no other lane of the slot runs the job at the same time; false without a job.
   bool runs_alone() const;
 
-  // Room in the arena, which grows as needed: its offset there.
+  // Reserves bytes in the arena, which grows as needed; returns their offset.
   Result<std::uint64_t> reserve(std::size_t bytes) { return arena_.reserve(bytes); }
   const wire::Arena& arena() const { return arena_; }
-  // Whether the job at hand is the last of its batch.
+  // Whether the running job is the last of its batch.
   bool at_last_job() const { return batch_ == nullptr || next_index_ == batch_->jobs()->size(); }
 
-  // Lets the slot know at once that the lane ends because its device has failed.
+  // Tells the slot at once that the lane ends because its device has failed.
   void end_of_device() const;
 
-  // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
-  // is a millisecond ago, otherwise together with the next ones; so too if they follow at once.
+  // Takes a finished wire::Reply. Replies go out when their batch ends or a millisecond has passed
+  // since the last sending; until then they are collected. With `others_follow` the reply always
+  // waits.
   Status reply(std::span<const std::uint8_t> message, bool others_follow = false);
 
  private:
@@ -60,7 +61,7 @@ class Channel {
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;
-  bool letting_go_ = false;  // the slot waits for the answer to a batch without jobs
+  bool letting_go_ = false;  // the slot waits for the answer to an empty batch
 };
 
 }  // namespace assay::native

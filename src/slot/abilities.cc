@@ -11,20 +11,21 @@
 namespace assay {
 namespace {
 
-// Of estimated memory: above it making inputs and computing cost more than waiting.
+// Cases with more estimated memory than this are expensive: to make inputs for nothing costs more
+// than to wait.
 constexpr std::uint64_t kExpensiveBytes = std::uint64_t{4} << 20;
-// Where more than this part of a dtype's kinds cannot be run, a new one is tried first: making the
-// inputs of a giant for nothing takes longer than the call that tells.
+// A new kind is tried unfilled if more than this part of a dtype's kinds has no kernel: to make the
+// inputs of a giant case takes longer than the call that shows it.
 constexpr std::uint64_t kLikelyPart = 8;
 
-// The dtype that an argument names, in whatever form.
+// The dtype that an argument names: by a dtype or by its name.
 std::optional<DType> named_dtype(const Value& value) {
   if (value.is(ValueKind::dtype)) return value.dtype();
   if (value.is(ValueKind::string)) return find_dtype(value.text());
   return std::nullopt;
 }
 
-// Those of the tensors in a kind's text, each once.
+// The dtypes of the tensors in a kind, each once.
 std::vector<std::string> dtypes_of(std::string_view kind) {
   std::vector<std::string> dtypes = split_at(kind.substr(0, kind.find(',')), ' ');
   dtypes.erase(dtypes.begin());  // the API
@@ -46,7 +47,7 @@ wire::Start Abilities::start(const wire::JobT& job) {
   return unfilled ? wire::Start::test_lane_unfilled : wire::Start::test_lane_first;
 }
 
-// Of a kind of which nothing is known.
+// For a kind that is new.
 bool Abilities::may_lack_kernel(const std::string& kind) const {
   const std::vector<std::string> dtypes = dtypes_of(kind);
   return std::any_of(dtypes.begin(), dtypes.end(), [&](const std::string& dtype) {

@@ -12,7 +12,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// The truth of larger cases costs more than it tells: their sizes are tested, not their values.
+// The truth of larger cases costs more than it tells: they test sizes, not values.
 constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
 
 template <typename T>
@@ -38,7 +38,7 @@ Offset<Names> copy_names(FlatBufferBuilder& builder, const Names* from) {
 
 using Fillings = flatbuffers::Vector<Offset<wire::Filling>>;
 
-// Listed values are not repeated where `said` has them already.
+// Listed values are left out if `said` has them already.
 Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
                                const Fillings* said) {
   std::vector<Offset<wire::Filling>> copied;
@@ -53,12 +53,12 @@ Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
   return builder.CreateVector(copied);
 }
 
-// One run of the case in a lane: "twice" makes two of them, "paddle#1" and "paddle#2".
+// One run of the case in a lane. The execution "twice" makes two: "paddle#1" and "paddle#2".
 struct LaneRun {
   std::string name;
   wire::Role role = wire::Role::test;
   const Ending* ending = nullptr;
-  const wire::Reply* reply = nullptr;  // none: the lane was blamed
+  const wire::Reply* reply = nullptr;  // null: the lane was blamed
   bool no_gradients = false;           // its framework cannot differentiate
 };
 
@@ -111,7 +111,7 @@ Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSer
   return builder.CreateVector(copied);
 }
 
-// Whether results came: also from a case that only could not be differentiated.
+// Whether the run has results; a case that only could not be differentiated has.
 bool has_outputs(const LaneRun& run) {
   if (run.reply == nullptr) return false;
   const flatbuffers::String* phase = run.reply->phase();
@@ -129,7 +129,7 @@ LaneMemory memory_of(const Ending& ending) {
   return memory;
 }
 
-// What making a trial needs beside the lanes' endings.
+// The data that making a trial needs beside the endings.
 struct TrialDraft {
   const SlotConfig& config;
   const wire::JobT& entry;
@@ -137,8 +137,8 @@ struct TrialDraft {
   bool wrong = false;
 };
 
-// Whether a jump of the truth under moved inputs excuses a result: exact values are what they are,
-// so there it does not; a gradient at a kink is not defined under any.
+// Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
+// have no rounding error. A gradient at a kink is not defined under any values.
 bool jumps_excuse(std::string_view values, bool gradients) {
   return gradients || values == "usual" || values == "wide" || values == "layout";
 }
@@ -156,8 +156,8 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& requ
   Look look;
   look.by_bar = settings.error_bar;
   if (request.entry.trial.perturbations > 0) look.truth = &truth;
-  // What exact values give may need no rounding at all, which the truth alone tells; nor may what
-  // is made of no tensors.
+  // Under exact values, and without tensors, a result may need no rounding at all. Only the truth
+  // shows that.
   look.closer = settings.error_bar && request.entry.test_case.bytes <= kMostForTruth &&
                 request.entry.trial.values != "exact" && reference.inputs() != nullptr &&
                 reference.inputs()->size() > 0;
@@ -172,8 +172,8 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& requ
   return compared;
 }
 
-// Compares two runs' results. What only one of them can differentiate is compared with nothing,
-// which counts as zeros; but of a framework that never differentiates nothing is expected.
+// Compares two runs' results. Gradients that only one run has are compared with nothing, which
+// counts as zeros. From a framework that cannot differentiate none are expected.
 Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialDraft& request,
                                         const std::vector<LaneRun>& runs, std::uint8_t left,
                                         std::uint8_t right) {
@@ -197,12 +197,12 @@ Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialDraft& 
   return wire::CreatePair(builder, left, right, output_vector, gradient_vector, compared);
 }
 
-// The fault of a trial; none in a real one.
+// The fault of a trial; null in a real one.
 Offset<flatbuffers::String> mutant_of(FlatBufferBuilder& builder, const wire::JobT& entry) {
   return entry.trial.mutant.empty() ? 0 : builder.CreateString(entry.trial.mutant);
 }
 
-// Every run against every later one, where both came to results.
+// Compares every run with every later one, if both have results.
 Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialDraft& request,
                                        const std::vector<Ending>& endings) {
   std::vector<LaneRun> runs;
@@ -243,7 +243,7 @@ std::string reason_of(const Ending& ending) {
   return ending.reply->error()->str();
 }
 
-// A draw follows its law under usual values; under others nothing is said of it.
+// A draw follows its distribution under usual values only; others are not judged.
 bool has_law(const Ending& ending) {
   if (ending.reply == nullptr || ending.reply->outputs() == nullptr) return false;
   return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
@@ -270,7 +270,7 @@ Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
   const bool answered = std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
     return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
   });
-  // A second look that fails, for the float64 of it, leaves the first one as it is.
+  // If the second look fails, for want of float64 perhaps, the first one stays.
   if (entry.trial.perturbations > 0 && !answered) return Next::nothing;
   TrialDraft request{config_, entry};
   const std::int64_t began_ns = monotonic_ns();
@@ -287,7 +287,7 @@ void CaseRecord::add_timed(const wire::JobT& entry, std::span<const TimedLane> l
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const wire::LaneSpecT& spec = config_.lanes[i];
     const Ending& latest = lanes[i].latest();
-    // The times are those of all turns, the inputs' checksums those of the first.
+    // Times come from all turns, input checksums from the first one.
     const Ending& told = latest.reply != nullptr ? lanes[i].first : latest;
     const LaneRun run{spec.label, spec.role, &told, latest.reply, spec.no_gradients};
     const auto timings = copy_timings(builder_, lanes[i].series);

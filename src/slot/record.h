@@ -1,7 +1,6 @@
 #pragma once
 
-// The record of one case: how it ended in each lane and, where it ended in results, how they
-// differ.
+// The record of one case: how it ended in each lane, and how the results differ.
 
 #include <optional>
 #include <vector>
@@ -13,16 +12,16 @@
 
 namespace assay {
 
-// A lane in which a case is timed, turn after turn.
+// A lane with a timed case, over all turns.
 struct TimedLane {
-  Ending first;  // tells how the inputs were filled
+  Ending first;  // has the inputs' fillings
   Ending last;   // of a later turn, if there was one
   std::vector<TimeSeries> series;
 
   const Ending& latest() const { return last.done() ? last : first; }
 };
 
-// The record of one case under all values that it is run with.
+// The record of one case under all value regimes.
 class CaseRecord {
  public:
   CaseRecord(const SlotConfig& config, const wire::JobT& job, bool fresh)
@@ -32,22 +31,21 @@ class CaseRecord {
 
   enum class Next {
     nothing,
-    truth,  // results are not alike: ask for the truth
-    // One is beyond the error bar: before that is believed, ask for more perturbed inputs.
+    truth,  // results differ: ask for the truth
+    // A leaf is beyond the error bar: ask for more perturbed inputs before that is believed.
     more_perturbations
   };
-  // Adds what came of one entry: a trial, or a better one of the same values. `endings` are those
-  // of the lanes of the configuration, in its order. Fails only when a reply points outside its
-  // arena.
+  // Adds the result of one trial, or a better one for the same values. `endings` are in the order
+  // of the configuration's lanes. Fails only if a reply points outside its arena.
   Result<Next> add(const wire::JobT& entry, const std::vector<Ending>& endings);
 
-  // One of its entries ran; `place` counts all that the slot's lanes are given, in their order.
+  // A trial ran; `place` counts all trials that the slot gave to its lanes.
   void ran_at(std::uint64_t place);
 
-  // What came of a case that was timed, in the lanes of the configuration.
+  // Adds a timed case. `lanes` are in the order of the configuration's lanes.
   void add_timed(const wire::JobT& entry, std::span<const TimedLane> lanes);
 
-  // A finished wire::Record.
+  // The finished wire::Record.
   wire::Bytes finish();
 
  private:

@@ -151,10 +151,10 @@ TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
   Answer answer;
   Verdict verdict;
   answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
   answer.verdict.outcome = verdict.outcome = Outcome::oom;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
-  EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict, true), kNoRetry);
+  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict, true), kNoRetry);
   EXPECT_EQ(verdict.outcome, Outcome::oom);
   EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
 }
@@ -172,9 +172,9 @@ TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
   Verdict verdict = answer.verdict;
   wire::JobT ran = queued(1);
   Retries retries;
-  EXPECT_EQ(retries.again(answer, ran, verdict), kShared);
+  EXPECT_EQ(retries.retry(answer, ran, verdict), kShared);
   ran.attempt.isolation = wire::Isolation::shared_retry;
-  EXPECT_EQ(retries.again(answer, ran, verdict), kNoRetry);
+  EXPECT_EQ(retries.retry(answer, ran, verdict), kNoRetry);
   EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
 }
 
@@ -183,25 +183,25 @@ TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
     wire::JobT ran = queued(1);
     Retries retries;
     Verdict verdict;
-    EXPECT_EQ(retries.again(differs("result: 3 of 4 elements"), ran, verdict), kShared);
+    EXPECT_EQ(retries.retry(differs("result: 3 of 4 elements"), ran, verdict), kShared);
     const Answer second = passes ? Answer() : differs("result: 2 of 4 elements");
     verdict = second.verdict;
     ran.attempt.isolation = wire::Isolation::shared_retry;
-    EXPECT_EQ(retries.again(second, ran, verdict), kAlone);
+    EXPECT_EQ(retries.retry(second, ran, verdict), kAlone);
     ran.attempt.isolation = wire::Isolation::own_process;
-    EXPECT_EQ(retries.again(second, ran, verdict), kNoRetry);
+    EXPECT_EQ(retries.retry(second, ran, verdict), kNoRetry);
     EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
     EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
   }
 }
 
 TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
-  const auto second = [](Outcome outcome, const wire::JobT& ran, bool company = true) {
+  const auto second = [](Outcome outcome, const wire::JobT& ran, bool share = true) {
     Answer answer;
     answer.verdict.outcome = outcome;
     answer.beside_overdue_us = 1;
     Verdict verdict;
-    return Retries(company).again(answer, ran, verdict);
+    return Retries(share).retry(answer, ran, verdict);
   };
   EXPECT_EQ(second(Outcome::test_error, queued(1)), kShared);
   for (const Outcome outcome : {Outcome::crash, Outcome::timeout, Outcome::oom, Outcome::sanitizer,
@@ -230,10 +230,10 @@ TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
   answer.verdict.outcome = Outcome::timeout;
   Verdict verdict = answer.verdict;
   answer.beside_overdue_us = 13'900'000;
-  EXPECT_EQ(Retries().again(answer, queued(1, 20'000), verdict), kNoRetry);
-  EXPECT_NE(Retries().again(answer, queued(1, 200'000), verdict), kNoRetry);
+  EXPECT_EQ(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_NE(Retries().retry(answer, queued(1, 200'000), verdict), kNoRetry);
   answer.beside_overdue_us = 1'900'000;
-  EXPECT_NE(Retries().again(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_NE(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
 }
 
 TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
@@ -242,9 +242,9 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
     Answer answer;
     Verdict verdict;
     answer.verdict.outcome = verdict.outcome = first;
-    EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
+    EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
     answer.verdict.outcome = verdict.outcome = second;
-    EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict), kNoRetry);
+    EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
     return verdict;
   };
   EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
@@ -303,7 +303,7 @@ TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
   Retries retries;
   Verdict verdict = answer.verdict;
-  EXPECT_NE(retries.again(answer, queued(1, 90'000), verdict), kNoRetry);
+  EXPECT_NE(retries.retry(answer, queued(1, 90'000), verdict), kNoRetry);
   answer.verdict.outcome = Outcome::mismatch;
   EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
 }
