@@ -27,7 +27,7 @@ from assay.wire import (
     refuse,
 )
 
-PLACES = {stage: place for place, stage in enumerate(STAGES)}
+STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 
 MOST_LEAVES = 1 << 14
 UPSTREAM = 4.0  # reach of upstream gradients in single precision, before upstream_reach() scales it
@@ -213,7 +213,7 @@ class Call(CaseInputs):
     def _enter(self, phase: str, stage: str = "") -> None:
         """Enters `phase`. The time from now on counts for `stage` if given, else for the phase."""
         self.phase = phase
-        self.native.enter(PLACES[stage or phase])
+        self.native.enter(STAGE_INDEX[stage or phase])
 
     # -- the call --
 

@@ -6,7 +6,7 @@ API tables), differentiates, copies the results into the arena and replies. It d
 
 from typing import Any
 
-from assay.call import PLACES, Call, Functions
+from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
@@ -193,7 +193,7 @@ class Lane:
         self.native.scramble(True)
         if missing is not None:
             raise missing
-        self.native.enter(PLACES["build"])  # of the call itself
+        self.native.enter(STAGE_INDEX["build"])  # of the call itself
 
     def _call(self, job: Job, functions: Functions) -> Call:
         """The call of a case; in the test lane with the job's planted fault, if it has one."""

@@ -64,7 +64,7 @@ struct Lanes {
   // In timed runs: servers for the lanes of retries. All forks of a server share where its code and
   // heap lie, which makes one process faster than another. From the same server a false result
   // would repeat.
-  std::vector<ForkServer> servers_of_second;  // in the order of `servers`
+  std::vector<ForkServer> retry_servers;  // in the order of `servers`
 };
 
 Result<ForkServer> start_server(const RunConfig& config, const std::string& label,
@@ -84,10 +84,9 @@ Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
   lanes.labels.push_back(label);
   if (is_timed(config.settings) && mode_of(config).lanes.size() > 1) {
     FrameworkConfig framework = lane.framework;
-    framework.keep =
-        std::chrono::seconds(0);  // forks of a kept server share where their memory lies
+    framework.keep = std::chrono::seconds(0);  // forks of a kept server lie alike in memory
     ASSAY_TRY(ForkServer second, start_server(config, label + "-second", framework, package));
-    lanes.servers_of_second.push_back(std::move(second));
+    lanes.retry_servers.push_back(std::move(second));
   }
   return lanes.servers.size() - 1;
 }
@@ -97,8 +96,8 @@ void set_addresses(const Lanes& lanes, std::size_t server, wire::LaneSpecT& spec
     return std::vector<std::uint8_t>(address.begin(), address.end());
   };
   spec.address = bytes(lanes.servers[server].address());
-  if (lanes.servers_of_second.empty()) return;
-  spec.address_of_second = bytes(lanes.servers_of_second[server].address());
+  if (lanes.retry_servers.empty()) return;
+  spec.retry_address = bytes(lanes.retry_servers[server].address());
 }
 
 std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& observer) {
@@ -159,7 +158,7 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
     ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
     infos.push_back(std::move(info));
   }
-  for (ForkServer& server : lanes.servers_of_second) {
+  for (ForkServer& server : lanes.retry_servers) {
     ASSAY_CHECK(server.wait_ready(kImportLimit));
   }
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
@@ -316,7 +315,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   }
   if (plan.totals.planned > 0) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
-    std::move(lanes.servers_of_second.begin(), lanes.servers_of_second.end(),
+    std::move(lanes.retry_servers.begin(), lanes.retry_servers.end(),
               std::back_inserter(lanes.servers));
     Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
                     std::move(lanes.specs), std::move(ahead));

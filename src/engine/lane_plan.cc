@@ -89,8 +89,8 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
 
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot) {
   if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
-  const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
-  return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+  const std::size_t index = slot + (device == kNextGpu ? 1 : 0);
+  return fmt::format("gpu:{}", config.gpus[index % config.gpus.size()]);
 }
 
 std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes,

@@ -226,8 +226,8 @@ PyObject* wait_for_device(PyObject* module, PyObject*) {
 }
 
 // enter(stage): the running job is in this Stage from now on.
-PyObject* enter_stage(PyObject* module, PyObject* place) {
-  const unsigned long stage = PyLong_AsUnsignedLong(place);
+PyObject* enter_stage(PyObject* module, PyObject* index) {
+  const unsigned long stage = PyLong_AsUnsignedLong(index);
   if (PyErr_Occurred() != nullptr) return nullptr;
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});

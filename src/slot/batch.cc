@@ -41,9 +41,9 @@ std::string last_line(const std::filesystem::path& log) {
 }
 
 // Whether this is the reply to the job at this index of the batch.
-bool is_answer(const wire::Bytes& bytes, std::size_t place) {
+bool is_answer(const wire::Bytes& bytes, std::size_t index) {
   const auto reply = wire::open<wire::Reply>(bytes);
-  return reply && (*reply)->index() == place;
+  return reply && (*reply)->index() == index;
 }
 
 std::uint64_t lent_bytes(const wire::Reply& reply) {

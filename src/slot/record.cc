@@ -308,9 +308,9 @@ void CaseRecord::keep(const wire::JobT& entry, Offset<wire::Trial> trial) {
   trials_.push_back({entry.trial.values, entry.trial.mutant, trial});
 }
 
-void CaseRecord::ran_at(std::uint64_t place) {
-  ran_from_ = std::min(ran_from_.value_or(place), place);
-  ran_to_ = std::max(ran_to_, place);
+void CaseRecord::ran_at(std::uint64_t position) {
+  ran_from_ = std::min(ran_from_.value_or(position), position);
+  ran_to_ = std::max(ran_to_, position);
 }
 
 wire::Bytes CaseRecord::finish() {

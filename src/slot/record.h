@@ -39,8 +39,8 @@ class CaseRecord {
   // of the configuration's lanes. Fails only if a reply points outside its arena.
   Result<Next> add(const wire::JobT& entry, const std::vector<Ending>& endings);
 
-  // A trial ran; `place` counts all trials that the slot gave to its lanes.
-  void ran_at(std::uint64_t place);
+  // A trial ran; `position` counts all trials that the slot gave to its lanes.
+  void ran_at(std::uint64_t position);
 
   // Adds a timed case. `lanes` are in the order of the configuration's lanes.
   void add_timed(const wire::JobT& entry, std::span<const TimedLane> lanes);

@@ -27,8 +27,8 @@ std::filesystem::path lane_log(const SlotConfig& config, const wire::LaneSpecT& 
 
 LaneSource lane_source(const SlotConfig& config, const wire::LaneSpecT& spec,
                        const std::shared_ptr<SharedInputs>& inputs, bool retry) {
-  const bool own_server = retry && !spec.address_of_second.empty();
-  const std::vector<std::uint8_t>& address = own_server ? spec.address_of_second : spec.address;
+  const bool own_server = retry && !spec.retry_address.empty();
+  const std::vector<std::uint8_t>& address = own_server ? spec.retry_address : spec.address;
   return {std::string(address.begin(), address.end()), spec.device, lane_log(config, spec),
           on_cpu(spec) ? inputs : nullptr};
 }

@@ -1,4 +1,4 @@
-// What the core decides, where a schedule is short enough to be written down.
+// Decisions of the core, in schedules short enough to be written down.
 
 #include "engine/core.h"
 
@@ -68,7 +68,7 @@ class OneSlot {
   Core core_;
 };
 
-// Else the second Ctrl-C would be taken for a first one, and a third be needed.
+// Otherwise a third Ctrl-C would be needed.
 TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   CoreConfig config;
   config.exit_on_error = true;
@@ -84,7 +84,7 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run.count<FinishRun>(), 1U);
 }
 
-// What a thousand claimers share is slow for each of them: they come less often, for more.
+// A store shared by a thousand claimers is slow: they come less often, for more.
 TEST(Core, ASlowStoreIsVisitedLessOften) {
   CoreConfig config;
   config.lease_ms = 30'000;
@@ -112,7 +112,7 @@ TEST(Core, ASlowStoreIsVisitedLessOften) {
   EXPECT_EQ(commits, 4U);
 }
 
-TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
+TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
   CoreConfig config;
   config.slots = 2;
   for (const std::uint64_t beside : {0, 1}) {
@@ -145,8 +145,8 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
   }
 }
 
-// A second attempt has neighbours, too.
-TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
+// Retries have neighbours, too.
+TEST(Core, ARetryThatRunsOutOfMemoryRunsAgainAlone) {
   Retries retries;
   Answer answer;
   Verdict verdict;
@@ -166,8 +166,8 @@ Answer differs(const char* message) {
   return answer;
 }
 
-// Lanes cost more than most second attempts; a neighbour would not do the same to it twice.
-TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
+// A process costs more than most retries, and a neighbour would not do the same to a case twice.
+TEST(Core, TheSameFailureInASharedProcessIsFinal) {
   const Answer answer = differs("result: 3 of 4 elements");
   Verdict verdict = answer.verdict;
   wire::JobT ran = queued(1);
@@ -178,7 +178,7 @@ TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
   EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
 }
 
-TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
+TEST(Core, AnotherEndingInASharedProcessIsDecidedAlone) {
   for (const bool passes : {false, true}) {
     wire::JobT ran = queued(1);
     Retries retries;
@@ -195,7 +195,7 @@ TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
   }
 }
 
-TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
+TEST(Core, ACaseThatEndsLanesNeedsMemoryOrLostASlotSharesNoProcess) {
   const auto second = [](Outcome outcome, const wire::JobT& ran, bool share = true) {
     Answer answer;
     answer.verdict.outcome = outcome;
@@ -217,7 +217,7 @@ TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
   EXPECT_EQ(second(Outcome::mismatch, queued(1), false), kAlone);
 }
 
-// It is slow in all of them, and would be again.
+// It is slow in all lanes, and would be again.
 TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   OneSlot run({}, 1);
   run.answer(1, 1, Outcome::timeout);
@@ -255,8 +255,8 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
   EXPECT_THAT(both.message, ::testing::HasSubstr("first slow"));
 }
 
-// Two slots, three cases that hang: second attempts wait behind nothing while a slot is idle, and
-// none is given to a slot that has one.
+// Two slots, three cases that hang. No retry waits while a slot is idle, and none goes to a slot
+// that has one.
 TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
   CoreConfig config;
   config.slots = 2;
@@ -291,8 +291,8 @@ TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
   EXPECT_THAT(hangs(1, 3, 2), ::testing::ElementsAre(Leased(1, 2)));
 }
 
-// The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
-// gets a hundred.
+// The other lane took 2 ms: 10 s show the hang as well as 90 s. After another lane took a second,
+// the limit is a hundred seconds.
 TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   Answer answer;
   answer.verdict.outcome = Outcome::timeout;
@@ -313,7 +313,7 @@ TEST(Core, AFailureStopsTheRunWhereThatIsWanted) {
   config.exit_on_error = true;
   OneSlot run(config, 2);
   run.answer(1, 1, Outcome::mismatch);
-  EXPECT_EQ(run->stop_reason(), StopReason::none);  // a first failure is not believed
+  EXPECT_EQ(run->stop_reason(), StopReason::none);  // a first failure is not final
   run.answer(1, 2, Outcome::mismatch);
   EXPECT_EQ(run->stop_reason(), StopReason::stopped_on_error);
   EXPECT_EQ(run.count<SendStop>(), 1U);
@@ -326,7 +326,7 @@ TEST(Core, AnAnswerThatComesTwiceIsOne) {
   EXPECT_EQ(run.count<RecordVerdict>(), 1U);
 }
 
-// A machine that slept for an hour comes back to slots that are as well as before.
+// After a machine slept for an hour, its slots are as well as before.
 TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
   OneSlot run(CoreConfig(), 2);
   run->tick(0);
@@ -336,7 +336,7 @@ TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
-// What ails it is no case's fault, and would ail the next slot as well.
+// No case is to blame, and the next slot would fail too.
 TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
   OneSlot run(CoreConfig(), 2);
   run->slot_gives_up(0, "gpu:0 cannot be opened");
@@ -346,7 +346,7 @@ TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
   EXPECT_EQ(run.count<RecordVerdict>(), 0U);
 }
 
-// It lives, and answers nothing: longer than its case may take, and a slot may need for it.
+// It sends signs of life but no answers, for longer than its case and the slot's own work may take.
 TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   CoreConfig config;
   config.slack_ms = 5000;
@@ -360,7 +360,7 @@ TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
-// On GPUs contexts are made one after another: with all slots at once none would be there soon.
+// The CUDA driver creates contexts serially: if all slots started at once, all would be late.
 TEST(Core, SlotsBeginAFewAtATime) {
   CoreConfig config;
   config.slots = 5;
@@ -390,9 +390,9 @@ TEST(Core, SlotsBeginAFewAtATime) {
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1));
   answer(1);
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
-  answer(1);  // it was at work already
+  answer(1);  // it had started already
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
-  // What holds others up for so long is not the beginning, but a case.
+  // This slot is late because of its case, not because of its start.
   for (std::int64_t ms = 0; ms <= 1'900; ms += 100) core.tick(ms);
   act();
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
@@ -401,7 +401,7 @@ TEST(Core, SlotsBeginAFewAtATime) {
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
-// What one supervisor holds, no other one's slots can take.
+// Cases that one supervisor holds are out of reach for others' slots.
 TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   CoreConfig config;
   config.lease_ms = 30'000;
@@ -424,10 +424,10 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
     core.tick(now_ms);
   }
   EXPECT_EQ(sent, 1U);
-  EXPECT_EQ(claimed, 2U);  // the slot's, and the one that it does next
+  EXPECT_EQ(claimed, 2U);  // the running case and the next one
 }
 
-// When all have ended, on slots that take for each case what it costs: the most that lanes can do.
+// Time at which all cases have ended, on slots that take the expected time for each case.
 double makespan_us(std::size_t slots, const MemoryBudget& budget,
                    const std::vector<wire::JobT>& cases) {
   CoreConfig config;
@@ -435,7 +435,7 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   Core core(config, Queue(budget));
   struct Running {
     std::deque<wire::JobT> held;
-    double free_at = 0;  // when the first of them is done, if there is one
+    double free_at = 0;  // time at which its first case ends, if it has one
   };
   std::vector<Running> running(slots);
   double now = 0;
@@ -476,8 +476,8 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   return now;
 }
 
-// Times as a corpus has them: most take a moment, few a minute. Of the longest some fit no budget,
-// and run one after another.
+// Times like those of a corpus: most cases take a moment, few a minute. Some of the longest fit no
+// budget, and run one after another.
 TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
@@ -493,7 +493,7 @@ TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
     }
     std::sort(cases.begin(), cases.end(),
               [](auto& a, auto& b) { return a.test_case.work_us > b.test_case.work_us; });
-    std::uint64_t alone_us = 0;  // of those that fit no budget
+    std::uint64_t alone_us = 0;  // of cases that fit no budget
     std::size_t alone = 0;
     for (const std::size_t many : {1, 5, 50}) {
       for (; alone < many; ++alone) {
@@ -511,7 +511,8 @@ TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
   }
 }
 
-// Many that run one after another take as long as all others together: they cannot wait for those.
+// Many cases that run one after another take as long as all others together, so they cannot wait
+// for those.
 TEST(Core, WhatFitsNoBudgetDoesNotWaitForAllElse) {
   std::vector<wire::JobT> cases;
   double all_us = 0;

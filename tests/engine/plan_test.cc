@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// A run's own folder does not keep what its cases are expected to take.
+// A run's own folder does not keep the expected times of its cases.
 TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
   const testing::Folder folder;
   auto store = SqliteStore::open(folder.path(), StoreMode::create);
@@ -36,7 +36,7 @@ std::vector<wire::LaneSpecT> lanes_on(const std::vector<std::string>& devices) {
   return lanes;
 }
 
-// Every lane of a case takes its part of a GPU; the host's memory counts where some lane is there.
+// Every lane of a case takes its share of a GPU; the host's memory counts if some lane sits there.
 TEST(MemoryBudget, IsThatOfTheDevicesThatLanesSitOn) {
   RunConfig config;
   config.memory_budget = 1000;

@@ -66,8 +66,8 @@ void SimulatedStore::commit(int who) {
   }
 }
 
-// The supervisor is gone; the next one is another. Its leases last until their time is over; where
-// they have none, the store was locked and is free again.
+// The supervisor is gone. Its leases last until their end; without an end, the store was locked and
+// is free again.
 void SimulatedStore::lose_uncommitted(int who) {
   for (auto& [id, row] : rows) {
     if (row.holder != who) continue;

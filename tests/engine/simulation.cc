@@ -9,7 +9,7 @@
 namespace assay::testing {
 namespace {
 
-constexpr std::uint64_t kMostSteps = 200'000;  // of one session; one that ends needs far fewer
+constexpr std::uint64_t kMostSteps = 200'000;  // of one session; a normal one needs far fewer
 constexpr int kMostSessions = 60;
 constexpr std::int64_t kBeginMs = 1'500;
 constexpr std::int64_t kLongestTickMs = 1'000;  // as the core counts
@@ -51,7 +51,7 @@ Simulation::Simulation(std::uint64_t seed, bool trace)
 std::optional<std::string> Simulation::run() {
   for (int session = 0; session < kMostSessions; ++session) {
     const bool calm = session >= 3;
-    // From now on there is no other claimer; what it had ended and not committed is undone.
+    // From now on there is no other claimer; its uncommitted verdicts are lost.
     if (calm) store_.lose_uncommitted(SimulatedStore::kOther);
     const std::size_t before = store_.finished();
     const bool complete = run_session(calm);
@@ -69,7 +69,7 @@ std::optional<std::string> Simulation::run() {
   return "some case never ended";
 }
 
-// True: the run says that it is complete.
+// Returns whether the run reports that it is complete.
 bool Simulation::run_session(bool calm) {
   calm_ = calm;
   CoreConfig config;
@@ -178,7 +178,7 @@ bool Simulation::servers_ready() const {
                      [](const Server& at) { return at.up && at.ready && !at.hangs; });
 }
 
-// A slot runs the next case that it holds, or leaves, or ends of what was done to it.
+// The slot runs its next case, or leaves, or dies of an earlier disturbance.
 void Simulation::run_case(std::size_t index) {
   Slot& slot = slots_[index];
   if (!slot.up) return;
@@ -206,7 +206,7 @@ void Simulation::run_case(std::size_t index) {
   if (running.attempt.number == 1) first_ran_[running.test_case.id] = {slot.number, steps_};
   slot.queue.erase(slot.queue.begin());
   slot.on_the_way.push_back(answer_to(running));
-  // Some come twice.
+  // Some answers come twice.
   if (!calm_ && chance_.one_in(20)) slot.on_the_way.push_back(slot.on_the_way.back());
 }
 
@@ -231,7 +231,7 @@ Answer Simulation::answer_to(const wire::JobT& queued) {
   return answer;
 }
 
-// Some of the answers that are on the way arrive, also of a slot that is being killed.
+// Some of the answers on the way arrive, also from a slot that is being killed.
 void Simulation::deliver(std::size_t index) {
   Slot& slot = slots_[index];
   if (!slot.up || slot.on_the_way.empty() || slot.hangs) return;
@@ -333,7 +333,7 @@ void Simulation::disturb_server(std::size_t index) {
   }
 }
 
-// Its GPU cannot be opened, say.
+// For example, its GPU cannot be opened.
 void Simulation::give_up(std::size_t index) {
   if (ended_ || !slots_[index].up) return;
   note("slot {} gives up", index);
@@ -406,7 +406,7 @@ void Simulation::perform(const SendLease& action) {
   check_memory();
 }
 
-// Second attempts that share a lane: none follows a case that it followed the first time.
+// No retry in a shared process follows a case that it followed the first time.
 void Simulation::check_shared_process(const std::vector<wire::JobT>& cases) {
   for (auto later = cases.begin(); later != cases.end(); ++later) {
     if (later->attempt.isolation != wire::Isolation::shared_retry) continue;
@@ -419,15 +419,15 @@ void Simulation::check_shared_process(const std::vector<wire::JobT>& cases) {
   }
 }
 
-// Beside a case that fits no budget an eighth of it may be in use; on a GPU such a case is alone.
-// What ran out of memory is alone everywhere when it runs again.
+// Beside a case that fits no budget, an eighth of the budget may be in use; on a GPU such a case is
+// alone. A case that ran out of memory is alone everywhere when it runs again.
 void Simulation::check_memory() {
   std::uint64_t bytes = 0;
   std::size_t over_budget = 0;
   bool wants_room = false;
   for (const auto& [id, held] : in_use_) {
     held.bytes > budget_.all ? ++over_budget : bytes += held.bytes;
-    // It came to a slot again after that.
+    // It has come to a slot again since.
     wants_room = wants_room || (short_of_memory_.contains(id) && held.attempt > 1);
   }
   expect(bytes <= budget_.all && over_budget <= 1, "more memory than the budget");
@@ -446,7 +446,7 @@ void Simulation::check_memory() {
   }
 }
 
-// Whether a waiting case could begin in this slot.
+// Whether a waiting case could start in this slot.
 bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
   const std::uint64_t bytes = store_.rows.at(id).planned.test_case.bytes;
   std::uint64_t in_use = 0;
@@ -466,7 +466,7 @@ bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
   return in_use + bytes <= budget_.all;
 }
 
-// By all slots but the one that runs what may need all of it.
+// All slots must have given back memory, except the one whose case may need all of it.
 void Simulation::check_given_back(std::size_t runs) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const bool keeps = slots_[slot].up && !slots_[slot].killed && !gave_back_.contains(slot);
@@ -535,16 +535,16 @@ void Simulation::perform(const RecordVerdict& action) {
   expect(!complete_, "a verdict after the last one");
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
-  // One that is refused may come back: another claimer had the case, and did not end it.
+  // A refused case may come back: another claimer had it and did not end it.
   if (store_.finish(SimulatedStore::kUs, id, action.ended.attempt.epoch, action.verdict)) {
     recorded_.insert(id);
   } else {
-    short_of_memory_.erase(id);  // as one of which nothing is known
+    short_of_memory_.erase(id);  // the core has forgotten it
   }
 }
 
-// Who passes is not blamed, who fails is not let off, and a slot's death is blamed on a case only
-// after several have ended while they held it.
+// A case that passes is not blamed, a failing case does not pass, and a slot's death is blamed on a
+// case only after several slots ended while they held it.
 void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action) {
   const Verdict& verdict = action.verdict;
   if (verdict.lane == "slot") {

@@ -96,7 +96,7 @@ TEST(Cost, WhatNoMachineHoldsSaturates) {
             kMost);
 }
 
-// 2,912 · 512 · 33,712 multiplications are seconds, however few elements they are made of.
+// 2,912 · 512 · 33,712 multiplications take seconds, however few the elements.
 TEST(Cost, ProductsTakeTheirTime) {
   constexpr std::uint64_t kSecond = 1'000'000;
   const auto work = [](const char* text) { return cost_of(text).work_us; };

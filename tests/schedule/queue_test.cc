@@ -61,7 +61,7 @@ TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreExpensive) {
   EXPECT_EQ(ids(queue.lease(1)).front(), first.back() + 1);  // the first one of another slot
 }
 
-// Three that hang would otherwise hang one after another, beside a slot that does nothing.
+// Three cases that hang would otherwise hang one after another, beside an idle slot.
 TEST(Queue, FewCasesAreSharedOut) {
   Queue queue({kPlenty, 0, 0});
   for (std::uint64_t id = 1; id <= 3; ++id) queue.add(sized(id, id));
@@ -77,7 +77,7 @@ TEST(Queue, FewCasesAreSharedOut) {
   EXPECT_EQ(more.lease(1).size(), 6U);
 }
 
-// The other half of the slots comes from the cheap end and meets them.
+// The other half of the slots comes from the cheap end and meets the first half.
 TEST(Queue, EverySecondSlotGoesUp) {
   Queue queue = of_sizes(300);
   (void)queue.lease(0);
@@ -102,11 +102,11 @@ TEST(Queue, EveryCaseIsLeasedOnceMostExpensiveFirst) {
       EXPECT_TRUE(seen.insert(id).second);
     }
   }
-  EXPECT_EQ(seen.size(), 992U);  // the cheap first lease had 8
+  EXPECT_EQ(seen.size(), 992U);  // the first, cheap lease had 8
   EXPECT_THAT(queue.lease(0), IsEmpty());
 }
 
-// A lease is a few seconds of work at most: four million elements, or one larger case.
+// A lease is at most some seconds of work: four million elements, or one larger case.
 TEST(Queue, LargeCasesTravelAlone) {
   Queue queue = filled(kPlenty, {sized(1, 1'000'000), sized(2, 3'000'000), sized(3, 3'000'000),
                                  sized(4, 9'000'000)});
@@ -146,7 +146,8 @@ wire::JobT taking(std::uint64_t id, std::uint64_t elements, std::uint64_t work_u
   return made;
 }
 
-// Most verdicts come early: nobody takes what takes long before a twelfth of all else has gone out.
+// Most verdicts come early: no slot takes a long case before a twelfth of the other work has gone
+// out.
 TEST(Queue, TheFirstTwelfthIsCheapForAllSlots) {
   constexpr std::uint64_t kEachUs = 100'000;
   Queue queue({kPlenty, 0, 0});
@@ -160,11 +161,11 @@ TEST(Queue, TheFirstTwelfthIsCheapForAllSlots) {
     before += leased.size();
     leased = ids(queue.lease(slot));
   }
-  EXPECT_GE(before, 240U);  // but for what would have been too much
-  EXPECT_LE(before, 270U);  // the leases of a second that were then begun
+  EXPECT_GE(before, 240U);  // without the work that would have exceeded it
+  EXPECT_LE(before, 270U);  // with the leases of a second that had started
 }
 
-// More of them does not put it off again.
+// More cases do not put off the long ones again.
 TEST(Queue, TheFirstTwelfthIsThatOfTheFirstCases) {
   Queue queue({kPlenty, 0, 0});
   for (std::uint64_t id = 1; id <= 100; ++id) queue.add(taking(id, id, 100'000));
@@ -176,9 +177,9 @@ TEST(Queue, TheFirstTwelfthIsThatOfTheFirstCases) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1'000));
 }
 
-// What is known or expected to take long comes first, however few elements it has, and travels
-// alone.
-TEST(Queue, WhatTakesLongIsDear) {
+// A case that takes long, known or expected, comes first and travels alone, however few elements it
+// has.
+TEST(Queue, LongCasesAreExpensive) {
   Queue queue = filled(kPlenty, {taking(1, 3'000'000, 60'000), taking(2, 300'000, 90'000'000),
                                  taking(3, 10, 600), taking(4, 400'000, 80'000'000)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3, 1));
@@ -186,8 +187,8 @@ TEST(Queue, WhatTakesLongIsDear) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
 }
 
-// Of cases that fit no budget, their bytes saturated, one runs at a time, and the budget is not
-// counted down to nothing by it.
+// Of cases that fit no budget, with saturated bytes, one runs at a time. It does not wrap the
+// budget's count.
 TEST(Queue, HugeCasesRunOneAfterAnother) {
   Queue queue = filled(
       100, {sized(1, 1, 13), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
@@ -201,7 +202,7 @@ TEST(Queue, HugeCasesRunOneAfterAnother) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
 }
 
-// The other slots have what is small, up to an eighth of the budget.
+// Other slots run small cases, up to an eighth of the budget.
 TEST(Queue, SmallCasesRunBesideAHugeOne) {
   Queue queue = filled(
       100, {sized(1, 1, 4), sized(2, 20, 5), sized(3, 30, 92), sized(4, kAllMemory, kAllMemory)});
@@ -219,8 +220,8 @@ TEST(Queue, SmallCasesRunBesideAHugeOne) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
 }
 
-// No estimate says what a case needs that ran out of memory: nothing else runs, however small.
-TEST(Queue, WhatRanOutOfMemoryRunsAloneTheNextTime) {
+// No estimate holds for a case that ran out of memory: nothing runs beside it, however small.
+TEST(Queue, ACaseThatRanOutOfMemoryRunsAloneNext) {
   wire::JobT huge = sized(1, kAllMemory, kAllMemory);
   huge.attempt.memory = wire::MemoryNeed::whole_device;
   wire::JobT small = sized(2, 2, 5);
@@ -246,7 +247,7 @@ TEST(Queue, WhatRanOutOfMemoryRunsAloneTheNextTime) {
   EXPECT_EQ(last.front().attempt.memory, wire::MemoryNeed::estimated);
 }
 
-// On another GPU others run on.
+// Other GPUs continue.
 TEST(Queue, WhatRanOutOfAGpusMemoryRunsAloneThere) {
   Queue queue({kAllMemory, 100, 2});
   wire::JobT small = sized(1, 1, 5);
@@ -282,28 +283,28 @@ TEST(Queue, KnowsWhatHadAllMemoryForItself) {
   queue.put_back(sized(5, 5, 1));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(5));
   EXPECT_FALSE(queue.release(1, with_bytes(1)));
-  EXPECT_FALSE(queue.release(0, with_bytes(200)));  // one began beside it
+  EXPECT_FALSE(queue.release(0, with_bytes(200)));  // one started beside it
   queue.put_back(sized(6, 6, 101));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(6));
   EXPECT_TRUE(queue.release(0, with_bytes(101)));
   queue.put_back(sized(7, 7, 100));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(7));
-  EXPECT_FALSE(queue.release(0, with_bytes(100)));  // others could have been beside it
+  EXPECT_FALSE(queue.release(0, with_bytes(100)));  // others could have run beside it
   Queue on_gpu({100, kPlenty, 1});
   on_gpu.put_back(sized(8, 8, 101));
   EXPECT_THAT(ids(on_gpu.lease(0)), ElementsAre(8));
   EXPECT_FALSE(on_gpu.release(0, with_bytes(101)));
 }
 
-// What takes a good part of the budget is for slots that have nothing else.
+// A case with a good part of the budget is for slots that have no other work.
 TEST(Queue, LargeCasesAreNotLeasedAhead) {
   Queue queue = filled(160, {sized(1, 1, 10), sized(2, 2, 11), sized(3, 3, 10)});
   EXPECT_THAT(ids(queue.lease(1, true)), ElementsAre(1));
-  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor what is more expensive, before its turn
+  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor a more expensive one, before its turn
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2, 3));
 }
 
-// What waits for memory is passed over, from either end and among what comes again.
+// A case that waits for memory is passed over, from either end and among the retries.
 TEST(Queue, WhatIsNotAdmittedHoldsUpNothing) {
   Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 60), sized(3, 3, 5), sized(4, 4, 60),
                              sized(5, 5, 6), sized(6, 6, 60)});
@@ -333,7 +334,7 @@ TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
   EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
 }
 
-wire::JobT second_attempt(std::uint64_t id, const wire::Ran& first_ran) {
+wire::JobT shared_retry(std::uint64_t id, const wire::Ran& first_ran) {
   wire::JobT again = sized(id, 10);
   again.attempt.number = 2;
   again.attempt.isolation = wire::Isolation::shared_retry;
@@ -341,13 +342,13 @@ wire::JobT second_attempt(std::uint64_t id, const wire::Ran& first_ran) {
   return again;
 }
 
-// They share a lane. Case 10 ran again behind case 11, so that each ran before the other.
-TEST(Queue, SecondAttemptsInCompanyFollowNoCaseTwice) {
+// They share a process. Case 10 ran again behind case 11, so each ran before the other.
+TEST(Queue, SharedRetriesFollowNoCaseTwice) {
   Queue queue = filled(kPlenty, {sized(1, 1)});
-  queue.put_back(second_attempt(10, {0, 1, 5}));
-  queue.put_back(second_attempt(11, {0, 2, 2}));
-  queue.put_back(second_attempt(12, {1, 2, 2}));
-  queue.put_back(second_attempt(13, {0, 6, 6}));
+  queue.put_back(shared_retry(10, {0, 1, 5}));
+  queue.put_back(shared_retry(11, {0, 2, 2}));
+  queue.put_back(shared_retry(12, {1, 2, 2}));
+  queue.put_back(shared_retry(13, {0, 6, 6}));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1)) << "they wait for others";
   EXPECT_THAT(queue.lease(0, true), IsEmpty());
   const auto shared = queue.lease(0);
@@ -359,10 +360,10 @@ TEST(Queue, SecondAttemptsInCompanyFollowNoCaseTwice) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
+TEST(Queue, SharedRetriesWaitUntilTheyAreManyOrHurried) {
   Queue queue = of_sizes(10'000);
   const auto wait = [&](std::uint64_t from, std::uint64_t to) {
-    for (std::uint64_t i = from; i < to; ++i) queue.put_back(second_attempt(20'000 + i, {0, i, i}));
+    for (std::uint64_t i = from; i < to; ++i) queue.put_back(shared_retry(20'000 + i, {0, i, i}));
   };
   wait(0, 31);
   EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U);
@@ -376,11 +377,11 @@ TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
   EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U) << "the hurry was over";
 }
 
-// As they would be alone.
-TEST(Queue, CompanyKeepsToTheMemoryThatThereIs) {
+// Memory admits them as if they were alone.
+TEST(Queue, SharedRetriesKeepToTheMemoryBudget) {
   Queue queue({100, 0, 0});
   for (std::uint64_t id = 0; id < 3; ++id) {
-    wire::JobT again = second_attempt(id, {0, id, id});
+    wire::JobT again = shared_retry(id, {0, id, id});
     again.test_case.bytes = 40;
     queue.put_back(again);
   }
@@ -390,8 +391,8 @@ TEST(Queue, CompanyKeepsToTheMemoryThatThereIs) {
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(0));
 }
 
-// Lanes of its own take a slot on a GPU 0.4 s each, during which no other gets on.
-TEST(Queue, OnGpusSecondAttemptsStayWithFewSlots) {
+// A slot's own lanes for retries take 0.4 s each on a GPU, during which no other lane advances.
+TEST(Queue, OnGpusRetriesStayWithFewSlots) {
   Queue queue({kPlenty, kPlenty, 1});
   for (std::uint64_t id = 0; id < 10; ++id) {
     wire::JobT again = sized(id, 10);
@@ -446,13 +447,13 @@ TEST(Queue, OnGpusEachSlotHasApisOfItsOwn) {
   EXPECT_EQ(apis(queue.lease(1)), "cccccccc");
   EXPECT_EQ(apis(queue.lease(1)), "ccdddddddddd");
   EXPECT_EQ(queue.size(), 12U);
-  // It has none left, and takes half of those that another has, from the end.
+  // It has none left, and takes half of another slot's cases, from the end.
   EXPECT_EQ(apis(queue.lease(1)), "bbbbbb");
   EXPECT_EQ(apis(queue.lease(0)), "aabbbb");
   EXPECT_TRUE(queue.empty());
 }
 
-// A batch there is of hundreds; towards the end leases shrink, so that all slots end together.
+// A batch has hundreds of cases; towards the end leases shrink, so that all slots end together.
 TEST(Queue, OnGpusSmallCasesGoOutByTheHundred) {
   Queue queue({kPlenty, kPlenty, 1});
   for (std::uint64_t id = 0; id < 2000; ++id) queue.add(sized(id, 10));
@@ -469,7 +470,7 @@ TEST(Queue, OnGpusSmallCasesGoOutByTheHundred) {
   EXPECT_EQ(filled(kPlenty, {}).enough(2), 32U);
 }
 
-// When nobody else is there: what memory allows runs.
+// An idle GPU runs what memory allows.
 TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
   Queue queue({100, 100, 1});
   for (std::uint64_t id = 0; id < 4; ++id) queue.add(sized(id, 10, id % 2 == 0 ? 60 : 20));

@@ -1,4 +1,4 @@
-// What a lane is known to do, by the kind of a case.
+// Abilities of a lane, by the kind of a case.
 
 #include "slot/abilities.h"
 
@@ -70,7 +70,7 @@ std::string abs_of(const char* dtype) {
   return std::string("paddle.abs(Tensor([2], \"") + dtype + "\"))";
 }
 
-// A dtype of which nothing is known is to be learnt of at once; then what its kinds lack counts.
+// A new dtype is tried at once; after that the share of its kinds without a kernel counts.
 TEST(Abilities, OfANewKindItsDTypesTellWhetherAKernelIsLikely) {
   Abilities abilities;
   EXPECT_TRUE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
@@ -105,8 +105,8 @@ TEST(Abilities, AKindThatIsKnownTellsBetterThanItsDTypes) {
   EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
 }
 
-// What ran out of time may have done so while it was filled for nothing. That a lane was not asked
-// says nothing.
+// A case that ran out of time may have spent it on filling inputs for nothing. A lane that was not
+// asked tells nothing.
 TEST(Abilities, WhatRanOutOfTimeIsTriedUnfilledNextTime) {
   Abilities abilities;
   abilities.learn(job_of(abs_of("float32"), kLarge), ended(wire::Status::ok, ""));
@@ -122,8 +122,8 @@ TEST(Abilities, WhatRanOutOfTimeIsTriedUnfilledNextTime) {
   EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float32"), kLarge)));
 }
 
-// Results that cannot be differentiated are compared all the same, and of a call that raises it
-// counts whether the reference does so, too.
+// Results that cannot be differentiated are still compared. If a call raises, the reference must
+// run it too.
 TEST(Abilities, ALaneWithAResultOrAnErrorIsNotUnable) {
   EXPECT_FALSE(is_unable(ended(wire::Status::no_kernel, "backward")));
   EXPECT_FALSE(is_unable(ended(wire::Status::raised, "forward")));

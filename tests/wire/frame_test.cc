@@ -1,5 +1,5 @@
-// Messages: whole over any cut of the stream, refused when damaged or of another version, and old
-// ones read with defaults.
+// Messages: whole for any cut of the stream, refused if damaged or of another version, and read
+// with defaults if old.
 
 #include "wire/frame.h"
 
@@ -46,7 +46,7 @@ FdPair sockets() {
   return std::move(*pair);
 }
 
-// What send_frame puts on the stream.
+// The bytes that send_frame puts on the stream.
 Bytes framed(const std::vector<Bytes>& messages) {
   Bytes stream;
   for (const Bytes& message : messages) {
@@ -72,7 +72,7 @@ TEST(Frame, GoesThroughASocket) {
   EXPECT_EQ(*receive_frame(pair.second.get()), std::nullopt);
 }
 
-// On a little-endian machine, which is what the fixture of framed() spells out.
+// On a little-endian machine, for which framed() spells out the bytes.
 TEST(Frame, OddPiecesMakeTheSameMessages) {
   std::mt19937 random(3);
   std::vector<Bytes> messages;
@@ -195,8 +195,8 @@ TEST(Messages, DamageIsRefusedOrHarmless) {
   EXPECT_GT(refused, 1000);
 }
 
-// A record of this version from an assay that knew fewer fields: tables written by hand, each with
-// its first field or two alone, as flatc laid them out before the others were appended.
+// A record of this version by an assay with fewer fields. The tables are written by hand with their
+// first field or two, as flatc laid them out before the other fields were appended.
 TEST(Messages, WhatAnEarlierBuildLeftOutReadsAsDefaults) {
   flatbuffers::FlatBufferBuilder builder;
   const auto name = builder.CreateString("paddle");
@@ -229,7 +229,7 @@ TEST(Messages, WhatAnEarlierBuildLeftOutReadsAsDefaults) {
   EXPECT_EQ(read.pairs()->Get(0)->outputs()->Get(0)->measurement(), nullptr);
 }
 
-// Messages of version 1 left their version out, because it was the default.
+// Messages of version 1 left out their version, because it was the default.
 TEST(Messages, ARecordOfVersion1IsRefused) {
   flatbuffers::FlatBufferBuilder builder;
   const auto start = builder.StartTable();
@@ -241,7 +241,7 @@ TEST(Messages, ARecordOfVersion1IsRefused) {
   EXPECT_THAT(opened.error().message, HasSubstr("version 1, this assay speaks 2"));
 }
 
-// A record of a result in a great many parts, on its way to the supervisor.
+// A record of a result with a great many parts, on its way to the supervisor.
 TEST(Message, MayHoldAMessageOfAMillionTables) {
   flatbuffers::FlatBufferBuilder inner;
   std::vector<flatbuffers::Offset<Comparison>> parts(1'200'000);
