@@ -72,6 +72,24 @@ REGIMES = (
     "layout",
 )
 
+# FillKind and Signs of src/fill/rule.h.
+UNIFORM = 0
+INTEGERS = 1
+DISTINCT = 2
+INCREASING = 3
+SYMMETRIC = 4
+POSITIVE_DEFINITE = 5
+BOXES = 6
+CONSTANT = 7
+MAGNITUDES = 8
+WITH_NAN = 9
+WITH_INFINITY = 10
+HALVES = 11
+
+POSITIVE = 1
+BOTH = 2
+SHARE = 3
+
 # src/wire/shared.h
 MOST_ELEMENTS = 131072
 SPARES = "ASSAY_SPARES"
@@ -79,3 +97,5 @@ SPARES_AFTER_A_FAULT = "ASSAY_SPARES_AFTER_A_FAULT"
 OWN_MPS = "ASSAY_OWN_MPS"
 
 FAULT_EXIT = 86  # src/device/device.h
+PROTOCOL = 1  # src/lane/message.h
+FEW_TERMS = 64  # src/measure/bar.h

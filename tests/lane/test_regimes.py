@@ -106,10 +106,6 @@ def test_a_sum_over_windows_is_never_of_few_terms(apis):
         assert terms_of(apis[name], Inputs([6, 216, 768], 8), 216) > regimes.FEW_TERMS
 
 
-def test_few_terms_are_as_few_as_the_bar_has_them(source):
-    assert f"kFewTerms = {regimes.FEW_TERMS};" in source("src/measure/bar.h")
-
-
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):
     assert bar_of(apis["paddle.nn.functional.interpolate"], "usual", Inputs([100], 50), 100)[1] == 50
     # Of one element each: the scale of the others says nothing of it.

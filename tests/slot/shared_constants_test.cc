@@ -5,18 +5,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "case/dtype.h"
 #include "device/device.h"
 #include "fill/rule.h"
 #include "lane/message.h"
+#include "measure/bar.h"
 #include "wire/arena.h"
 #include "wire/messages_generated.h"
 #include "wire/settings.h"
@@ -55,6 +58,37 @@ std::string tuple(std::string_view variable, const Range& names) {
   return lines + ")\n";
 }
 
+// Enumerators of src/fill/rule.h, which lists no names.
+constexpr std::array kFillKinds{
+    std::pair{FillKind::uniform, "UNIFORM"},
+    std::pair{FillKind::integers, "INTEGERS"},
+    std::pair{FillKind::distinct, "DISTINCT"},
+    std::pair{FillKind::increasing, "INCREASING"},
+    std::pair{FillKind::symmetric, "SYMMETRIC"},
+    std::pair{FillKind::positive_definite, "POSITIVE_DEFINITE"},
+    std::pair{FillKind::boxes, "BOXES"},
+    std::pair{FillKind::constant, "CONSTANT"},
+    std::pair{FillKind::magnitudes, "MAGNITUDES"},
+    std::pair{FillKind::with_nan, "WITH_NAN"},
+    std::pair{FillKind::with_infinity, "WITH_INFINITY"},
+    std::pair{FillKind::halves, "HALVES"},
+};
+static_assert(kFillKinds.size() == static_cast<std::size_t>(kLastFillKind) + 1);
+constexpr std::array kSigns{
+    std::pair{Signs::positive, "POSITIVE"},
+    std::pair{Signs::both, "BOTH"},
+    std::pair{Signs::share, "SHARE"},
+};
+
+template <typename Pairs>
+std::string numbered(const Pairs& pairs) {
+  std::string lines;
+  for (const auto& [value, name] : pairs) {
+    lines += fmt::format("{} = {}\n", name, static_cast<int>(value));
+  }
+  return lines;
+}
+
 std::string expected() {
   std::vector<std::string> dtypes;
   for (const DTypeInfo& dtype : kDTypes) dtypes.emplace_back(dtype.name);
@@ -79,12 +113,16 @@ std::string expected() {
   text += "\n" + tuple("STAGES", stages);
   text += "\n# Value regimes, the usual one first (src/wire/settings.h).\n";
   text += tuple("REGIMES", split_at(std::string(wire::kAllValues), ','));
+  text += "\n# FillKind and Signs of src/fill/rule.h.\n";
+  text += numbered(kFillKinds) + "\n" + numbered(kSigns);
   text += "\n# src/wire/shared.h\n";
   text += fmt::format("MOST_ELEMENTS = {}\n", wire::kMostElements);
   text += fmt::format("SPARES = \"{}\"\n", wire::kSparesVariable);
   text += fmt::format("SPARES_AFTER_A_FAULT = \"{}\"\n", wire::kSparesAfterFaultVariable);
   text += fmt::format("OWN_MPS = \"{}\"\n", wire::kOwnMpsVariable);
   text += fmt::format("\nFAULT_EXIT = {}  # src/device/device.h\n", kDeviceFaultExit);
+  text += fmt::format("PROTOCOL = {}  # src/lane/message.h\n", kProtocol);
+  text += fmt::format("FEW_TERMS = {}  # src/measure/bar.h\n", static_cast<int>(kFewTerms));
   return text;
 }
 
