@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace assay {
@@ -22,9 +23,32 @@ constexpr std::uint64_t kPartCheap = 12;
 // Cases that are looked at for one that memory admits.
 constexpr std::ptrdiff_t kLooks = 1024;
 
-// By expected time, then by size.
-std::pair<std::uint64_t, std::uint64_t> cost_order(const wire::JobT& job) {
-  return {job.test_case.work_us, job.test_case.elements};
+// Sorts by expected time, then by size; equal cases keep their order. A case is larger than its
+// key, so keys are sorted and each case moves once.
+void sort_by_cost(std::deque<wire::JobT>& cases) {
+  struct Key {
+    std::uint64_t work_us, elements;
+    std::size_t from;
+  };
+  std::vector<Key> keys;
+  keys.reserve(cases.size());
+  for (const wire::JobT& job : cases) {
+    keys.push_back({job.test_case.work_us, job.test_case.elements, keys.size()});
+  }
+  std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
+    return std::tie(a.work_us, a.elements, a.from) < std::tie(b.work_us, b.elements, b.from);
+  });
+  for (std::size_t first = 0; first < keys.size(); ++first) {
+    if (keys[first].from == first) continue;
+    wire::JobT kept = std::move(cases[first]);
+    std::size_t to = first;
+    while (keys[to].from != first) {
+      cases[to] = std::move(cases[keys[to].from]);
+      to = std::exchange(keys[to].from, to);
+    }
+    cases[to] = std::move(kept);
+    keys[to].from = to;
+  }
 }
 
 }  // namespace
@@ -33,9 +57,7 @@ void CpuOrder::add(wire::JobT added) { cases_.push_back(std::move(added)); }
 
 void CpuOrder::sort(std::size_t slots, std::uint64_t work_us) {
   slots_ = std::max<std::size_t>(slots, 1);
-  std::stable_sort(cases_.begin(), cases_.end(), [](const wire::JobT& a, const wire::JobT& b) {
-    return cost_order(a) < cost_order(b);
-  });
+  sort_by_cost(cases_);
   if (cheap_left_us_ || cases_.empty()) return;
   const std::uint64_t longest_us = std::min(cases_.back().test_case.work_us, work_us);
   cheap_left_us_ = (work_us - longest_us) / kPartCheap;

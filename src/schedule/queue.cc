@@ -56,7 +56,7 @@ bool Queue::next_is_suspect(std::uint32_t slot) const {
   return next != again_.end() && next->attempt.slots_lost > 0;
 }
 
-void Queue::take_again(std::uint32_t slot, Again at, std::vector<wire::JobT>& leased) {
+void Queue::take_again(std::uint32_t slot, const Again& at, std::vector<wire::JobT>& leased) {
   wire::JobT& taken = leased.emplace_back(*at);
   memory_.take(slot, taken);
   order_->count_retry(slot, taken);

@@ -57,7 +57,7 @@ class Queue {
  private:
   using Again = std::deque<wire::JobT>::const_iterator;
   Again next_again(std::uint32_t slot, bool any_retry) const;
-  void take_again(std::uint32_t slot, Again at, std::vector<wire::JobT>& leased);
+  void take_again(std::uint32_t slot, const Again& at, std::vector<wire::JobT>& leased);
   bool lease_again(std::uint32_t slot, bool any_retry, std::vector<wire::JobT>& leased);
   bool lease_sharing(std::uint32_t slot, std::size_t most, std::vector<wire::JobT>& leased);
   std::vector<wire::JobT> choose(std::uint32_t slot, bool ahead);
