@@ -317,7 +317,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
     std::move(lanes.retry_servers.begin(), lanes.retry_servers.end(),
               std::back_inserter(lanes.servers));
-    Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
+    Session session(config, recorder, store, observer, std::move(lanes.servers),
                     std::move(lanes.specs), std::move(ahead));
     ASSAY_TRY(summary.ending, session.run());
   }

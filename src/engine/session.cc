@@ -54,11 +54,10 @@ Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
+Session::Session(const RunConfig& config, Recorder& recorder, Store& store,
                  const RunObserver& observer, std::vector<ForkServer> servers,
                  std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead)
     : config_(config),
-      plan_(plan),
       recorder_(recorder),
       store_(store),
       observer_(observer),
