@@ -24,7 +24,7 @@
 #include "lane/fork_server.h"
 #include "lane/lane.h"
 #include "schedule/cost.h"
-#include "wire/messages_generated.h"
+#include "wire/job.h"
 
 namespace assay {
 namespace {
@@ -299,14 +299,16 @@ void lane_back() {
     (void)source.wait_exit(*lane, std::chrono::seconds(2));
     lane = source.spawn(lane->arena());
     flatbuffers::FlatBufferBuilder builder;
-    const auto text = builder.CreateString("paddle.abs(Tensor([1], \"float32\"))");
-    const auto jobs = builder.CreateVector(
-        std::vector<flatbuffers::Offset<wire::LaneJob>>{wire::CreateLaneJob(builder, 1, text)});
+    wire::JobT job;
+    job.test_case.id = 1;
+    job.test_case.text = "paddle.abs(Tensor([1], \"float32\"))";
+    const auto jobs =
+        builder.CreateVector(std::vector<flatbuffers::Offset<wire::Job>>{wire::pack(builder, job)});
     const wire::CaseSettingsT defaults;
     const auto settings = wire::CaseSettings::Pack(builder, &defaults);
     const wire::LaneSpecT own;
     const auto spec = wire::LaneSpec::Pack(builder, &own);
-    builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, false, jobs));
+    builder.Finish(wire::CreateBatch(builder, wire::kMessageVersion, settings, spec, false, jobs));
     (void)lane->send(wire::bytes_of(builder));
     (void)wire::receive_frame(lane->socket());
     times.push_back(seconds_since(began) * 1000);

@@ -1,4 +1,4 @@
-"""One case on its way through a lane: call, results, differentiation."""
+"""One case in a lane: the call, its results, differentiation."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,6 +18,7 @@ from assay.wire import (
     CODES,
     DIFFERENTIABLE,
     SKIPPED,
+    STAGES,
     UNSUPPORTED,
     Job,
     Leaf,
@@ -26,18 +27,15 @@ from assay.wire import (
     refuse,
 )
 
-# What a case's time is spent on, in the order of the wire: making and filling tensors, the call, the
-# results' way into the arena, differentiation. The native module counts it.
-STAGES = ("build", "forward", "copy", "backward")
-PLACES = {stage: place for place, stage in enumerate(STAGES)}
+STAGE_INDEX = {stage: index for index, stage in enumerate(STAGES)}
 
 MOST_LEAVES = 1 << 14
-UPSTREAM = 4.0  # how far upstream gradients of single precision reach from 0, or a power of two farther
+UPSTREAM = 4.0  # reach of upstream gradients in single precision, before upstream_reach() scales it
 
 
 class Functions:
-    """What stands for each API in a lane: the framework's own function, or the reference of the tables, as
-    the lane's execution calls it."""
+    """The functions that a lane calls for APIs: the framework's own or the tables' reference, wrapped by the
+    lane's execution."""
 
     def __init__(self, framework: Framework, execution: str = "eager") -> None:
         self.framework = framework
@@ -64,15 +62,15 @@ class Functions:
 
 
 class Call(CaseInputs):
-    """One case on its way through the lane; `phase` says where it is when something raises."""
+    """One case in the lane; `phase` is its phase when something raises."""
 
     outputs: Sequence[Leaf] = ()
     gradients: Sequence[Leaf] = ()
     differentiable = False
     leaves: Sequence[tuple[str, Any]] = ()
     overwritten: Sequence[str] = ()
-    planted = ""  # the fault in it, in words (assay.mutation)
-    foreseen = False  # what is not to be run under its values has been answered
+    planted = ""  # the planted fault, in words (assay.mutation)
+    foreseen = False  # trials that need no run have been answered already
 
     def __init__(
         self, framework: Framework, native: Any, functions: Functions, hand_over: HandOver, job: Job
@@ -80,27 +78,27 @@ class Call(CaseInputs):
         super().__init__(framework, native, functions, job)
         self.hand_over = hand_over
         self.phase = "build"
-        self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its place
-        # Results are judged by the error bars of the reference's.
+        self.upstream_dtypes: dict[int, str] = {}  # of an output's upstream gradient, by its position
+        # Only results of the reference carry error bars.
         self.barred = job.settings.error_bar and job.lane.role != "test"
 
     def run(self) -> None:
-        """Fills `outputs` and `gradients`; those of a call that cannot be differentiated are kept."""
+        """Fills `outputs` and `gradients`. If differentiation fails, `outputs` stay."""
         self.evaluate(self._function())
 
     def run_unfilled(self) -> None:
-        """The call alone, with large inputs that hold whatever is in their memory: raises what the framework
-        says where it has no kernel, before anybody has touched that memory. Only what may be any number is
-        left so (regimes.is_free): values that a call takes in the regimes wide, nan and infinity as well."""
+        """Runs the call alone with large inputs unfilled. Raises the framework's error if it has no kernel,
+        before their memory is touched. Only inputs that may have any value stay unfilled (regimes.is_free):
+        the call also takes such values in the regimes wide, nan and infinity."""
         self.unfilled = True
         function, args, kwargs = self._ready(self._function())
         self._enter("forward")
         self._bound_memory()
-        self.let_go()  # nobody reads the result either
+        self.let_go()  # the result is not read either
         self._forward(function, args, kwargs)
 
     def _function(self) -> Callable[..., Any]:
-        """What is called; its arguments have their names then."""
+        """The function to call. Afterwards the arguments have names."""
         job, entry = self.job, self.entry
         if entry is None and job.lane.known_only:
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
@@ -166,26 +164,26 @@ class Call(CaseInputs):
         self.let_go()
 
     def _bound_memory(self) -> None:
-        """From here on what is too large for the machine fails where it is asked for; the lane lifts that."""
+        """From here on an allocation too large for the machine fails. The lane lifts the limit."""
         if self.elements >= GIANT:
             self.native.bound_memory(True)
 
     def let_go(self) -> None:
-        """From here on the memory of large tensors is not written over when they go: it may never have been
-        touched, and is written over where it is given out again."""
+        """From here on freed memory of large tensors is not overwritten: it may never have been touched. It
+        is overwritten when it is given out again."""
         if self.elements >= LARGE_INPUT:
             self.native.scramble(False)
 
     def _handed_over(self, leaves: list[tuple[str, Any]], gradients: bool) -> list[tuple[str, Any]]:
-        """What the slot gets to see of the results, or of the gradients."""
+        """The results or gradients that the slot gets."""
         return leaves
 
     def _given(self, args: list[Any], kwargs: Any) -> dict[str, Any]:
-        """What the call was given, by its parameters' names."""
+        """The arguments by the names of their parameters."""
         return dict(zip(self.taken, args, strict=False)) | kwargs
 
     def _updated(self, args: list[Any], kwargs: Any) -> list[tuple[str, Any]]:
-        """What arguments hold afterwards that a call promises to change beside its result."""
+        """Values, after the call, of the arguments that the API promises to change."""
         given = self._given(args, kwargs)
         return [
             (f".{name} afterwards", self.framework.constant(given[name]))
@@ -194,7 +192,7 @@ class Call(CaseInputs):
         ]
 
     def _note_overwritten(self) -> None:
-        """Inputs that the call changed though nobody promised that."""
+        """Notes inputs that the call changed without a promise."""
         if self.job.lane.reference_functions or self.job.values == "layout":
             return
         changed = self.native.overwritten()
@@ -209,13 +207,13 @@ class Call(CaseInputs):
         ]
 
     def times(self) -> tuple[int, ...]:
-        """Nanoseconds in each of STAGES; the case ends with that."""
+        """Nanoseconds in each of STAGES; ends the case."""
         return self.native.times()
 
     def _enter(self, phase: str, stage: str = "") -> None:
-        """What follows belongs to `phase`; its time counts for `stage`, if that is another."""
+        """Enters `phase`. The time from now on counts for `stage` if given, else for the phase."""
         self.phase = phase
-        self.native.enter(PLACES[stage or phase])
+        self.native.enter(STAGE_INDEX[stage or phase])
 
     # -- the call --
 
@@ -223,7 +221,7 @@ class Call(CaseInputs):
         changes = self.entry.changes if self.entry is not None else ""
         if self.job.lane.reference_functions or not changes:
             return function(*args, **kwargs)
-        # In place: the result is what that argument holds afterwards.
+        # In place: the result is the argument's value afterwards.
         if changes in kwargs:
             changed = kwargs[changes] = self._writable(kwargs[changes])
         else:
@@ -246,9 +244,9 @@ class Call(CaseInputs):
         return self.framework.writable(value)
 
     def _backward(self, leaves: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Gradients of the wanted inputs, under an upstream gradient that is the same in both lanes.
+        """Gradients of the wanted inputs under an upstream gradient that is the same in both lanes.
 
-        Through an output that is drawn from two values they are drawn from the gradients of both."""
+        For an output drawn from two values, they are drawn from the gradients of both."""
         if not self.wanted:
             return []
         framework = self.framework
@@ -266,8 +264,8 @@ class Call(CaseInputs):
     def _through(
         self, leaves: list[tuple[str, Any]]
     ) -> tuple[list[Any], list[Any], list[Law], list[tuple[Any, Any]]]:
-        """What gradients go through: outputs, their upstream gradients, laws among them, and what stands in
-        the place of values that were not kept, each with its upstream gradient."""
+        """The differentiable outputs, their upstream gradients, the distributions among them, and the values
+        that replace dropped ones, each with its upstream gradient."""
         framework = self.framework
         outputs, upstream, laws, others = [], [], [], []
         for position, (_, value) in enumerate(leaves):
@@ -308,14 +306,14 @@ class Call(CaseInputs):
         return gradient
 
     def _upstream_shared(self, position: int, shape: Any, dtype: str, reach: float) -> Any:
-        """It in memory that it has in common with the slot's other lanes; None where there is none."""
+        """The same in memory that the slot's lanes share; None if there is none."""
         if not self._can_share():
             return None
         made = self.native.fill_upstream_shared(position, tuple(shape), CODES[dtype], reach)
         return self._adopted(made, dtype)
 
     def _of_others(self, others: list[tuple[Any, Any]], wanted: list[Any]) -> list[Any]:
-        """Gradients through what stands in the place of values that were not kept."""
+        """Gradients through the values that replace dropped ones."""
         if not others:
             return [None] * len(wanted)
         values, upstream = zip(*others, strict=True)
@@ -323,19 +321,19 @@ class Call(CaseInputs):
 
 
 def upstream_reach(dtype: str, count: int, inputs: int) -> float:
-    """How far upstream gradients reach from 0: faults of a gradient shall stand above the absolute tolerance.
+    """Largest magnitude of upstream gradients: a gradient's fault shall exceed the absolute tolerance.
 
-    A mean of n elements has gradients of 1/n: the fewer elements an output has for those of the inputs, the
-    larger they are made, by a power of two. Half precision has neither the range nor the digits for that, and
-    in running sums of many elements rounding errors would stand out as well."""
+    A mean of n elements has gradients of 1/n. So the reach grows by a power of two with the ratio of the
+    elements of the inputs to those of the output. Half precision has too little range and too few digits for
+    that, and in running sums of many elements rounding errors would grow as well."""
     if dtype in ("float16", "bfloat16") or count > 1 << 16:
         return 0.5
     return UPSTREAM * 2 ** min(16, max(0, (inputs // max(1, count)).bit_length() - 1))
 
 
 def drawn_gradient(law: Law, kept: Any, other: Any) -> Law | None:
-    """The gradient through an output that follows `kept` or `either`: drawn from that of its values and that
-    of what stands in their place; None is a gradient of nothing."""
+    """The gradient through an output of distribution `kept` or `either`: drawn from the gradients of its
+    values and of those that replace them. None: there is no gradient."""
     share, groups = law.parameters[-2:]
     some = other if kept is None else kept
     if some is None:

@@ -1,4 +1,4 @@
-"""Results on their way to the slot: each leaf as the native module puts it on the wire."""
+"""Hands results over to the slot: makes a wire.Leaf of each leaf."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,13 +30,13 @@ LARGEST_ELEMENT = 16  # bytes
 
 
 class HandOver:
-    """Copies results into the arena, or lends them where they lie: `lent` keeps those alive."""
+    """Copies results into the arena, or lends them in place. `lent` keeps lent results alive."""
 
     def __init__(self, framework: Framework, native: Any) -> None:
         self.framework = framework
         self.native = native
-        self.lent_from = native.LEND_FROM // LARGEST_ELEMENT  # results of fewer elements are never lent
-        self.lent: list[Dense] = []  # what the slot reads where it is
+        self.lent_from = native.LEND_FROM // LARGEST_ELEMENT  # smaller results are never lent
+        self.lent: list[Dense] = []  # results that the slot reads in place
 
     def leaf(
         self,
@@ -45,7 +45,8 @@ class HandOver:
         equality: str,
         terms: Callable[[int], tuple[float, float, float]] | None = None,
     ) -> Leaf:
-        """`terms` says of a tensor of so many elements what its error bar is made of (regimes.bar_of)."""
+        """The leaf for a result. `terms` gives the parts of a tensor's error bar, from its number of elements
+        (regimes.bar_of)."""
         equal = EQUALITY_CODES[equality]
         if isinstance(value, self.framework.tensor_type):
             dense = self.framework.dense(value)
@@ -84,7 +85,7 @@ class HandOver:
         return self._foreign_leaf(path, value, equal)
 
     def _foreign_leaf(self, path: str, value: Any, equality: int) -> Leaf:
-        """NumPy arrays as tensors, NumPy numbers as numbers; of anything else only the type's name."""
+        """NumPy arrays as tensors, NumPy numbers as numbers; for any other value the name of its type."""
         if hasattr(value, "__array_interface__") and str(value.dtype) in CODES:
             if not value.shape:
                 return self.leaf(path, value.item(), "value")

@@ -1,13 +1,12 @@
-"""A lane: runs one case after another in one framework and hands over what came out.
+"""A lane: runs one case after another in one framework and hands over the results.
 
-For each case it makes the tensors and fills them from the counter, calls the API (or, in the
-reference lane, the function that the API tables give for it), differentiates, copies the results
-into the arena and replies. Comparison is not its business.
+For each case it makes and fills the tensors, calls the API (or, in the reference lane, the function of the
+API tables), differentiates, copies the results into the arena and replies. It does not compare.
 """
 
 from typing import Any
 
-from assay.call import PLACES, STAGES, Call, Functions
+from assay.call import STAGE_INDEX, Call, Functions
 from assay.dump import Dump
 from assay.execution import Execution
 from assay.frameworks import Framework
@@ -18,13 +17,24 @@ from assay.registry import REGISTRY
 from assay.sanitizer import Sanitizer
 from assay.spec import FLOATING
 from assay.truth import evaluations
-from assay.wire import NO_KERNEL, OK, OUT_OF_MEMORY, RAISED, SANITIZER, SKIPPED, UNSUPPORTED, Job, Stop
+from assay.wire import (
+    NO_KERNEL,
+    OK,
+    OUT_OF_MEMORY,
+    RAISED,
+    SANITIZER,
+    SKIPPED,
+    STAGES,
+    UNSUPPORTED,
+    Job,
+    Stop,
+)
 
 MAX_MESSAGE = 4000
-# After a case with more elements than these, or with results that are lent, the memory that it leaves is of
-# use to others. A few megabytes may have wanted many times as much on the way.
+# After a case with more elements, or with lent results, the lane releases memory that others may need. Such a
+# case may have needed many times its own size.
 LARGE = 1 << 20
-NO_TIMES = (0,) * len(STAGES)  # of a job that is not run
+NO_TIMES = (0,) * len(STAGES)  # for a job that does not run
 
 
 class Lane:
@@ -37,32 +47,32 @@ class Lane:
         self.hand_over = HandOver(framework, native)
         self.sanitizer = Sanitizer(native)
         self.of_batch: tuple[Any, dict[Any, Any]] = (None, {})
-        # How the last case ended under its usual values.
+        # Id and ending of the last case under usual values.
         self.usual: tuple[int, int, str, str] = (0, OK, "", "")
-        self.foreseen = 0  # the case of which native knows under which values it is not run
-        self.timed: Call | None = None  # the case that is timed, from its first turn on
+        self.foreseen = 0  # id of the case whose needless trials native answers
+        self.timed: Call | None = None  # the timed case, from its first turn on
 
     def serve(self) -> None:
         """Runs cases until the slot closes the channel."""
         large = False
         while (job := self.native.next()) is not None:
-            if self.hand_over.lent:  # let go as in Call.let_go()
+            if self.hand_over.lent:  # as in Call.let_go()
                 self.native.scramble(False)
                 self.hand_over.lent.clear()
                 self.native.scramble(True)
             if large or not job:
                 self.framework.release()
-            if not job:  # nothing but that: others wait for what was lent
+            if not job:  # the slot only wants lent memory back
                 large = False
                 continue
             elements = self._run(Job(*job))
-            # What is timed keeps its memory from turn to turn.
+            # A timed case keeps its memory from turn to turn.
             large = self.timed is None and (elements > LARGE or bool(self.hand_over.lent))
-            if large:  # what is lent stays until the next job, which may be long in coming
+            if large:  # lent results stay until the next job, which may come late
                 self.framework.release()
 
     def _run(self, job: Job) -> int:
-        """Runs a case and replies; how many elements its inputs had."""
+        """Runs a case and replies; returns the elements of its inputs."""
         functions = self.functions.get(job.lane.execution)
         if functions is None:
             try:
@@ -78,16 +88,18 @@ class Lane:
             first, again = (RAISED, SANITIZER, text, [], [], False, first[6], [], []), []
         try:
             self.native.reply(*first, again)
-        except Exception as error:  # a result that no reply can hold, such as text that is no UTF-8
+        except Exception as error:  # a result that fits no reply, such as text that is not UTF-8
             self.native.reply(RAISED, "copy", describe_error(error), [], [], False, first[6], [], [])
         else:
             self._foresee(job, functions.execution)
         return self.elements
 
     def _foresee(self, job: Job, execution: Execution) -> None:
-        """After a case's usual values: tells native what it comes to under those others for which nothing has
-        to be run, so that native answers these jobs by itself."""
-        plain = job.values == USUAL and not (job.mutant or job.moves or execution.timed or job.lane.dump_dir)
+        """Registers the results of trials that need no run, after the trial under usual values. Native then
+        answers their jobs by itself."""
+        plain = job.values == USUAL and not (
+            job.mutant or job.perturbations or execution.timed or job.lane.dump_dir
+        )
         if not plain or job.settings.values == USUAL:
             return
         _, *as_usual = self.usual
@@ -101,7 +113,7 @@ class Lane:
                 try:
                     skip = skip_of(entry, self.named, values, tensors)
                 except Exception:
-                    return  # the job itself will say it
+                    return  # the job itself will raise it
                 if skip is None:
                     continue
                 answer = SKIPPED, "build", skip.reason
@@ -111,8 +123,8 @@ class Lane:
         self.foreseen = job.id
 
     def _once(self, job: Job, functions: Functions, run: int) -> tuple[Any, ...]:
-        """What native.reply() takes of one run of a case. What the case had is gone then, and as long as it
-        goes, memory is not written over (Call.let_go)."""
+        """The arguments of native.reply() for one run of a case. Frees the case's memory, which is not
+        overwritten meanwhile (Call.let_go)."""
         self.elements = 0
         try:
             return self._attempt(job, functions, run)
@@ -133,7 +145,7 @@ class Lane:
             else:
                 if job.lane.dump_dir:
                     call.dump = Dump(self.framework, job, run)
-                elif job.may_lack_kernel and self._costs_to_fill(job):
+                elif job.try_unfilled and self._costs_to_fill(job):
                     self._try_unfilled(call, functions)
                 call.run()
                 message = call.planted
@@ -148,8 +160,8 @@ class Lane:
             self.usual = job.id, status, phase, message
         self.elements, self.named = max(self.elements, call.elements), call.named
         truth = []
-        if status == OK and job.moves and job.lane.reference_functions:
-            known, asked = self._known(job), (job.id, job.values, job.moves, run)
+        if status == OK and job.perturbations and job.lane.reference_functions:
+            known, asked = self._known(job), (job.id, job.values, job.perturbations, run)
             if call.elements >= LARGE_INPUT:
                 self.native.scramble(True)
             truth = known[asked] = known[asked] if asked in known else self._truth(call)
@@ -158,13 +170,13 @@ class Lane:
 
     @staticmethod
     def _costs_to_fill(job: Job) -> bool:
-        """Whether it pays to know first that there is no kernel: whole numbers are never left unfilled."""
+        """Whether a first try with unfilled inputs pays. Integers are always filled."""
         specs = specs_in((*job.args, *job.kwargs.values()))
         plain = job.lane.device == "cpu" and job.lane.execution == "eager"
         return plain and any(is_large(spec) and spec.dtype in FLOATING for spec in specs)
 
     def _try_unfilled(self, call: Call, functions: Functions) -> None:
-        """Raises what the framework says if it has no kernel; whatever else comes of that is forgotten."""
+        """Raises the framework's error if it has no kernel; drops any other result."""
         trial = Call(self.framework, self.native, functions, self.hand_over, call.job)
         missing = None
         try:
@@ -181,10 +193,10 @@ class Lane:
         self.native.scramble(True)
         if missing is not None:
             raise missing
-        self.native.enter(PLACES["build"])  # of the call itself
+        self.native.enter(STAGE_INDEX["build"])  # of the call itself
 
     def _call(self, job: Job, functions: Functions) -> Call:
-        """The call of a case. Faults are planted in the lane under test, and only where a job has one."""
+        """The call of a case; in the test lane with the job's planted fault, if it has one."""
         of = self.framework, self.native, functions, self.hand_over, job
         if not job.mutant or job.lane.role != "test":
             return Call(*of)
@@ -193,25 +205,25 @@ class Lane:
         return Mutated(*of, self._known(job))
 
     def _timed_call(self, job: Job, functions: Functions) -> Call:
-        """The case that is timed, which comes again for every turn."""
+        """The timed case, which stays for all turns."""
         if self.timed is None or self.timed.job.id != job.id:
             from assay.timed import Timed
 
-            self.timed = None  # before another case takes as much memory
+            self.timed = None  # frees its memory before the next case takes as much
             self.framework.release()
             self.timed = Timed(self.framework, self.native, functions, self.hand_over, job)
         self.timed.job = job
         return self.timed
 
     def _known(self, job: Job) -> dict[Any, Any]:
-        """What is kept for the rest of a batch, like the arena that results lie in: where faults are planted,
-        the same is asked for many times. The settings are made anew for each batch."""
+        """A cache for the rest of the batch, whose results the arena keeps. With planted faults the same
+        truth is needed many times. A new settings object marks a new batch."""
         if self.of_batch[0] is not job.settings:
             self.of_batch = job.settings, {}
         return self.of_batch[1]
 
     def _truth(self, call: Call) -> list[Any]:
-        """Empty where the reference cannot be computed in float64."""
+        """Evaluations of the truth; empty if the reference cannot be computed in float64."""
         try:
             return evaluations(call)
         except Exception as error:
@@ -230,19 +242,19 @@ class Lane:
 
 
 def ends_all(status: int, phase: str) -> bool:
-    """Whether a case that ends so under its usual values has no result under any other: these make no other
-    kernel."""
+    """Whether a case with this ending under usual values has no result under other values: they use the same
+    kernels."""
     return status != OK and phase != "backward"
 
 
 def describe_error(error: Exception) -> str:
-    """One text for people: the type, and the part of the message that says what is wrong."""
+    """The type of an error and the part of its message that tells the problem."""
     if isinstance(error, Stop):
         return str(error)
     message = str(error)
-    # Paddle puts a trace of C++ frames before the summary.
+    # Paddle prints C++ frames before the summary.
     message = message.rsplit("Error Message Summary:", 1)[-1].strip("- \n")
     if error.__cause__ is not None:
         message += f" (from {type(error.__cause__).__name__}: {error.__cause__})"
-    message = message.encode(errors="replace").decode()  # bytes that are no UTF-8 may stand in it
+    message = message.encode(errors="replace").decode()  # it may contain bytes that are not UTF-8
     return f"{type(error).__name__}: {message}"[:MAX_MESSAGE]

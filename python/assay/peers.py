@@ -4,7 +4,9 @@ import os
 import socket
 import struct
 
-VERSION = 1  # of what servers and slots say to each other ("v"): kProtocol of src/lane/message.h
+from assay.shared import PROTOCOL
+
+VERSION = PROTOCOL  # of the messages between servers and slots ("v")
 CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 

@@ -36,18 +36,13 @@ from assay.rules import (
     ask,
     resolve,
 )
+from assay.shared import BOTH, FEW_TERMS, MOST_ELEMENTS, POSITIVE, REGIMES, SHARE
 from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
 
 USUAL = "usual"
-REGIMES = (USUAL, "wide", "nan", "infinity", "bulk", "exact", "layout")
 # What is judged there is the result alone: at NaN and infinity no derivative is defined.
 FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
 
-# Faults of values depend on values: beyond so many elements of all tensors only the usual ones are run, which
-# test what depends on sizes.
-MOST_ELEMENTS = 1 << 17
-
-POSITIVE, BOTH, SHARE = 1, 2, 3  # Signs of src/fill/rule.h
 HUGE = 1.7e308
 NORMAL = 0.0  # stands for the smallest normal number of a dtype
 SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}
@@ -168,8 +163,6 @@ TRAITS |= dict.fromkeys(
     ),
     OTHERS._replace(chained=True),
 )
-# measure/bar.h, kFewTerms: the bar of more terms than this grows with their root.
-FEW_TERMS = 64
 # measure/bar.cc: of fewer terms than one is what its inputs' last digits do not excuse.
 DIRECT = 0.0
 

@@ -17,6 +17,21 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from assay.shared import (  # noqa: F401
+    BOXES,
+    CONSTANT,
+    DISTINCT,
+    HALVES,
+    INCREASING,
+    INTEGERS,
+    MAGNITUDES,
+    POSITIVE_DEFINITE,
+    SYMMETRIC,
+    UNIFORM,
+    WITH_INFINITY,
+    WITH_NAN,
+)
+
 Bound = float | Callable[..., float]
 
 
@@ -46,10 +61,6 @@ class Rule(NamedTuple):
     high: Bound
     extent: Bound = 0
 
-
-UNIFORM, INTEGERS, DISTINCT, INCREASING, SYMMETRIC, POSITIVE_DEFINITE, BOXES, CONSTANT = range(8)
-# The edges of a type, which value regimes go to.
-MAGNITUDES, WITH_NAN, WITH_INFINITY, HALVES = range(8, 12)
 
 AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
 

@@ -30,7 +30,8 @@ from typing import Any
 
 from assay.kept import wait_for_runs
 from assay.peers import VERSION, is_ours
-from assay.spares import FAULT_EXIT, MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
+from assay.shared import FAULT_EXIT
+from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 LISTEN_FD, READY_FD = 3, 4
 # A lane dies first when memory runs out, before anything that remembers.

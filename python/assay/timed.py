@@ -1,18 +1,17 @@
-"""A case that is timed, a turn at a time.
+"""Times a case, one turn after another.
 
-The slot sends the same case again for every turn, to its lanes by turns, and stops when it knows enough.
-Between turns the inputs stay as they are. What a turn gives are the samples of the clock instead of results:
-one leaf of nanoseconds a call for each part of the case (forward, backward), clock (host, device) and state
-of the caches:
+The slot sends the same case for every turn, alternating between its lanes, and stops when it knows enough.
+The inputs stay between turns. A turn returns clock samples instead of results: a leaf of nanoseconds per call
+for each part of the case (forward, backward), clock (host, device) and state of the caches:
 
-    "forward host warm"   the call, with its inputs where the call before left them
-    "forward host cold"   the call, once, with inputs that no cache holds (on a CPU in the first turn only)
-    "backward …"          the gradients, each through a call of its own, which is not in the time
+    "forward host warm"   the call, with its inputs where the previous call left them
+    "forward host cold"   one call with inputs in no cache (on a CPU in the first turn only)
+    "backward …"          the gradients; each needs a forward call, which is not timed
 
-On a GPU the host's clock says how long the framework takes to hand over its work, and the device's how long
-that takes there, between two events of the default stream. Short calls are timed several at once (the leaf's
-`terms`), so that the clock's own grain does not show. A sample that the kernel interrupted for another
-process is left out while there are enough others.
+On a GPU the host's clock measures how long the framework takes to launch its work, and the device's clock how
+long the work takes, between two events of the default stream. A sample of short calls has several of them
+(the leaf's `terms`), because the clock's resolution is limited. A sample that the kernel interrupted for
+another process is dropped if enough others remain.
 """
 
 import gc
@@ -25,38 +24,37 @@ from collections.abc import Callable
 from operator import add
 from typing import Any, NamedTuple
 
-from assay.call import STAGES, Call
+from assay.call import Call
 from assay.results import flatten
-from assay.wire import CODES, TENSOR, Leaf, count_of
+from assay.wire import CODES, STAGES, TENSOR, Leaf, count_of
 
 CLOCK = time.perf_counter_ns
 
-LEAST_SAMPLE = 100_000  # ns on a CPU; on a GPU the host is to be done before the device begins
+LEAST_SAMPLE = 100_000  # ns on a CPU; on a GPU the host must finish before the device starts
 LEAST_SAMPLE_ON_DEVICE = 50_000
-# ns for the warm samples of one part. On a CPU lanes swap places soon, so that what slows the machine down
-# for a while is in both of them.
+# ns for the warm samples of one part. On a CPU the lanes alternate quickly, so that a slow phase of the
+# machine is in both.
 TURN = 1_000_000
 TURN_ON_DEVICE = 5_000_000
 MOST_CALLS = 64  # in a sample
 MOST_SAMPLES = 25  # in a turn
-LONG = 50_000_000  # ns; so long a call warms its own caches
-SEVERAL_UP_TO = 1 << 20  # elements of a case whose calls are prepared several at once
-# More than any GPU's second-level cache. (On the CPU the inputs alone are put out of the caches.)
+LONG = 50_000_000  # ns; a longer call warms its own caches
+SEVERAL_UP_TO = 1 << 20  # elements; calls of larger cases are prepared one by one
+# More than any GPU's second-level cache. (On the CPU only the inputs are evicted.)
 FLUSHED_ELEMENTS = 1 << 26
-# The device is kept busy for so many times what the host takes to hand over what is timed, by at most
-# so many flushes.
+# Flushes keep the device busy for this multiple of the time that the host needs to launch the timed calls.
 BUSY = 2.0
 MOST_FLUSHES = 64
-# Bytes that a lane on a CPU has touched before, so that what it allocates lies on huge pages, as far as there
-# are any; where on them is drawn anew for each lane.
+# Bytes that a lane on a CPU touches first, so that its allocations lie on huge pages if there are any. Their
+# position on the pages is random for each lane.
 SETTLED = 16 << 20
 HUGE_PAGE = 2 << 20
 PARTS = ("forward", "backward")  # in the order of Job.calls
-NO_TENSOR = 1 << 30  # for the native module: filled, and no tensor of the case
+NO_TENSOR = 1 << 30  # number for the native module of a tensor outside the case
 
 
 class Part(NamedTuple):
-    """What is timed: `prepare` makes so many calls ready, which the clock does not see; `run` makes them."""
+    """A timed part: `prepare` makes a number of calls ready outside the timing, `run` makes them."""
 
     name: str
     prepare: Callable[[int], list[Any]]
@@ -64,13 +62,13 @@ class Part(NamedTuple):
 
 
 class Sample(NamedTuple):
-    nanoseconds: float  # of so many calls, by the host's clock
-    events: Any  # of the device around them
-    interrupted: bool  # the kernel let another process run meanwhile
+    nanoseconds: float  # of all its calls, by the host's clock
+    events: Any  # of the device, before and after them
+    interrupted: bool  # the kernel ran another process meanwhile
 
 
 class Timed(Call):
-    """A case that is asked for again and again. A turn begins with run()."""
+    """A timed case. Each turn is a call of run()."""
 
     turns = 0
 
@@ -80,11 +78,11 @@ class Timed(Call):
             self.spent = (0,) * len(STAGES)  # in all turns
             self.calls: dict[str, int] = {}  # in a sample of each part
             self.samples: dict[str, int] = {}  # in a turn
-            self.long: set[str] = set()  # parts whose calls warm their own caches
+            self.long: set[str] = set()  # parts with calls longer than LONG
             self.flushes: dict[str, int] = {}  # before each sample of a part, on a device
             self.upstream: dict[int, Any] = {}
             self.tensors: list[Any] = []
-            # None: there is no clock but the host's.
+            # None: the host's clock is the only one.
             self.device = getattr(self.framework, "stopwatch", lambda: None)()
             if self.device is None:
                 self._settle()
@@ -104,7 +102,7 @@ class Timed(Call):
         return self.spent
 
     def evaluate(self, function: Callable[..., Any]) -> None:
-        """Makes the case ready and runs it once, so that what only the first call does is done."""
+        """Makes the case ready and runs it once, so that work of the first call is not timed."""
         self.function, self.args, self.kwargs = self._ready(function)
         self.flushed: Any = None
         self._enter("forward")
@@ -116,9 +114,8 @@ class Timed(Call):
         self._wait()
 
     def _settle(self) -> None:
-        """Draws where the memory of this lane lies. Otherwise it would lie alike in all lanes of a server, so
-        that one build would always have luck and another never: on 4 KiB pages a call may take twice as long.
-        """
+        """Randomizes the position of this lane's memory. All lanes of a server would otherwise share it, and
+        a build would be lucky always or never: on 4 KiB pages a call may take twice as long."""
         touched = bytearray(SETTLED)
         del touched  # it stays in the heap, touched
         self.before = [bytearray(secrets.randbelow(HUGE_PAGE))]
@@ -133,7 +130,7 @@ class Timed(Call):
     # -- the parts --
 
     def _arguments_again(self) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments for one call; of one that changes an argument a copy of that."""
+        """The arguments for one call, with a copy of an argument that the call changes."""
         changes = self.entry.changes if self.entry is not None else ""
         if not changes or self.job.lane.reference_functions:
             return self.args, self.kwargs
@@ -203,7 +200,7 @@ class Timed(Call):
         self._keep(part, "warm", calls, alone if 2 * len(alone) >= len(taken) else taken)
 
     def _choose_sizes(self, part: Part) -> Sample:
-        """How much is timed in a turn. The latest sample of one call."""
+        """Chooses calls per sample and samples per turn. Returns the latest sample of one call."""
         taken = []
         for _ in range(3):
             taken.append(self._sample(part, 1))
@@ -217,9 +214,9 @@ class Timed(Call):
         least = LEAST_SAMPLE_ON_DEVICE if on_device else LEAST_SAMPLE
         chosen = min(MOST_CALLS, max(1, round(least / once))) if several else 1
         told = dict(zip(PARTS, self.job.calls, strict=False)).get(part.name)
-        self.calls[part.name] = min(MOST_CALLS, told or chosen)  # lanes that are compared have the same
+        self.calls[part.name] = min(MOST_CALLS, told or chosen)  # compared lanes use the same number
         if on_device:
-            # Before the clock runs the host hands over one call more, behind the flushes as well.
+            # The host also launches one call before the clock starts, behind the flushes.
             busy = BUSY * once * (self.calls[part.name] + 1)
             self.flushes[part.name] = min(MOST_FLUSHES, max(1, math.ceil(busy / self._flush_time())))
         turn = TURN_ON_DEVICE if on_device else TURN
@@ -231,7 +228,7 @@ class Timed(Call):
         if before is not None:
             before()
         elif self.device is not None:
-            # The device is busy with that until the host has handed over what is timed.
+            # Keeps the device busy until the host has launched the timed calls.
             for _ in range(self.flushes.get(part.name, 1)):
                 self._flush()
             part.run(part.prepare(1))
@@ -247,7 +244,7 @@ class Timed(Call):
         return Sample(float(ended - began), events, _switches() != switches)
 
     def _cool(self) -> None:
-        """Puts the inputs, and the upstream gradients, out of all caches."""
+        """Evicts the inputs and the upstream gradients from all caches."""
         if self.device is not None:
             self._flush()
             return
@@ -263,7 +260,7 @@ class Timed(Call):
         self.native.fill(NO_TENSOR, self.framework.pointer(self.flushed), FLUSHED_ELEMENTS, CODES["float32"])
 
     def _flush_time(self) -> float:
-        """Nanoseconds that the device is busy with one."""
+        """Nanoseconds that one flush takes on the device."""
         begun = self.device.mark()
         self._flush()
         ended = self.device.mark()

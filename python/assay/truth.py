@@ -75,7 +75,7 @@ def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
     """(outputs, gradients) of the truth and of every move."""
     function = of.functions.of(of.job, of.entry)
     found = []
-    for move in range(of.job.moves + 1):
+    for move in range(of.job.perturbations + 1):
         call = WideCall(of, move)
         call.evaluate(function)
         found.append((call.outputs, call.gradients))

@@ -1,26 +1,39 @@
-"""What a lane and its slot say to each other, as Python sees it: codes, jobs, leaves.
+"""Messages between a lane and its slot as Python objects: jobs, leaves, codes.
 
-The messages themselves are made and read by the native module; src/wire/messages.fbs describes them.
+The native module reads and writes the messages themselves; src/wire/messages.fbs describes them.
 """
 
 from typing import Any, NamedTuple
 
+from assay.shared import (  # noqa: F401
+    DTYPES,
+    EQUALITY_CODES,
+    NO_KERNEL,
+    OK,
+    OUT_OF_MEMORY,
+    RAISED,
+    REFUSED,
+    SKIPPED,
+    STAGES,
+    UNSUPPORTED,
+)
+from assay.shared import LEAF_BOOLEAN as BOOLEAN  # noqa: F401
+from assay.shared import LEAF_COMPLEX as COMPLEX_NUMBER  # noqa: F401
+from assay.shared import LEAF_DTYPE as DTYPE  # noqa: F401
+from assay.shared import LEAF_FLOATING as FLOAT  # noqa: F401
+from assay.shared import LEAF_INTEGER as INTEGER  # noqa: F401
+from assay.shared import LEAF_LAW as LAW  # noqa: F401
+from assay.shared import LEAF_NONE as NONE  # noqa: F401
+from assay.shared import LEAF_OPAQUE as OPAQUE  # noqa: F401
+from assay.shared import LEAF_TENSOR as TENSOR  # noqa: F401
+from assay.shared import LEAF_TEXT as TEXT  # noqa: F401
 from assay.spec import COMPLEX, FLOATING
 
-# In the order of DType in src/case/dtype.h; the position is the code on the wire.
-DTYPES = (
-    "bool int8 int16 int32 int64 uint8 float16 bfloat16 float32 float64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 uint16 uint32 uint64"
-).split()
 CODES = {name: code for code, name in enumerate(DTYPES)}
 DIFFERENTIABLE = (FLOATING | COMPLEX) - {"float8_e4m3fn", "float8_e5m2"}
 
-# Status, LeafKind and Equality of src/wire/messages.fbs.
-OK, RAISED, NO_KERNEL, OUT_OF_MEMORY, UNSUPPORTED, SKIPPED, REFUSED = range(7)
-# The phase of a case of whose kernels compute-sanitizer has something to say (kSanitizerPhase in judge.cc).
+# The phase of a case whose kernels compute-sanitizer reports (kSanitizerPhase in judge.cc).
 SANITIZER = "sanitizer"
-TENSOR, INTEGER, FLOAT, COMPLEX_NUMBER, BOOLEAN, TEXT, NONE, LAW, DTYPE, OPAQUE = range(10)
-EQUALITY_CODES = {"value": 0, "sign": 1, "sorted": 2, "shape": 3, "bits": 4}
 
 
 class Leaf(NamedTuple):
@@ -34,8 +47,8 @@ class Leaf(NamedTuple):
     value: Any = None
     equality: int = 0
     parameters: tuple[Any, ...] = ()
-    lent: bool | bytes = False  # `offset` is an address in this process, or these bytes say where it is
-    terms: float = 1.0  # that a reduction adds up for one element
+    lent: bool | bytes = False  # `offset` is an address in this process; bytes: how to open it on a device
+    terms: float = 1.0  # terms that a reduction adds up for one element
     scale_floor: float = 0.0  # see src/measure/bar.h
     unit_floor: float = 0.0
 
@@ -45,7 +58,7 @@ class Fields(dict[str, Any]):
 
     def __init__(self, *fields: Any, **named: Any) -> None:
         super().__init__(*fields, **named)
-        self.__dict__.update(self)  # found at once, where __getattr__ would be asked last: 0.4 µs each time
+        self.__dict__.update(self)  # faster than __getattr__, which takes 0.4 µs each time
 
 
 class Job(NamedTuple):
@@ -55,20 +68,20 @@ class Job(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     tensors: int
-    seed: int  # of the framework's own generator
+    seed: int  # of the framework's generator
     settings: Fields  # CaseSettings of src/wire/settings.fbs
-    lane: Fields  # LaneSpec, likewise
-    construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # what makes the case's layer, if it has one
+    lane: Fields  # LaneSpec of the same file
+    construction: tuple[tuple[Any, ...], dict[str, Any]] | None  # arguments that make the case's layer
     id: int
     values: str  # the value regime
-    moves: int  # evaluations of the truth under moved inputs, where the truth is asked for
-    mutant: str  # the fault to plant in the lane under test; empty but under `assay mutate`
-    may_lack_kernel: bool = False  # as far as the slot knows; large inputs are not made for nothing then
-    calls: tuple[int, ...] = ()  # of a case that is timed: in each sample of its parts, where that is known
+    perturbations: int  # evaluations of the reference with perturbed inputs; 0: without the truth either
+    mutant: str  # fault to plant in the test lane; empty outside `assay mutate`
+    try_unfilled: bool = False  # a kernel may be missing: call first with large inputs unfilled
+    calls: tuple[int, ...] = ()  # calls in a timed sample of each part, if the slot has chosen them
 
 
 class Stop(Exception):
-    """Ends a case with a status of its own instead of a result."""
+    """Ends a case with a status instead of a result."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -76,10 +89,12 @@ class Stop(Exception):
 
 
 def refuse(message: str) -> Any:
+    """Raises Stop with the status REFUSED."""
     raise Stop(REFUSED, message)
 
 
 def count_of(shape: Any) -> int:
+    """Elements of a tensor of this shape."""
     count = 1
     for extent in shape:
         count *= extent

@@ -40,8 +40,7 @@ Verb add_slot_verb(CLI::App& parent) {
   app->add_option("--device", *device, "to open before anything comes");
   return {app, [shown, device]() -> Result<int> {
             keep_freed_memory();
-            ASSAY_TRY(Slot slot, Slot::begin(Fd(kSupervisorFd), *device));
-            ASSAY_CHECK(slot.run());
+            ASSAY_CHECK(run_slot(Fd(kSupervisorFd), *device));
             return kAllGood;
           }};
 }

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// What sources add to the name of the API that they are about.
+// Words that sources add to the name of their API.
 constexpr std::array<std::string_view, 12> kEndings{"_kernel",  "_grad",  "_op",     "_infer_meta",
                                                     "_functor", "_impl",  "_double", "_triple",
                                                     "_raw",     "_inner", "_func",   "_backward"};
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 12> kEndings{"_kernel",  "_grad",  "_op",
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_capital(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 
-// LogSoftmaxKernel: log_softmax_kernel; other words as they are.
+// Snake case, LogSoftmaxKernel to log_softmax_kernel; other words stay.
 std::string snake_case(std::string_view word) {
   std::string snake;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -66,7 +66,7 @@ ChangedApis ChangedApis::parse(std::string_view diff) {
       const std::size_t behind = line.find("@@", 2);
       if (behind != std::string_view::npos) changed.take_words(line.substr(behind + 2));
     } else if (line.starts_with('+') || line.starts_with('-') || line.starts_with("rename ")) {
-      changed.take_words(line);  // the names of files, too: +++ b/…
+      changed.take_words(line);  // also names of files: +++ b/…
     }
   }
   return changed;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which APIs a change of a framework's sources is about: the names in a unified diff.
+// The APIs that a change of a framework's sources touches: the names in a unified diff.
 
 #include <set>
 #include <string>
@@ -14,12 +14,11 @@ class ChangedApis {
  public:
   // Reads a diff from a file, or from standard input ("-").
   static Result<ChangedApis> read(const std::string& file);
-  // Names stand in changed lines, in the names of changed files and behind the @@ of a hunk, where
-  // diff tells the function that it is in: log_softmax, LogSoftmaxGradKernel,
-  // log_softmax_kernel.cc.
+  // Takes names from changed lines, from the names of changed files, and from the function that a
+  // hunk shows behind its @@: log_softmax, LogSoftmaxGradKernel, log_softmax_kernel.cc.
   static ChangedApis parse(std::string_view diff);
 
-  // Whether the last part of an API's name is one of them: log_softmax of
+  // Whether the diff has the last part of an API's name: log_softmax of
   // "paddle.nn.functional.log_softmax", add of "paddle.Tensor.add_" and "paddle.Tensor.__add__".
   bool have(std::string_view api) const;
   bool empty() const { return names_.empty(); }

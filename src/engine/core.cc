@@ -8,10 +8,10 @@
 namespace assay {
 namespace {
 
-// More cases are claimed when fewer than so many wait for each slot.
+// More cases are claimed when fewer than this wait for each slot …
 constexpr std::size_t kLowWater = 32;
-// Or less than this of expected work. A slot gets no more while it holds so much: what one holds,
-// no other supervisor's slot can take.
+// … or less expected work than this. A slot that holds this much gets no more, because no other
+// supervisor's slot could take it.
 constexpr std::uint64_t kLowWorkUs = 1'000'000;
 constexpr std::int64_t kGraceMs = 10'000;  // for running cases, when the run stops
 constexpr int kSlotDeaths = 10;            // in a row, without an answer
@@ -19,15 +19,15 @@ constexpr int kServerDeaths = 10;
 // Slots that may end while they hold one case alone: by themselves, or by a SIGKILL from outside.
 constexpr std::uint32_t kCaseLosses = 3;
 constexpr std::uint32_t kCaseKills = 20;
-// The longest time between two ticks that counts; beyond it we have been asleep ourselves.
+// The longest counted time between two ticks; a longer one means that the machine slept.
 constexpr std::int64_t kLongestTickMs = 1'000;
-// Second attempts wait so long for company, at most.
+// Retries wait at most this long to share a process.
 constexpr std::int64_t kGatherMs = 1'000;
-// Expected work in a bundle of a store that many share.
+// Expected work in a bundle of a shared store.
 constexpr std::int64_t kBundleMs = 2'000;
 
-// A case that has lost a slot is alone with its next one, so that nothing else is suspected.
-bool suspected(const QueuedCase& queued) { return queued.losses > 0; }
+// A case that has lost a slot is alone with its next one, so that no other case is suspected.
+bool suspected(const wire::JobT& queued) { return queued.attempt.slots_lost > 0; }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void Core::act(Kind action) {
   actions_.emplace_back(std::move(action));
 }
 
-// After every event: start what may start; end when nothing is left.
+// After every event: starts what may start, and ends the run when nothing is left.
 void Core::go_on() {
   if (finished_) return;
   if (stop_ == StopReason::none) {
@@ -61,8 +61,8 @@ void Core::go_on() {
   if (stop_ != StopReason::none && all_slots_gone()) finish();
 }
 
-// Where other claimers are about, a lease may have been lost since the last claim, and the case
-// with it: only a claim that comes after the last verdict says that nothing is left.
+// Among several claimers a lease may be lost since the last claim, and the case with it. So the run
+// is complete only after a claim behind the last verdict.
 void Core::complete() {
   if (!config_.lease_ms || !recorded_since_claim_) return stop(StopReason::complete);
   act(CommitStore{});
@@ -72,7 +72,7 @@ void Core::complete() {
 void Core::ask_for_cases() {
   claiming_ = true;
   recorded_since_claim_ = false;
-  // Who claims commits before.
+  // A claim commits first.
   committed_ms_ = clock_ms_;
   const auto times = config_.lease_ms ? std::max<std::int64_t>(pace_ms_ / kBundleMs, 1) : 1;
   act(ClaimCases{config_.claim * static_cast<std::size_t>(times)});
@@ -99,38 +99,38 @@ void Core::claim_more() {
   ask_for_cases();
 }
 
-void Core::add(const QueuedCase& claimed) {
+void Core::add(wire::JobT claimed) {
   added_ = true;
-  if (!config_.lease_ms || !renew(claimed)) queue_.add(claimed);
+  if (!config_.lease_ms || !renew(claimed)) queue_.add(std::move(claimed));
 }
 
 void Core::claimed(Supply supply) {
   claiming_ = false;
   const bool none = !std::exchange(added_, false);
-  // A store that promises more and gives none is asked again later.
+  // A store that promises more cases but has none is asked again later.
   supply_ = none && supply == Supply::more ? Supply::held_elsewhere : supply;
   claim_again_ms_ = clock_ms_ + config_.claim_again_ms;
   if (!none) queue_.sort(slots_.size());
   go_on();
 }
 
-// A lease that was lost may come back (its taker has ended) before we have noticed: then
-// the case is still here.
-bool Core::renew(const QueuedCase& claimed) {
+// A lost lease may come back, after its taker has ended, before the loss was noticed. Then the case
+// is still here.
+bool Core::renew(const wire::JobT& claimed) {
   for (Slot& at : slots_) {
-    for (QueuedCase& held : at.held) {
-      if (held.id != claimed.id) continue;
-      held.epoch = claimed.epoch;
+    for (wire::JobT& held : at.held) {
+      if (held.test_case.id != claimed.test_case.id) continue;
+      held.attempt.epoch = claimed.attempt.epoch;
       return true;
     }
   }
-  return queue_.renew(claimed.id, claimed.epoch);
+  return queue_.renew(claimed.test_case.id, claimed.attempt.epoch);
 }
 
 // ---- cases go out ----
 
-// A lease for each slot in turn, so that a few cases do not all go to the first one; who has
-// nothing comes before those that still have some.
+// A lease for each slot in turn, so that a few cases do not all go to the first one. Idle slots
+// come first.
 void Core::give_work() {
   bool given = true;
   while (given) {
@@ -154,7 +154,7 @@ bool Core::give_lease(std::size_t slot) {
   const bool with_suspect =
       !at.held.empty() && (suspected(at.held.back()) || queue_.next_is_suspect(number));
   if (with_suspect) return false;
-  std::vector<QueuedCase> leased = queue_.lease(number, !at.held.empty());
+  std::vector<wire::JobT> leased = queue_.lease(number, !at.held.empty());
   if (leased.empty()) return false;  // memory does not allow it now
   if (!at.up) {
     at.up = true;
@@ -162,7 +162,7 @@ bool Core::give_lease(std::size_t slot) {
     at.began_ms = clock_ms_;
     act(StartSlot{slot});
   }
-  if (leased.front().all_memory) have_memory_given_back(slot);
+  if (leased.front().attempt.memory != wire::MemoryNeed::estimated) have_memory_given_back(slot);
   if (at.held.empty()) at.answered_ms = clock_ms_;
   at.held.insert(at.held.end(), leased.begin(), leased.end());
   act(SendLease{slot, std::move(leased)});
@@ -176,7 +176,7 @@ bool Core::may_begin() const {
   return static_cast<std::size_t>(begins) < config_.begin_at_once;
 }
 
-// By all other slots but those that work: they sit on other GPUs.
+// Asks idle slots only. Slots that work sit on other GPUs.
 void Core::have_memory_given_back(std::size_t but_for) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const Slot& at = slots_[slot];
@@ -187,15 +187,15 @@ void Core::have_memory_given_back(std::size_t but_for) {
 
 std::uint64_t Core::work_us(const Slot& at) {
   std::uint64_t sum = 0;
-  for (const QueuedCase& queued : at.held) sum += queued.cost.work_us;
+  for (const wire::JobT& queued : at.held) sum += queued.test_case.work_us;
   return sum;
 }
 
 // ---- answers ----
 
-const QueuedCase* Core::held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const {
-  for (const QueuedCase& queued : slots_[slot].held) {
-    if (queued.id == id && queued.attempt == attempt) return &queued;
+const wire::JobT* Core::held(std::size_t slot, std::uint64_t id, std::uint32_t attempt) const {
+  for (const wire::JobT& queued : slots_[slot].held) {
+    if (queued.test_case.id == id && queued.attempt.number == attempt) return &queued;
   }
   return nullptr;
 }
@@ -209,40 +209,40 @@ void Core::slot_answered(std::size_t slot, std::span<const Answer> answers) {
   go_on();
 }
 
-// An answer to what the slot does not hold (it came twice, or too late) is nobody's.
+// An answer for a case that the slot does not hold, twice or too late, is ignored.
 void Core::take(std::size_t slot, const Answer& answer) {
   Slot& at = slots_[slot];
-  const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const QueuedCase& queued) {
-    return queued.id == answer.id && queued.attempt == answer.attempt;
+  const auto found = std::find_if(at.held.begin(), at.held.end(), [&](const wire::JobT& queued) {
+    return queued.test_case.id == answer.id && queued.attempt.number == answer.attempt;
   });
   if (found == at.held.end()) return;
-  QueuedCase answered = *found;
+  wire::JobT answered = std::move(*found);
   at.held.erase(found);
   at.answered_ms = clock_ms_;
   at.began_ms.reset();
   at.deaths = 0;
   for (Server& server : servers_) server.deaths = 0;
-  const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered.cost.bytes,
-                                             answered.short_of_memory);
-  const bool had_all_memory = huge_and_alone || answered.short_of_memory;
+  const bool huge_and_alone = queue_.release(static_cast<std::uint32_t>(slot), answered);
+  wire::AttemptT& attempt = answered.attempt;
+  const bool had_all_memory = huge_and_alone || attempt.memory == wire::MemoryNeed::whole_device;
 
   Verdict verdict = answer.verdict;
-  const Retries::Again again = retries_.again(answer, answered, verdict, had_all_memory);
-  if (again != Retries::Again::no) {
-    ++answered.attempt;
-    answered.fresh = true;
-    answered.in_company = again == Retries::Again::in_company;
-    answered.first_ran = {static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to};
-    answered.short_of_memory = answered.short_of_memory || answer.verdict.outcome == Outcome::oom;
-    answered.cost.limit_ms = Retries::limit_ms(answer, answered.cost.limit_ms);
+  const auto isolation = retries_.retry(answer, answered, verdict, had_all_memory);
+  if (isolation) {
+    ++attempt.number;
+    attempt.isolation = *isolation;
+    attempt.first_ran = wire::Ran(static_cast<std::uint32_t>(slot), answer.ran_from, answer.ran_to);
+    if (answer.verdict.outcome == Outcome::oom) attempt.memory = wire::MemoryNeed::whole_device;
+    attempt.limit_ms = Retries::limit_ms(answer, attempt.limit_ms);
     if (answer.verdict.outcome == Outcome::timeout) {
-      answered.cost.work_us = std::max(answered.cost.work_us, 1000 * answered.cost.limit_ms);
+      std::uint64_t& work_us = answered.test_case.work_us;
+      work_us = std::max(work_us, 1000 * attempt.limit_ms);
     }
     return queue_.put_back(answered);
   }
   const bool failed = info(verdict.outcome).failed;
   recorded_since_claim_ = true;
-  act(RecordVerdict{answered, std::move(verdict), answer.record});
+  act(RecordVerdict{std::move(answered), std::move(verdict), answer.record});
   if (failed && config_.exit_on_error) stop(StopReason::stopped_on_error);
 }
 
@@ -264,16 +264,16 @@ void Core::kill(std::size_t slot, std::string why) {
   act(KillSlot{slot});
 }
 
-// What a slot held when it ended runs again, each case alone now.
+// Cases that a dead slot held run again, each alone.
 void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) {
   Slot& at = slots_[slot];
   if (finished_ || !at.up) return;
   const bool from_outside = by_sigkill && !at.killed;
   const bool alone = at.held.size() == 1 && suspected(at.held.front());
-  const std::deque<QueuedCase> lost = std::exchange(at.held, {});
+  const std::deque<wire::JobT> lost = std::exchange(at.held, {});
   at.up = at.killed = false;
-  for (const QueuedCase& queued : lost) {
-    queue_.release(static_cast<std::uint32_t>(slot), queued.cost.bytes, queued.short_of_memory);
+  for (const wire::JobT& queued : lost) {
+    queue_.release(static_cast<std::uint32_t>(slot), queued);
     run_again(queued, alone, from_outside ? kCaseKills : kCaseLosses);
   }
   if (stop_ == StopReason::none && work_left()) {
@@ -286,19 +286,23 @@ void Core::slot_gone(std::size_t slot, bool by_sigkill, const std::string& how) 
   go_on();
 }
 
-void Core::run_again(const QueuedCase& lost, bool alone, std::uint32_t most_losses) {
-  QueuedCase again = lost;
-  again.losses = alone ? lost.losses + 1 : std::max(lost.losses, 1U);
-  again.in_company = false;
-  // Once it is alone it stays first, until its guilt or innocence is known: many such cases by
-  // turns would look like a slot that cannot live.
-  if (again.losses <= most_losses) return alone ? queue_.put_first(again) : queue_.put_back(again);
-  retries_.forget(again.id);
+void Core::run_again(const wire::JobT& lost, bool alone, std::uint32_t most_losses) {
+  wire::JobT again = lost;
+  wire::AttemptT& attempt = again.attempt;
+  attempt.slots_lost = alone ? attempt.slots_lost + 1 : std::max(attempt.slots_lost, 1U);
+  if (attempt.isolation != wire::Isolation::shared) {
+    attempt.isolation = wire::Isolation::own_process;
+  }
+  // A suspect that is alone stays first until it is decided. Many suspects in turn would look like
+  // a slot that cannot live.
+  if (attempt.slots_lost <= most_losses)
+    return alone ? queue_.put_first(again) : queue_.put_back(again);
+  retries_.forget(again.test_case.id);
   Verdict verdict;
   verdict.outcome = Outcome::crash;
   verdict.lane = "slot";
   verdict.message =
-      fmt::format("{} slots in a row died while they held this case alone", again.losses - 1);
+      fmt::format("{} slots in a row died while they held this case alone", attempt.slots_lost - 1);
   recorded_since_claim_ = true;
   act(RecordVerdict{again, std::move(verdict), {}});
   if (config_.exit_on_error) stop(StopReason::stopped_on_error);
@@ -313,7 +317,7 @@ void Core::server_ready(std::size_t server) {
 
 void Core::server_spoke(std::size_t server) { servers_[server].spoke_ms = clock_ms_; }
 
-// Slots wait on the server's address meanwhile; its lanes have ended with it, and their cases run
+// Slots wait at the server's address meanwhile. Its lanes have ended with it, and their cases run
 // again.
 void Core::server_gone(std::size_t server, const std::string& how) {
   if (finished_) return;
@@ -370,7 +374,7 @@ void Core::end_silent_slots() {
 // How long a slot may hold its cases without an answer.
 std::int64_t Core::longest_wait_ms(const Slot& at) const {
   std::uint64_t limit = 0;
-  for (const QueuedCase& queued : at.held) limit = std::max(limit, queued.cost.limit_ms);
+  for (const wire::JobT& queued : at.held) limit = std::max(limit, queued.attempt.limit_ms);
   constexpr std::uint64_t kYear = std::uint64_t{366} * 86'400'000;
   return static_cast<std::int64_t>(std::min(limit, kYear)) + config_.slack_ms;
 }
@@ -400,8 +404,8 @@ void Core::fail(Error error) {
   stop(StopReason::trouble);
 }
 
-// Raises the reason. With the first one, slots are told to leave, and have a while; from `trouble`
-// on nothing is waited for.
+// Raises the reason. The first one asks the slots to leave, and gives them time; from `trouble` on
+// the run does not wait.
 void Core::stop(StopReason why) {
   if (finished_ || why <= stop_) return;
   const bool first = stop_ == StopReason::none;

@@ -14,7 +14,7 @@
 namespace assay {
 namespace {
 
-// 0: not known, as of a case that never ran or whose record is damaged.
+// 0: unknown, for a case that never ran or whose record is damaged.
 std::uint64_t took_us(const FinishedCase& finished) {
   if (finished.took_us > 0) return finished.took_us;
   if (finished.record.empty()) return 0;
@@ -36,8 +36,7 @@ Result<EarlierCosts> EarlierCosts::read(const std::filesystem::path& where) {
     return {};
   }));
   if (costs.expensive_.empty() && costs.kinds_.empty()) {
-    return usage_error(
-        fmt::format("the run in {} tells of no case how long it took", where.string()));
+    return usage_error(fmt::format("the run in {} has no case timings", where.string()));
   }
   return costs;
 }
@@ -49,7 +48,7 @@ void EarlierCosts::add(std::uint64_t id, std::string_view case_text, std::uint64
   } else {
     kinds_.add(api_of(case_text), first_dtype(case_text), elements, took_us);
   }
-  digest_ += id * (took_us | 1U);  // in whatever order they were read
+  digest_ += id * (took_us | 1U);  // independent of the order
 }
 
 std::optional<std::uint64_t> EarlierCosts::expected_us(std::uint64_t id, std::string_view case_text,

@@ -18,16 +18,18 @@
 #include "store/accommodations.h"
 #include "store/open_store.h"
 #include "verdict/mode.h"
+#include "wire/shared.h"
 
 namespace assay {
 namespace {
 
 constexpr std::chrono::minutes kImportLimit{3};
-// Fields of the settings whose values are not as the command line has them.
+// Settings that differ from the command line.
 constexpr const char* kModeProperty = "mode";
 constexpr const char* kValuesProperty = "values";
 
-// Logs of a run that assay did not make, of engineV2 for one, would be replaced by our own.
+// Refuses a folder with logs of another program, such as engineV2, which assay's logs would
+// replace.
 Status refuse_foreign_logs(const std::filesystem::path& folder) {
   if (has_store(folder)) return {};
   std::error_code error;
@@ -51,17 +53,18 @@ Status make_folder(const std::filesystem::path& folder) {
   return {};
 }
 
-// The lanes of each slot and the servers that fork them; a framework that two lanes share has one.
+// The lanes of each slot and the servers that fork them. Two lanes of the same framework share a
+// server.
 struct Lanes {
   std::optional<MpsService> mps;  // ends after the servers and their lanes
   std::vector<ForkServer> servers;
   std::vector<std::string> labels;  // of the servers
   std::vector<wire::LaneSpecT> specs;
-  std::vector<std::size_t> server_of;  // each of these
-  // Where lanes are timed beside each other: those that fork the lanes of second attempts. What
-  // makes one process faster than another of the same build (where its code and its heap lie) all
-  // forks of a server have in common, so that from the same server it would come again.
-  std::vector<ForkServer> servers_of_second;  // in the order of `servers`
+  std::vector<std::size_t> server_of;  // index in `servers`, by lane
+  // In timed runs: servers for the lanes of retries. All forks of a server share where its code and
+  // heap lie, which makes one process faster than another. From the same server a false result
+  // would repeat.
+  std::vector<ForkServer> retry_servers;  // in the order of `servers`
 };
 
 Result<ForkServer> start_server(const RunConfig& config, const std::string& label,
@@ -81,9 +84,9 @@ Result<std::size_t> server_of(const RunConfig& config, const PlannedLane& lane,
   lanes.labels.push_back(label);
   if (is_timed(config.settings) && mode_of(config).lanes.size() > 1) {
     FrameworkConfig framework = lane.framework;
-    framework.keep = std::chrono::seconds(0);  // what is kept would be forked, and lie alike
+    framework.keep = std::chrono::seconds(0);  // forks of a kept server lie alike in memory
     ASSAY_TRY(ForkServer second, start_server(config, label + "-second", framework, package));
-    lanes.servers_of_second.push_back(std::move(second));
+    lanes.retry_servers.push_back(std::move(second));
   }
   return lanes.servers.size() - 1;
 }
@@ -93,8 +96,8 @@ void set_addresses(const Lanes& lanes, std::size_t server, wire::LaneSpecT& spec
     return std::vector<std::uint8_t>(address.begin(), address.end());
   };
   spec.address = bytes(lanes.servers[server].address());
-  if (lanes.servers_of_second.empty()) return;
-  spec.address_of_second = bytes(lanes.servers_of_second[server].address());
+  if (lanes.retry_servers.empty()) return;
+  spec.retry_address = bytes(lanes.retry_servers[server].address());
 }
 
 std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& observer) {
@@ -102,13 +105,13 @@ std::optional<MpsService> start_mps(const RunConfig& config, const RunObserver& 
   auto service = MpsService::start();
   if (service) return std::move(*service);
   if (observer.note) {
-    observer.note(fmt::format("the processes on a GPU take turns, for there is no MPS: {}",
-                              service.error().message));
+    observer.note(
+        fmt::format("no MPS, so processes on a GPU take turns: {}", service.error().message));
   }
   return std::nullopt;
 }
 
-// The lane under test alone is looked at.
+// compute-sanitizer watches the test lane only.
 Status put_under_sanitizer(const RunConfig& config, PlannedLane& lane) {
   if (config.sanitizer.empty() || lane.spec.role != wire::Role::test) return {};
   ASSAY_TRY(const std::string program, find_compute_sanitizer());
@@ -121,22 +124,23 @@ Status put_under_sanitizer(const RunConfig& config, PlannedLane& lane) {
   return {};
 }
 
-// The servers import in the background.
+// Starts the servers, which import in the background.
 Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   Lanes lanes;
   lanes.mps = start_mps(config, observer);
   for (PlannedLane& lane : plan_lanes(config)) {
-    // What is of this run alone, no other can use.
+    // Servers with settings of this run alone are not kept for others.
     if (lanes.mps || !config.sanitizer.empty()) lane.framework.keep = std::chrono::seconds(0);
     if (lanes.mps) {
       lane.framework.environment.push_back(lanes.mps->environment());
-      lane.framework.environment.emplace_back("ASSAY_OWN_MPS=1");  // python/assay/server.py
+      lane.framework.environment.push_back(fmt::format("{}=1", wire::kOwnMpsVariable));
     }
     if (config.spares > 0) {
-      lane.framework.environment.push_back(fmt::format("ASSAY_SPARES={}", config.spares));
       lane.framework.environment.push_back(
-          fmt::format("ASSAY_SPARES_AFTER_A_FAULT={}", config.spares_after_a_fault));
+          fmt::format("{}={}", wire::kSparesVariable, config.spares));
+      lane.framework.environment.push_back(
+          fmt::format("{}={}", wire::kSparesAfterFaultVariable, config.spares_after_a_fault));
     }
     ASSAY_CHECK(put_under_sanitizer(config, lane));
     ASSAY_TRY(const std::size_t server, server_of(config, lane, package, lanes));
@@ -147,14 +151,14 @@ Result<Lanes> start_lanes(const RunConfig& config, const RunObserver& observer) 
   return lanes;
 }
 
-// Waits for the imports; finds each lane its device, and says what a build cannot do.
+// Waits for the imports, finds the device of each lane, and reports what a build cannot do.
 Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& observer) {
   std::vector<ServerInfo> infos;
   for (ForkServer& server : lanes.servers) {
     ASSAY_TRY(ServerInfo info, server.wait_ready(kImportLimit));
     infos.push_back(std::move(info));
   }
-  for (ForkServer& server : lanes.servers_of_second) {
+  for (ForkServer& server : lanes.retry_servers) {
     ASSAY_CHECK(server.wait_ready(kImportLimit));
   }
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
@@ -163,7 +167,7 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
     ASSAY_CHECK(place_lane(info, lanes.specs[i]));
     lanes.specs[i].no_gradients = !info.gradients;
     if (!info.gradients && observer.note) {
-      observer.note(fmt::format("{}: {} {} differentiates nothing; it is compared by results alone",
+      observer.note(fmt::format("{}: {} {} cannot differentiate; only results are compared",
                                 lanes.specs[i].label, info.framework, info.version));
     }
     for (const auto& [execution, note] : info.notes) {
@@ -174,16 +178,16 @@ Result<std::vector<ServerInfo>> wait_for_lanes(Lanes& lanes, const RunObserver& 
   return infos;
 }
 
-// A context on a GPU takes 0.1 to 0.4 s in which no other lane there gets on: slots make theirs
-// while the frameworks are imported. No more slots than there is work for: each takes most of a
-// second from the others, with its lanes' contexts, and 0.2 s to go again.
+// Slots make their GPU contexts while the frameworks are imported: a context takes 0.1 to 0.4 s,
+// during which no other lane on the GPU advances. No more slots than there is work for, because
+// each takes most of a second from the others.
 Result<std::vector<SpawnedSlot>> slots_ahead(const RunConfig& config, const Lanes& lanes,
                                              std::uint64_t cases) {
   constexpr std::uint64_t kCasesOfSlot = 500;
   const std::uint64_t wanted =
       std::min<std::uint64_t>(config.slots, (cases + kCasesOfSlot - 1) / kCasesOfSlot);
   std::vector<SpawnedSlot> ahead;
-  if (is_timed(config.settings)) return ahead;  // nothing else shall be on the device then
+  if (is_timed(config.settings)) return ahead;  // nothing else may be on the device then
   for (std::uint32_t slot = 0; slot < wanted; ++slot) {
     const std::string device = compared_on(config, lanes.specs, slot);
     if (device.empty()) break;
@@ -195,13 +199,14 @@ Result<std::vector<SpawnedSlot>> slots_ahead(const RunConfig& config, const Lane
 
 using Properties = std::map<std::string, std::string>;
 
-// A setting and its value in the words of the command line.
+// A setting and its value, as on the command line.
 std::string in_words(const std::string& key, const std::string& value) {
   if (key == kModeProperty && find_mode(value) != nullptr) return "--" + value;
   return fmt::format("{} = {}", key, key == kValuesProperty && value.empty() ? "all" : value);
 }
 
-// A run is resumed only as what it was begun as: ids, inputs and verdicts of two kinds do not mix.
+// A run is resumed only with its first settings, because ids, inputs and verdicts of two settings
+// do not mix.
 Status check_property(const RunConfig& config, const std::string& key, const std::string& wanted,
                       const std::string& stored) {
   if (stored == wanted) return {};
@@ -217,7 +222,7 @@ Status check_property(const RunConfig& config, const std::string& key, const std
                   config.folder.string(), in_words(key, stored), in_words(key, wanted)));
 }
 
-// Reads only. Who plans a run for others knows less of it than they do.
+// Only reads. Whoever plans a run for others knows less about it than the workers.
 Status check_properties(const RunConfig& config, const Properties& wanted, Store& store) {
   ASSAY_TRY(const Properties found, store.properties());
   if (found.empty()) return {};  // a new run
@@ -228,13 +233,13 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
         config, key, value,
         stored == found.end() ? "(an assay that did not keep it)" : stored->second);
   };
-  // Other settings follow from the mode, and nobody has named them.
+  // Other settings follow from the mode; the user has not named them.
   ASSAY_CHECK(check(kModeProperty, config.settings.mode));
   for (const auto& [key, value] : wanted) ASSAY_CHECK(check(key, value));
   return {};
 }
 
-// Of the tables that the run's references are in; where both lanes are frameworks nothing is.
+// Accommodations of the tables, if the run's references are in them; none between two frameworks.
 Status keep_accommodations(const Lanes& lanes, const std::vector<ServerInfo>& infos, Store& store) {
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     if (!lanes.specs[i].reference_functions) continue;
@@ -243,8 +248,8 @@ Status keep_accommodations(const Lanes& lanes, const std::vector<ServerInfo>& in
   return {};
 }
 
-// Now it is known that the run can start: the plan, and what a retest makes undone, become durable
-// together with what the run was begun with; by the first of many.
+// The run can start: the plan, the effect of a retest and the first properties become durable
+// together.
 Status begin_run(const RunConfig& config, const Properties& properties, Store& store) {
   for (const auto& [key, value] : properties) {
     ASSAY_TRY(const std::string stands, store.agree_on(key, value));
@@ -292,7 +297,7 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   properties["version.policies"] = policies.version();
   ASSAY_CHECK(check_properties(config, properties, store));
   ASSAY_TRY(Lanes lanes, start_lanes(config, observer));
-  // While the frameworks are being imported.
+  // While the frameworks are imported.
   ASSAY_TRY(Plan plan, make_plan(config, store));
   ASSAY_TRY(std::vector<SpawnedSlot> ahead, slots_ahead(config, lanes, plan.totals.planned));
 
@@ -310,9 +315,9 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   }
   if (plan.totals.planned > 0) {
     Recorder recorder(config, std::move(policies), store, plan.totals, observer);
-    std::move(lanes.servers_of_second.begin(), lanes.servers_of_second.end(),
+    std::move(lanes.retry_servers.begin(), lanes.retry_servers.end(),
               std::back_inserter(lanes.servers));
-    Session session(config, plan, recorder, store, observer, std::move(lanes.servers),
+    Session session(config, recorder, store, observer, std::move(lanes.servers),
                     std::move(lanes.specs), std::move(ahead));
     ASSAY_TRY(summary.ending, session.run());
   }

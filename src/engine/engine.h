@@ -7,25 +7,25 @@
 
 namespace assay {
 
-// What the tables' policies.toml says, for a run with these tolerances.
+// The policies of the tables' policies.toml, for a run with these tolerances.
 Result<Policies> load_policies(const wire::CaseSettingsT& settings);
 
 struct PlanSummary {
   Totals totals;
-  std::vector<InvalidLine> first_invalid;  // a few, to be shown
-  std::uint64_t added = 0;                 // cases that the run did not know yet
+  std::vector<InvalidLine> first_invalid;  // some of them, to show
+  std::uint64_t added = 0;                 // cases that were new to the run
 };
 
-// Loads the cases of the configuration into its store, for others to work on.
+// Loads the cases of the configuration into its store, for other processes to run.
 Result<PlanSummary> plan_run(const RunConfig& config);
 
-// Runs all cases of the configuration that have not finished in its folder yet. Blocks until they
-// have, or until SIGINT or SIGTERM: the first lets running cases end within 10 s and keeps
-// everything, the second ends at once. Whatever happens to any process, what was recorded stays. A
-// configuration that names a database and no cases works on those that are there.
+// Runs all unfinished cases of the configuration. Blocks until they have finished, or until SIGINT
+// or SIGTERM: the first lets running cases end within 10 s, the second ends at once. Recorded
+// verdicts survive the end of any process. A configuration that names a database and no cases runs
+// the cases of the database.
 Result<RunSummary> run_engine(const RunConfig& config, const RunObserver& observer);
 
-// The same with another store; the folder is for what lanes and slots write.
+// The same with another store; lanes and slots write to the folder.
 Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunObserver& observer);
 
 }  // namespace assay

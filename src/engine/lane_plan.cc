@@ -17,7 +17,7 @@ constexpr std::string_view kEager = "eager";
 constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kCustom = "custom";
 
-// Ways to execute a call one around another, the innermost first; "eager" adds nothing.
+// Executions nested around each other, the innermost first; "eager" adds nothing.
 std::string joined(std::initializer_list<std::string_view> executions) {
   std::string all;
   for (const std::string_view execution : executions) {
@@ -35,7 +35,7 @@ std::string device_of(const ModeLane& lane, const LaneConfig& config) {
   return std::string(lane.device);
 }
 
-// What tells this lane from another with the same name.
+// The difference between this lane and another with the same name.
 std::string difference(const wire::LaneSpecT& spec, const wire::LaneSpecT& other) {
   if (spec.execution != other.execution) return spec.execution;
   if (spec.device != other.device) return spec.device;
@@ -78,7 +78,7 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
     planned.spec.dump_dir = config.dump_dir;
     lanes.push_back(std::move(planned));
   }
-  // Where one lane can only call what the tables know, the others need not try more.
+  // If one lane can call only functions of the tables, the others need not try more.
   const bool known_only = std::any_of(lanes.begin(), lanes.end(), [](const PlannedLane& lane) {
     return lane.spec.reference_functions;
   });
@@ -89,8 +89,8 @@ std::vector<PlannedLane> plan_lanes(const RunConfig& config) {
 
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot) {
   if ((device != kAnyGpu && device != kNextGpu) || config.gpus.empty()) return device;
-  const std::size_t place = slot + (device == kNextGpu ? 1 : 0);
-  return fmt::format("gpu:{}", config.gpus[place % config.gpus.size()]);
+  const std::size_t index = slot + (device == kNextGpu ? 1 : 0);
+  return fmt::format("gpu:{}", config.gpus[index % config.gpus.size()]);
 }
 
 std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes,

@@ -1,7 +1,7 @@
 #pragma once
 
-// The lanes of a run: what its mode asks for, with the frameworks, devices and executions that the
-// run puts in. Nothing is started here.
+// The lanes of a run: those of its mode, with the frameworks, devices and executions of the run.
+// Starts nothing.
 
 #include <vector>
 
@@ -17,26 +17,25 @@ struct PlannedLane {
   wire::LaneSpecT spec;  // without the address of a server
 };
 
-// The test lane first. No two have one label: lanes of one name are told apart by what they differ
-// in.
+// The test lane first. Labels are unique: lanes of the same name get a suffix that tells their
+// difference.
 std::vector<PlannedLane> plan_lanes(const RunConfig& config);
 
-// Where a lane with this device sits in that slot: "cpu", "gpu:2".
+// The device of such a lane in this slot: "cpu", "gpu:2".
 std::string device_in_slot(const RunConfig& config, const std::string& device, std::uint32_t slot);
 
-// The device that this slot compares results on, as "gpu:2"; empty where that is the host.
+// The GPU on which this slot compares results, such as "gpu:2"; empty: the host.
 std::string compared_on(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes,
                         std::uint32_t slot);
 
-// What the cases of all slots may need at once. A case that is on GPUs in all of its lanes needs
-// none of the host's memory to speak of.
+// The memory that cases of all slots may need at once. A case whose lanes are all on GPUs needs
+// hardly any memory of the host.
 MemoryBudget memory_budget(const RunConfig& config, const std::vector<wire::LaneSpecT>& lanes);
 
-// An error where nothing is called like one of the lane's executions.
+// Fails if an execution of the lane does not exist.
 Status check_execution(const ServerInfo& info, const wire::LaneSpecT& spec);
 
-// Puts a device of this build in the place of "custom"; an error where the build has none, or not
-// the one that the lane names.
+// Replaces "custom" by a device of this build. Fails if the build has none, or lacks the named one.
 Status place_lane(const ServerInfo& info, wire::LaneSpecT& spec);
 
 }  // namespace assay

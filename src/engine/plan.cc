@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 #include <utility>
 
 #include "case/canonical.h"
 #include "case/corpus.h"
 #include "engine/earlier_costs.h"
+#include "schedule/cost.h"
 
 namespace assay {
 namespace {
 
-constexpr std::size_t kShownInvalid = 5;  // lines; all are in the store
-constexpr std::size_t kShownText = 400;   // of an invalid line
+constexpr std::size_t kShownInvalid = 5;  // lines; the store has all
+constexpr std::size_t kShownText = 400;   // characters of an invalid line
 
-// What the plan expects of a case, which an earlier run may know better than an estimate.
+// Expected time of a case: from an earlier run, or else estimated.
 std::uint64_t planned_work_us(const RunConfig& config, std::uint64_t id, std::string_view text,
                               const Cost& estimate) {
   if (config.earlier == nullptr) return estimate.work_us;
@@ -40,20 +40,20 @@ class Planner {
     if (config_.shard) ASSAY_CHECK(choose_shard());
     ASSAY_CHECK(take_sources());
     if (no_sources) {
-      // A retest or a plain resume: what the run already knows.
+      // A retest or a plain resume: the cases that the run has.
       ASSAY_CHECK(store_.each_unfinished(
           [&](const StoredCase& stored) { return take("run.db", stored.text); }));
     }
     const Totals& totals = plan_.totals;
     if (totals.planned + totals.earlier + totals.invalid_lines + totals.other_apis == 0 &&
         seen_.empty()) {
-      return usage_error("there is not a single case in what was given");
+      return usage_error("no cases: the given files and configs have none");
     }
     return {};
   }
 
  private:
-  // What is left in a database, where it stays: it may be more than one of many could hold.
+  // The unfinished cases of a database stay there: they may be too many for one process.
   Status take_all() {
     ASSAY_TRY([[maybe_unused]] const std::int64_t forgotten,
               store_.forget_finished(config_.retest));
@@ -76,7 +76,7 @@ class Planner {
         });
   }
 
-  // Reads the corpus once before it is planned: which part a case is in hangs on all others.
+  // Reads the corpus once before planning, because a case's shard depends on all others.
   Status choose_shard() {
     choosing_ = true;
     ASSAY_CHECK(take_sources());
@@ -111,7 +111,7 @@ class Planner {
     }
     canonical_.clear();
     append_canonical(found, canonical_);
-    // A lane parses the canonical text, which has blanks that the line had not.
+    // A lane parses the canonical text, which has spaces that the line lacks.
     if (canonical_.size() > kMaxLineBytes) {
       return refuse(where, line,
                     fmt::format("the case is longer than {} MiB when it is written out",
@@ -144,31 +144,18 @@ class Planner {
   std::string canonical_;
   std::unordered_set<std::uint64_t> seen_;      // in this corpus
   std::unordered_set<std::uint64_t> finished_;  // in earlier sessions
-  bool choosing_ = false;               // the cases of the shard, before anything is planned
-  std::vector<ExpectedCase> expected_;  // all of the corpus, meanwhile
-  std::vector<std::uint64_t> shard_;    // ids, sorted
+  bool choosing_ = false;                       // first pass: chooses the cases of the shard
+  std::vector<ExpectedCase> expected_;          // of the whole corpus, during the first pass
+  std::vector<std::uint64_t> shard_;            // ids, sorted
 };
 
-// What a case takes where the store does not know it. `parsed` is memory to reuse.
+// Expected time of a case that the store does not have. `parsed` is memory to reuse.
 std::uint64_t work_us_of(const RunConfig& config, const StoredCase& planned, Case& parsed) {
   if (!parse_case(planned.text, parsed)) return expected_work_us(planned.elements);
   return planned_work_us(config, planned.id, planned.text, estimate_cost(parsed));
 }
 
 }  // namespace
-
-std::string_view TextPool::keep(std::string_view text) {
-  if (text.size() > left_) {
-    left_ = std::max(kBlock, text.size());
-    blocks_.push_back(std::make_unique<char[]>(left_));
-    next_ = blocks_.back().get();
-  }
-  char* const place = next_;
-  std::memcpy(place, text.data(), text.size());
-  next_ += text.size();
-  left_ -= text.size();
-  return {place, text.size()};
-}
 
 Result<Plan> make_plan(const RunConfig& config, Store& store) {
   Plan plan;
@@ -177,20 +164,23 @@ Result<Plan> make_plan(const RunConfig& config, Store& store) {
 }
 
 Result<Supply> claim_cases(const RunConfig& config, std::size_t bundles, Store& store,
-                           TextPool& texts, const std::function<void(const QueuedCase&)>& take) {
+                           const std::function<void(wire::JobT)>& take) {
   Case parsed;
   return store.claim(bundles, [&](const ClaimedCase& each) -> Status {
-    QueuedCase queued;
-    queued.id = each.lease.id;
-    queued.epoch = each.lease.epoch;
-    queued.text = texts.keep(each.planned.text);
     const StoredCase& planned = each.planned;
-    const std::uint64_t limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
-    const std::uint64_t work_us =
-        planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed);
-    // No case takes longer than it may.
-    queued.cost = {planned.elements, planned.bytes, limit_ms, std::min(work_us, limit_ms * 1000)};
-    take(queued);
+    wire::JobT job;
+    wire::CaseT& test_case = job.test_case;
+    test_case.id = each.lease.id;
+    test_case.text = planned.text;
+    test_case.elements = planned.elements;
+    test_case.bytes = planned.bytes;
+    job.attempt.epoch = each.lease.epoch;
+    job.attempt.limit_ms = config.timeout_ms.value_or(time_limit_ms(planned.elements));
+    // No case takes longer than its limit.
+    test_case.work_us =
+        std::min(planned.work_us > 0 ? planned.work_us : work_us_of(config, planned, parsed),
+                 job.attempt.limit_ms * 1000);
+    take(std::move(job));
     return {};
   });
 }

@@ -6,11 +6,11 @@
 
 namespace assay {
 
-Answer Recorder::judge(const QueuedCase& queued, const OpenRecord& record) const {
+Answer Recorder::judge(const wire::JobT& ran, const OpenRecord& record) const {
   Answer answer;
-  answer.id = queued.id;
-  answer.attempt = queued.attempt;
-  answer.verdict = assay::judge(*record.root, policies_.find(api_of(queued.text)), rules_);
+  answer.id = ran.test_case.id;
+  answer.attempt = ran.attempt.number;
+  answer.verdict = assay::judge(*record.root, policies_.find(api_of(ran.test_case.text)), rules_);
   answer.fresh = record.root->fresh();
   answer.killed_from_outside = killed_from_outside(*record.root);
   answer.ran_from = record.root->ran_from();
@@ -21,20 +21,20 @@ Answer Recorder::judge(const QueuedCase& queued, const OpenRecord& record) const
 }
 
 Status Recorder::record(const RecordVerdict& verdict) {
-  const QueuedCase& ended = verdict.ended;
+  const wire::JobT& ended = verdict.ended;
   FinishedCase finished;
-  finished.id = ended.id;
-  finished.text = ended.text;
+  finished.id = ended.test_case.id;
+  finished.text = ended.test_case.text;
   finished.verdict = verdict.verdict;
   complete_faults(finished.verdict);
-  finished.attempts = ended.attempt;
+  finished.attempts = ended.attempt.number;
   finished.finished_ms = wall_ms();
   finished.record = verdict.record;
   if (!verdict.record.empty()) {
     const auto record = wire::open<wire::Record>(verdict.record);
     if (record) finished.took_us = measured_work_us(**record);
   }
-  ASSAY_TRY(const bool ours, store_.finish({ended.id, ended.epoch}, finished));
+  ASSAY_TRY(const bool ours, store_.finish({ended.test_case.id, ended.attempt.epoch}, finished));
   if (!ours) return {};
   ++totals_.finished;
   ++totals_.outcomes[static_cast<std::size_t>(finished.verdict.outcome)];

@@ -29,7 +29,7 @@ class Recorder {
         totals_(totals),
         observer_(observer) {}
 
-  Answer judge(const QueuedCase& queued, const OpenRecord& record) const;
+  Answer judge(const wire::JobT& ran, const OpenRecord& record) const;
 
   // Stores a verdict and counts it; not when the case is no longer ours to end.
   Status record(const RecordVerdict& verdict);

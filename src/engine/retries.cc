@@ -8,15 +8,15 @@
 namespace assay {
 namespace {
 
-// Attempts after which a lane that someone keeps killing counts as crashed.
+// After this many attempts, a lane that is killed from outside counts as crashed.
 constexpr int kKills = 10;
 
-// Where another lane took more than this part of the limit, a case that ran out of time is a slow
-// one. (The slot gives a lane that comes after one that ran out of time no more either.)
+// If another lane took more than this part of the limit, a case that ran out of time is slow, not
+// hung. (A slot gives later lanes no more time either.)
 constexpr std::uint64_t kSlowPart = 10;
 
-// What needs more memory takes so long that a lane of its own costs little beside it.
-constexpr std::uint64_t kCompanyBytes = std::uint64_t{64} << 20;
+// A case with more memory takes so long that a process of its own costs little.
+constexpr std::uint64_t kMostSharedBytes = std::uint64_t{64} << 20;
 
 // Whether it would run out of time again.
 bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
@@ -24,10 +24,10 @@ bool is_slow(const Answer& answer, std::uint64_t limit_ms) {
          (!answer.beside_overdue_us || *answer.beside_overdue_us / 1000 > limit_ms / kSlowPart);
 }
 
-// A call that takes another time than it should is measured anew, whichever is the faster.
+// A call with an unexpected time is measured anew, faster or slower.
 bool about_speed(Outcome outcome) { return outcome == Outcome::slow || outcome == Outcome::fast; }
 
-// What ends no lane may have company: a lane's death has to have one cause.
+// A case that ends lanes must not share them: a lane's death needs one cause.
 bool leaves_lanes_alive(Outcome outcome) {
   return outcome == Outcome::mismatch || outcome == Outcome::test_error ||
          outcome == Outcome::reference_error || outcome == Outcome::unstable;
@@ -41,9 +41,9 @@ bool same_failure(const Verdict& first, const Verdict& second) {
   return shown(first) == shown(second);
 }
 
-// A case that failed only in a used lane was made to fail by another; one that failed in a fresh
-// lane, and not again, does as it likes.
-void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
+// If the case failed only in a used lane, another case caused that; if it failed in a new lane and
+// not again, it is flaky.
+void mention_first(const Verdict& first, bool fresh, Verdict& verdict) {
   if (first.outcome == verdict.outcome) return;
   verdict.flags |= fresh ? std::uint8_t{kFlaky} : std::uint8_t{kContaminated};
   verdict.message = fmt::format("first {} ({}), then: {}", name(first.outcome), first.message,
@@ -52,37 +52,41 @@ void tell_of_first(const Verdict& first, bool fresh, Verdict& verdict) {
 
 }  // namespace
 
-Retries::Again Retries::again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
-                              bool had_all_memory) {
+std::optional<wire::Isolation> Retries::retry(const Answer& answer, const wire::JobT& ran,
+                                              Verdict& verdict, bool had_all_memory) {
   const auto first = firsts_.find(answer.id);
   if (first == firsts_.end()) return first_failure(answer, ran, had_all_memory);
   const Verdict& before = first->second.verdict;
-  if (answer.killed_from_outside && ++first->second.kills < kKills) return Again::alone;
-  // It had failed otherwise, and now perhaps lacks what a neighbour has.
-  if (answer.verdict.outcome == Outcome::oom && !had_all_memory) return Again::alone;
-  if (ran.in_company && !same_failure(before, answer.verdict)) return Again::alone;
-  // Lanes that are timed have all run little before.
+  if (answer.killed_from_outside && ++first->second.kills < kKills)
+    return wire::Isolation::own_process;
+  // It failed otherwise before, and may now lack memory that a neighbour has.
+  if (answer.verdict.outcome == Outcome::oom && !had_all_memory)
+    return wire::Isolation::own_process;
+  if (ran.attempt.isolation == wire::Isolation::shared_retry &&
+      !same_failure(before, answer.verdict))
+    return wire::Isolation::own_process;
+  // Timed lanes have all run little before.
   const bool fresh = first->second.fresh || about_speed(before.outcome);
   if (about_speed(before.outcome) && about_speed(verdict.outcome) &&
       before.outcome != verdict.outcome) {
     verdict.outcome = Outcome::unsure;  // the two measurements contradict each other
   }
-  tell_of_first(before, fresh, verdict);
+  mention_first(before, fresh, verdict);
   firsts_.erase(first);
-  return Again::no;
+  return std::nullopt;
 }
 
-Retries::Again Retries::first_failure(const Answer& answer, const QueuedCase& ran,
-                                      bool had_all_memory) {
+std::optional<wire::Isolation> Retries::first_failure(const Answer& answer, const wire::JobT& ran,
+                                                      bool had_all_memory) {
   const Outcome outcome = answer.verdict.outcome;
-  if (!info(outcome).failed && !about_speed(outcome)) return Again::no;
-  if (is_slow(answer, ran.cost.limit_ms)) return Again::no;
-  // What ran out of all the memory that there is would do so again.
-  if (outcome == Outcome::oom && had_all_memory) return Again::no;
+  if (!info(outcome).failed && !about_speed(outcome)) return std::nullopt;
+  if (is_slow(answer, ran.attempt.limit_ms)) return std::nullopt;
+  // A case that ran out of all memory would do so again.
+  if (outcome == Outcome::oom && had_all_memory) return std::nullopt;
   firsts_.emplace(answer.id, First{answer.verdict, answer.fresh, 0});
-  const bool company =
-      company_ && leaves_lanes_alive(outcome) && ran.losses == 0 && ran.cost.bytes <= kCompanyBytes;
-  return company ? Again::in_company : Again::alone;
+  const bool shares = share_ && leaves_lanes_alive(outcome) && ran.attempt.slots_lost == 0 &&
+                      ran.test_case.bytes <= kMostSharedBytes;
+  return shares ? wire::Isolation::shared_retry : wire::Isolation::own_process;
 }
 
 std::uint64_t Retries::limit_ms(const Answer& answer, std::uint64_t limit) {

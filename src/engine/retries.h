@@ -1,9 +1,9 @@
 #pragma once
 
-// What is tried a second time. A first failure is not believed at once: the case runs again, in
-// lanes that have run nothing before, or, where no lane had ended, only other second attempts that
-// did not run before it the first time. A failure that then shows in the same way, to the last
-// digit that is told, is no neighbour's; any other ending is settled alone.
+// Decides about retries. A first failure is not final: the case runs again in new lanes. If no lane
+// ended, it may share them with other retries that did not run before it the first time. The same
+// failure in a shared process, down to the last digit of its message, is final. Any other ending is
+// decided by a retry in its own process.
 
 #include <cstdint>
 #include <map>
@@ -15,34 +15,31 @@
 
 namespace assay {
 
-// What a slot says came of a case, judged.
+// A slot's result for a case, judged.
 struct Answer {
   std::uint64_t id = 0;
   std::uint32_t attempt = 1;
   Verdict verdict;
-  bool fresh = false;                // it ran in lanes that had run nothing before
-  bool killed_from_outside = false;  // which says nothing of the case
-  // Where a lane ran out of time: how long another took that did not.
+  bool fresh = false;                // its lanes had run nothing before
+  bool killed_from_outside = false;  // says nothing about the case
+  // If a lane ran out of time: the time of another lane that did not.
   std::optional<std::uint64_t> beside_overdue_us;
-  std::uint64_t ran_from = 0;  // among what its slot had run: the first of its trials, …
-  std::uint64_t ran_to = 0;    // … and the last
+  std::uint64_t ran_from = 0;            // first of its trials, among all that its slot ran …
+  std::uint64_t ran_to = 0;              // … and the last one
   std::span<const std::uint8_t> record;  // wire::Record
 };
 
 class Retries {
  public:
-  enum class Again { no, alone, in_company };
+  // `share`: retries may share a process.
+  explicit Retries(bool share = true) : share_(share) {}
 
-  // `company`: whether second attempts may share a lane.
-  explicit Retries(bool company = true) : company_(company) {}
-
-  // Whether the case, as it was leased, has to run again. If not, the verdict is the one that
-  // stands: it says so where the first attempt came to something else.
-  // `had_all_memory`: nothing ran beside it.
-  Again again(const Answer& answer, const QueuedCase& ran, Verdict& verdict,
-              bool had_all_memory = false);
-  // The time limit of that further run, of a case with this one so far: what hangs where another
-  // lane needed a moment does not take the whole limit to hang again.
+  // The isolation of the case's retry; nullopt: its verdict is final, and mentions the first
+  // attempt if that ended otherwise. `had_all_memory`: nothing ran beside the case.
+  std::optional<wire::Isolation> retry(const Answer& answer, const wire::JobT& ran,
+                                       Verdict& verdict, bool had_all_memory = false);
+  // Time limit of that retry, for a case with limit `limit`. If another lane needed a moment only,
+  // a hang need not take the whole limit again.
   static std::uint64_t limit_ms(const Answer& answer, std::uint64_t limit);
   // The case ends without an answer.
   void forget(std::uint64_t id) { firsts_.erase(id); }
@@ -53,10 +50,11 @@ class Retries {
     bool fresh = false;
     int kills = 0;  // from outside
   };
-  Again first_failure(const Answer& answer, const QueuedCase& ran, bool had_all_memory);
+  std::optional<wire::Isolation> first_failure(const Answer& answer, const wire::JobT& ran,
+                                               bool had_all_memory);
 
-  bool company_;
-  std::map<std::uint64_t, First> firsts_;  // attempts that failed, by case
+  bool share_;
+  std::map<std::uint64_t, First> firsts_;  // failed attempts, by case
 };
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a run is to do, as the command line and assay.toml say it.
+// The task of a run, from the command line and assay.toml.
 
 #include <array>
 #include <cstdint>
@@ -26,22 +26,22 @@ class EarlierCosts;
 struct Sources {
   std::vector<std::string> configs;      // single cases
   std::vector<std::string> patterns;     // corpus files, or glob patterns of them
-  std::optional<ChangedApis> only = {};  // cases of other APIs are left out
+  std::optional<ChangedApis> only = {};  // other APIs are left out
 };
 
-// The tables' reference functions are written in it: a lane of this framework calls those.
+// The framework of the tables' reference functions. A lane of this framework calls them.
 inline constexpr const char* kTablesFramework = "torch";
 
-// A lane's device before its slot has a seat: that slot's GPU, or the one after it.
+// A lane's device until a slot is assigned: the slot's GPU, or the next one.
 inline constexpr std::string_view kAnyGpu = "gpu";
 inline constexpr std::string_view kNextGpu = "gpu:next";
 
-// What stands behind a role: which framework, where, how.
+// The lane of a role: framework, device, execution.
 struct LaneConfig {
   FrameworkConfig framework;
   std::string label;   // its name in logs and records; empty: the framework's
-  std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run takes GPUs
-  std::string execution = "eager";  // around which the mode's own is put
+  std::string device;  // "cpu", "gpu:0", kAnyGpu; empty: the CPU, unless the run uses GPUs
+  std::string execution = "eager";  // the mode's own execution goes inside
   bool reference_functions = false;
 };
 
@@ -49,47 +49,47 @@ struct RunConfig {
   Sources sources;
   wire::CaseSettingsT settings;
   LaneConfig test;
-  LaneConfig reference;  // for modes that have such a lane
+  LaneConfig reference;  // for modes with such a lane
   std::filesystem::path folder;
-  std::string store;  // address of a database instead of the folder's own file
+  std::string store;  // address of a database; empty: the folder's own file
   std::uint32_t slots = 1;
-  std::vector<int> gpus;         // as CUDA counts; slots take turns on them
-  std::uint64_t gpu_budget = 0;  // bytes on each of them, for all of its slots together
-  int spares = 0;                // lanes forked ahead, of each server on each GPU
-  int spares_after_a_fault = 0;  // as many from the first fault of a GPU on
-  // The tool of compute-sanitizer that the lane under test runs under; empty: none.
+  std::vector<int> gpus;         // CUDA's numbers; slots are dealt out over them in turn
+  std::uint64_t gpu_budget = 0;  // bytes on each GPU, for all of its slots together
+  int spares = 0;                // lanes forked ahead, by each server for each GPU
+  int spares_after_a_fault = 0;  // the same after the first fault of a GPU
+  // The tool of compute-sanitizer for the test lane; empty: none.
   std::string sanitizer;
-  bool mps = false;                         // lanes share the GPUs by NVIDIA's MPS where it starts
-  std::optional<std::uint64_t> timeout_ms;  // instead of the limits by size
-  std::uint64_t memory_budget = 0;          // bytes for all slots together
-  std::vector<Outcome> retest;              // outcomes that are run again
-  std::optional<Shard> shard;               // only this part of the cases
-  std::shared_ptr<const EarlierCosts> earlier;  // what cases took before; null: estimates alone
+  bool mps = false;  // lanes share the GPUs through NVIDIA's MPS, if it starts
+  std::optional<std::uint64_t> timeout_ms;      // replaces the limits by size
+  std::uint64_t memory_budget = 0;              // bytes for all slots together
+  std::vector<Outcome> retest;                  // outcomes to run again
+  std::optional<Shard> shard;                   // only this part of the cases
+  std::shared_ptr<const EarlierCosts> earlier;  // times of an earlier run; null: estimates only
   bool exit_on_error = false;
-  std::int64_t silence_ms = 60'000;     // a slot or fork server without a sign of life hangs
-  std::int64_t claim_again_ms = 1'000;  // between claims while others hold cases
-  bool amp = false;                     // all lanes under automatic mixed precision
-  std::string dump_dir;  // where lanes write what goes into cases and comes out; empty: nowhere
-  // Flags that verdicts should not hang on, and that a rerun of a case repeats all the same, with
-  // their values: interpreters, devices, a time limit. Named as the store's properties
-  // (kRerunFlag).
+  std::int64_t silence_ms =
+      60'000;  // a slot or fork server is hung after this time without a sign of life
+  std::int64_t claim_again_ms = 1'000;  // pause between claims while others hold cases
+  bool amp = false;                     // all lanes use automatic mixed precision
+  std::string dump_dir;  // lanes write inputs and results of each case there; empty: nowhere
+  // Flags that should not change a verdict but are repeated in a rerun, with their values:
+  // interpreters, devices, a time limit. Named like the store's properties (kRerunFlag).
   std::map<std::string, std::string> rerun_flags;
 };
 
-// Where the run's store is: an address of a database, or the folder.
+// Where the run's store is: the address of a database, or the folder.
 std::filesystem::path store_of(const RunConfig& config);
-// Whether it plans nothing, and works on what others have planned in the database.
+// Whether the run plans nothing and works on cases that others have planned in the database.
 bool joins(const RunConfig& config);
 
 const ModeInfo& mode_of(const RunConfig& config);
-// Where a lane of the mode sits, and in which framework.
+// The device and framework of a lane of the mode.
 const LaneConfig& lane_config(const RunConfig& config, const ModeLane& lane);
 
-// Counted as verdicts come in.
+// Counts while verdicts come in.
 struct Totals {
   std::array<std::uint64_t, kOutcomes.size()> outcomes{};
   std::uint64_t finished = 0;  // in this session
-  std::uint64_t planned = 0;   // still to run when the session began
+  std::uint64_t planned = 0;   // to run at the start of the session
   std::uint64_t earlier = 0;   // finished in earlier sessions
   std::uint64_t invalid_lines = 0;
   std::uint64_t duplicates = 0;
@@ -104,12 +104,12 @@ struct RunSummary {
   RunEnding ending = RunEnding::complete;
 };
 
-// Told as things happen, on the engine's thread.
+// Called as things happen, on the engine's thread.
 struct RunObserver {
   std::function<void(const Totals&)> planned;
   std::function<void(const FinishedCase&, const Totals&)> finished;
   std::function<void(const std::string&)> note;  // a line for people: a lane was replaced, …
-  // Every case has its verdict, which the store has: to be read while slots and servers end.
+  // Every case has its verdict in the store. Called while slots and servers end.
   std::function<void(RunReader&)> complete;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is kept with a run of how it was begun.
+// Properties that a run keeps about its start.
 
 #include <map>
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace assay {
 
-// What ids, inputs and verdicts depend on besides the cases: every field of the settings, the
-// versions of what makes and judges them, the lanes. Kept with the run, which is resumed only with
-// the same.
+// All that ids, inputs and verdicts depend on besides the cases: the settings, the versions of
+// their makers and judges, the lanes. A run is resumed only with the same.
 std::map<std::string, std::string> verdict_settings(const RunConfig& config);
-// The same without the lanes, whose devices only those know who work.
+// The same without the lanes, whose devices are known only to the workers.
 std::map<std::string, std::string> case_settings(const RunConfig& config);
 
 }  // namespace assay

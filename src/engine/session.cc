@@ -54,11 +54,10 @@ Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
 
 }  // namespace
 
-Session::Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
+Session::Session(const RunConfig& config, Recorder& recorder, Store& store,
                  const RunObserver& observer, std::vector<ForkServer> servers,
                  std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead)
     : config_(config),
-      plan_(plan),
       recorder_(recorder),
       store_(store),
       observer_(observer),
@@ -165,8 +164,8 @@ void Session::perform(const RestartServer& action) {
 }
 
 void Session::perform(const ClaimCases& action) {
-  const auto supply = claim_cases(config_, action.bundles, store_, plan_.texts,
-                                  [this](const QueuedCase& claimed) { core_.add(claimed); });
+  const auto supply = claim_cases(config_, action.bundles, store_,
+                                  [this](wire::JobT claimed) { core_.add(std::move(claimed)); });
   if (!supply) return core_.fail(supply.error());
   core_.set_pace(store_.pace().count());
   core_.claimed(*supply);
@@ -225,7 +224,7 @@ void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
   if (!records) return core_.slot_talks_nonsense(slot, records.error().message), act();
   std::vector<Answer> answers;
   for (const OpenRecord& record : *records) {
-    const QueuedCase* held = core_.held(slot, record.root->id(), record.root->attempt());
+    const wire::JobT* held = core_.held(slot, record.root->id(), record.root->attempt());
     if (held != nullptr) answers.push_back(recorder_.judge(*held, record));
   }
   core_.slot_answered(slot, answers);

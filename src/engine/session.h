@@ -21,9 +21,9 @@ namespace assay {
 
 class Session {
  public:
-  Session(const RunConfig& config, Plan& plan, Recorder& recorder, Store& store,
-          const RunObserver& observer, std::vector<ForkServer> servers,
-          std::vector<wire::LaneSpecT> lanes, std::vector<SpawnedSlot> ahead);
+  Session(const RunConfig& config, Recorder& recorder, Store& store, const RunObserver& observer,
+          std::vector<ForkServer> servers, std::vector<wire::LaneSpecT> lanes,
+          std::vector<SpawnedSlot> ahead);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -73,7 +73,6 @@ class Session {
   void tick();
 
   const RunConfig& config_;
-  Plan& plan_;
   Recorder& recorder_;
   Store& store_;
   const RunObserver& observer_;

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kSlotFd = 3;
 
-// What `builder` holds, which the result lies in.
+// The bytes of a finished message in `builder`.
 std::span<const std::uint8_t> message_of(flatbuffers::FlatBufferBuilder& builder,
                                          wire::ToSlotBody kind, flatbuffers::Offset<void> body) {
-  builder.Finish(wire::CreateToSlot(builder, wire::kVersion, kind, body));
+  builder.Finish(wire::CreateToSlot(builder, wire::kMessageVersion, kind, body));
   return wire::bytes_of(builder);
 }
 
@@ -55,7 +55,7 @@ SlotProcess::SlotProcess(asio::io_context& context, Process process, Fd socket, 
       socket_watch_(context, socket_.get()),
       process_watch_(context, process_.pidfd()) {}
 
-// What was ready before this object went may still be called after it.
+// Handlers that were ready before this object ended may still be called.
 template <typename Then>
 void SlotProcess::wait_for(asio::posix::stream_descriptor& watch, Wait what, Then then) {
   watch.async_wait(what, [then, here = std::weak_ptr<int>(here_)](const asio::error_code& error) {
@@ -70,15 +70,12 @@ SlotProcess::~SlotProcess() {
 
 // ---- what it is told ----
 
-void SlotProcess::send(const std::vector<QueuedCase>& lease) {
+void SlotProcess::send(const std::vector<wire::JobT>& lease) {
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Job>> jobs;
   jobs.reserve(lease.size());
-  for (const QueuedCase& queued : lease) {
-    const auto text = builder.CreateString(queued.text.data(), queued.text.size());
-    jobs.push_back(wire::CreateJob(builder, queued.id, text, queued.attempt, queued.fresh,
-                                   queued.cost.limit_ms, queued.cost.bytes, queued.all_memory,
-                                   queued.follows));
+  for (const wire::JobT& queued : lease) {
+    jobs.push_back(wire::pack(builder, queued));
   }
   const auto body = wire::CreateLease(builder, builder.CreateVector(jobs));
   post(message_of(builder, wire::ToSlotBody::Lease, body.Union()));
@@ -112,7 +109,7 @@ void SlotProcess::flush() {
         flush();
       });
     } else if (errno != EINTR) {
-      break;  // it has ended, which shows elsewhere
+      break;  // the process has ended, which watch_process() sees
     }
   }
   outbox_.clear();
@@ -147,7 +144,7 @@ bool SlotProcess::take_messages() {
 
 void SlotProcess::watch_process() {
   wait_for(process_watch_, Wait::wait_read, [this] {
-    (void)take_messages();  // what it said before it ended
+    (void)take_messages();  // messages from before its end
     const auto status = process_.wait();
     events_.gone(status.value_or(ExitStatus{}));
   });

@@ -1,7 +1,7 @@
 #pragma once
 
-// A slot, as the supervisor sees it: a child process and the connection to it. Nothing here blocks:
-// what the socket does not take waits in an outbox, and what comes is told as it comes.
+// A slot as the supervisor sees it: a child process and its connection. Nothing here blocks: bytes
+// that the socket does not take wait in an outbox, and messages are reported as they come.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -14,27 +14,28 @@
 
 #include "base/fd.h"
 #include "base/process.h"
-#include "schedule/queue.h"
 #include "slot/config.h"
 #include "wire/frame.h"
+#include "wire/job.h"
 
 namespace assay {
 
-// The process of a slot that has not been told yet what it is to do.
+// A slot's process before its first message.
 struct SpawnedSlot {
   Process process;
   Fd socket;
 };
-// `device`, such as "gpu:0", is opened at once; empty: none.
+// Opens `device`, such as "gpu:0", at once; empty: none.
 Result<SpawnedSlot> spawn_slot(std::uint32_t index, const std::filesystem::path& logs,
                                const std::string& device);
 
 class SlotProcess {
  public:
   struct Events {
-    std::function<void(const wire::Bytes&)> said;           // a message, not yet verified
-    std::function<void(const std::string&)> said_nonsense;  // and nothing more is read from it
-    // The process has ended, and all it had said was told. The last thing that is told.
+    std::function<void(const wire::Bytes&)> said;  // a message, not verified yet
+    std::function<void(const std::string&)>
+        said_nonsense;  // an invalid message; nothing more is read
+    // The last event: the process has ended, and all its messages were reported.
     std::function<void(const ExitStatus&)> gone;
   };
 
@@ -44,7 +45,7 @@ class SlotProcess {
   SlotProcess& operator=(const SlotProcess&) = delete;
   ~SlotProcess();  // kills it
 
-  void send(const std::vector<QueuedCase>& lease);
+  void send(const std::vector<wire::JobT>& lease);
   void send_stop();
   void send_give_back();
   void kill() const { process_.signal_group(SIGKILL); }
@@ -66,11 +67,11 @@ class SlotProcess {
   asio::posix::stream_descriptor socket_watch_;  // these borrow their descriptors
   asio::posix::stream_descriptor process_watch_;
   wire::FrameReader reader_;
-  bool deaf_ = false;  // nothing more is read from it
+  bool deaf_ = false;  // nothing more is read
   wire::Bytes outbox_;
-  std::size_t sent_ = 0;  // of the outbox
+  std::size_t sent_ = 0;  // bytes of the outbox
   bool waits_to_send_ = false;
-  std::shared_ptr<int> here_ = std::make_shared<int>();  // while we are
+  std::shared_ptr<int> here_ = std::make_shared<int>();  // alive as long as this object
 };
 
 }  // namespace assay

@@ -39,7 +39,7 @@ Ref convert_tensor(const Value& value, const PythonTypes& types) {
 }
 
 Ref convert_dtype(const Value& value, const PythonTypes& types) {
-  // type(int) and type(numpy.int64) stand where frameworks take either a name or an object.
+  // Frameworks take type(int) and type(numpy.int64) as a name or as an object.
   const Ref text = to_python(name(value.dtype()));
   if (!text) return nullptr;
   return Ref(PyObject_CallFunctionObjArgs(types.dtype_name.get(), text.get(), nullptr));

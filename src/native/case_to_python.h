@@ -1,7 +1,7 @@
 #pragma once
 
-// Cases as Python objects: tensors become TensorSpec, dtypes DtypeName, devices PlaceName (all of
-// assay.spec), all else plain Python. Nothing is evaluated.
+// Turns cases into Python objects. Tensors become TensorSpec, dtypes DtypeName and devices
+// PlaceName (all of assay.spec); other values become plain Python. Nothing is evaluated.
 
 #include "case/case.h"
 #include "native/python.h"
@@ -12,7 +12,7 @@ struct PythonTypes {
   Ref tensor_spec;
   Ref dtype_name;
   Ref place_name;
-  Ref fields;  // of a settings table
+  Ref fields;  // type of a settings table
 };
 
 struct PythonCall {
@@ -20,9 +20,9 @@ struct PythonCall {
   Ref kwargs;  // dict
 };
 
-// Members are null on a failure, with Python's error set.
+// Members are null on failure, with Python's error set.
 PythonCall call_of(const Case& parsed, const PythonTypes& types);
-// What makes the layer that is called; only for a case that constructs one.
+// The arguments that make the layer; only for a case that constructs one.
 PythonCall construction_of(const Case& parsed, const PythonTypes& types);
 
 }  // namespace assay::native

@@ -9,12 +9,12 @@
 
 namespace assay::native {
 namespace {
-// Where Yama restricts who may read a process's memory: the slot may, to see what we lend it.
+// Allows the slot to read this process's memory under Yama, so that it sees lent results.
 void let_slot_read(int socket) {
   ucred slot{};
   socklen_t size = sizeof slot;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &slot, &size) != 0) return;
-  (void)::prctl(PR_SET_PTRACER, slot.pid, 0, 0, 0);  // fails where there is no Yama
+  (void)::prctl(PR_SET_PTRACER, slot.pid, 0, 0, 0);  // fails without Yama
 }
 
 // A switch to the slot costs 35 to 50 µs: small cases share it, slow ones do not wait.
@@ -29,51 +29,43 @@ Result<Channel> Channel::open(Fd socket, Fd arena) {
   return Channel(std::move(socket), std::move(mapped));
 }
 
-Result<std::optional<CurrentJob>> Channel::next_job() {
+Result<Channel::Received> Channel::next() {
   if (letting_go_) answer_that_lane_let_go();
   while (batch_ == nullptr || next_index_ == batch_->jobs()->size()) {
     ASSAY_CHECK(flush());
     arena_.header().running.store(wire::kIdle, std::memory_order_release);
     ASSAY_TRY(auto frame, wire::receive_frame(socket_.get()));
-    if (!frame) return std::optional<CurrentJob>();
+    if (!frame) return Received::closed;
     batch_bytes_ = std::move(*frame);
     ASSAY_TRY(batch_, wire::open<wire::Batch>(batch_bytes_));
     if (batch_->jobs() == nullptr || batch_->settings() == nullptr || batch_->lane() == nullptr) {
       return fail("a batch without jobs, settings or lane");
     }
+    job_ = nullptr;
     next_index_ = 0;
     arena_.clear();
     last_flush_ns_ = monotonic_ns();
     if (batch_->jobs()->size() == 0) {
       letting_go_ = true;
-      CurrentJob none;
-      none.let_go = true;
-      none.batch = batch_;
-      return std::optional<CurrentJob>(none);
+      return Received::let_go;
     }
   }
-  const wire::LaneJob* job = batch_->jobs()->Get(next_index_);
+  job_ = batch_->jobs()->Get(next_index_);
   wire::ArenaHeader& header = arena_.header();
   header.started_ns.store(monotonic_ns(), std::memory_order_relaxed);
   header.stage.store(0, std::memory_order_relaxed);
-  header.running.store(next_index_, std::memory_order_release);
-  CurrentJob current;
-  current.index = next_index_++;
-  current.id = job->id();
-  current.text = job->text() != nullptr ? job->text()->string_view() : std::string_view();
-  current.values = job->values() != nullptr ? job->values()->string_view() : "usual";
-  current.moves = job->moves();
-  if (job->mutant() != nullptr) current.mutant = job->mutant()->string_view();
-  current.may_lack_kernel = job->may_lack_kernel();
-  current.calls = job->calls();
-  current.alone = job->alone();
-  current.batch = batch_;
-  return std::optional<CurrentJob>(current);
+  header.running.store(next_index_++, std::memory_order_release);
+  return Received::job;
+}
+
+bool Channel::runs_alone() const {
+  return job_ != nullptr &&
+         (batch_->only_lane() || job_->attempt()->start() != wire::Start::together);
 }
 
 void Channel::answer_that_lane_let_go() {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::CreateReply(builder, wire::kVersion));
+  builder.Finish(wire::CreateReply(builder, wire::kMessageVersion));
   wire::append_frame(pending_, wire::bytes_of(builder));
   letting_go_ = false;
 }

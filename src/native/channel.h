@@ -1,13 +1,10 @@
 #pragma once
 
-// A lane's end of its channel to the slot: batches come in over a socket, replies go back over it,
-// results go into the arena, which both map.
+// A lane's end of its channel to the slot. Batches come in and replies go out over a socket;
+// results go into the arena, which both processes map.
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -18,41 +15,37 @@
 
 namespace assay::native {
 
-// The job at hand, valid until the next call of next_job().
-struct CurrentJob {
-  std::uint32_t index = 0;  // in its batch
-  std::uint64_t id = 0;
-  std::string_view text;
-  std::string_view values;  // the value regime
-  std::uint32_t moves = 0;  // evaluations of the truth under moved inputs
-  std::string_view mutant;  // the fault to plant
-  bool may_lack_kernel = false;
-  bool alone = false;  // no other lane of the slot runs it meanwhile
-  const flatbuffers::Vector<std::uint32_t>* calls = nullptr;
-  bool let_go = false;  // no job: what was lent is no longer needed
-  const wire::Batch* batch = nullptr;
-};
-
 class Channel {
  public:
   static Result<Channel> open(Fd socket, Fd arena);
 
-  // Blocks for the next job; nullopt when the slot has closed the channel. The arena is empty again
-  // at the start of every batch. That the lane has let go of what it had lent is said by the next
-  // call.
-  Result<std::optional<CurrentJob>> next_job();
+  enum class Received {
+    job,     // see job()
+    let_go,  // lent results are no longer needed; the next call of next() confirms that
+    closed,  // by the slot
+  };
+  // Blocks for the next job. The arena is empty again at the start of every batch.
+  Result<Received> next();
 
-  // Room in the arena, which grows as needed: its offset there.
+  // The running job, its index in its batch, and the batch: valid until the next call of next().
+  const wire::Job& job() const { return *job_; }
+  std::uint32_t index() const { return next_index_ - 1; }
+  const wire::Batch& batch() const { return *batch_; }
+  // Whether no other lane of the slot runs the job at the same time; false without a job.
+  bool runs_alone() const;
+
+  // Reserves bytes in the arena, which grows as needed; returns their offset.
   Result<std::uint64_t> reserve(std::size_t bytes) { return arena_.reserve(bytes); }
   const wire::Arena& arena() const { return arena_; }
-  // Whether the job at hand is the last of its batch.
+  // Whether the running job is the last of its batch.
   bool at_last_job() const { return batch_ == nullptr || next_index_ == batch_->jobs()->size(); }
 
-  // Lets the slot know at once that the lane ends because its device has failed.
+  // Tells the slot at once that the lane ends because its device has failed.
   void end_of_device() const;
 
-  // Takes a finished wire::Reply. It is sent at once when its batch ends or when the last sending
-  // is a millisecond ago, otherwise together with the next ones; so too if they follow at once.
+  // Takes a finished wire::Reply. Replies go out when their batch ends or a millisecond has passed
+  // since the last sending; until then they are collected. With `others_follow` the reply always
+  // waits.
   Status reply(std::span<const std::uint8_t> message, bool others_follow = false);
 
  private:
@@ -64,10 +57,11 @@ class Channel {
   wire::Arena arena_;
   wire::Bytes batch_bytes_;
   const wire::Batch* batch_ = nullptr;
+  const wire::Job* job_ = nullptr;
   std::uint32_t next_index_ = 0;
   wire::Bytes pending_;  // framed replies
   std::int64_t last_flush_ns_ = 0;
-  bool letting_go_ = false;  // the slot waits for the answer to a batch without jobs
+  bool letting_go_ = false;  // the slot waits for the answer to an empty batch
 };
 
 }  // namespace assay::native

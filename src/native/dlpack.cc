@@ -7,8 +7,7 @@
 namespace assay::native {
 namespace {
 
-// The data structures of DLPack before its version 1.0, as its specification lays them out
-// (https://dmlc.github.io/dlpack/latest/c_api.html).
+// The structures of DLPack before version 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html).
 struct Device {
   std::int32_t type;
   std::int32_t number;
@@ -33,7 +32,7 @@ struct Managed {
   void (*deleter)(Managed* self);
 };
 constexpr std::int32_t kOnHost = 1;
-constexpr const char* kOffered = "dltensor";  // a framework that takes it gives it another name
+constexpr const char* kOffered = "dltensor";  // a framework that takes the capsule renames it
 
 struct Owned {
   Managed managed;
@@ -43,7 +42,7 @@ struct Owned {
 
 void end(Managed* self) { std::unique_ptr<Owned>(static_cast<Owned*>(self->context)).reset(); }
 
-// Of a capsule that nobody has taken.
+// Destroys a capsule that no framework has taken.
 void end_capsule(PyObject* capsule) {
   if (PyCapsule_IsValid(capsule, kOffered) == 0) return;
   end(static_cast<Managed*>(PyCapsule_GetPointer(capsule, kOffered)));

@@ -18,35 +18,35 @@
 namespace assay::native {
 namespace {
 
-// Upstream gradients take tensor numbers of their own, above those of any case.
+// Upstream gradients have tensor numbers of their own, above those of any case.
 constexpr std::uint32_t kUpstream = 1U << 31;
-// More values than these (16 MB) are not repeated in the record: `assay repro` says so then.
+// The record does not repeat more values than these (16 MB); `assay repro` then says so.
 constexpr std::size_t kMostListed = std::size_t{1} << 21;
-// From so many bytes on it is worth it to make an input once for all lanes. Below, each lane fills
-// memory that is warm for it, which is quicker than to copy the blocks and to map their pages.
+// Inputs of this size are made once for all lanes. A lane fills smaller ones in its own warm
+// memory, which is faster than copying blocks and mapping their pages.
 constexpr std::uint64_t kShareFrom = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostShared = std::uint64_t{1} << 38;
-// From so many bytes of inputs on it is worth asking whether there is memory for them.
+// From this size of inputs on, the lane first checks that there is memory for them.
 constexpr std::uint64_t kAskFrom = std::uint64_t{1} << 30;
-// Lanes give back what they keep within a second, and it is no more than this.
+// Lanes give back the memory that they keep within a second; it is at most this much.
 constexpr std::uint64_t kMostKept = std::uint64_t{10} << 30;
 constexpr int kLooks = 20;
 constexpr std::chrono::milliseconds kBetweenLooks{50};
-// Up to so many bytes a tensor on a device gets the host's values by a copy, which the driver
-// stages: that takes less than one launch to fill it and another to sum it up.
+// A smaller tensor on a device gets the host's values by a copy, which the driver stages. That is
+// faster than one launch to fill it and another to sum it up.
 constexpr std::size_t kMadeOnHost = std::size_t{16} << 10;
-// Inputs have the places of their numbers, an upstream gradient has the last one.
+// An input has the place of its number, an upstream gradient the last place.
 constexpr std::size_t kUpstreamPlace = SharedInputs::kPlaces - 1;
 
-// Keeps how an input was filled, and the checksum of its bytes, which is worked out if it is not
-// known yet.
+// Keeps how an input was filled, and the checksum of its bytes, computed now if it is not known
+// yet.
 Status record_filling(ModuleState& state, const Target& target, const FillRule& rule,
                       std::vector<double> literal = {}, std::optional<std::uint64_t> known = {}) {
   if (target.tensor >= state.fillings.size()) return {};
   std::uint64_t& sum = state.checksums.emplace_back(known.value_or(KeptReplies::kToCome));
   state.fillings[target.tensor] = {rule, std::move(literal), &sum};
   const std::span<std::byte> memory = target.memory();
-  // What an earlier run of the case had is gone by now.
+  // Tensors of an earlier run of the case no longer exist.
   std::erase_if(state.filled,
                 [&](const FilledTensor& filled) { return filled.tensor == target.tensor; });
   state.filled.push_back({target.tensor, memory});
@@ -54,7 +54,7 @@ Status record_filling(ModuleState& state, const Target& target, const FillRule& 
   return state.device->checksum(memory.data(), memory.size(), &sum);
 }
 
-// Gives a tensor its values; the checksum of its bytes, where that is known without asking for it.
+// Fills a tensor; returns the checksum of its bytes if it is known already.
 Result<std::optional<std::uint64_t>> fill_by_rule(ModuleState& state, const Target& target,
                                                   const FillRule& rule, std::uint32_t tensor) {
   FillKey key = state.key;
@@ -72,10 +72,10 @@ Result<std::optional<std::uint64_t>> fill_by_rule(ModuleState& state, const Targ
   return std::optional(sum);
 }
 
-// What the arguments (kind, low, high, extent) mean; false once a Python error is set.
+// Reads the arguments (kind, low, high, extent); false once a Python error is set.
 bool complete(FillRule& rule, int kind, long long extent, DType dtype) {
   if (kind > static_cast<int>(kLastFillKind)) {
-    raise(Error{"fill: no such kind"});
+    raise(Error{"fill: unknown kind"});
     return false;
   }
   rule.kind = static_cast<FillKind>(kind);
@@ -88,8 +88,8 @@ bool is_worth_sharing(std::uint64_t elements, DType dtype) {
   return elements >= kShareFrom / size_of(dtype);
 }
 
-// Where the file of shared inputs has room behind the first `tensors` of the case, if it has. All
-// lanes come to the same, since it hangs on the case's text alone.
+// Offset in the file of shared inputs behind the first `tensors` of the case; nullopt: no room. It
+// depends on the case's text alone, so all lanes compute the same.
 std::optional<std::uint64_t> shared_room(const Case& parsed, std::size_t tensors) {
   std::uint64_t offset = SharedInputs::kFirst;
   for (std::size_t i = 0; i < std::min(tensors, kUpstreamPlace); ++i) {
@@ -109,10 +109,10 @@ bool can_share(const ModuleState& state, DType dtype) {
   return state.inputs && state.device->is_host() && known_to_dlpack(dtype);
 }
 
-// Whether `what` of the case, so many bytes of the shared file, is more than the machine has memory
-// for; sets a Python error then. The file grows as it is filled, so that nobody else would say no
-// before the kernel ends processes. What it has already is there for them; what malloc keeps is
-// given back, in the slot's other lane as well, which makes the same.
+// Checks that the machine has memory for `what` of the case, this many bytes of the shared file;
+// sets a Python error if not. The file grows while it is filled, so the kernel would otherwise kill
+// processes. Bytes that the file has already are available. Memory that malloc keeps is given back
+// first; the slot's other lane does the same.
 bool lacks_memory(const ModuleState& state, const char* what, std::uint64_t wanted) {
   if (wanted < kAskFrom) return false;
   std::uint64_t room = 0;
@@ -130,7 +130,7 @@ bool lacks_memory(const ModuleState& state, const char* what, std::uint64_t want
   return true;
 }
 
-// The extents of a tensor; nothing once a Python error is set.
+// The extents of a tensor; nullopt once a Python error is set.
 std::optional<std::vector<std::int64_t>> shape_from(PyObject* sequence) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(PySequence_Size(sequence)));
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -255,7 +255,7 @@ PyObject* fill_literal(PyObject* module, PyObject* arguments) {
   if (!target.valid()) return raise(Error{"fill_literal: bad dtype or count"});
   std::vector<double> values(static_cast<std::size_t>(target.count));
   if (static_cast<std::size_t>(size) != values.size() * sizeof(double)) {
-    return raise(Error{"fill_literal: another number of values than elements"});
+    return raise(Error{"fill_literal: the number of values differs from the number of elements"});
   }
   std::memcpy(values.data(), bytes, static_cast<std::size_t>(size));
   ModuleState& state = state_of(module);

@@ -12,8 +12,8 @@
 namespace assay::native {
 namespace {
 
-// The arguments (pointer, count, dtype[, on_device]) of `function` for a lane that serves; false
-// once a Python error is set.
+// Reads the arguments (pointer, count, dtype[, on_device]) of `function`; false once a Python error
+// is set.
 bool read_result(PyObject* module, PyObject* arguments, const char* function, Target& target,
                  int& on_device) {
   if (!PyArg_ParseTuple(arguments, "Kni|p", &target.pointer, &target.count, &target.dtype,
@@ -30,14 +30,14 @@ bool read_result(PyObject* module, PyObject* arguments, const char* function, Ta
   return false;
 }
 
-// Lends a result on the device: the bytes that let another process open it.
+// Lends a result on the device: returns the bytes with which another process opens it.
 PyObject* lend_on_device(ModuleState& state, std::span<std::byte> memory) {
   const auto shared = state.device->share(memory.data(), memory.size());
-  if (!shared) return Py_NewRef(Py_False);  // it is copied then
+  if (!shared) return Py_NewRef(Py_False);  // the result is copied instead
   return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&*shared), sizeof *shared);
 }
 
-// What is pinned and what is not are two copies: CUDA refuses one over both.
+// Pinned and pageable memory take two copies: CUDA refuses one copy over both.
 Status copy_to_arena(ModuleState& state, std::uint64_t offset, std::span<const std::byte> from) {
   std::byte* const to = state.channel->arena().data() + offset;
   const std::uint64_t pinned =
@@ -55,7 +55,7 @@ PyObject* lend(PyObject* module, PyObject* arguments) {
   if (!read_result(module, arguments, "lend", target, on_device)) return nullptr;
   ModuleState& state = state_of(module);
   const std::span<std::byte> memory = target.memory();
-  if (memory.size() < kLendFrom || !state.job.batch->lend() ||
+  if (memory.size() < kLendFrom || !state.channel->batch().lend() ||
       (on_device != 0) == state.device->is_host()) {
     return Py_NewRef(Py_False);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Replies of a lane whose device works behind its back: they are kept until the device has done all
-// that they speak of, and get the checksums that it was still at.
+// Keeps replies of a lane whose device works asynchronously, until the device has finished the work
+// that they describe. Then they get the checksums that the device computed.
 
 #include <cstdint>
 #include <span>
@@ -14,19 +14,21 @@ namespace assay::native {
 
 class KeptReplies {
  public:
-  // What stands in a reply for a checksum that is still to come; never 0, which is not stored.
+  // Placeholder in a reply for a checksum that the device still computes. Never 0, which is not
+  // stored.
   static constexpr std::uint64_t kToCome = ~std::uint64_t{0};
 
-  // `checksums` of the reply's inputs: where the device writes them; nullptr where there is none.
+  // `checksums` of the reply's inputs: the addresses to which the device writes them; nullptr:
+  // none.
   void keep(std::span<const std::uint8_t> message, std::vector<const std::uint64_t*> checksums);
   std::size_t count() const { return kept_.size(); }
 
-  // Those that are kept now are sent by send_marked(), when the device has come so far.
+  // Marks the replies kept now. send_marked() sends them when the device has finished their work.
   void mark() { marked_ = kept_.size(); }
   bool any_marked() const { return marked_ > 0; }
   Status send_marked(Channel& channel);
 
-  // All. To be called when the device has caught up.
+  // Sends all replies. Call it when the device has finished all work.
   Status send(Channel& channel);
 
  private:
@@ -35,7 +37,7 @@ class KeptReplies {
     std::vector<const std::uint64_t*> checksums;
   };
   std::vector<Kept> kept_;
-  std::size_t marked_ = 0;  // the first of kept_
+  std::size_t marked_ = 0;  // index in kept_
 };
 
 }  // namespace assay::native

@@ -16,20 +16,20 @@
 namespace assay::native {
 namespace {
 
-// Below this much growth malloc is not asked, since counting walks its free lists.
+// Below this growth malloc is not asked, because counting walks its free lists.
 constexpr std::int64_t kAskAboveKb = 128 * 1024;
-// malloc keeps freed memory for the next case, but not more than this in one lane, and not this
-// much where the machine has less than half of its memory left.
+// Most free memory that malloc keeps for the next case, and most if the machine has less than half
+// of its memory left.
 constexpr std::int64_t kKeepKb = 5 * 1024 * 1024;
 constexpr std::int64_t kKeepIfShortKb = 512 * 1024;
-// How much the machine has left is asked after so long, or once the lane has so much more: a lane
-// on a GPU always has more than kKeepIfShortKb, and to ask for each case took 6% of its time.
+// The machine's memory is read after this time, or after this growth of the lane. A lane on a GPU
+// always has more than kKeepIfShortKb, and reading it for each case took 6% of the lane's time.
 constexpr std::int64_t kAskAfterNs = 100'000'000;
 constexpr std::int64_t kAskAfterKb = 64 * 1024;
 
-// What malloc has given out, when it was `before` at the last count. mallinfo2() came with
-// glibc 2.33, and a wheel is built for older ones. The counters of mallinfo() have 32 bits: the
-// difference to the last count is right as long as it is below 2 GiB.
+// Bytes that malloc has given out, if it was `before` at the last count. mallinfo2() needs glibc
+// 2.33, but wheels support older ones. The counters of mallinfo() have 32 bits, so the difference
+// to the last count is right below 2 GiB.
 std::uint64_t bytes_in_use(std::uint64_t before) {
   struct Counters {
     std::size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks,

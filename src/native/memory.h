@@ -1,6 +1,6 @@
 #pragma once
 
-// What a case leaves behind in its lane's memory.
+// The memory that a case leaves behind in its lane.
 
 #include <array>
 #include <cstddef>
@@ -10,30 +10,29 @@
 
 namespace assay::native {
 
-// Whether malloc writes over what it gives out and takes back, so that nobody takes it for a
-// result. Lanes begin with that (fork_server.cc); it touches memory that may never be used.
+// Whether malloc overwrites memory that it gives out and takes back, so that stale data is no
+// result. Lanes start with that on (fork_server.cc). It touches memory that may never be used.
 void scramble_memory(bool on);
 
 class MemoryWatch {
  public:
-  // After the fork: the file that it opens belongs to this process.
+  // Call it after the fork: the file that it opens belongs to this process.
   void open();
 
-  // Lets this process have so many bytes of memory more than it has, whether it touches them or not
-  // (RLIMIT_DATA): what is beyond them fails where it is asked for. Otherwise a kernel that is
-  // short of memory ends some process, after minutes of clearing pages. What malloc keeps is not
-  // counted.
+  // Allows this process this many bytes more than it has, touched or not (RLIMIT_DATA). An
+  // allocation beyond them fails at once. Without a limit, a kernel short of memory kills some
+  // process after minutes of clearing pages. Free memory that malloc keeps does not count.
   void bound(std::uint64_t more) const;
 
-  // Anonymous memory of this process in kB now: the arena, which is file-backed, is left out.
+  // Anonymous memory of this process in kB. The arena, which is file-backed, is not counted.
   std::int64_t resident_kb() const;
 
   struct Growth {
     std::uint64_t resident_kb = 0;
-    std::int64_t grown_kb = 0;  // what stays in use of what this case added
+    std::int64_t grown_kb = 0;  // what stays in use of the memory that this case added
   };
-  // To be called when a case has ended; `lent` bytes of it are in use until the next one begins.
-  // Gives memory back to the system where much of it is held.
+  // Call it when a case has ended; `lent` bytes stay in use until the next one starts. Gives memory
+  // back to the system if the process holds much of it.
   Growth after_case(std::uint64_t lent);
 
  private:
@@ -46,11 +45,11 @@ class MemoryWatch {
   bool should_give_back(std::int64_t resident_kb);
 
   Fd statm_;
-  std::int64_t resident_kb_ = 0;  // after the case before
-  std::uint64_t used_bytes_ = 0;  // of malloc, when it was last counted; 0 before
-  std::uint64_t live_bytes_ = 0;  // of those, not lent
-  std::int64_t asked_ns_ = 0;     // when the machine was last asked for what it has left
-  std::int64_t asked_at_kb_ = 0;  // what this process had then
+  std::int64_t resident_kb_ = 0;  // after the previous case
+  std::uint64_t used_bytes_ = 0;  // by malloc at the last count; 0 before
+  std::uint64_t live_bytes_ = 0;  // of these, without lent ones
+  std::int64_t asked_ns_ = 0;     // time of the last look at the machine's memory
+  std::int64_t asked_at_kb_ = 0;  // memory of this process at that time
 };
 
 }  // namespace assay::native

@@ -1,6 +1,6 @@
-// The Python module assay_native: a lane's channel, its values, its replies. See
-// python/assay/lane.py for who calls it. One binary for every CPython from 3.10 on (limited API);
-// everything it needs is linked in and hidden, because it lives among other people's symbols.
+// The Python module assay_native: a lane's channel, values and replies; python/assay/lane.py uses
+// it. One binary serves every CPython from 3.10 on (limited API). Its dependencies are linked in
+// and hidden, because it shares a process with the symbols of frameworks.
 
 #include <emmintrin.h>
 #include <signal.h>
@@ -31,10 +31,11 @@
 namespace assay::native {
 namespace {
 
-// A lane pins them for its second batch: that takes 12 to 18 ms, and many lanes have only one.
+// A lane pins memory for its second batch: it takes 12 to 18 ms, and many lanes have only one
+// batch.
 constexpr std::uint64_t kPinAtBatch = 2;
 
-// die_with_parent(signal): the kernel sends it to us when our parent has ended.
+// die_with_parent(signal): the kernel sends this signal when the parent process has ended.
 PyObject* die_with_parent(PyObject*, PyObject* arguments) {
   int number = 0;
   if (!PyArg_ParseTuple(arguments, "i", &number)) return nullptr;
@@ -42,7 +43,7 @@ PyObject* die_with_parent(PyObject*, PyObject* arguments) {
   return none();
 }
 
-// Calls what nearly every case needs, so that the device has it loaded.
+// Calls the functions that nearly every case needs, so that the device has loaded them.
 Status warm_up(Device& device) {
   constexpr std::uint64_t kElements = 64;
   ASSAY_TRY(void* const memory, device.allocate(kElements * size_of(DType::complex128)));
@@ -58,7 +59,7 @@ Status warm_up(Device& device) {
   return status;
 }
 
-// prepare(device): opens it before there is a channel, and makes it ready for a first case.
+// prepare(device): opens the device before there is a channel, and warms it up.
 PyObject* prepare_device(PyObject* module, PyObject* arguments) {
   const char* name = nullptr;
   if (!PyArg_ParseTuple(arguments, "s", &name)) return nullptr;
@@ -69,18 +70,19 @@ PyObject* prepare_device(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// Page tables, the other lanes' copies of pages, what everybody else needs.
+// Memory left for page tables, copied pages of other lanes, and other processes.
 constexpr std::uint64_t kPartSpared = 16;
 
-// What the lane may still take of the machine's memory. `closely`: of what is there now, half if
-// another lane of the slot runs the same case meanwhile; otherwise no more than there is in all.
+// Limits the memory that the lane may still take. `closely`: to the memory that is free now, or
+// half of it if another lane of the slot runs the same case. Otherwise to the machine's memory.
 void bound(const ModuleState& state, bool closely) {
-  if (!state.device->is_host()) return;  // who opens a GPU maps more than any machine has
+  if (!state.device->is_host())
+    return;  // a GPU maps more address space than any machine has memory
   const auto memory = system_memory();
   if (!memory) return;
   const std::uint64_t spare = memory->total / kPartSpared;
   const std::uint64_t now = memory->available - std::min(memory->available, spare);
-  state.memory.bound(!closely ? memory->total : state.job.alone ? now : now / 2);
+  state.memory.bound(!closely ? memory->total : state.channel->runs_alone() ? now : now / 2);
 }
 
 PyObject* open_channel(PyObject* module, PyObject* arguments) {
@@ -107,7 +109,7 @@ PyObject* open_channel(PyObject* module, PyObject* arguments) {
     if (!opened) return raise(opened.error());
     state.device = std::move(*opened);
   } else if (const Status works = state.device->synchronize(); !works) {
-    end_of_device(state, works.error());  // since it was prepared; it is the fault of no case here
+    end_of_device(state, works.error());  // it failed after prepare(), which is no case's fault
   }
   if (inputs >= 0) {
     auto shared = SharedInputs::open(Fd(inputs));
@@ -135,7 +137,7 @@ Ref fields_to_python(const Table& table, PyObject* type) {
   return Ref(PyObject_CallFunctionObjArgs(type, fields.get(), nullptr));
 }
 
-// The arguments that make the case's layer, (args, kwargs), or None where it calls a function.
+// The arguments that make the case's layer, (args, kwargs); None if it calls a function.
 Ref construction_or_none(const ModuleState& state) {
   if (!state.parsed.constructs()) return borrowed(Py_None);
   const PythonCall made = construction_of(state.parsed, state.types);
@@ -143,49 +145,60 @@ Ref construction_or_none(const ModuleState& state) {
   return Ref(PyTuple_Pack(2, made.args.get(), made.kwargs.get()));
 }
 
-// Calls in a sample of each part, where the slot has said it.
-Ref calls_told(const CurrentJob& job) {
-  const Py_ssize_t count = job.calls != nullptr ? static_cast<Py_ssize_t>(job.calls->size()) : 0;
+// Calls in a timed sample of each part, if the slot has chosen them.
+Ref calls_of(const wire::Attempt& attempt) {
+  const auto* const chosen = attempt.calls();
+  const Py_ssize_t count = chosen != nullptr ? static_cast<Py_ssize_t>(chosen->size()) : 0;
   Ref calls(PyTuple_New(count));
   for (Py_ssize_t i = 0; calls && i < count; ++i) {
     PyObject* const number =
-        PyLong_FromUnsignedLong(job.calls->Get(static_cast<flatbuffers::uoffset_t>(i)));
+        PyLong_FromUnsignedLong(chosen->Get(static_cast<flatbuffers::uoffset_t>(i)));
     if (number == nullptr) return nullptr;
     PyTuple_SetItem(calls.get(), i, number);  // takes the reference
   }
   return calls;
 }
 
+// The fault to plant; empty: none.
+std::string_view mutant_of(const wire::TrialRequest& trial) {
+  return trial.mutant() != nullptr ? trial.mutant()->string_view() : "";
+}
+
 // The fields of assay.wire.Job.
 PyObject* job_to_python(ModuleState& state) {
-  const wire::Batch& batch = *state.job.batch;
-  if (state.job.id != state.foreseen_id) state.foreseen = nullptr;
-  if (const auto parsed = parse_case(state.job.text, state.parsed); !parsed) {
+  const wire::Batch& batch = state.channel->batch();
+  const wire::Job& job = state.channel->job();
+  const std::uint64_t id = job.test_case()->id();
+  if (id != state.foreseen_id) state.foreseen = nullptr;
+  if (const auto parsed = parse_case(job.test_case()->text()->string_view(), state.parsed);
+      !parsed) {
     return raise(Error{"the slot sent a case that does not parse: " + parsed.error().message});
   }
   state.fillings.resize(state.parsed.tensor_count());
   const PythonCall call = call_of(state.parsed, state.types);
   const Ref api = to_python(state.parsed.api());
   const Ref construction = construction_or_none(state);
-  const Ref calls = calls_told(state.job);
+  const Ref calls = calls_of(*job.attempt());
   if (!call.args || !call.kwargs || !api || !construction || !calls) return nullptr;
-  // They are the same for a whole batch.
-  if (!state.settings || state.job.index == 0) {
+  // The same for a whole batch.
+  if (!state.settings || state.channel->index() == 0) {
     state.settings = fields_to_python(*batch.settings(), state.types.fields.get());
     state.lane = fields_to_python(*batch.lane(), state.types.fields.get());
   }
   if (!state.settings || !state.lane) return nullptr;
+  const wire::TrialRequest& trial = *job.trial();
+  const std::string_view mutant = mutant_of(trial);
+  const bool unfilled = job.attempt()->start() == wire::Start::test_lane_unfilled &&
+                        batch.lane()->role() == wire::Role::test;
   return Py_BuildValue(
       "OOOnKOOOKs#Is#OO", api.get(), call.args.get(), call.kwargs.get(),
       static_cast<Py_ssize_t>(state.parsed.tensor_count()),
       // Frameworks take seeds of 63 bits.
-      static_cast<unsigned long long>((batch.settings()->seed() ^ state.job.id) >> 1),
-      state.settings.get(), state.lane.get(), construction.get(),
-      static_cast<unsigned long long>(state.job.id), state.job.values.data(),
-      static_cast<Py_ssize_t>(state.job.values.size()), static_cast<unsigned int>(state.job.moves),
-      state.job.mutant.empty() ? "" : state.job.mutant.data(),
-      static_cast<Py_ssize_t>(state.job.mutant.size()),
-      state.job.may_lack_kernel ? Py_True : Py_False, calls.get());
+      static_cast<unsigned long long>((batch.settings()->seed() ^ id) >> 1), state.settings.get(),
+      state.lane.get(), construction.get(), static_cast<unsigned long long>(id),
+      trial.values()->c_str(), static_cast<Py_ssize_t>(trial.values()->size()),
+      static_cast<unsigned int>(trial.perturbations()), mutant.data(),
+      static_cast<Py_ssize_t>(mutant.size()), unfilled ? Py_True : Py_False, calls.get());
 }
 
 // bound_memory(closely): see bound().
@@ -196,7 +209,7 @@ PyObject* bound_memory(PyObject* module, PyObject* arguments) {
   return none();
 }
 
-// scramble(on): whether memory is written over where it is given out and taken back.
+// scramble(on): whether memory is overwritten when it is given out and taken back.
 PyObject* scramble(PyObject*, PyObject* arguments) {
   int on = 0;
   if (!PyArg_ParseTuple(arguments, "p", &on)) return nullptr;
@@ -204,36 +217,36 @@ PyObject* scramble(PyObject*, PyObject* arguments) {
   return none();
 }
 
-// wait(): returns once the device has done all that was begun.
+// wait(): returns when the device has finished all queued work.
 PyObject* wait_for_device(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
-  // What is kept is sent with the reply at hand, whose checksums are not asked for yet.
+  // Kept replies go out with the next reply, whose checksums are not needed yet.
   if (const Status done = state.device->synchronize(); !done) end_of_device(state, done.error());
   return none();
 }
 
-// enter(place): the job at hand is in that one of STAGES (python/assay/call.py) from now on.
-PyObject* enter_stage(PyObject* module, PyObject* place) {
-  const unsigned long stage = PyLong_AsUnsignedLong(place);
+// enter(stage): the running job is in this Stage from now on.
+PyObject* enter_stage(PyObject* module, PyObject* index) {
+  const unsigned long stage = PyLong_AsUnsignedLong(index);
   if (PyErr_Occurred() != nullptr) return nullptr;
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
   if (stage >= wire::kStagesOfLane) return raise(Error{"enter: no such stage"});
   state.stages.enter(stage);
-  // For the slot, should the lane not come back from there.
+  // For the slot, if the lane does not return from this stage.
   state.channel->arena().header().stage.store(static_cast<std::uint32_t>(stage),
                                               std::memory_order_relaxed);
   return none();
 }
 
-// times() -> nanoseconds in each of STAGES since the job began, or since they were last asked for
+// times() -> nanoseconds in each Stage since the job started or times() was last called
 PyObject* stage_times(PyObject* module, PyObject*) {
   const auto [build, forward, copy, backward] = state_of(module).stages.take();
   return Py_BuildValue("LLLL", static_cast<long long>(build), static_cast<long long>(forward),
                        static_cast<long long>(copy), static_cast<long long>(backward));
 }
 
-// evict(pointer, count, dtype): puts a tensor of the host out of all caches.
+// evict(pointer, count, dtype): removes a tensor of the host from all caches.
 PyObject* evict(PyObject*, PyObject* arguments) {
   Target target;
   if (!PyArg_ParseTuple(arguments, "Kni", &target.pointer, &target.count, &target.dtype)) {
@@ -248,11 +261,11 @@ PyObject* evict(PyObject*, PyObject* arguments) {
   return none();
 }
 
-// overwritten() -> numbers of the tensors whose bytes are no longer those that were filled in
+// overwritten() -> numbers of the tensors whose bytes have changed since they were filled
 PyObject* overwritten(PyObject* module, PyObject*) {
   const ModuleState& state = state_of(module);
   Ref numbers(PyList_New(0));
-  // On a device the checksums come later than the call; there nothing is said.
+  // On a device, checksums arrive after the call, so nothing is reported.
   const std::size_t count = state.device->is_host() ? state.filled.size() : 0;
   for (std::size_t i = 0; numbers && i < count; ++i) {
     const FilledTensor& filled = state.filled[i];
@@ -264,8 +277,8 @@ PyObject* overwritten(PyObject* module, PyObject*) {
   return numbers.release();
 }
 
-// (status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
-// overwritten[, again]): one run of a case. False once a Python error is set.
+// One run of a case: (status, phase, error, outputs, gradients, differentiable, nanoseconds,
+// evaluations, overwritten[, again]). False once a Python error is set.
 bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   int status = 0;
   int differentiable = 0;
@@ -285,7 +298,7 @@ bool read_run(PyObject* arguments, ReplyParts& parts, PyObject** again) {
   return true;
 }
 
-// Replies to the job at hand; `arguments` are those of reply(). False once a Python error is set.
+// Replies to the running job with the arguments of reply(). False once a Python error is set.
 bool answer_job(ModuleState& state, PyObject* arguments) {
   ReplyParts parts;
   PyObject* again = nullptr;
@@ -301,7 +314,7 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
       return false;
     }
   }
-  parts.index = state.job.index;
+  parts.index = state.channel->index();
   parts.inputs = state.fillings;
   parts.growth = state.memory.after_case(state.lent_bytes);
   parts.again = runs;
@@ -313,54 +326,54 @@ bool answer_job(ModuleState& state, PyObject* arguments) {
 }
 
 // reply(status, phase, error, outputs, gradients, differentiable, nanoseconds, evaluations,
-// overwritten[, again]): `again` lists the same of further runs of the case.
+// overwritten[, again]): `again` lists the same for further runs of the case.
 PyObject* reply(PyObject* module, PyObject* arguments) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
   return answer_job(state, arguments) ? none() : nullptr;
 }
 
-// The arguments of reply() for the job at hand, where the lane has foreseen it; otherwise null.
+// The arguments of reply() that the lane has registered for this job with foresee(); null: none.
 PyObject* foreseen_answer(const ModuleState& state) {
-  if (!state.foreseen || state.job.id != state.foreseen_id || !state.job.mutant.empty()) {
+  const wire::Job& job = state.channel->job();
+  if (!state.foreseen || job.test_case()->id() != state.foreseen_id ||
+      !mutant_of(*job.trial()).empty()) {
     return nullptr;
   }
-  const Ref values = to_python(state.job.values);
+  const Ref values = to_python(job.trial()->values()->string_view());
   return values ? PyDict_GetItemWithError(state.foreseen.get(), values.get()) : nullptr;
 }
 
-// The job at hand becomes that one.
-void begin_job(ModuleState& state, const CurrentJob& job) {
-  state.job = job;
+void begin_job(ModuleState& state) {
+  const Channel& channel = *state.channel;
   state.stages.begin();
-  state.key = {job.batch->settings()->seed(), job.id, 0};
+  state.key = {channel.batch().settings()->seed(), channel.job().test_case()->id(), 0};
   state.fillings.clear();
   state.filled.clear();
   state.lent_bytes = 0;
-  if (job.index > 0) return;
+  if (channel.index() > 0) return;
   state.device->end_sharing();
   state.marked_ns = monotonic_ns();
-  // Where that fails, copies only take longer.
+  // If pinning fails, copies only take longer.
   if (++state.batches == kPinAtBatch) {
     (void)state.device->pin(state.channel->arena().data(), kPinned);
   }
 }
 
-// -> the fields of assay.wire.Job; none of them where the lane shall only let go of what it has
-// lent; None when the slot has closed the channel. Jobs of which the lane has said what they come
-// to are answered here.
+// next() -> the fields of assay.wire.Job. () if the lane shall only release lent results; None when
+// the slot has closed the channel. Answers jobs itself if foresee() has their results.
 PyObject* next_job(PyObject* module, PyObject*) {
   ModuleState& state = state_of(module);
   if (!state.channel) return raise(Error{"no channel is open"});
   while (true) {
-    auto job = state.channel->next_job();
-    if (!job) return raise(job.error());
-    if (!*job) return none();
-    if ((*job)->let_go) {
+    const auto received = state.channel->next();
+    if (!received) return raise(received.error());
+    if (*received == Channel::Received::closed) return none();
+    if (*received == Channel::Received::let_go) {
       state.device->end_sharing();
       return PyTuple_New(0);
     }
-    begin_job(state, **job);
+    begin_job(state);
     PyObject* const answer = foreseen_answer(state);
     if (answer == nullptr) return PyErr_Occurred() == nullptr ? job_to_python(state) : nullptr;
     state.fillings.resize(state.parsed.tensor_count());
@@ -368,8 +381,8 @@ PyObject* next_job(PyObject* module, PyObject*) {
   }
 }
 
-// foresee(id, answers): what this case comes to under kinds of values for which nothing has to be
-// run: for each, by its name, the arguments of reply(). Holds until another case comes.
+// foresee(id, answers): registers the results of trials of this case that need no run: by value
+// regime, the arguments of reply(). Holds until the next case.
 PyObject* foresee(PyObject* module, PyObject* arguments) {
   unsigned long long id = 0;
   PyObject* answers = nullptr;
@@ -396,7 +409,7 @@ void release(void* module) {
 }  // namespace
 }  // namespace assay::native
 
-// The tables below are what CPython's ABI asks for: mutable, because it fills them in itself.
+// CPython's ABI needs mutable tables, because it fills them in.
 PyMODINIT_FUNC PyInit_assay_native() {
   namespace n = assay::native;
   static std::array<PyMethodDef, 20> methods{{

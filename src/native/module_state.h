@@ -1,6 +1,6 @@
 #pragma once
 
-// What the module assay_native keeps for its lane, and what its functions share.
+// The state of the module assay_native, and helpers that its functions share.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace assay::native {
 
-// A tensor of the case and where its values lie.
+// A tensor of the case and the memory of its values.
 struct FilledTensor {
   std::uint32_t tensor = 0;
   std::span<std::byte> memory;
@@ -32,7 +32,6 @@ struct FilledTensor {
 
 struct ModuleState {
   std::optional<Channel> channel;
-  CurrentJob job;
   StageClock stages;
   FillKey key;
   Case parsed;
@@ -44,16 +43,16 @@ struct ModuleState {
   MemoryWatch memory;
   Ref settings;  // of the batch
   Ref lane;      // its LaneSpec
-  // What this case comes to under other values, by their names: the arguments of reply().
+  // Results of this case under other value regimes, by name: the arguments of reply().
   std::uint64_t foreseen_id = 0;
   Ref foreseen;
-  // Where tensors are: until a channel is open, and in lanes on the CPU, the host.
+  // The device of the tensors. Before a channel is open, and in lanes on the CPU, it is the host.
   std::shared_ptr<Device> device{std::shared_ptr<Device>(), &host_device()};
-  std::deque<std::uint64_t> checksums;  // of the replies that are kept, and of the job at hand
+  std::deque<std::uint64_t> checksums;  // of kept replies, and of the running job
   KeptReplies kept;
-  std::optional<SharedInputs> inputs;  // that the slot's lanes have in common
-  std::int64_t marked_ns = 0;          // when a reply last began to wait for the device
-  std::uint64_t batches = 0;           // begun
+  std::optional<SharedInputs> inputs;  // shared by the slot's lanes
+  std::int64_t marked_ns = 0;          // start of the last wait of a reply for the device
+  std::uint64_t batches = 0;           // started so far
 };
 
 inline ModuleState& state_of(PyObject* module) {
@@ -61,7 +60,7 @@ inline ModuleState& state_of(PyObject* module) {
 }
 
 inline std::span<std::byte> memory_at(unsigned long long pointer, std::size_t bytes) {
-  // Frameworks give their addresses as whole numbers.
+  // Frameworks report addresses as integers.
   return {reinterpret_cast<std::byte*>(pointer), bytes};  // NOLINT(performance-no-int-to-ptr)
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// The little of CPython's limited API (3.10) that the lane's module needs, with ownership made
-// plain.
+// The part of CPython's limited API (3.10) that the lane's module needs, with explicit ownership.
 
 #define Py_LIMITED_API 0x030A0000
 #define PY_SSIZE_T_CLEAN
@@ -37,7 +36,7 @@ inline Ref to_python(std::int64_t value) { return Ref(PyLong_FromLongLong(value)
 inline Ref to_python(std::uint64_t value) { return Ref(PyLong_FromUnsignedLongLong(value)); }
 inline Ref to_python(double value) { return Ref(PyFloat_FromDouble(value)); }
 
-// Empty on a failure, with Python's error set. The view ends with the object.
+// Empty on failure, with Python's error set. The view ends with the object.
 inline std::string_view text_of(PyObject* object) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(object, &size);

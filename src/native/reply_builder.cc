@@ -45,7 +45,7 @@ std::uint64_t product(const std::vector<std::int64_t>& extents) {
   return count;
 }
 
-// What `make` builds of each entry; no more once a Python error is set.
+// The results of `make` for each entry; stops once a Python error is set.
 template <typename Built, typename Make>
 Offset<flatbuffers::Vector<Offset<Built>>> build_each(PyObject* sequence,
                                                       FlatBufferBuilder& builder, Make make) {
@@ -96,7 +96,7 @@ Scalar read_scalar(wire::LeafKind leaf_kind, PyObject* object) {
   return scalar;
 }
 
-// Of a result that is lent on a device: where it is.
+// The location of a result that is lent on a device.
 Offset<flatbuffers::Vector<std::uint8_t>> build_shared(PyObject* lent, FlatBufferBuilder& builder) {
   char* bytes = nullptr;
   Py_ssize_t size = 0;
@@ -198,8 +198,8 @@ Offset<wire::Reply> create_reply(const ReplyParts& parts, FlatBufferBuilder& bui
   const auto inputs = build_fillings(parts.inputs, builder);
   const auto times = builder.CreateVector(nanoseconds);
   const auto again = runs.empty() ? 0 : builder.CreateVector(runs);
-  return wire::CreateReply(builder, wire::kVersion, parts.index, parts.status, phase, error, inputs,
-                           outputs, gradients, parts.differentiable, times,
+  return wire::CreateReply(builder, wire::kMessageVersion, parts.index, parts.status, phase, error,
+                           inputs, outputs, gradients, parts.differentiable, times,
                            parts.growth.resident_kb, parts.growth.grown_kb, again, evaluations,
                            overwritten);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// wire::Reply from what assay.lane hands to reply().
+// Builds a wire::Reply from the arguments of reply() of assay.lane.
 
 #include <cstdint>
 #include <span>
@@ -14,11 +14,11 @@
 
 namespace assay::native {
 
-// How one tensor of the case was filled; `literal` stands instead of the rule where it has values.
+// How a tensor of the case was filled; `literal` replaces the rule if it has values.
 struct Filling {
   FillRule rule;
   std::vector<double> literal;
-  const std::uint64_t* checksum = nullptr;  // of the bytes; a device may still be at it
+  const std::uint64_t* checksum = nullptr;  // of the bytes; a device may still compute it
 };
 
 struct ReplyParts {
@@ -27,7 +27,7 @@ struct ReplyParts {
   std::string_view phase;
   std::string_view error;
   PyObject* outputs = nullptr;    // sequence of assay.wire.Leaf
-  PyObject* gradients = nullptr;  // likewise
+  PyObject* gradients = nullptr;  // sequence of assay.wire.Leaf
   bool differentiable = false;
   PyObject* nanoseconds = nullptr;  // tuple of int
   PyObject* evaluations = nullptr;  // sequence of (outputs, gradients)
@@ -37,7 +37,7 @@ struct ReplyParts {
   std::span<const ReplyParts> again;  // further runs of the case
 };
 
-// False on a failure, with Python's error set. The message is in `builder` afterwards.
+// False on failure, with Python's error set. The message is in `builder` afterwards.
 bool build_reply(const ReplyParts& parts, flatbuffers::FlatBufferBuilder& builder);
 
 }  // namespace assay::native

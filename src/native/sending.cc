@@ -12,12 +12,12 @@
 namespace assay::native {
 namespace {
 
-// So often a lane looks how far its device has come. What waits is compared only then, so that a
-// long time leaves the slot idle first and the lanes afterwards; a short one sends more messages,
-// which took 8% of a lane's time at 2 ms.
+// Interval at which a lane checks its device. Waiting results are compared only then: a longer
+// interval leaves the slot and then the lanes idle. A shorter one sends more messages; 2 ms cost 8%
+// of a lane's time.
 constexpr std::int64_t kMarkAfterNs = 8'000'000;
 
-// Waits until the device has done all that was begun, then sends the replies that spoke of it.
+// Waits until the device has finished all queued work, then sends the replies.
 Status settle(ModuleState& state) {
   if (const Status done = state.device->synchronize(); !done) end_of_device(state, done.error());
   Status sent = state.kept.send(*state.channel);
@@ -25,7 +25,7 @@ Status settle(ModuleState& state) {
   return sent;
 }
 
-// Sends what the device has done by now.
+// Sends the replies of the work that the device has finished by now.
 Status go_along(ModuleState& state) {
   if (!state.kept.any_marked()) {
     if (monotonic_ns() - state.marked_ns < kMarkAfterNs) return {};
@@ -62,7 +62,7 @@ Status send_reply(ModuleState& state) {
   sums.reserve(state.fillings.size());
   for (const Filling& filling : state.fillings) sums.push_back(filling.checksum);
   state.kept.keep(message, std::move(sums));
-  const bool wait = state.job.batch->careful() || state.channel->at_last_job();
+  const bool wait = state.channel->batch().careful() || state.channel->at_last_job();
   return wait ? settle(state) : go_along(state);
 }
 

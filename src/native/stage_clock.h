@@ -1,6 +1,6 @@
 #pragma once
 
-// How long a job has been in each of STAGES (python/assay/call.py).
+// Measures the time of a job in each Stage.
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@ class StageClock {
  public:
   using Times = std::array<std::int64_t, wire::kStagesOfLane>;  // nanoseconds
 
-  // A job, or a further run of it, is in the first stage from now on.
+  // A job, or a further run of it, starts in the first stage.
   void begin() {
     spent_ = {};
     stage_ = 0;
@@ -32,7 +32,7 @@ class StageClock {
     entered_ns_ = now;
   }
 
-  // Of the run that ends here; the next one begins.
+  // The times of the run that ends now; the next one starts.
   Times take() {
     enter(stage_);
     const Times times = spent_;
@@ -53,7 +53,7 @@ class StageClock {
     return asked != nullptr && std::string_view(asked) == "cpu";
   }
 
-  // Wall time, because asking for CPU time takes 1 µs; benchmarks want it all the same.
+  // Wall time by default, because reading CPU time takes 1 µs. Benchmarks ask for CPU time.
   bool of_cpu_ = asked_for_cpu();
   Times spent_{};
   std::size_t stage_ = 0;

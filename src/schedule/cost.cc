@@ -12,14 +12,14 @@ namespace {
 constexpr std::uint64_t kMillion = 1'000'000;
 constexpr std::uint64_t kWorkOfAnyUs = 600;
 constexpr std::uint64_t kElementsInUs = 50;
-// Multiplications and additions of a product, forward and backward together.
+// Multiplications and additions of a product per microsecond, forward and backward together.
 constexpr std::uint64_t kProductsInUs = 3'000;
-// What is more is as much as this: a store keeps numbers with a sign.
+// Larger numbers count as this one: a store keeps signed numbers.
 constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-// Inputs, their gradients, the result, its upstream gradient, the copy in the arena, work space.
+// Inputs, their gradients, the result, its upstream gradient, the copy in the arena, workspace.
 constexpr std::uint64_t kCopies = 6;
 constexpr std::uint64_t kBytesOfUnknown = 8;
-// What a call costs even with tiny tensors.
+// Memory of a call with tiny tensors.
 constexpr std::uint64_t kLeastBytes = 1 << 16;
 
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
@@ -32,7 +32,7 @@ std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? kMost : std::min(sum, kMost);
 }
 
-// Elements that a list of whole numbers would have as a shape; 0 for anything else.
+// Elements of a tensor with this list of integers as its shape; 0 for any other value.
 std::uint64_t elements_as_shape(const Value& value) {
   if (!value.is(ValueKind::list) && !value.is(ValueKind::tuple)) return 0;
   std::uint64_t elements = 1;
@@ -44,8 +44,8 @@ std::uint64_t elements_as_shape(const Value& value) {
   return elements;
 }
 
-// Elements of the results that are far more than the arguments show: a product of the arguments'
-// own sizes, where every whole number (and those of a list) counts as an extent.
+// Elements of results that the arguments' sizes do not show: a product of these sizes, in which
+// every integer, also in a list, counts as an extent.
 std::uint64_t elements_of_product(const Case& parsed) {
   static constexpr std::array<std::string_view, 11> kProducts = {"paddle.nn.functional.one_hot",
                                                                  "paddle.repeat_interleave",
@@ -74,7 +74,7 @@ std::uint64_t elements_of_product(const Case& parsed) {
   return elements;
 }
 
-// Elements of the first tensor when it is expanded to the list, where -1 keeps an extent.
+// Elements of the first tensor after it is expanded to the list, where -1 keeps an extent.
 std::uint64_t elements_expanded(const Case& parsed) {
   static constexpr std::array<std::string_view, 4> kExpansions = {
       "paddle.expand", "paddle.Tensor.expand", "paddle.broadcast_to", "paddle.Tensor.broadcast_to"};
@@ -97,7 +97,8 @@ std::uint64_t elements_expanded(const Case& parsed) {
   return elements;
 }
 
-// Elements of a batch of images, [N, C, …], that is resized or pooled to the extents of a list.
+// Elements of a batch of images [N, C, …] after they are resized or pooled to the extents of a
+// list.
 std::uint64_t elements_resized(const Case& parsed) {
   if (parsed.api() != "paddle.nn.functional.interpolate" &&
       parsed.api() != "paddle.nn.functional.upsample" &&
@@ -114,8 +115,8 @@ std::uint64_t elements_resized(const Case& parsed) {
                                                         static_cast<std::uint64_t>(shape[1])));
 }
 
-// Elements of what all tensors broadcast to, where that is more than they are themselves. Tensors
-// of several dtypes are rather values and indices.
+// Elements of the shape that all tensors broadcast to, if it is larger than the tensors. Tensors of
+// several dtypes are rather values and indices.
 std::uint64_t elements_broadcast(const Case& parsed) {
   std::vector<std::int64_t> merged;  // from the last axis on
   for (const TensorSpec tensor : parsed.tensors()) {
@@ -142,8 +143,8 @@ bool is_true(const Case& parsed, std::string_view keyword) {
   return false;
 }
 
-// Multiplications of a product of two matrices, or of stacks of them: of [M, K] with [K, N] there
-// are M·K·N, which is the elements of one side times an extent of the other.
+// Multiplications of a matrix product, or of a stack of them. For [M, K] with [K, N] these are
+// M·K·N: the elements of one side times an extent of the other.
 std::uint64_t products_of_matrices(const Case& parsed) {
   static constexpr std::array<std::string_view, 6> kProducts = {
       "paddle.matmul", "paddle.Tensor.matmul",        "paddle.mm",
@@ -163,7 +164,7 @@ std::uint64_t products_of_matrices(const Case& parsed) {
   return std::max(of_left, saturating_product(parsed.tensor(1).elements(), rows));
 }
 
-// Of a convolution with stride 1: each weight meets each place of each image.
+// Of a convolution with stride 1: each weight meets each pixel of each image.
 std::uint64_t products_of_convolution(const Case& parsed) {
   if (!parsed.api().starts_with("paddle.nn.functional.conv") || parsed.tensor_count() < 2) return 0;
   const auto image = parsed.tensor(0).shape;
@@ -213,13 +214,12 @@ Cost estimate_cost(const Case& parsed) {
     made = std::max(made, elements_as_shape(argument.value));
   }
   cost.bytes = saturating_product(parsed.total_bytes(), kCopies);
-  // A list may as well be a kernel size or repeats; as a shape it counts only where it is large.
+  // A list may also be a kernel size or repeats, so it counts as a shape only if it is large.
   if (made > kMillion) {
     cost.elements = saturating_sum(cost.elements, made);
     cost.bytes = saturating_sum(cost.bytes, saturating_product(made, 2 * kBytesOfUnknown));
   }
   cost.bytes = std::max(cost.bytes, kLeastBytes);
-  cost.limit_ms = time_limit_ms(cost.elements);
   const std::uint64_t products =
       std::max(products_of_matrices(parsed), products_of_convolution(parsed));
   cost.work_us = saturating_sum(expected_work_us(cost.elements), products / kProductsInUs);

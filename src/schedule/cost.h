@@ -1,6 +1,6 @@
 #pragma once
 
-// What a case is expected to need, from its text alone.
+// Estimates what a case needs, from its text alone.
 
 #include <cstdint>
 
@@ -11,17 +11,17 @@ namespace assay {
 
 struct Cost {
   std::uint64_t elements = 0;  // of all its tensors
-  std::uint64_t bytes = 0;     // of memory, in one lane: inputs, gradients, results, work space
-  std::uint64_t limit_ms = 0;  // time limit
+  std::uint64_t bytes = 0;     // memory of one lane: inputs, gradients, results, workspace
   std::uint64_t work_us = 0;   // time in a slot
 };
 
-// The time limits by elements: ≤ 1M 90 s, ≤ 10M 300 s, ≤ 100M 1800 s, above 3600 s.
+// Time limit: 90 s up to 1M elements, 300 s up to 10M, 1800 s up to 100M, 3600 s above.
 std::uint64_t time_limit_ms(std::uint64_t elements);
 
-// The time in a slot of a case that nobody has measured yet.
+// Time in a slot of a case that was never measured.
 std::uint64_t expected_work_us(std::uint64_t elements);
-// The time that lanes spent on a case, as its record tells: they run side by side.
+// Time that the lanes spent on a case according to its record. Lanes run side by side, so the
+// longest counts.
 std::uint64_t measured_work_us(const wire::Record& record);
 
 // Counts results that are much larger than the inputs as tensors too: shapes that an API makes a

@@ -1,7 +1,8 @@
 #pragma once
 
-// A corpus in parts for machines that share nothing: every case in one part, parts of about the
-// same expected work. All machines that know the same cases and costs come to the same parts.
+// Splits a corpus into parts for machines that share nothing. Every case is in one part, and the
+// parts have about the same expected work. Machines with the same cases and costs compute the same
+// parts.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,11 +16,11 @@
 namespace assay {
 
 struct Shard {
-  std::size_t number = 1;  // from 1 on
+  std::size_t number = 1;  // counts from 1
   std::size_t of = 1;
 };
 
-// "2/8".
+// Parses "2/8".
 Result<Shard> parse_shard(std::string_view text);
 std::string text_of(const Shard& shard);
 
@@ -28,7 +29,7 @@ struct ExpectedCase {
   std::uint64_t work_us = 0;
 };
 
-// The ids of the shard's cases, in order of id. No case may be given twice.
+// The ids of the shard's cases, sorted. No case may be given twice.
 std::vector<std::uint64_t> cases_of(const Shard& shard, std::vector<ExpectedCase> all);
 
 }  // namespace assay

@@ -11,20 +11,21 @@
 namespace assay {
 namespace {
 
-// Of estimated memory: above it making inputs and computing cost more than waiting.
+// Cases with more estimated memory than this are expensive: to make inputs for nothing costs more
+// than to wait.
 constexpr std::uint64_t kExpensiveBytes = std::uint64_t{4} << 20;
-// Where more than this part of a dtype's kinds cannot be run, a new one is tried first: making the
-// inputs of a giant for nothing takes longer than the call that tells.
+// A new kind is tried unfilled if more than this part of a dtype's kinds has no kernel: to make the
+// inputs of a giant case takes longer than the call that shows it.
 constexpr std::uint64_t kLikelyPart = 8;
 
-// The dtype that an argument names, in whatever form.
+// The dtype that an argument names: by a dtype or by its name.
 std::optional<DType> named_dtype(const Value& value) {
   if (value.is(ValueKind::dtype)) return value.dtype();
   if (value.is(ValueKind::string)) return find_dtype(value.text());
   return std::nullopt;
 }
 
-// Those of the tensors in a kind's text, each once.
+// The dtypes of the tensors in a kind, each once.
 std::vector<std::string> dtypes_of(std::string_view kind) {
   std::vector<std::string> dtypes = split_at(kind.substr(0, kind.find(',')), ' ');
   dtypes.erase(dtypes.begin());  // the API
@@ -35,31 +36,36 @@ std::vector<std::string> dtypes_of(std::string_view kind) {
 
 }  // namespace
 
-bool Abilities::in_doubt(const SlotJob& job) const {
-  if (job.kind.empty()) return false;
-  const auto known = kinds_.find(job.kind);
-  return known == kinds_.end() ? job.bytes > kExpensiveBytes : known->second != Known::able;
+wire::Start Abilities::start(const wire::JobT& job) {
+  const std::string kind = kind_of(job.test_case.text, scratch_);
+  if (kind.empty()) return wire::Start::together;
+  const bool expensive = job.test_case.bytes > kExpensiveBytes;
+  const auto known = kinds_.find(kind);
+  const bool in_doubt = known == kinds_.end() ? expensive : known->second != Known::able;
+  if (!in_doubt) return wire::Start::together;
+  const bool unfilled = expensive && (known != kinds_.end() || may_lack_kernel(kind));
+  return unfilled ? wire::Start::test_lane_unfilled : wire::Start::test_lane_first;
 }
 
-bool Abilities::may_lack_kernel(const SlotJob& job) const {
-  if (job.kind.empty() || job.bytes <= kExpensiveBytes) return false;
-  const auto known = kinds_.find(job.kind);
-  if (known != kinds_.end()) return known->second != Known::able;
-  const std::vector<std::string> dtypes = dtypes_of(job.kind);
+// For a kind that is new.
+bool Abilities::may_lack_kernel(const std::string& kind) const {
+  const std::vector<std::string> dtypes = dtypes_of(kind);
   return std::any_of(dtypes.begin(), dtypes.end(), [&](const std::string& dtype) {
     const auto kinds = dtypes_.find(dtype);
     return kinds == dtypes_.end() || kLikelyPart * kinds->second.unable > kinds->second.all;
   });
 }
 
-void Abilities::learn(const SlotJob& job, const Ending& ending) {
-  if (job.kind.empty() || ending.blame == wire::Status::skipped) return;
+void Abilities::learn(const wire::JobT& job, const Ending& ending) {
+  if (ending.blame == wire::Status::skipped) return;
+  const std::string kind = kind_of(job.test_case.text, scratch_);
+  if (kind.empty()) return;
   const bool overdue = ending.blame == wire::Status::timed_out;
   const Known now = overdue ? Known::overdue : is_unable(ending) ? Known::unable : Known::able;
-  const auto [known, is_new] = kinds_.try_emplace(job.kind, now);
+  const auto [known, is_new] = kinds_.try_emplace(kind, now);
   const Known before = std::exchange(known->second, now);
   if (!is_new && before == now) return;
-  for (const std::string& dtype : dtypes_of(job.kind)) {
+  for (const std::string& dtype : dtypes_of(kind)) {
     KindsOf& kinds = dtypes_[dtype];
     if (is_new) ++kinds.all;
     if (!is_new && before == Known::unable) --kinds.unable;

@@ -1,9 +1,9 @@
 #pragma once
 
-// What a lane has shown that it can do, by API and dtypes: whether a build has a kernel hangs on
-// little else. It tells who is asked first, and with what, and decides nothing, so a case that is
-// not like those before it costs time and no verdict. The slot knows it, because a lane that is
-// replaced forgets all.
+// Remembers by API and dtypes what the test lane could run, since these mostly decide whether a
+// build has a kernel. That only decides which lane starts first and with which inputs: a wrong
+// guess costs time, never a verdict. The slot remembers it, because a lane that is replaced
+// forgets.
 
 #include <cstdint>
 #include <string>
@@ -17,28 +17,29 @@ namespace assay {
 
 class Abilities {
  public:
-  // Whether the others wait for this lane with a case of that kind: where the last one could
-  // not be run, and where nothing is known yet of one that is expensive.
-  bool in_doubt(const SlotJob& job) const;
-  // Whether large inputs are better not filled before the call was tried: where the last case of
-  // that kind could not be run or ran out of time. Of a kind that is new the dtypes of its tensors
-  // tell: what an eighth of their kinds lacks it may lack, and a new dtype is to be learnt of.
-  bool may_lack_kernel(const SlotJob& job) const;
-  // Says how a case of that kind ended under its usual values.
-  void learn(const SlotJob& job, const Ending& ending);
+  // How the lanes start on a case. The other lanes wait for the test lane if it could not run the
+  // last case of that kind, or if an expensive kind is new. The test lane tries a large case
+  // unfilled if the last one of its kind had no kernel or ran out of time. For a new kind its
+  // dtypes decide: a dtype is suspicious if it is new, or if an eighth of its kinds has no kernel.
+  wire::Start start(const wire::JobT& job);
+  // Notes how a case ended under usual values.
+  void learn(const wire::JobT& job, const Ending& ending);
 
  private:
   enum class Known : std::uint8_t { able, unable, overdue };
-  struct KindsOf {  // with tensors of one dtype
+  struct KindsOf {  // of the kinds with tensors of one dtype
     std::uint64_t all = 0;
     std::uint64_t unable = 0;
   };
+  bool may_lack_kernel(const std::string& kind) const;
+
+  Case scratch_;
   std::unordered_map<std::string, Known> kinds_;
   std::unordered_map<std::string, KindsOf> dtypes_;
 };
 
-// The API of a case and the dtypes of its arguments; empty for text that is no case. `scratch` is
-// memory to reuse.
+// The kind of a case: its API and the dtypes of its arguments. Empty for text that does not parse.
+// `scratch` is memory to reuse.
 std::string kind_of(std::string_view text, Case& scratch);
 
 }  // namespace assay

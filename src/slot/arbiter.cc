@@ -27,8 +27,7 @@ bool alike_in_shape(const wire::Leaf& left, const wire::Leaf& right) {
   return a != nullptr && b != nullptr && std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// Numbers of a tensor, or of the block of its bytes that begins there, as its equality wants them
-// seen.
+// Values of a tensor, or of the given block of its bytes, in the form that the equality compares.
 Result<ComplexValues> numbers_of(Tensor& tensor, wire::Equality equality, std::uint64_t from,
                                  std::uint64_t block) {
   ASSAY_TRY(const TensorBytes bytes, tensor.bytes(from, std::min(block, tensor.size() - from)));
@@ -53,7 +52,8 @@ BarInput input_of(const wire::Leaf& reference) {
   return input;
 }
 
-// What is sorted is seen whole, all else a block at a time, once for its scale.
+// Sorted comparisons need the whole tensor. All others go block by block, after one pass for the
+// scale.
 Result<double> widened_apart(Tensor& left, Tensor& right, wire::Equality equality, BarInput input) {
   const std::uint64_t block = equality == wire::Equality::sorted
                                   ? right.size()
@@ -99,12 +99,12 @@ Offset<wire::Distance> build_distance(FlatBufferBuilder& builder, const Distance
                               distance.specials);
 }
 
-// Values of one leaf in every evaluation that has it; those of moved inputs only where they count.
+// Values of one leaf in every evaluation that has it; with perturbed inputs only if they count.
 Result<std::vector<ComplexValues>> evaluated(const wire::Leaf& reference, const Truth& truth) {
   std::vector<ComplexValues> found;
   const std::string_view path = reference.path()->string_view();
   for (flatbuffers::uoffset_t i = 0; i < truth.evaluations->size(); ++i) {
-    // Where jumps do not excuse, zeros must stay where they are: odd moves push them off.
+    // Without that excuse zeros must stay zeros, but odd perturbations move them.
     if (!truth.jumps_excuse && i % 2 == 1) continue;
     const wire::Leaf* leaf = leaf_of(*truth.evaluations->Get(i), truth.gradients, path);
     if (leaf == nullptr || leaf->kind() != wire::LeafKind::tensor ||

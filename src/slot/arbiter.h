@@ -1,7 +1,7 @@
 #pragma once
 
-// The arbiter: two results that are not alike, measured against the truth that the reference lane
-// gives beside its own.
+// The arbiter: measures two results that are not alike against the truth, which the reference lane
+// computes in float64.
 
 #include <optional>
 
@@ -14,19 +14,19 @@ namespace assay {
 using Evaluations = flatbuffers::Vector<flatbuffers::Offset<wire::Evaluation>>;
 
 struct Truth {
-  const Evaluations* evaluations = nullptr;  // the truth, then the truth under moved inputs
+  const Evaluations* evaluations = nullptr;  // the truth, then the truth with perturbed inputs
   LaneMemory memory;
-  bool gradients = false;  // which of their results
-  // Whether a jump under moved inputs excuses an element (measure/bar.h).
+  bool gradients = false;  // whether gradients are compared, or else outputs
+  // Whether a jump with perturbed inputs excuses an element (measure/bar.h).
   bool jumps_excuse = true;
-  bool exact_values = false;  // inputs are halves and small whole numbers
+  bool exact_values = false;  // inputs are halves and small integers
 };
 
-// One leaf of both sides by itself (measure/bar.h).
+// Distance of one leaf between both sides, in rounding errors (measure/bar.h).
 Result<double> measure_apart(const wire::Leaf& test, const LaneMemory& test_memory,
                              const wire::Leaf& reference, const LaneMemory& reference_memory);
 
-// One leaf of both sides; null where the reference has no truth for it.
+// Error bar of one leaf; null if the reference has no truth for it.
 Result<flatbuffers::Offset<wire::Bar>> measure_against_truth(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& test, const LaneMemory& test_memory,
     const wire::Leaf& reference, const LaneMemory& reference_memory, const Truth& truth);

@@ -17,33 +17,33 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint64_t kMostMs = std::uint64_t{366} * 24 * 3'600'000;  // a year
-// A lane whose socket has closed ends at once; one that does not is killed.
+// A lane whose socket has closed ends at once; after this time it is killed.
 constexpr std::chrono::seconds kExitLimit{2};
 constexpr std::chrono::seconds kOpenLimit{2};
-// Deaths in one batch that no case can be blamed for: someone kills lanes, or none can start.
+// Deaths in one batch without a case to blame: someone kills lanes, or none can start.
 constexpr int kUnexplainedLimit = 20;
-// Between receiving a batch and starting its first job nothing of the user's runs.
+// Between receiving a batch and starting its first job, a lane runs no user code.
 constexpr std::int64_t kStartLimitNs = 60'000 * kMs;
-// Where the first lane ran out of time alone, the others have this part of the limit to show that
-// the case is no slow one: beyond it nothing new would be said.
+// After the test lane ran out of time alone, the other lanes get this part of the limit. If they
+// need more, the case is slow everywhere, and its verdict is known.
 constexpr std::uint64_t kHurryPart = 10;
 constexpr std::uint64_t kHurryLeastMs = 1000;
-// A lane keeps what it has lent until its next batch, which may be long in coming. So much is taken
-// back at once: cases of other slots wait for the memory. Nothing of the user's runs meanwhile.
+// A lane keeps lent results until its next batch, which may come late. Above this size the slot
+// asks for the memory at once, because cases of other slots wait for it.
 constexpr std::uint64_t kTakeBackFrom = kKeepOpenBytes;
 constexpr std::int64_t kTakeBackLimitNs = 10'000 * kMs;
 
-// What a lane said last before it ended.
+// The last line that a lane printed before it ended.
 std::string last_line(const std::filesystem::path& log) {
   const auto text = read_file(log);
   const std::vector<std::string> lines = split_at(trimmed(text ? *text : ""), '\n');
-  return lines.empty() ? "they say nothing" : lines.back();
+  return lines.empty() ? "their log is empty" : lines.back();
 }
 
-// Whether that is the reply to the job at this place in the batch.
-bool is_answer(const wire::Bytes& bytes, std::size_t place) {
+// Whether this is the reply to the job at this index of the batch.
+bool is_answer(const wire::Bytes& bytes, std::size_t index) {
   const auto reply = wire::open<wire::Reply>(bytes);
-  return reply && (*reply)->index() == place;
+  return reply && (*reply)->index() == index;
 }
 
 std::uint64_t lent_bytes(const wire::Reply& reply) {
@@ -55,7 +55,7 @@ std::uint64_t lent_bytes(const wire::Reply& reply) {
   return sum;
 }
 
-// Where the lane is in its job; the first stage where the case has written over that.
+// The stage that the lane reports; the first one if a case has overwritten it.
 std::size_t stage_of(const Lane& lane) {
   const std::size_t stage = lane.arena()->header().stage.load(std::memory_order_relaxed);
   return stage < wire::kStagesOfLane ? stage : 0;
@@ -77,7 +77,7 @@ bool has_let_go(Lane& lane) {
   }
 }
 
-// A lane that only cannot differentiate has results all the same.
+// A lane that only cannot differentiate still has results.
 bool cannot_run(const wire::Reply& reply) {
   switch (reply.status()) {
     case wire::Status::no_kernel:
@@ -100,7 +100,7 @@ bool is_unable(const Ending& ending) {
 }
 
 BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
-                   const std::vector<SlotJob>& jobs, OnJob on_job)
+                   const std::vector<wire::JobT>& jobs, OnJob on_job)
     : config_(config),
       seats_(seats),
       jobs_(jobs),
@@ -109,22 +109,24 @@ BatchRun::BatchRun(const SlotConfig& config, std::span<LaneSeat> seats,
       endings_(jobs.size()),
       hurries_(jobs.size()) {
   for (auto& of_job : endings_) of_job.resize(seats.size());
-  for (const SlotJob& job : jobs) waits_.push_back(job.first_alone && seats.size() > 1);
+  for (const wire::JobT& job : jobs) {
+    waits_.push_back(job.attempt.start != wire::Start::together && seats.size() > 1);
+  }
 }
 
 Status BatchRun::run() {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
   ASSAY_CHECK(serve());
-  // What the first seat had to show something of. It comes behind all else, because a new batch
-  // overwrites the results of the one before.
+  // Then the jobs for which the other seats waited. They come last, because a new batch overwrites
+  // the results of the one before.
   for (std::size_t seat = 1; seat < seats_.size(); ++seat) ASSAY_CHECK(start(seat));
   ASSAY_CHECK(serve());
   take_back();
   return {};
 }
 
-// By a batch without jobs. A lane that does not answer it is let go of, and is nobody's fault: all
-// is compared already.
+// Sends an empty batch to lanes that lend much. A lane that does not answer is dropped without
+// blame: all its results are compared.
 void BatchRun::take_back() {
   std::vector<std::size_t> asked;
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
@@ -140,7 +142,7 @@ void BatchRun::take_back() {
   }
 }
 
-// Until no seat has anything to do.
+// Runs until no seat has work.
 Status BatchRun::serve() {
   std::vector<pollfd> waits(seats_.size());
   while (std::any_of(states_.begin(), states_.end(), [](const SeatState& s) { return s.busy(); })) {
@@ -163,7 +165,7 @@ Status BatchRun::give_up(std::string why) {
   return fail(std::move(why));
 }
 
-// Gives the seat's lane (a new one if need be) all jobs that have not ended there.
+// Gives the seat's lane, or a new one, all jobs that have not ended there.
 Status BatchRun::start(std::size_t seat) {
   SeatState& state = states_[seat];
   const std::uint64_t lane_number = state.lane_number + 1;
@@ -182,14 +184,15 @@ Status BatchRun::start(std::size_t seat) {
     if (!spawned) return give_up(spawned.error().message);
     at.lane = std::move(*spawned);
     at.arena = at.lane->arena();
-    // A kernel that forbids it, or a core that has gone: it runs where it may.
+    // If the kernel forbids it or the core is gone, the lane runs on any core.
     if (at.core) (void)at.lane->stay_on(*at.core);
-    // Otherwise its first large results would be copied: one more copy of each in memory.
-    if (jobs_.front().bytes >= kTakeBackFrom && !at.on_gpu()) at.lane->wait_until_open(kOpenLimit);
+    // Otherwise the lane would copy its first large results, which needs as much memory again.
+    if (jobs_.front().test_case.bytes >= kTakeBackFrom && !at.on_gpu())
+      at.lane->wait_until_open(kOpenLimit);
   }
-  // What is lent dies with its lane, so nothing may run there before it is compared.
-  state.lends =
-      jobs_.size() == 1 && jobs_.front().moves == 0 && (at.on_gpu() || at.lane->can_lend());
+  // Lent results die with their lane, so the lane runs nothing else until they are compared.
+  state.lends = jobs_.size() == 1 && jobs_.front().trial.perturbations == 0 &&
+                (at.on_gpu() || at.lane->can_lend());
   state.since_ns = monotonic_ns();
   at.lane->count_cases(state.sent.size());
   send_batch(seat, state.sent);
@@ -200,25 +203,15 @@ void BatchRun::send_batch(std::size_t seat, const std::vector<std::size_t>& jobs
   const SeatState& state = states_[seat];
   LaneSeat& at = seats_[seat];
   flatbuffers::FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::LaneJob>> lane_jobs;
-  lane_jobs.reserve(jobs.size());
-  for (const std::size_t job : jobs) {
-    const SlotJob& sent = jobs_[job];
-    const auto text = builder.CreateString(sent.text);
-    const auto values = builder.CreateString(sent.values);
-    const auto mutant = builder.CreateString(sent.mutant);
-    const bool may_lack_kernel = seat == 0 && sent.may_lack_kernel;
-    lane_jobs.push_back(
-        wire::CreateLaneJob(builder, sent.id, text, values, sent.moves, mutant, may_lack_kernel,
-                            sent.calls.empty() ? 0 : builder.CreateVector(sent.calls),
-                            sent.first_alone || seats_.size() == 1));
-  }
+  std::vector<flatbuffers::Offset<wire::Job>> sent;
+  sent.reserve(jobs.size());
+  for (const std::size_t job : jobs) sent.push_back(wire::pack(builder, jobs_[job]));
   const auto settings = wire::CaseSettings::Pack(builder, &config_.settings);
   const auto spec = wire::LaneSpec::Pack(builder, &at.spec);
-  const auto vector = builder.CreateVector(lane_jobs);
-  builder.Finish(wire::CreateBatch(builder, wire::kVersion, settings, spec, state.lends, vector,
-                                   state.careful));
-  // A lane that is dead already shows as end-of-file where it is read.
+  const auto vector = builder.CreateVector(sent);
+  builder.Finish(wire::CreateBatch(builder, wire::kMessageVersion, settings, spec, state.lends,
+                                   vector, state.careful, seats_.size() == 1));
+  // A dead lane shows as end-of-file in collect().
   (void)at.lane->send(wire::bytes_of(builder));
 }
 
@@ -226,15 +219,15 @@ Status BatchRun::collect(std::size_t seat) {
   Lane& lane = *seats_[seat].lane;
   const std::uint64_t lane_number = states_[seat].lane_number;
   auto open = lane.reader().feed(lane.socket());
-  // What comes behind the last answer waits for the next batch: results may still be lent.
+  // Bytes behind the last answer wait for the next batch: results may still be lent.
   while (states_[seat].busy()) {
     auto frame = lane.reader().next();
     if (frame && !*frame) break;
     if (!frame || !is_answer(**frame, states_[seat].answered)) {
-      return lost(seat, Loss::talks_nonsense);
+      return lost(seat, Loss::invalid_message);
     }
     ASSAY_CHECK(take(seat, std::move(**frame)));
-    // The case runs again in another lane, which the old one's end does not concern.
+    // The job runs again in a new lane; the end of this one no longer matters.
     if (states_[seat].lane_number != lane_number) return {};
   }
   if (open && *open) return {};
@@ -245,7 +238,8 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   SeatState& state = states_[seat];
   const std::size_t job = state.sent[state.answered++];
   if (state.busy() && (!state.at_hand || *state.at_hand < state.answered)) {
-    state.at_hand = state.answered;  // it is at the next one, whatever it says
+    state.at_hand =
+        state.answered;  // the lane has answered the job before it, whatever its header says
     state.since_ns = monotonic_ns();
   }
   Ending& ending = endings_[job][seat];
@@ -260,9 +254,8 @@ Status BatchRun::take(std::size_t seat, wire::Bytes bytes) {
   return finish_job(job);
 }
 
-// The seat's lane has died, or is killed now because its time is up or because a case has written
-// over what it says. The job that it was running is blamed on it; its successor gets what it had
-// not answered.
+// The seat's lane has died. Or it is killed now, because its time is up or its message is invalid.
+// The running job is blamed; the successor gets the jobs without an answer.
 Status BatchRun::lost(std::size_t seat, Loss how) {
   SeatState& state = states_[seat];
   LaneSeat& at = seats_[seat];
@@ -286,12 +279,12 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
   state.careful = state.careful || (at.on_gpu() && !blamed);
   if (at.shared) at.shared->close_all();
   at.lane.reset();
-  at.arena.reset();  // earlier answers still lie in it
+  at.arena.reset();  // earlier answers point into it
   if (blamed) {
     Ending& ending = endings_[*blamed][seat];
     ending.blame = how == Loss::timed_out ? wire::Status::timed_out : wire::Status::crashed;
     ending.ran_ns[stage] = ran_ns;
-    if (how == Loss::talks_nonsense) {
+    if (how == Loss::invalid_message) {
       ending.reason = "its answer is damaged";
     } else if (exit) {
       ending.exit = *exit;
@@ -300,33 +293,34 @@ Status BatchRun::lost(std::size_t seat, Loss how) {
       }
     }
     ASSAY_CHECK(finish_job(*blamed));
-    if (state.lane_number != lane_number) return {};  // it has begun again already
+    if (state.lane_number != lane_number) return {};  // the job runs again already
     ASSAY_CHECK(skip_other_values(seat, *blamed));
     if (state.lane_number != lane_number) return {};
   }
   return start(seat);
 }
 
-// A case that kills its lane or hangs is not tried again under its other values.
+// Skips the other trials of a case that killed its lane or hung.
 Status BatchRun::skip_other_values(std::size_t seat, std::size_t blamed) {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    if (jobs_[job].record != jobs_[blamed].record || endings_[job][seat].done()) continue;
+    if (jobs_[job].test_case.id != jobs_[blamed].test_case.id || endings_[job][seat].done())
+      continue;
     endings_[job][seat].blame = wire::Status::skipped;
     ASSAY_CHECK(finish_job(job));
   }
   return {};
 }
 
-// Jobs between the last answer and the one at hand had ended, but their replies died unsent; they
-// run again without blame, as everything does when the fork server took the lane with it.
-// A fault of the GPU counts in a lane that is apart.
+// The job to blame for a lane's end. Jobs before the running one had ended, but their replies were
+// lost; they run again without blame. So does everything if the fork server took the lane with it.
+// A GPU fault is blamed only in a lane that does not share its MPS.
 std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
                                               const std::optional<LaneExit>& exit) const {
   const SeatState& state = states_[seat];
-  if (how == Loss::talks_nonsense) return state.sent[state.answered];
+  if (how == Loss::invalid_message) return state.sent[state.answered];
   if (how == Loss::timed_out) {
     const std::size_t at_hand = std::max(state.at_hand.value_or(0), state.answered);
-    // Its GPU may be at any of those that it has not answered.
+    // The GPU may be at any job without an answer.
     const bool unsure = seats_[seat].on_gpu() && !state.careful;
     if (unsure && (!state.at_hand || at_hand > state.answered)) return std::nullopt;
     return state.sent[at_hand];
@@ -339,16 +333,17 @@ std::optional<std::size_t> BatchRun::to_blame(std::size_t seat, Loss how,
   return state.sent[running];
 }
 
-// The first seat has run the first of a case's kinds of values, which speaks for all of them: a
-// kernel that is missing is so under any, and where it died or hung none other is tried. Who had
-// all memory and too little of it has its verdict.
+// The test lane has run the first trial of a case, which decides for the others. A kernel that is
+// missing is missing under all values; after a crash or a hang no other trial runs. A case that had
+// all memory and ran out of it has its verdict.
 void BatchRun::end_wait(std::size_t job) {
   const Ending& first = endings_[job].front();
-  const bool starved = jobs_[job].all_memory && first.reply != nullptr &&
+  const bool starved = jobs_[job].attempt.memory != wire::MemoryNeed::estimated &&
+                       first.reply != nullptr &&
                        first.reply->status() == wire::Status::out_of_memory;
   const bool unable = is_unable(first) || starved;
   for (std::size_t other = job; other < jobs_.size(); ++other) {
-    if (jobs_[other].record != jobs_[job].record) continue;
+    if (jobs_[other].test_case.id != jobs_[job].test_case.id) continue;
     waits_[other] = false;
     const bool useless = unable || (other != job && first.blame.has_value());
     for (std::size_t seat = 1; useless && seat < seats_.size(); ++seat) {
@@ -383,7 +378,7 @@ Status BatchRun::finish_job(std::size_t job) {
   return status;
 }
 
-// A lane was killed from outside while its results were read.
+// A lane was killed from outside while the slot read its results.
 Status BatchRun::run_again(std::size_t job) {
   if (++unexplained_ > kUnexplainedLimit) return give_up("lanes keep dying while they are idle");
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
@@ -411,9 +406,10 @@ std::int64_t BatchRun::deadline_ns(std::size_t seat) {
   if (!state.busy()) return std::numeric_limits<std::int64_t>::max();
   look_at_lane(seat);
   if (!state.at_hand) return state.since_ns + kStartLimitNs;
-  const SlotJob& job = jobs_[state.sent[*state.at_hand]];
-  const std::uint64_t times = job.moves == 0 ? 1 : job.moves + 2;
-  std::uint64_t limit_ms = std::min(std::min(job.limit_ms, kMostMs) * times, kMostMs);
+  const wire::JobT& job = jobs_[state.sent[*state.at_hand]];
+  const std::uint64_t perturbations = job.trial.perturbations;
+  const std::uint64_t times = perturbations == 0 ? 1 : perturbations + 2;
+  std::uint64_t limit_ms = std::min(std::min(job.attempt.limit_ms, kMostMs) * times, kMostMs);
   if (seat > 0 && hurries_[state.sent[*state.at_hand]]) {
     limit_ms = std::min(limit_ms, std::max(limit_ms / kHurryPart, kHurryLeastMs));
   }
@@ -430,7 +426,7 @@ int BatchRun::poll_timeout_ms() {
 Status BatchRun::end_overdue() {
   for (std::size_t seat = 0; seat < seats_.size(); ++seat) {
     if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
-      ASSAY_CHECK(collect(seat));  // an answer may have come while we looked elsewhere
+      ASSAY_CHECK(collect(seat));  // an answer may have come meanwhile
       if (states_[seat].busy() && monotonic_ns() > deadline_ns(seat)) {
         ASSAY_CHECK(lost(seat, Loss::timed_out));
       }

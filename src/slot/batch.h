@@ -1,10 +1,10 @@
 #pragma once
 
-// A batch on its way through the lanes of a slot.
+// Runs a batch of jobs in the lanes of a slot.
 //
-// Every (lane, job) pair ends in exactly one way: answered by the lane, or blamed on it because it
-// died or ran out of time while running that job. What a dead lane had not answered is given to its
-// successor; what was answered before stays valid, because it keeps the old arena.
+// Each pair of lane and job ends in exactly one way: the lane answers, or the job is blamed because
+// the lane died or ran out of time while running it. A dead lane's successor gets the jobs without
+// an answer. Earlier answers stay valid, because they keep the old arena.
 
 #include <array>
 #include <chrono>
@@ -19,61 +19,41 @@
 #include "device/shared_cache.h"
 #include "lane/lane.h"
 #include "slot/config.h"
-#include "wire/messages_generated.h"
+#include "wire/job.h"
 
 namespace assay {
 
-struct SlotJob {
-  std::uint64_t id = 0;
-  std::string text;
-  std::uint32_t attempt = 1;
-  bool fresh = false;
-  bool follows = false;
-  std::uint64_t limit_ms = 0;
-  std::uint64_t bytes = 0;
-  bool all_memory = false;           // as Job of src/wire/messages.fbs has it
-  std::string values = "usual";      // the regime that this entry of a batch is for
-  std::string mutant;                // the fault that its lane under test plants
-  std::uint32_t moves = 0;           // asks the reference for the truth, and for so many moved ones
-  std::vector<std::uint32_t> calls;  // in a sample, as LaneJob of src/wire/messages.fbs has it
-  std::size_t record = 0;            // which record of the batch it adds to
-  std::string kind;                  // its API and dtypes; empty: nothing is learnt from it
-  bool may_lack_kernel = false;      // the first lane tries it before it fills large inputs
-  // The other lanes get it only once the first has shown that it can run it.
-  bool first_alone = false;
-};
-
 // How one job ended in one lane.
 struct Ending {
-  // Answered: the reply, and the arena that its results lie in.
+  // Answered: the reply, and the arena that holds its results.
   wire::Bytes bytes;
   const wire::Reply* reply = nullptr;
   std::shared_ptr<wire::Arena> arena;
-  const Lane* lender = nullptr;   // holds its large results in its own memory
-  SharedCache* shared = nullptr;  // of what it lends on a GPU
-  // Blamed: crashed or timed_out.
+  const Lane* lender = nullptr;   // the lane that keeps large results in its own memory; null: none
+  SharedCache* shared = nullptr;  // opens results that are lent on a GPU
+  // Blamed: crashed, timed_out or skipped.
   std::optional<wire::Status> blame;
   LaneExit exit;
-  std::string reason;  // where `exit` does not say it
-  // How long it had run, all of it in the stage that it did not come back from.
+  std::string reason;  // if `exit` does not tell it
+  // Time that the job had run, all counted for the stage in which it stopped.
   std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
 
   bool done() const { return reply != nullptr || blame.has_value(); }
 };
 
 // Whether a lane has answered that it cannot run the case at all: it has no kernel, or does not
-// know the API. If that is the lane under test, nothing that another lane says changes a verdict.
+// know the API. If the test lane cannot, no answer of another lane changes the verdict.
 bool is_unable(const Ending& ending);
 
-// One seat of a slot: a lane, and what it takes to get another.
+// One seat of a slot: a lane, and the means to get another.
 struct LaneSeat {
   wire::LaneSpecT spec;
   LaneSource source;
   std::optional<Lane> lane;
-  std::shared_ptr<wire::Arena> arena;      // kept from lane to lane, for its warm pages
-  std::unique_ptr<SharedCache> shared;     // of its lane on a GPU; none on the CPU
-  bool apart = false;                      // its lanes shall hear of nobody's fault but their own
-  std::optional<int> core = std::nullopt;  // its lanes run on that one alone
+  std::shared_ptr<wire::Arena> arena;      // kept from lane to lane, because its pages are warm
+  std::unique_ptr<SharedCache> shared;     // cache of results lent on a GPU; null on the CPU
+  bool apart = false;                      // its lanes do not go through the run's MPS
+  std::optional<int> core = std::nullopt;  // its lanes run on this core only
 
   bool on_gpu() const { return shared != nullptr; }
 };
@@ -82,32 +62,32 @@ class BatchRun {
  public:
   using OnJob = std::function<Status(std::size_t job, std::vector<Ending>& endings)>;
 
-  // `on_job` is called once for each job, as soon as it has ended in every lane; the endings are
+  // Calls `on_job` once for each job, as soon as it has ended in every lane. The endings are
   // dropped afterwards.
-  BatchRun(const SlotConfig& config, std::span<LaneSeat> seats, const std::vector<SlotJob>& jobs,
+  BatchRun(const SlotConfig& config, std::span<LaneSeat> seats, const std::vector<wire::JobT>& jobs,
            OnJob on_job);
 
   // Blocks until every job has ended in every lane.
   Status run();
-  // Whether run() failed for want of lanes, which no case is to blame for.
+  // Whether run() failed because no lanes can be had. No case is to blame for that.
   bool gave_up() const { return gave_up_; }
 
  private:
-  // What a seat is busy with: the jobs sent to its present lane, in the order of its batch.
+  // The work of a seat: the jobs that its present lane got, in the order of its batch.
   struct SeatState {
     std::vector<std::size_t> sent;
     std::size_t answered = 0;
-    // The job at hand and since when, as far as the lane's word can be true: a case may write over
-    // what its lane says of itself, so jobs only ever follow each other, and none begins before the
-    // one before it, or in the future.
+    // The running job and its start, as far as the lane can be believed: a case may overwrite the
+    // arena's header. So jobs only follow each other, and none starts before the previous one or in
+    // the future.
     std::optional<std::size_t> at_hand;  // index into `sent`
-    std::int64_t since_ns = 0;           // or when they were sent
-    std::uint64_t lane_number = 0;       // of the lanes that this seat has had in this batch
+    std::int64_t since_ns = 0;           // start of that job, or the time of sending
+    std::uint64_t lane_number = 0;       // counts the lanes of this seat in this batch
     bool lends = false;                  // large results stay with the lane
-    std::uint64_t lent_bytes = 0;        // of the last answer
-    // The lane waits for its GPU after each job. Otherwise it does so when many are done, and of
-    // those that it has not answered by then any may be the one that the GPU broke or hangs on, and
-    // under MPS the fault may be another process's. So a careful lane is also apart.
+    std::uint64_t lent_bytes = 0;        // by the last answer
+    // The lane waits for its GPU after each job. Without that, it waits after many jobs, and any
+    // job without an answer may be the one that broke the GPU. Under MPS, the fault may also be
+    // another process's: a careful lane does not go through MPS.
     bool careful = false;
     bool busy() const { return answered < sent.size(); }
   };
@@ -118,7 +98,7 @@ class BatchRun {
   void take_back();
   Status collect(std::size_t seat);
   Status take(std::size_t seat, wire::Bytes bytes);
-  enum class Loss { ended, timed_out, talks_nonsense };
+  enum class Loss { ended, timed_out, invalid_message };
   Status lost(std::size_t seat, Loss how);
   std::optional<std::size_t> to_blame(std::size_t seat, Loss how,
                                       const std::optional<LaneExit>& exit) const;
@@ -134,12 +114,12 @@ class BatchRun {
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
-  const std::vector<SlotJob>& jobs_;
+  const std::vector<wire::JobT>& jobs_;
   OnJob on_job_;
   std::vector<SeatState> states_;
   std::vector<std::vector<Ending>> endings_;  // [job][seat]
-  std::vector<bool> waits_;                   // [job]: other seats than the first wait with it
-  std::vector<bool> hurries_;                 // [job]: the first ran out of time before they began
+  std::vector<bool> waits_;                   // [job]: the other seats wait for the first one
+  std::vector<bool> hurries_;  // [job]: the first seat ran out of time before the others started
   int unexplained_ = 0;
   bool gave_up_ = false;
 };

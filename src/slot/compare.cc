@@ -48,11 +48,12 @@ Offset<wire::Measurement> build_measurement(FlatBufferBuilder& builder, const Me
 Result<bool> same_shape(const wire::Leaf& left, const wire::Leaf& right) {
   const auto* a = left.shape();
   const auto* b = right.shape();
-  if (a == nullptr || b == nullptr) return fail("a lane sent a tensor or a law without shape");
+  if (a == nullptr || b == nullptr)
+    return fail("a lane sent a tensor or a distribution without shape");
   return std::equal(a->begin(), a->end(), b->begin(), b->end());
 }
 
-// What `measure_block` finds of two tensors of one shape, a block at a time.
+// The measurement of two tensors of one shape, block by block with `measure_block`.
 Result<Measurement> measure_blocks(Tensor& left, Tensor& right, Tolerance tolerance,
                                    std::uint64_t block, const auto& measure_block) {
   const std::uint64_t left_size = size_of(left.dtype());
@@ -71,7 +72,7 @@ Result<Measurement> measure_blocks(Tensor& left, Tensor& right, Tolerance tolera
   return measured;
 }
 
-// One lies on a device: the other is brought there, a block at a time.
+// One tensor lies on a device: the other is copied there, block by block.
 Result<Measurement> measure_sent(const Tensor& left, const Tensor& right, Tolerance tolerance,
                                  Staging& staging) {
   const bool left_is_there = left.device() != nullptr;
@@ -93,13 +94,13 @@ Result<Measurement> measure_sent(const Tensor& left, const Tensor& right, Tolera
   return measured;
 }
 
-// Element by element, in their own dtype; on the device, where one of them is there.
+// Element by element in their own dtype; on the device if one of them lies there.
 Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolerance) {
   if (left.device() != nullptr && left.device() == right.device()) {
     return left.device()->measure(left.dtype(), left.device_memory(), right.device_memory(),
                                   left.size() / size_of(left.dtype()), tolerance);
   }
-  // Of both on the host, or on two devices, neither is brought anywhere.
+  // Two tensors on the host, or on two devices, are not copied to a device.
   const bool mixed = (left.device() == nullptr) != (right.device() == nullptr);
   const Tensor& there = left.device() != nullptr ? left : right;
   Staging* const staging = mixed ? there.staging() : nullptr;
@@ -110,7 +111,7 @@ Result<Measurement> measure_values(Tensor& left, Tensor& right, Tolerance tolera
                         });
 }
 
-// Widened to real numbers, or to complex ones, as `look` wants them seen.
+// Widened to real or complex numbers, in the form that `look` returns.
 template <typename Values>
 Measurement measure_widened(Values x, Values y, Tolerance tolerance, void (*look)(Values&)) {
   if (look != nullptr) {
@@ -122,7 +123,8 @@ Measurement measure_widened(Values x, Values y, Tolerance tolerance, void (*look
                  std::as_bytes(std::span(y)), tolerance);
 }
 
-// Measures two tensors of one shape as their equality wants them seen; in float64 where their
+// Measures two tensors of one shape in the form that their equality compares; in float64 if their
+// dtypes differ.
 // dtypes differ.
 Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& left_memory,
                                     const wire::Leaf& right, const LaneMemory& right_memory,
@@ -153,8 +155,7 @@ Result<Measurement> measure_tensors(const wire::Leaf& left, const LaneMemory& le
                         });
 }
 
-// Whether a tensor that has no partner says nothing: a gradient of zeros, which the other framework
-// left out.
+// Whether a tensor without a partner is a gradient of zeros, which the other framework left out.
 Result<bool> all_zero(const wire::Leaf& leaf, const LaneMemory& memory) {
   if (leaf.kind() == wire::LeafKind::none) return true;
   if (leaf.kind() != wire::LeafKind::tensor) return false;
@@ -191,8 +192,7 @@ bool alike(const Measurement& measured, DType dtype) {
                      kind == DTypeClass::boolean || kind == DTypeClass::integer);
 }
 
-// Python's own numbers are taken out of tensors and widened: more than a rounding of float32 is
-// none.
+// Python numbers are taken from tensors and widened, so a rounding of float32 is no difference.
 constexpr Tolerance kOfNumbers{0, 1e-6};
 
 struct Pairing {
@@ -200,7 +200,7 @@ struct Pairing {
   const wire::Leaf* right = nullptr;
 };
 
-// In the order of the left side; what only the right side has comes last.
+// In the order of the left side; leaves that only the right side has come last.
 std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
   std::vector<Pairing> pairs;
   std::map<std::string_view, std::size_t> unpaired;
@@ -224,14 +224,14 @@ std::vector<Pairing> pair_leaves(const Results& left, const Results& right) {
 
 bool is_tensor(const wire::Leaf& leaf) { return leaf.kind() == wire::LeafKind::tensor; }
 
-// How far the two are apart, where that decides; infinite where it needs the truth.
+// The distance of the two, if it decides; infinite if only the truth can decide.
 Result<double> second_look(const Pairing& pair, const Results& left, const Results& right,
                            const Look& look) {
   if (!look.closer || pair.left->dtype() != pair.right->dtype()) return INFINITY;
   return measure_apart(*pair.left, left.memory, *pair.right, right.memory);
 }
 
-// Against the truth, where that is known.
+// Against the truth, if it is known.
 Result<Offset<wire::Bar>> third_look(FlatBufferBuilder& builder, const Pairing& pair,
                                      const Results& left, const Results& right, Look& look) {
   look.suspicious = true;

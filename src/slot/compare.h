@@ -1,6 +1,6 @@
 #pragma once
 
-// Two results, leaf by leaf: what differs in structure, shape, dtype and value. Nothing is judged.
+// Compares two results leaf by leaf: structure, shape, dtype and values. Does not judge.
 
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace assay {
 
 using Comparisons = std::vector<flatbuffers::Offset<wire::Comparison>>;
 
-// The leaves of one lane's reply, and where they lie.
+// The leaves of one lane's reply, and the memory that holds them.
 struct Results {
   const flatbuffers::Vector<flatbuffers::Offset<wire::Leaf>>* leaves = nullptr;
   LaneMemory memory;
@@ -23,17 +23,17 @@ struct Results {
 // A gradient that one framework leaves out counts as zeros.
 enum class ResultRole { output, gradient };
 
-// What a comparison shows at once, and the truth for a second look.
+// The findings of a first look, and the truth for a second one.
 struct Look {
-  bool by_bar = false;  // results are judged by the error bar, numbers outside tensors as well
+  bool by_bar = false;  // the error bar decides, also for numbers outside tensors
   const Truth* truth = nullptr;
   bool closer = false;      // the case is small enough for a second look
-  bool suspicious = false;  // some leaf is not alike at the first look
+  bool suspicious = false;  // some leaf differs at the first look
   bool wrong = false;       // some leaf is beyond the error bar, on either side
 };
 
-// Test lane's results on the left, reference lane's on the right. Leaves are paired by their path;
-// one without a partner is compared with a missing side.
+// The test lane's results are on the left, the reference lane's on the right. Leaves are paired by
+// path; a leaf without a partner is compared with a missing side.
 Result<Comparisons> compare(flatbuffers::FlatBufferBuilder& builder, const Results& left,
                             const Results& right, ResultRole role, Tolerance tolerance,
                             Look* look = nullptr);

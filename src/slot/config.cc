@@ -15,7 +15,7 @@ wire::Bytes begin_message(const SlotConfig& config) {
   const auto begin =
       wire::CreateBegin(builder, config.index, lane_vector, settings, log_dir, config.slots);
   builder.Finish(
-      wire::CreateToSlot(builder, wire::kVersion, wire::ToSlotBody::Begin, begin.Union()));
+      wire::CreateToSlot(builder, wire::kMessageVersion, wire::ToSlotBody::Begin, begin.Union()));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};
 }

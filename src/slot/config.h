@@ -1,6 +1,6 @@
 #pragma once
 
-// What the supervisor tells a slot before anything else.
+// The first message of the supervisor to a slot.
 
 #include <cstdint>
 #include <string>
@@ -16,11 +16,11 @@ struct SlotConfig {
   std::uint32_t index = 0;
   std::vector<wire::LaneSpecT> lanes;  // the test lane first
   wire::CaseSettingsT settings;
-  std::string log_dir;      // for what lanes print
-  std::uint32_t slots = 1;  // of this run, on this machine
+  std::string log_dir;      // where lanes write their logs
+  std::uint32_t slots = 1;  // of this run on this machine
 };
 
-// As the first message to a slot.
+// The first message to a slot, and the configuration in it.
 wire::Bytes begin_message(const SlotConfig& config);
 Result<SlotConfig> read_begin(const wire::Bytes& message);
 

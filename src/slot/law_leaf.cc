@@ -14,13 +14,13 @@
 namespace assay {
 namespace {
 
-// The numbers of a tensor: both parts of complex ones, one after the other, if `by_parts`.
+// The numbers of a tensor; with `by_parts` the real and imaginary part of each element in turn.
 std::vector<double> numbers_of(const TensorBytes& tensor, bool by_parts) {
   if (!by_parts) return real_values(tensor);
   std::vector<double> parts;
   for (const std::complex<double>& value : complex_values(tensor)) {
     parts.push_back(value.real());
-    // A real parameter holds for both parts of a draw.
+    // A real parameter applies to both parts of a draw.
     parts.push_back(is_complex(tensor.dtype) ? value.imag() : value.real());
   }
   return parts;
@@ -32,7 +32,7 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
   read.number = parameter.number();
   if (!parameter.is_array()) return read;
   if (parameter.dtype() >= kDTypes.size() || !arena.holds(parameter.offset(), parameter.bytes())) {
-    return fail("a lane sent a law whose parameter does not lie in its arena");
+    return fail("a lane sent a distribution whose parameter lies outside its arena");
   }
   const TensorBytes tensor{static_cast<DType>(parameter.dtype()),
                            {arena.data() + parameter.offset(), parameter.bytes()}};
@@ -44,10 +44,10 @@ Result<LawParameter> read_parameter(const wire::Parameter& parameter, const wire
   return read;
 }
 
-// Draws that are looked at together, so that they stay in the cache.
+// Draws of one block, so that it stays in the cache.
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 14;
 
-// A parameter as it lies in the arena: one number for all draws, or as many values as there are.
+// A parameter in the arena: one number for all draws, or one number for each.
 struct PartOfLaw {
   double number = 0;
   TensorBytes values;
@@ -67,8 +67,8 @@ std::optional<PartOfLaw> part_of(const wire::Parameter& parameter, const wire::A
   return part;
 }
 
-// Draws of `kept` and `either` of which each is on its own, block by block; nullopt: it is another
-// law, or there is something wrong with it, which is said where parameters are read.
+// Measures independent draws of `kept` and `either` block by block. nullopt: another distribution,
+// or invalid parameters, which the reader of parameters reports.
 Result<std::optional<LawMeasurement>> measure_choices(LawKind kind, const wire::Leaf& law,
                                                       const wire::Arena& arena, Tensor& drawn) {
   std::optional<LawMeasurement> none;
@@ -111,7 +111,7 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena) {
   const std::string law_name = law.text() == nullptr ? std::string() : law.text()->str();
   const auto kind = find_law(law_name);
-  if (!kind) return fail("a lane sent a law that is not known: " + law_name);
+  if (!kind) return fail("a lane sent an unknown distribution: " + law_name);
   ASSAY_TRY(Tensor in_lane, Tensor::of(drawn, drawn_memory));
   const auto said = [&](const LawMeasurement& measured) {
     const bool holds = law_holds(measured);
@@ -122,8 +122,8 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
   ASSAY_TRY(const auto measured, measure_choices(*kind, law, law_arena, in_lane));
   if (measured) return said(*measured);
   ASSAY_TRY(const TensorBytes tensor, in_lane.bytes());
-  // The parts of a complex draw are two draws; of what is kept or dropped whole the real part
-  // tells.
+  // The parts of a complex draw are two draws. If values are kept or dropped whole, the real part
+  // decides.
   const bool by_parts = is_complex(tensor.dtype) && has_distribution(*kind);
   const std::vector<double> drawn_values = numbers_of(tensor, by_parts);
   std::vector<LawParameter> parameters;
@@ -136,7 +136,7 @@ Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
   }
   if (const std::string fault = parameter_fault(*kind, parameters, drawn_values.size());
       !fault.empty()) {
-    return fail("a lane sent a law that cannot be: " + law_name + ": " + fault);
+    return fail("a lane sent an invalid distribution: " + law_name + ": " + fault);
   }
   return said(measure_law(*kind, drawn_values, parameters, resolution_of(tensor.dtype)));
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// A random result against the law that the reference lane gives for it.
+// Compares a random result with the distribution that the reference lane gives for it.
 
 #include "base/result.h"
 #include "slot/values.h"
@@ -8,8 +8,8 @@
 
 namespace assay {
 
-// `drawn` is the test lane's tensor, `law` the reference lane's leaf of kind law; their shapes are
-// the same.
+// `drawn` is the test lane's tensor, `law` the reference lane's leaf of kind law. Both have the
+// same shape.
 Result<flatbuffers::Offset<wire::LawMeasurement>> measure_law(
     flatbuffers::FlatBufferBuilder& builder, const wire::Leaf& drawn,
     const LaneMemory& drawn_memory, const wire::Leaf& law, const wire::Arena& law_arena);

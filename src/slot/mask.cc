@@ -26,8 +26,7 @@ const wire::Leaf* tensor_leaf(const Leaves* leaves, std::string_view path) {
   return nullptr;
 }
 
-// How many elements are zero on one side only. A few are widened at a time, which stay in the
-// cache.
+// Elements that are zero on one side only. Widens a block at a time, which stays in the cache.
 Result<std::uint64_t> zeros_apart(Tensor& left, Tensor& right) {
   constexpr std::uint64_t kAtOnce = 1 << 14;
   const std::uint64_t left_size = size_of(left.dtype());
@@ -64,11 +63,10 @@ Result<Comparisons> compare_masks(flatbuffers::FlatBufferBuilder& builder, const
     const std::uint64_t count = y.size() / size_of(y.dtype());
     if (count != dx.size() / size_of(dx.dtype())) continue;
     ASSAY_TRY(const std::uint64_t apart, zeros_apart(y, dx));
-    // A kept value, or an upstream gradient, may itself be 0: a few in a thousand at most.
+    // A kept value or an upstream gradient may itself be 0: a few in a thousand at most.
     if (apart * 100 <= count) continue;
-    const auto statement = builder.CreateString(fmt::format(
-        "{} of {} elements pass in the forward and not in the backward, or the other way round",
-        apart, count));
+    const auto statement = builder.CreateString(
+        fmt::format("{} of {} elements pass in only one of forward and backward", apart, count));
     const auto name = builder.CreateString("kept");
     const auto measured = wire::CreateLawMeasurement(builder, name, count, false, statement);
     const auto shape = builder.CreateVector(gradient->shape()->data(), gradient->shape()->size());

@@ -14,7 +14,7 @@ std::vector<std::string> mutants_of(const wire::CaseSettingsT& settings, std::ui
   if (settings.mutants.empty()) return chosen;
   const std::uint32_t share = std::max(1U, settings.mutants_share);
   for (const std::string& name : split_at(settings.mutants, ',')) {
-    // The hash that makes ids of cases is as good for a draw.
+    // The hash of case ids serves as the random draw.
     const std::uint64_t draw = case_id(fmt::format("{} {} {}", settings.seed, id, name));
     if (!name.empty() && draw % share == 0) chosen.push_back(name);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Faults to plant: which of those that a run's settings name a case gets.
+// Chooses the faults to plant in a case, among those in the run's settings.
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// The case without a fault first, as "", and nothing else in a real run. Of the faults one in
-// `mutants_share` is chosen, by seed, case and fault.
+// Starts with "", the case without a fault, which is all in a real run. Seed, case and fault choose
+// one in `mutants_share` faults.
 std::vector<std::string> mutants_of(const wire::CaseSettingsT& settings, std::uint64_t id);
 
 }  // namespace assay

@@ -12,7 +12,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// The truth of larger cases costs more than it tells: their sizes are tested, not their values.
+// The truth of larger cases costs more than it tells: they test sizes, not values.
 constexpr std::uint64_t kMostForTruth = std::uint64_t{1} << 26;  // bytes of one lane for a case
 
 template <typename T>
@@ -38,7 +38,7 @@ Offset<Names> copy_names(FlatBufferBuilder& builder, const Names* from) {
 
 using Fillings = flatbuffers::Vector<Offset<wire::Filling>>;
 
-// Listed values are not repeated where `said` has them already.
+// Listed values are left out if `said` has them already.
 Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
                                const Fillings* said) {
   std::vector<Offset<wire::Filling>> copied;
@@ -53,12 +53,12 @@ Offset<Fillings> copy_fillings(FlatBufferBuilder& builder, const Fillings* from,
   return builder.CreateVector(copied);
 }
 
-// One run of the case in a lane: "twice" makes two of them, "paddle#1" and "paddle#2".
+// One run of the case in a lane. The execution "twice" makes two: "paddle#1" and "paddle#2".
 struct LaneRun {
   std::string name;
   wire::Role role = wire::Role::test;
   const Ending* ending = nullptr;
-  const wire::Reply* reply = nullptr;  // none: the lane was blamed
+  const wire::Reply* reply = nullptr;  // null: the lane was blamed
   bool no_gradients = false;           // its framework cannot differentiate
 };
 
@@ -111,7 +111,7 @@ Offset<Timings> copy_timings(FlatBufferBuilder& builder, std::span<const TimeSer
   return builder.CreateVector(copied);
 }
 
-// Whether results came: also from a case that only could not be differentiated.
+// Whether the run has results; a case that only could not be differentiated has.
 bool has_outputs(const LaneRun& run) {
   if (run.reply == nullptr) return false;
   const flatbuffers::String* phase = run.reply->phase();
@@ -129,21 +129,21 @@ LaneMemory memory_of(const Ending& ending) {
   return memory;
 }
 
-// What making a trial needs beside the lanes' endings.
-struct TrialRequest {
+// The data that making a trial needs beside the endings.
+struct TrialDraft {
   const SlotConfig& config;
-  const SlotJob& entry;
+  const wire::JobT& entry;
   bool suspicious = false;
   bool wrong = false;
 };
 
-// Whether a jump of the truth under moved inputs excuses a result: exact values are what they are,
-// so there it does not; a gradient at a kink is not defined under any.
+// Whether a jump of the truth with perturbed inputs excuses a result. Not for exact values, which
+// have no rounding error. A gradient at a kink is not defined under any values.
 bool jumps_excuse(std::string_view values, bool gradients) {
   return gradients || values == "usual" || values == "wide" || values == "layout";
 }
 
-Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& request,
+Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialDraft& request,
                                     const LaneRun& left, const LaneRun& right, bool gradients) {
   const wire::CaseSettingsT& settings = request.config.settings;
   const LaneMemory left_memory = memory_of(*left.ending);
@@ -151,15 +151,15 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
   const wire::Reply& test = *left.reply;
   const wire::Reply& reference = *right.reply;
   Truth truth{reference.evaluations(), right_memory, gradients,
-              jumps_excuse(request.entry.values, gradients),
-              request.entry.values == "exact" && !gradients};
+              jumps_excuse(request.entry.trial.values, gradients),
+              request.entry.trial.values == "exact" && !gradients};
   Look look;
   look.by_bar = settings.error_bar;
-  if (request.entry.moves > 0) look.truth = &truth;
-  // What exact values give may need no rounding at all, which the truth alone tells; nor may what
-  // is made of no tensors.
-  look.closer = settings.error_bar && request.entry.bytes <= kMostForTruth &&
-                request.entry.values != "exact" && reference.inputs() != nullptr &&
+  if (request.entry.trial.perturbations > 0) look.truth = &truth;
+  // Under exact values, and without tensors, a result may need no rounding at all. Only the truth
+  // shows that.
+  look.closer = settings.error_bar && request.entry.test_case.bytes <= kMostForTruth &&
+                request.entry.trial.values != "exact" && reference.inputs() != nullptr &&
                 reference.inputs()->size() > 0;
   const Results left_results{gradients ? test.gradients() : test.outputs(), left_memory};
   const Results right_results{gradients ? reference.gradients() : reference.outputs(),
@@ -172,9 +172,9 @@ Result<Comparisons> compare_results(FlatBufferBuilder& builder, TrialRequest& re
   return compared;
 }
 
-// Compares two runs' results. What only one of them can differentiate is compared with nothing,
-// which counts as zeros; but of a framework that never differentiates nothing is expected.
-Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest& request,
+// Compares two runs' results. Gradients that only one run has are compared with nothing, which
+// counts as zeros. From a framework that cannot differentiate none are expected.
+Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialDraft& request,
                                         const std::vector<LaneRun>& runs, std::uint8_t left,
                                         std::uint8_t right) {
   ASSAY_TRY(const Comparisons outputs,
@@ -197,13 +197,13 @@ Result<Offset<wire::Pair>> compare_runs(FlatBufferBuilder& builder, TrialRequest
   return wire::CreatePair(builder, left, right, output_vector, gradient_vector, compared);
 }
 
-// The fault of a trial; none in a real one.
-Offset<flatbuffers::String> mutant_of(FlatBufferBuilder& builder, const SlotJob& entry) {
-  return entry.mutant.empty() ? 0 : builder.CreateString(entry.mutant);
+// The fault of a trial; null in a real one.
+Offset<flatbuffers::String> mutant_of(FlatBufferBuilder& builder, const wire::JobT& entry) {
+  return entry.trial.mutant.empty() ? 0 : builder.CreateString(entry.trial.mutant);
 }
 
-// Every run against every later one, where both came to results.
-Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest& request,
+// Compares every run with every later one, if both have results.
+Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialDraft& request,
                                        const std::vector<Ending>& endings) {
   std::vector<LaneRun> runs;
   for (std::size_t lane = 0; lane < endings.size(); ++lane) {
@@ -229,7 +229,7 @@ Result<Offset<wire::Trial>> make_trial(FlatBufferBuilder& builder, TrialRequest&
   }
   const auto lane_vector = builder.CreateVector(lanes);
   const auto pair_vector = builder.CreateVector(pairs);
-  return wire::CreateTrial(builder, builder.CreateString(request.entry.values), lane_vector,
+  return wire::CreateTrial(builder, builder.CreateString(request.entry.trial.values), lane_vector,
                            pair_vector, 0, mutant_of(builder, request.entry));
 }
 
@@ -243,7 +243,7 @@ std::string reason_of(const Ending& ending) {
   return ending.reply->error()->str();
 }
 
-// A draw follows its law under usual values; under others nothing is said of it.
+// A draw follows its distribution under usual values only; others are not judged.
 bool has_law(const Ending& ending) {
   if (ending.reply == nullptr || ending.reply->outputs() == nullptr) return false;
   return std::any_of(ending.reply->outputs()->begin(), ending.reply->outputs()->end(),
@@ -252,15 +252,16 @@ bool has_law(const Ending& ending) {
 
 }  // namespace
 
-Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector<Ending>& endings) {
-  const bool usual = entry.values == "usual";
-  if (!usual || !entry.mutant.empty()) {
+Result<CaseRecord::Next> CaseRecord::add(const wire::JobT& entry,
+                                         const std::vector<Ending>& endings) {
+  const bool usual = entry.trial.values == "usual";
+  if (!usual || !entry.trial.mutant.empty()) {
     const auto one = std::find_if(endings.begin(), endings.end(), skipped);
     const bool law = !usual && std::any_of(endings.begin(), endings.end(), has_law);
     if (one != endings.end() || law) {
       const std::string reason = law ? "a draw is judged by its law" : reason_of(*one);
       if (reason.empty()) return Next::nothing;
-      const auto values = builder_.CreateString(entry.values);
+      const auto values = builder_.CreateString(entry.trial.values);
       const auto skipped = builder_.CreateString(reason);
       keep(entry, wire::CreateTrial(builder_, values, 0, 0, skipped, mutant_of(builder_, entry)));
       return Next::nothing;
@@ -269,47 +270,47 @@ Result<CaseRecord::Next> CaseRecord::add(const SlotJob& entry, const std::vector
   const bool answered = std::all_of(endings.begin(), endings.end(), [](const Ending& ending) {
     return has_outputs(LaneRun{{}, wire::Role::test, &ending, ending.reply});
   });
-  // A second look that fails, for the float64 of it, leaves the first one as it is.
-  if (entry.moves > 0 && !answered) return Next::nothing;
-  TrialRequest request{config_, entry};
+  // If the second look fails, for want of float64 perhaps, the first one stays.
+  if (entry.trial.perturbations > 0 && !answered) return Next::nothing;
+  TrialDraft request{config_, entry};
   const std::int64_t began_ns = monotonic_ns();
   ASSAY_TRY(const Offset<wire::Trial> trial, make_trial(builder_, request, endings));
   compare_ns_ += static_cast<std::uint64_t>(monotonic_ns() - began_ns);
   keep(entry, trial);
-  if (!config_.settings.error_bar || entry.bytes > kMostForTruth) return Next::nothing;
-  if (entry.moves == 0) return request.suspicious ? Next::truth : Next::nothing;
-  return request.wrong ? Next::more_moves : Next::nothing;
+  if (!config_.settings.error_bar || entry.test_case.bytes > kMostForTruth) return Next::nothing;
+  if (entry.trial.perturbations == 0) return request.suspicious ? Next::truth : Next::nothing;
+  return request.wrong ? Next::more_perturbations : Next::nothing;
 }
 
-void CaseRecord::add_timed(const SlotJob& entry, std::span<const TimedLane> lanes) {
+void CaseRecord::add_timed(const wire::JobT& entry, std::span<const TimedLane> lanes) {
   std::vector<Offset<wire::LaneRecord>> records;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     const wire::LaneSpecT& spec = config_.lanes[i];
     const Ending& latest = lanes[i].latest();
-    // The times are those of all turns, the inputs' checksums those of the first.
+    // Times come from all turns, input checksums from the first one.
     const Ending& told = latest.reply != nullptr ? lanes[i].first : latest;
     const LaneRun run{spec.label, spec.role, &told, latest.reply, spec.no_gradients};
     const auto timings = copy_timings(builder_, lanes[i].series);
     records.push_back(lane_record(builder_, run, nullptr, timings));
   }
   const auto vector = builder_.CreateVector(records);
-  const auto values = builder_.CreateString(entry.values);
+  const auto values = builder_.CreateString(entry.trial.values);
   keep(entry, wire::CreateTrial(builder_, values, vector));
 }
 
-void CaseRecord::keep(const SlotJob& entry, Offset<wire::Trial> trial) {
+void CaseRecord::keep(const wire::JobT& entry, Offset<wire::Trial> trial) {
   for (Named& known : trials_) {
-    if (known.values == entry.values && known.mutant == entry.mutant) {
+    if (known.values == entry.trial.values && known.mutant == entry.trial.mutant) {
       known.trial = trial;
       return;
     }
   }
-  trials_.push_back({entry.values, entry.mutant, trial});
+  trials_.push_back({entry.trial.values, entry.trial.mutant, trial});
 }
 
-void CaseRecord::ran_at(std::uint64_t place) {
-  ran_from_ = std::min(ran_from_.value_or(place), place);
-  ran_to_ = std::max(ran_to_, place);
+void CaseRecord::ran_at(std::uint64_t position) {
+  ran_from_ = std::min(ran_from_.value_or(position), position);
+  ran_to_ = std::max(ran_to_, position);
 }
 
 wire::Bytes CaseRecord::finish() {
@@ -317,9 +318,9 @@ wire::Bytes CaseRecord::finish() {
   trials.reserve(trials_.size());
   for (const Named& known : trials_) trials.push_back(known.trial);
   const auto vector = builder_.CreateVector(trials);
-  builder_.Finish(wire::CreateRecord(
-      builder_, wire::kVersion, job_.id, job_.attempt, fresh_, config_.index, vector,
-      config_.settings.atol, config_.settings.rtol, compare_ns_, ran_from_.value_or(0), ran_to_));
+  builder_.Finish(wire::CreateRecord(builder_, wire::kVersion, id_, attempt_, fresh_, config_.index,
+                                     vector, config_.settings.atol, config_.settings.rtol,
+                                     compare_ns_, ran_from_.value_or(0), ran_to_));
   const auto bytes = wire::bytes_of(builder_);
   return {bytes.begin(), bytes.end()};
 }

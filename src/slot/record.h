@@ -1,7 +1,6 @@
 #pragma once
 
-// The record of one case: how it ended in each lane and, where it ended in results, how they
-// differ.
+// The record of one case: how it ended in each lane, and how the results differ.
 
 #include <optional>
 #include <vector>
@@ -13,38 +12,40 @@
 
 namespace assay {
 
-// A lane in which a case is timed, turn after turn.
+// A lane with a timed case, over all turns.
 struct TimedLane {
-  Ending first;  // tells how the inputs were filled
+  Ending first;  // has the inputs' fillings
   Ending last;   // of a later turn, if there was one
   std::vector<TimeSeries> series;
 
   const Ending& latest() const { return last.done() ? last : first; }
 };
 
-// The record of one case under all values that it is run with.
+// The record of one case under all value regimes.
 class CaseRecord {
  public:
-  CaseRecord(const SlotConfig& config, const SlotJob& job, bool fresh)
-      : config_(config), job_(job), fresh_(fresh) {}
+  CaseRecord(const SlotConfig& config, const wire::JobT& job, bool fresh)
+      : config_(config), id_(job.test_case.id), attempt_(job.attempt.number), fresh_(fresh) {}
+
+  std::uint64_t id() const { return id_; }
 
   enum class Next {
     nothing,
-    truth,      // results are not alike: ask for the truth
-    more_moves  // one is beyond the error bar: ask for more moved inputs before it is believed
+    truth,  // results differ: ask for the truth
+    // A leaf is beyond the error bar: ask for more perturbed inputs before that is believed.
+    more_perturbations
   };
-  // Adds what came of one entry: a trial, or a better one of the same values. `endings` are those
-  // of the lanes of the configuration, in its order. Fails only when a reply points outside its
-  // arena.
-  Result<Next> add(const SlotJob& entry, const std::vector<Ending>& endings);
+  // Adds the result of one trial, or a better one for the same values. `endings` are in the order
+  // of the configuration's lanes. Fails only if a reply points outside its arena.
+  Result<Next> add(const wire::JobT& entry, const std::vector<Ending>& endings);
 
-  // One of its entries ran; `place` counts all that the slot's lanes are given, in their order.
-  void ran_at(std::uint64_t place);
+  // A trial ran; `position` counts all trials that the slot gave to its lanes.
+  void ran_at(std::uint64_t position);
 
-  // What came of a case that was timed, in the lanes of the configuration.
-  void add_timed(const SlotJob& entry, std::span<const TimedLane> lanes);
+  // Adds a timed case. `lanes` are in the order of the configuration's lanes.
+  void add_timed(const wire::JobT& entry, std::span<const TimedLane> lanes);
 
-  // A finished wire::Record.
+  // The finished wire::Record.
   wire::Bytes finish();
 
  private:
@@ -53,10 +54,11 @@ class CaseRecord {
     std::string mutant;
     flatbuffers::Offset<wire::Trial> trial;
   };
-  void keep(const SlotJob& entry, flatbuffers::Offset<wire::Trial> trial);
+  void keep(const wire::JobT& entry, flatbuffers::Offset<wire::Trial> trial);
 
   const SlotConfig& config_;
-  SlotJob job_;
+  std::uint64_t id_;
+  std::uint32_t attempt_;
   bool fresh_;
   flatbuffers::FlatBufferBuilder builder_{4096};
   std::vector<Named> trials_;

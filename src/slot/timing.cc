@@ -15,16 +15,16 @@
 namespace assay {
 namespace {
 
-// Turns of a lane on the CPU. With several the lanes swap places within some milliseconds, so that
-// what slows the machine down for longer is in both.
+// Most turns of one lane on the CPU. The lanes alternate within milliseconds, so that a slow phase
+// of the machine is in both.
 constexpr std::size_t kMostTurnsOfLane = 8;
 
-// Appends the samples of one turn to those of the turns before it.
+// Appends the samples of one turn to those of earlier turns.
 Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
   const auto* leaves = ending.reply->outputs();
   for (flatbuffers::uoffset_t i = 0; leaves != nullptr && i < leaves->size(); ++i) {
     const wire::Leaf* leaf = leaves->Get(i);
-    if (leaf->path() == nullptr) return fail("a lane sent timings of nothing");
+    if (leaf->path() == nullptr) return fail("a lane sent timings without a name");
     ASSAY_TRY(Tensor tensor, Tensor::of(*leaf, {ending.arena.get(), nullptr, nullptr}));
     ASSAY_TRY(const TensorBytes bytes, tensor.bytes());
     const std::string what = leaf->path()->str();
@@ -43,7 +43,7 @@ Status add_samples(const Ending& ending, std::size_t turn, TimedLane& lane) {
   return {};
 }
 
-// The cores that this process may run on; none where there are too many for the kernel to say.
+// The cores that this process may run on; empty if the kernel cannot list them.
 std::vector<int> cores_of_process() {
   cpu_set_t allowed;
   std::vector<int> cores;
@@ -54,8 +54,8 @@ std::vector<int> cores_of_process() {
   return cores;
 }
 
-// How many calls the samples of each part have, in the order of LaneJob.calls: those of one call
-// and those of several are not comparable, since a sample's own cost is shared by its calls.
+// Calls in a sample of each part, in the order of Attempt.calls. All lanes use the same number,
+// because the calls of a sample share its overhead.
 std::vector<std::uint32_t> calls_of(const TimedLane& lane) {
   std::vector<std::uint32_t> calls;
   for (const char* const part : {"forward host warm", "backward host warm"}) {
@@ -80,14 +80,14 @@ std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot,
   return mine;
 }
 
-TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry)
+TimedCase::TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const wire::JobT& entry)
     : config_(config),
       seats_(seats),
       entry_(entry),
       cores_(cores_of_slot(cores_of_process(), config.index, config.slots)),
       lanes_(seats.size()) {}
 
-// Who begins a turn ends the next one, so that what slowly changes is on nobody's side.
+// The order of lanes alternates from turn to turn, so that slow changes favour no lane.
 Status TimedCase::run() {
   const std::int64_t begun = monotonic_ns();
   const std::int64_t most = static_cast<std::int64_t>(config_.settings.timing_seconds * 1e9);
@@ -97,14 +97,14 @@ Status TimedCase::run() {
     }
     const std::int64_t past = monotonic_ns() - begun;
     if (turn == 0) turns_of_lane_ = turns_of_lane(past, most);
-    // The first turn is everybody's, so that it is known of each lane whether it can.
+    // Every lane has its first turn, which shows whether it can run the case.
     if (!all_well() || past > most || enough_known(turn + 1)) return {};
   }
   return {};
 }
 
-// As many turns as leave time for the lanes of the second look, judged by the first turn, in which
-// a lane does most. A lane on a GPU stays, since its context takes too long.
+// As many turns as leave time for the lanes of the second look, judged by the first turn, which is
+// the slowest. A lane on a GPU stays, because a new context takes too long.
 std::size_t TimedCase::turns_of_lane(std::int64_t first_turn_ns, std::int64_t most_ns) const {
   if (std::all_of(seats_.begin(), seats_.end(), [](const LaneSeat& at) { return at.on_gpu(); })) {
     return 1;
@@ -126,7 +126,7 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   TimedLane& lane = lanes_[seat];
   LaneSeat& at = seats_[seat];
   if (turn % turns_of_lane_ == 0 && !at.on_gpu()) begin_anew(turn, at);
-  const std::vector<SlotJob> jobs{entry_};
+  const std::vector<wire::JobT> jobs{entry_};
   BatchRun run(config_, seats_.subspan(seat, 1), jobs,
                [&](std::size_t, std::vector<Ending>& endings) -> Status {
                  Ending& ending = endings.front();
@@ -141,13 +141,12 @@ Status TimedCase::take_turn(std::size_t turn, std::size_t seat) {
   for (TimeSeries& series : lane.series) {
     series.turns_of_lane = static_cast<std::uint32_t>(turns_of_lane_);
   }
-  if (entry_.calls.empty() && !lane.series.empty()) entry_.calls = calls_of(lane);
+  if (entry_.attempt.calls.empty() && !lane.series.empty()) entry_.attempt.calls = calls_of(lane);
   return ran;
 }
 
-// Left to the kernel, each lane stays on a core of its own, and a neighbour of the host's who slows
-// one core down makes one lane slow. So all lanes of a turn have the same core, and each of the
-// slot's cores has its turns.
+// All lanes of a turn run on the same core, and the slot's cores alternate. The kernel would give
+// each lane a core of its own, and a busy neighbour on one core would slow one lane only.
 void TimedCase::begin_anew(std::size_t turn, LaneSeat& at) const {
   at.lane.reset();
   if (!cores_.empty()) at.core = cores_[turn / turns_of_lane_ % cores_.size()];
@@ -159,7 +158,7 @@ bool TimedCase::enough_known(std::size_t turns) const {
       std::find(kLooks.begin(), kLooks.end(), observations) == kLooks.end()) {
     return false;
   }
-  if (lanes_.size() < 2) return true;  // what it will be compared with is not known yet
+  if (lanes_.size() < 2) return true;  // the comparison is with another run, which is not known yet
   const std::vector<SpeedRow> rows =
       speed_rows(lanes_[0].series, lanes_[1].series, config_.settings.speed_margin);
   return std::none_of(rows.begin(), rows.end(), [](const SpeedRow& row) {

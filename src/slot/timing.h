@@ -1,7 +1,7 @@
 #pragma once
 
-// A case whose speed is asked for: the lanes of a slot take turns on it, one at work and the others
-// waiting, until it is known how their times compare or nothing more is to be learnt.
+// Times a case: the lanes of a slot take turns, one at work while the others wait, until their
+// times can be compared or more turns would tell nothing new.
 
 #include <cstdint>
 #include <span>
@@ -13,20 +13,19 @@
 
 namespace assay {
 
-// Whether the lanes of this run are timed.
+// Whether this run times its cases.
 bool is_timed(const wire::CaseSettingsT& settings);
 
-// Which of these cores are this slot's, where so many slots share them. None where there are more
-// slots than cores.
+// The cores of one slot, if `slots` slots share `cores`. Empty if there are more slots than cores.
 std::vector<int> cores_of_slot(std::span<const int> cores, std::uint32_t slot, std::uint32_t slots);
 
 class TimedCase {
  public:
-  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const SlotJob& entry);
+  TimedCase(const SlotConfig& config, std::span<LaneSeat> seats, const wire::JobT& entry);
 
   // Blocks until the case has been timed, or until a lane has shown that it cannot be.
   Status run();
-  // Whether run() failed for want of lanes, which no case is to blame for.
+  // Whether run() failed because no lanes can be had. No case is to blame for that.
   bool gave_up() const { return gave_up_; }
 
   const std::vector<TimedLane>& lanes() const { return lanes_; }
@@ -40,10 +39,10 @@ class TimedCase {
 
   const SlotConfig& config_;
   std::span<LaneSeat> seats_;
-  SlotJob entry_;
+  wire::JobT entry_;
   std::vector<int> cores_;  // of this slot
   std::vector<TimedLane> lanes_;
-  std::size_t turns_of_lane_ = 1;  // of the next lanes
+  std::size_t turns_of_lane_ = 1;  // of the lanes that come next
   bool gave_up_ = false;
 };
 

@@ -19,7 +19,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-// One element as a complex double, whatever its type.
+// One element of any dtype as a complex double.
 template <typename T>
 std::complex<double> widened(const std::byte* from) {
   const T value = load<T>(from);
@@ -51,7 +51,7 @@ Result<Tensor> Tensor::of(const wire::Leaf& leaf, const LaneMemory& memory) {
   const bool shared = leaf.shared() != nullptr && memory.shared != nullptr;
   const bool lent = shared || (leaf.lent() && memory.read_lent);
   if (!sound || bytes != leaf.bytes() || (!lent && !memory.arena->holds(leaf.offset(), bytes))) {
-    return fail("a lane sent a tensor that does not lie in its arena");
+    return fail("a lane sent a tensor that lies outside its arena");
   }
   tensor.size_ = bytes;
   if (shared) {
@@ -131,7 +131,7 @@ std::uint64_t widened_at_once(const Tensor& left, const Tensor& right) {
 
 bool all_zero(const TensorBytes& tensor) {
   const std::span<const std::byte> bytes = tensor.bytes;
-  // Bytes that are zero, and each as the one before it.
+  // The first byte is zero, and each byte equals the one before it.
   if (bytes.empty() || (bytes.front() == std::byte{0} &&
                         std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0)) {
     return true;

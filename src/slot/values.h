@@ -1,7 +1,7 @@
 #pragma once
 
-// Tensors in an arena, seen as bytes or widened to numbers for the comparisons that are not done
-// element by element in their own dtype.
+// Tensors in an arena: as bytes, or widened to numbers for comparisons that do not work in the
+// tensor's own dtype.
 
 #include <complex>
 #include <functional>
@@ -23,35 +23,35 @@ struct TensorBytes {
   std::size_t count() const { return bytes.size() / size_of(dtype); }
 };
 
-// Copies what lies at `address` in a lane's own memory.
+// Copies bytes at `address` of a lane's own memory.
 using ReadLent = std::function<Status(std::uint64_t address, std::span<std::byte> to)>;
 
-// Where a lane's results lie.
+// The memory that holds a lane's results.
 struct LaneMemory {
   const wire::Arena* arena = nullptr;
   ReadLent read_lent;
-  SharedCache* shared = nullptr;  // opens what it lends on a GPU
+  SharedCache* shared = nullptr;  // opens results lent on a GPU
 };
 
-// A tensor of a lane's results. One that is lent, or on a device, is copied when its bytes are
-// asked for.
+// A tensor of a lane's results. If it is lent or on a device, its bytes are copied on request.
 class Tensor {
  public:
-  // Fails when the leaf points outside the arena or its shape and size disagree: a broken lane.
+  // Fails if the leaf points outside the arena, or if its shape and size disagree: the lane is
+  // broken.
   static Result<Tensor> of(const wire::Leaf& leaf, const LaneMemory& memory);
 
   DType dtype() const { return dtype_; }
   std::uint64_t size() const { return size_; }  // in bytes
   bool lent() const { return read_lent_ != nullptr || cache_ != nullptr; }
-  // Where it lies on a device; nullptr: on the host.
+  // The device that holds it; nullptr: it is on the host.
   Device* device() const { return cache_ != nullptr ? cache_->device() : nullptr; }
   const std::byte* device_memory() const { return on_device_; }
-  // What brings others' bytes there; nullptr where nothing can.
+  // Copies other tensors to that device; nullptr if nothing can.
   Staging* staging() const { return cache_ != nullptr ? cache_->staging() : nullptr; }
-  // Bytes [from, from + size) of it, valid until the next call.
+  // Bytes [from, from + size), valid until the next call.
   Result<TensorBytes> bytes(std::uint64_t from, std::uint64_t size);
   Result<TensorBytes> bytes() { return bytes(0, size_); }
-  // Copies its bytes from there on; not of what lies on a device.
+  // Copies its bytes from `from` on. Not for a tensor on a device.
   Status read(std::uint64_t from, std::span<std::byte> to) const;
 
  private:
@@ -73,22 +73,22 @@ using ComplexValues = std::vector<std::complex<double>>;
 std::vector<double> real_values(const TensorBytes& tensor);
 ComplexValues complex_values(const TensorBytes& tensor);
 
-// How many elements of a pair are looked at at once in their own dtype: of what is lent so many
-// that they stay in the cache, of what is on a device so many that it is worth asking for them.
+// Elements of a pair that are compared at once in their own dtype. Blocks of lent tensors stay in
+// the cache; blocks on a device are large enough for a launch.
 std::uint64_t block_of(const Tensor& left, const Tensor& right);
 
-// How many elements of a pair are widened at once: so few that they stay in the cache, or on a
-// device so many that it is worth asking for them.
+// Elements of a pair that are widened at once. The block stays in the cache; on a device it is
+// large enough for a copy.
 std::uint64_t widened_at_once(const Tensor& left, const Tensor& right);
 
-// Zeros of either sign.
+// Whether all elements are zero, of either sign.
 bool all_zero(const TensorBytes& tensor);
 
 void take_magnitudes(ComplexValues& values);
-// By real, then imaginary part; NaN last.
+// Sorts by real, then imaginary part; NaN last.
 void sort_values(ComplexValues& values);
 
-// A number, text or dtype as text for people; empty for tensors.
+// A number, text or dtype for people to read; empty for a tensor.
 std::string scalar_text(const wire::Leaf& leaf);
 
 }  // namespace assay

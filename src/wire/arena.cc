@@ -38,7 +38,7 @@ Result<std::uint64_t> Arena::reserve(std::uint64_t bytes) {
 void Arena::clear() { used_ = kFirst; }
 
 void Arena::trim(std::uint64_t keep) {
-  // Failure only means that the memory stays with us.
+  // After a failure the memory only stays here.
   (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(keep), static_cast<off_t>(kArenaBytes - keep));
 }

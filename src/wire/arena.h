@@ -2,10 +2,9 @@
 
 // The arena of a lane: shared memory that the lane fills with results and the slot reads.
 //
-// It is one sparse anonymous file, mapped whole at once on both sides; pages exist only once they
-// are touched, and stay for the next case (a first touch runs at 1 GB/s, a reused page at 10). It
-// begins with a header that says what the lane is doing, so that the slot can time and blame it
-// without a message.
+// It is a sparse anonymous file, mapped whole by both sides. Pages exist once they are touched, and
+// stay for the next case (a first touch runs at 1 GB/s, a reused page at 10). A header tells what
+// the lane is doing, so that the slot can time and blame it without a message.
 
 #include <atomic>
 #include <cstddef>
@@ -13,43 +12,44 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "wire/messages_generated.h"
 
 namespace assay::wire {
 
 inline constexpr std::uint32_t kIdle = 0xffff'ffff;
-// In ArenaHeader::end: the lane's device reported a fault, and the lane ends because of that.
+// In ArenaHeader::end: the lane ends because its device reported a fault.
 inline constexpr std::uint32_t kEndOfDevice = 0x656e64ed;
-inline constexpr std::size_t kStagesOfLane = 4;  // STAGES of python/assay/call.py
+inline constexpr std::size_t kStagesOfLane = static_cast<std::size_t>(Stage::MAX) + 1;
 inline constexpr std::uint64_t kArenaBytes = std::uint64_t{1}
                                              << 38;  // of address space, not memory
 inline constexpr std::uint64_t kArenaAlignment = 64;
 
 struct ArenaHeader {
   std::atomic<std::uint32_t> running;    // index of the running job in its batch, or kIdle
-  std::atomic<std::uint32_t> end;        // kEndOfDevice: why the lane ends, before it has ended
-  std::atomic<std::int64_t> started_ns;  // monotonic clock, when that job began
+  std::atomic<std::uint32_t> end;        // kEndOfDevice, set before the lane ends
+  std::atomic<std::int64_t> started_ns;  // start of that job, by the monotonic clock
   std::atomic<std::uint64_t> address;    // of this header in the lane's memory; 0: not yet mapped
-  std::atomic<std::uint32_t> stage;      // what that job is busy with, below kStagesOfLane
+  std::atomic<std::uint32_t> stage;      // Stage of that job
 };
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 class Arena {
  public:
-  // A new arena for a slot to share with its lane.
+  // A new arena, which a slot shares with its lane.
   static Result<Arena> create();
   static Result<Arena> map(Fd file);
 
   int fd() const { return file_.get(); }
   ArenaHeader& header() const { return *reinterpret_cast<ArenaHeader*>(mapping_.data()); }
   std::byte* data() const { return mapping_.data(); }
-  // Whether [offset, offset + bytes) lies in the arena, for offsets that came over the wire.
+  // Whether [offset, offset + bytes) lies in the arena. Checks offsets from messages.
   bool holds(std::uint64_t offset, std::uint64_t bytes) const;
 
-  // Room for `bytes` bytes; gives their offset.
+  // Reserves bytes; returns their offset.
   Result<std::uint64_t> reserve(std::uint64_t bytes);
   // Forgets all reservations.
   void clear();
-  // Gives memory behind the first `keep` bytes back to the system.
+  // Gives back the memory behind the first `keep` bytes.
   void trim(std::uint64_t keep);
 
  private:

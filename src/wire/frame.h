@@ -1,13 +1,15 @@
 #pragma once
 
-// Messages on a stream socket: a length of four bytes (host order; both ends are on one machine),
-// then a FlatBuffer of the schema in messages.fbs, verified before anyone looks at it.
+// Messages on a stream socket: a length of four bytes in host order (both ends are on one machine),
+// then a FlatBuffer of the schema in messages.fbs, verified before it is read.
 
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/fd.h"
@@ -15,8 +17,12 @@
 
 namespace assay::wire {
 
+// Version of messages between processes, which are all of one build.
+inline constexpr std::uint32_t kMessageVersion = 3;
+// Version of records, which runs keep.
 inline constexpr std::uint32_t kVersion = 2;
-// A frame holds descriptions, never tensor data; more than this is a broken peer.
+struct Record;
+// A frame holds no tensor data; a longer one comes from a broken peer.
 inline constexpr std::size_t kMaxFrame = std::size_t{256} << 20;
 
 using Bytes = std::vector<std::uint8_t>;
@@ -26,14 +32,14 @@ void append_frame(Bytes& out, std::span<const std::uint8_t> message);
 
 assay::Status send_frame(int socket, std::span<const std::uint8_t> message);
 
-// Blocks for one whole frame; nullopt when the peer has closed.
+// Blocks for a whole frame; nullopt: the peer has closed the connection.
 Result<std::optional<Bytes>> receive_frame(int socket);
 
-// Collects frames from a socket that must not block: feed() reads what is there, next() gives the
-// next whole frame, if any.
+// Collects frames from a socket without blocking: feed() reads the bytes that have come, next()
+// returns the next whole frame, if any.
 class FrameReader {
  public:
-  // False: the peer has closed.
+  // False: the peer has closed the connection.
   Result<bool> feed(int socket);
   Result<std::optional<Bytes>> next();
 
@@ -42,7 +48,7 @@ class FrameReader {
   std::size_t begin_ = 0;
 };
 
-// The root of a message, or an error when the bytes are not a valid message of our version.
+// The root of a message. Fails if the bytes are damaged or have another version.
 template <typename Root>
 Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   flatbuffers::Verifier::Options options;
@@ -51,9 +57,10 @@ Result<const Root*> open(std::span<const std::uint8_t> bytes) {
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (!verifier.VerifyBuffer<Root>(nullptr)) return fail("a message is damaged");
   const Root* root = flatbuffers::GetRoot<Root>(bytes.data());
-  if (root->version() != kVersion) {
+  constexpr std::uint32_t kExpected = std::is_same_v<Root, Record> ? kVersion : kMessageVersion;
+  if (root->version() != kExpected) {
     return fail("a message has version " + std::to_string(root->version()) +
-                ", this assay speaks " + std::to_string(kVersion) +
+                ", this assay speaks " + std::to_string(kExpected) +
                 "; use one build of assay for all its processes");
   }
   return root;

@@ -17,7 +17,7 @@ class Lister : public flatbuffers::IterationVisitor {
   void Field(std::size_t, std::size_t, flatbuffers::ElementaryType type, bool is_vector,
              const flatbuffers::TypeTable*, const char* name, const std::uint8_t* value) override {
     name_ = is_vector ? std::string_view() : name;
-    if (value == nullptr && type == flatbuffers::ET_STRING) add(std::string());  // an empty one
+    if (value == nullptr && type == flatbuffers::ET_STRING) add(std::string());  // an empty string
   }
   void Bool(bool value) override { add(value); }
   void UChar(std::uint8_t value, const char* word) override {
@@ -39,14 +39,14 @@ class Lister : public flatbuffers::IterationVisitor {
     if (!name_.empty()) found_.push_back({name_, std::move(value)});
   }
 
-  std::string_view name_;  // of the field whose value comes next; empty in a vector
+  std::string_view name_;  // of the next value's field; empty in a vector
   std::vector<Setting> found_;
 };
 
 template <typename Table>
 std::vector<Setting> list(const typename Table::NativeTableType& settings) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);  // what has its default would be left out, and so not be listed
+  builder.ForceDefaults(true);  // otherwise fields with their default are left out
   builder.Finish(Table::Pack(builder, &settings));
   Lister lister;
   flatbuffers::IterateFlatBuffer(builder.GetBufferPointer(), Table::MiniReflectTypeTable(),
@@ -75,7 +75,7 @@ bool add_number(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t 
   return true;
 }
 
-// The reverse of text_of(); false: the text is no value of this type.
+// The reverse of text_of(); false: the text does not fit the type.
 bool add_field(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t field,
                flatbuffers::ElementaryType type, std::string_view text) {
   switch (type) {
@@ -102,7 +102,7 @@ bool add_field(flatbuffers::FlatBufferBuilder& builder, flatbuffers::voffset_t f
 Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& properties) {
   const flatbuffers::TypeTable& table = *CaseSettingsTypeTable();
   flatbuffers::FlatBufferBuilder builder;
-  builder.ForceDefaults(true);  // 0 may differ from what a field is when it is left out
+  builder.ForceDefaults(true);  // 0 may differ from the default
   std::map<std::string, flatbuffers::Offset<flatbuffers::String>> texts;  // stand before the table
   for (std::size_t i = 0; i < table.num_elems; ++i) {
     const auto found = properties.find(table.names[i]);

@@ -1,7 +1,7 @@
 #pragma once
 
-// The fields of a settings table by name, as FlatBuffers' own reflection lists them: so a setting
-// reaches the run's properties and the lane's Python without code of its own.
+// The fields of a settings table by name, from FlatBuffers' reflection. So a setting reaches the
+// run's properties and the lane's Python without code of its own.
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace assay::wire {
 
-// Value regimes, as CaseSettings.values names them; see python/assay/regimes.py.
+// Value regimes, as CaseSettings.values names them.
 inline constexpr std::string_view kAllValues = "usual,wide,nan,infinity,bulk,exact,layout";
 
 // Planted faults, as CaseSettings.mutants names them; see python/assay/mutation/faults.py.
@@ -31,12 +31,12 @@ struct Setting {
   SettingValue value;
 };
 
-// All fields but vectors, those with their default as well, in the order of settings.fbs.
+// All fields except vectors, also those with their default, in the order of settings.fbs.
 std::vector<Setting> fields_of(const CaseSettingsT& settings);
 std::vector<Setting> fields_of(const LaneSpecT& spec);
 
-// The settings among a run's properties; what is not there has its default. A value that its field
-// cannot hold is an error, which names the field.
+// The settings among a run's properties; missing ones have their defaults. Fails, with the name of
+// the field, if a value does not fit it.
 Result<CaseSettingsT> settings_of(const std::map<std::string, std::string>& properties);
 
 // "true", "42", "0.01": reads back as the same value.

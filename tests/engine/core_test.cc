@@ -1,4 +1,4 @@
-// What the core decides, where a schedule is short enough to be written down.
+// Decisions of the core, in schedules short enough to be written down.
 
 #include "engine/core.h"
 
@@ -14,14 +14,17 @@
 namespace assay {
 namespace {
 
-using Again = Retries::Again;
+constexpr std::optional<wire::Isolation> kNoRetry;
+constexpr std::optional<wire::Isolation> kAlone = wire::Isolation::own_process;
+constexpr std::optional<wire::Isolation> kShared = wire::Isolation::shared_retry;
 
 constexpr std::uint64_t kPlenty = std::numeric_limits<std::uint64_t>::max();
 
-QueuedCase queued(std::uint64_t id, std::uint64_t limit_ms = 1000) {
-  QueuedCase made;
-  made.id = id;
-  made.cost = {1, 1, limit_ms};
+wire::JobT queued(std::uint64_t id, std::uint64_t limit_ms = 1000) {
+  wire::JobT made;
+  made.test_case.id = id;
+  made.test_case.elements = made.test_case.bytes = 1;
+  made.attempt.limit_ms = limit_ms;
   return made;
 }
 
@@ -65,7 +68,7 @@ class OneSlot {
   Core core_;
 };
 
-// Else the second Ctrl-C would be taken for a first one, and a third be needed.
+// Otherwise a third Ctrl-C would be needed.
 TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   CoreConfig config;
   config.exit_on_error = true;
@@ -81,7 +84,7 @@ TEST(Core, AFailureAfterCtrlCDoesNotReplaceTheReason) {
   EXPECT_EQ(run.count<FinishRun>(), 1U);
 }
 
-// What a thousand claimers share is slow for each of them: they come less often, for more.
+// A store shared by a thousand claimers is slow: they come less often, for more.
 TEST(Core, ASlowStoreIsVisitedLessOften) {
   CoreConfig config;
   config.lease_ms = 30'000;
@@ -109,14 +112,14 @@ TEST(Core, ASlowStoreIsVisitedLessOften) {
   EXPECT_EQ(commits, 4U);
 }
 
-TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
+TEST(Core, ACaseThatRanOutOfAllMemoryDoesNotRunAgain) {
   CoreConfig config;
   config.slots = 2;
   for (const std::uint64_t beside : {0, 1}) {
     Core core(config, Queue({100, 0, 0}));
     core.begin();
-    QueuedCase large = queued(1);
-    large.cost.bytes = 101;
+    wire::JobT large = queued(1);
+    large.test_case.bytes = 101;
     core.add(large);
     for (std::uint64_t id = 2; id < 2 + beside; ++id) core.add(queued(id));
     core.claimed(Supply::none);
@@ -127,8 +130,8 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
         verdicts += std::holds_alternative<RecordVerdict>(*action) ? 1 : 0;
         const auto* lease = std::get_if<SendLease>(&*action);
         if (lease == nullptr) continue;
-        for (const QueuedCase& held : lease->cases) {
-          if (held.id == 1) slot_of_first = lease->slot;
+        for (const wire::JobT& held : lease->cases) {
+          if (held.test_case.id == 1) slot_of_first = lease->slot;
         }
       }
     };
@@ -142,16 +145,16 @@ TEST(Core, WhatRanOutOfAllTheMemoryThereIsDoesNotRunAgain) {
   }
 }
 
-// A second attempt has neighbours, too.
-TEST(Core, WhatRunsOutOfMemoryAtItsSecondAttemptHasAThirdAlone) {
+// Retries have neighbours, too.
+TEST(Core, ARetryThatRunsOutOfMemoryRunsAgainAlone) {
   Retries retries;
   Answer answer;
   Verdict verdict;
   answer.verdict.outcome = Outcome::mismatch;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
   answer.verdict.outcome = verdict.outcome = Outcome::oom;
-  EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
-  EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict, true), Again::no);
+  EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict, true), kNoRetry);
   EXPECT_EQ(verdict.outcome, Outcome::oom);
   EXPECT_THAT(verdict.message, ::testing::HasSubstr("first mismatch"));
 }
@@ -163,58 +166,58 @@ Answer differs(const char* message) {
   return answer;
 }
 
-// Lanes cost more than most second attempts; a neighbour would not do the same to it twice.
-TEST(Core, AFailureThatComesAgainInTheSameWayInCompanyIsBelieved) {
+// A process costs more than most retries, and a neighbour would not do the same to a case twice.
+TEST(Core, TheSameFailureInASharedProcessIsFinal) {
   const Answer answer = differs("result: 3 of 4 elements");
   Verdict verdict = answer.verdict;
-  QueuedCase ran = queued(1);
+  wire::JobT ran = queued(1);
   Retries retries;
-  EXPECT_EQ(retries.again(answer, ran, verdict), Again::in_company);
-  ran.in_company = true;
-  EXPECT_EQ(retries.again(answer, ran, verdict), Again::no);
+  EXPECT_EQ(retries.retry(answer, ran, verdict), kShared);
+  ran.attempt.isolation = wire::Isolation::shared_retry;
+  EXPECT_EQ(retries.retry(answer, ran, verdict), kNoRetry);
   EXPECT_EQ(verdict.message, "result: 3 of 4 elements");
 }
 
-TEST(Core, WhatEndsInAnotherWayInCompanyIsSettledAlone) {
+TEST(Core, AnotherEndingInASharedProcessIsDecidedAlone) {
   for (const bool passes : {false, true}) {
-    QueuedCase ran = queued(1);
+    wire::JobT ran = queued(1);
     Retries retries;
     Verdict verdict;
-    EXPECT_EQ(retries.again(differs("result: 3 of 4 elements"), ran, verdict), Again::in_company);
+    EXPECT_EQ(retries.retry(differs("result: 3 of 4 elements"), ran, verdict), kShared);
     const Answer second = passes ? Answer() : differs("result: 2 of 4 elements");
     verdict = second.verdict;
-    ran.in_company = true;
-    EXPECT_EQ(retries.again(second, ran, verdict), Again::alone);
-    ran.in_company = false;
-    EXPECT_EQ(retries.again(second, ran, verdict), Again::no);
+    ran.attempt.isolation = wire::Isolation::shared_retry;
+    EXPECT_EQ(retries.retry(second, ran, verdict), kAlone);
+    ran.attempt.isolation = wire::Isolation::own_process;
+    EXPECT_EQ(retries.retry(second, ran, verdict), kNoRetry);
     EXPECT_EQ(verdict.outcome, passes ? Outcome::pass : Outcome::mismatch);
     EXPECT_EQ(verdict.flags, passes ? kContaminated : 0) << "the first attempt counts";
   }
 }
 
-TEST(Core, WhatEndsALaneNeedsMemoryOrLostASlotHasNoCompany) {
-  const auto second = [](Outcome outcome, const QueuedCase& ran, bool company = true) {
+TEST(Core, ACaseThatEndsLanesNeedsMemoryOrLostASlotSharesNoProcess) {
+  const auto second = [](Outcome outcome, const wire::JobT& ran, bool share = true) {
     Answer answer;
     answer.verdict.outcome = outcome;
     answer.beside_overdue_us = 1;
     Verdict verdict;
-    return Retries(company).again(answer, ran, verdict);
+    return Retries(share).retry(answer, ran, verdict);
   };
-  EXPECT_EQ(second(Outcome::test_error, queued(1)), Again::in_company);
+  EXPECT_EQ(second(Outcome::test_error, queued(1)), kShared);
   for (const Outcome outcome : {Outcome::crash, Outcome::timeout, Outcome::oom, Outcome::sanitizer,
                                 Outcome::slow, Outcome::fast}) {
-    EXPECT_EQ(second(outcome, queued(1)), Again::alone) << name(outcome);
+    EXPECT_EQ(second(outcome, queued(1)), kAlone) << name(outcome);
   }
-  QueuedCase large = queued(1);
-  large.cost.bytes = std::uint64_t{1} << 30;
-  EXPECT_EQ(second(Outcome::mismatch, large), Again::alone);
-  QueuedCase suspect = queued(1);
-  suspect.losses = 1;
-  EXPECT_EQ(second(Outcome::mismatch, suspect), Again::alone);
-  EXPECT_EQ(second(Outcome::mismatch, queued(1), false), Again::alone);
+  wire::JobT large = queued(1);
+  large.test_case.bytes = std::uint64_t{1} << 30;
+  EXPECT_EQ(second(Outcome::mismatch, large), kAlone);
+  wire::JobT suspect = queued(1);
+  suspect.attempt.slots_lost = 1;
+  EXPECT_EQ(second(Outcome::mismatch, suspect), kAlone);
+  EXPECT_EQ(second(Outcome::mismatch, queued(1), false), kAlone);
 }
 
-// It is slow in all of them, and would be again.
+// It is slow in all lanes, and would be again.
 TEST(Core, ACaseThatRanOutOfTimeInEveryLaneIsNotTriedAgain) {
   OneSlot run({}, 1);
   run.answer(1, 1, Outcome::timeout);
@@ -227,10 +230,10 @@ TEST(Core, ACaseThatWasSlowInTheOtherLaneAsWellIsNotTriedAgain) {
   answer.verdict.outcome = Outcome::timeout;
   Verdict verdict = answer.verdict;
   answer.beside_overdue_us = 13'900'000;
-  EXPECT_EQ(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
-  EXPECT_NE(Retries().again(answer, queued(1, 200'000), verdict), Again::no);
+  EXPECT_EQ(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
+  EXPECT_NE(Retries().retry(answer, queued(1, 200'000), verdict), kNoRetry);
   answer.beside_overdue_us = 1'900'000;
-  EXPECT_NE(Retries().again(answer, queued(1, 20'000), verdict), Again::no);
+  EXPECT_NE(Retries().retry(answer, queued(1, 20'000), verdict), kNoRetry);
 }
 
 TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
@@ -239,9 +242,9 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
     Answer answer;
     Verdict verdict;
     answer.verdict.outcome = verdict.outcome = first;
-    EXPECT_NE(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+    EXPECT_NE(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
     answer.verdict.outcome = verdict.outcome = second;
-    EXPECT_EQ(retries.again(answer, queued(1, 20'000), verdict), Again::no);
+    EXPECT_EQ(retries.retry(answer, queued(1, 20'000), verdict), kNoRetry);
     return verdict;
   };
   EXPECT_EQ(twice(Outcome::slow, Outcome::slow).outcome, Outcome::slow);
@@ -252,8 +255,8 @@ TEST(Core, MeasurementsThatContradictEachOtherSayNothing) {
   EXPECT_THAT(both.message, ::testing::HasSubstr("first slow"));
 }
 
-// Two slots, three cases that hang: second attempts wait behind nothing while a slot is idle, and
-// none is given to a slot that has one.
+// Two slots, three cases that hang. No retry waits while a slot is idle, and none goes to a slot
+// that has one.
 TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
   CoreConfig config;
   config.slots = 2;
@@ -267,7 +270,8 @@ TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
     while (const auto action = core.next_action()) {
       const auto* lease = std::get_if<SendLease>(&*action);
       if (lease == nullptr) continue;
-      for (const QueuedCase& leased : lease->cases) given.emplace_back(lease->slot, leased.id);
+      for (const wire::JobT& leased : lease->cases)
+        given.emplace_back(lease->slot, leased.test_case.id);
     }
     return given;
   };
@@ -287,8 +291,8 @@ TEST(Core, WhatHangsIsTriedAgainBesideEachOther) {
   EXPECT_THAT(hangs(1, 3, 2), ::testing::ElementsAre(Leased(1, 2)));
 }
 
-// The other lane took 2 ms: 10 s show as well as 90 that this one hangs. One that took a second
-// gets a hundred.
+// The other lane took 2 ms: 10 s show the hang as well as 90 s. After another lane took a second,
+// the limit is a hundred seconds.
 TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   Answer answer;
   answer.verdict.outcome = Outcome::timeout;
@@ -299,7 +303,7 @@ TEST(Core, WhatHangsIsTriedAgainUnderALimitThatTellsAsMuch) {
   EXPECT_EQ(Retries::limit_ms(answer, 900'000), 100'000U);
   Retries retries;
   Verdict verdict = answer.verdict;
-  EXPECT_NE(retries.again(answer, queued(1, 90'000), verdict), Again::no);
+  EXPECT_NE(retries.retry(answer, queued(1, 90'000), verdict), kNoRetry);
   answer.verdict.outcome = Outcome::mismatch;
   EXPECT_EQ(Retries::limit_ms(answer, 90'000), 90'000U);
 }
@@ -309,7 +313,7 @@ TEST(Core, AFailureStopsTheRunWhereThatIsWanted) {
   config.exit_on_error = true;
   OneSlot run(config, 2);
   run.answer(1, 1, Outcome::mismatch);
-  EXPECT_EQ(run->stop_reason(), StopReason::none);  // a first failure is not believed
+  EXPECT_EQ(run->stop_reason(), StopReason::none);  // a first failure is not final
   run.answer(1, 2, Outcome::mismatch);
   EXPECT_EQ(run->stop_reason(), StopReason::stopped_on_error);
   EXPECT_EQ(run.count<SendStop>(), 1U);
@@ -322,7 +326,7 @@ TEST(Core, AnAnswerThatComesTwiceIsOne) {
   EXPECT_EQ(run.count<RecordVerdict>(), 1U);
 }
 
-// A machine that slept for an hour comes back to slots that are as well as before.
+// After a machine slept for an hour, its slots are as well as before.
 TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
   OneSlot run(CoreConfig(), 2);
   run->tick(0);
@@ -332,7 +336,7 @@ TEST(Core, TimeThatWeSleptThroughIsNotCounted) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
-// What ails it is no case's fault, and would ail the next slot as well.
+// No case is to blame, and the next slot would fail too.
 TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
   OneSlot run(CoreConfig(), 2);
   run->slot_gives_up(0, "gpu:0 cannot be opened");
@@ -342,7 +346,7 @@ TEST(Core, ASlotThatGivesUpEndsTheRunAndBlamesNoCase) {
   EXPECT_EQ(run.count<RecordVerdict>(), 0U);
 }
 
-// It lives, and answers nothing: longer than its case may take, and a slot may need for it.
+// It sends signs of life but no answers, for longer than its case and the slot's own work may take.
 TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   CoreConfig config;
   config.slack_ms = 5000;
@@ -356,7 +360,7 @@ TEST(Core, ASlotThatOnlyLivesIsReplaced) {
   EXPECT_EQ(run.count<KillSlot>(), 1U);
 }
 
-// On GPUs contexts are made one after another: with all slots at once none would be there soon.
+// The CUDA driver creates contexts serially: if all slots started at once, all would be late.
 TEST(Core, SlotsBeginAFewAtATime) {
   CoreConfig config;
   config.slots = 5;
@@ -368,7 +372,7 @@ TEST(Core, SlotsBeginAFewAtATime) {
     while (auto action = core.next_action()) {
       if (const auto* start = std::get_if<StartSlot>(&*action)) started.push_back(start->slot);
       if (const auto* lease = std::get_if<SendLease>(&*action)) {
-        first.try_emplace(lease->slot, lease->cases.front().id);
+        first.try_emplace(lease->slot, lease->cases.front().test_case.id);
       }
     }
   };
@@ -386,9 +390,9 @@ TEST(Core, SlotsBeginAFewAtATime) {
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1));
   answer(1);
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
-  answer(1);  // it was at work already
+  answer(1);  // it had started already
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
-  // What holds others up for so long is not the beginning, but a case.
+  // This slot is late because of its case, not because of its start.
   for (std::int64_t ms = 0; ms <= 1'900; ms += 100) core.tick(ms);
   act();
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2));
@@ -397,7 +401,7 @@ TEST(Core, SlotsBeginAFewAtATime) {
   EXPECT_THAT(started, ::testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
-// What one supervisor holds, no other one's slots can take.
+// Cases that one supervisor holds are out of reach for others' slots.
 TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   CoreConfig config;
   config.lease_ms = 30'000;
@@ -405,8 +409,8 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
   core.begin();
   std::uint64_t claimed = 0;
   const auto expensive = [&] {
-    QueuedCase made = queued(++claimed);
-    made.cost.work_us = 5'000'000;
+    wire::JobT made = queued(++claimed);
+    made.test_case.work_us = 5'000'000;
     return made;
   };
   std::size_t sent = 0;
@@ -420,32 +424,32 @@ TEST(Core, TakesNoMoreThanItsSlotsCanDoInAFewSeconds) {
     core.tick(now_ms);
   }
   EXPECT_EQ(sent, 1U);
-  EXPECT_EQ(claimed, 2U);  // the slot's, and the one that it does next
+  EXPECT_EQ(claimed, 2U);  // the running case and the next one
 }
 
-// When all have ended, on slots that take for each case what it costs: the most that lanes can do.
+// Time at which all cases have ended, on slots that take the expected time for each case.
 double makespan_us(std::size_t slots, const MemoryBudget& budget,
-                   const std::vector<QueuedCase>& cases) {
+                   const std::vector<wire::JobT>& cases) {
   CoreConfig config;
   config.slots = slots;
   Core core(config, Queue(budget));
   struct Running {
-    std::deque<QueuedCase> held;
-    double free_at = 0;  // when the first of them is done, if there is one
+    std::deque<wire::JobT> held;
+    double free_at = 0;  // time at which its first case ends, if it has one
   };
   std::vector<Running> running(slots);
   double now = 0;
   const auto act = [&] {
     while (auto action = core.next_action()) {
       if (std::holds_alternative<ClaimCases>(*action)) {
-        for (const QueuedCase& each : cases) core.add(each);
+        for (const wire::JobT& each : cases) core.add(each);
         core.claimed(Supply::none);
       }
       const auto* lease = std::get_if<SendLease>(&*action);
       if (lease == nullptr) continue;
       Running& slot = running[lease->slot];
       if (slot.held.empty()) {
-        slot.free_at = now + static_cast<double>(lease->cases.front().cost.work_us);
+        slot.free_at = now + static_cast<double>(lease->cases.front().test_case.work_us);
       }
       slot.held.insert(slot.held.end(), lease->cases.begin(), lease->cases.end());
     }
@@ -460,11 +464,11 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
     if (next->held.empty()) return std::numeric_limits<double>::infinity();
     now = next->free_at;
     Answer answer;
-    answer.id = next->held.front().id;
+    answer.id = next->held.front().test_case.id;
     answer.verdict.outcome = Outcome::pass;
     next->held.pop_front();
     if (!next->held.empty()) {
-      next->free_at = now + static_cast<double>(next->held.front().cost.work_us);
+      next->free_at = now + static_cast<double>(next->held.front().test_case.work_us);
     }
     core.slot_answered(static_cast<std::size_t>(next - running.begin()), std::span(&answer, 1));
     act();
@@ -472,50 +476,51 @@ double makespan_us(std::size_t slots, const MemoryBudget& budget,
   return now;
 }
 
-// Times as a corpus has them: most take a moment, few a minute. Of the longest some fit no budget,
-// and run one after another.
+// Times like those of a corpus: most cases take a moment, few a minute. Some of the longest fit no
+// budget, and run one after another.
 TEST(Core, ARunEndsWithItsLongestCasesOrWithAllSlotsAtOnce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 random(seed);
     std::lognormal_distribution<double> times(0, 3);
-    std::vector<QueuedCase> cases;
+    std::vector<wire::JobT> cases;
     std::uint64_t all_us = 0;
     for (std::uint64_t id = 1; id <= 2000; ++id) {
-      QueuedCase made = queued(id);
-      made.cost.work_us = 1000 + static_cast<std::uint64_t>(1000 * times(random));
-      made.cost.elements = made.cost.work_us * 50;
-      all_us += made.cost.work_us;
+      wire::JobT made = queued(id);
+      made.test_case.work_us = 1000 + static_cast<std::uint64_t>(1000 * times(random));
+      made.test_case.elements = made.test_case.work_us * 50;
+      all_us += made.test_case.work_us;
       cases.push_back(made);
     }
     std::sort(cases.begin(), cases.end(),
-              [](auto& a, auto& b) { return a.cost.work_us > b.cost.work_us; });
-    std::uint64_t alone_us = 0;  // of those that fit no budget
+              [](auto& a, auto& b) { return a.test_case.work_us > b.test_case.work_us; });
+    std::uint64_t alone_us = 0;  // of cases that fit no budget
     std::size_t alone = 0;
     for (const std::size_t many : {1, 5, 50}) {
       for (; alone < many; ++alone) {
-        cases[alone].cost.bytes = kPlenty;
-        alone_us += cases[alone].cost.work_us;
+        cases[alone].test_case.bytes = kPlenty;
+        alone_us += cases[alone].test_case.work_us;
       }
       for (const std::uint64_t slots : {2, 3, 8}) {
         const std::uint64_t least = std::max(alone_us, all_us / slots);
         EXPECT_LE(makespan_us(slots, {1 << 20, 0, 0}, cases),
                   static_cast<double>(least) +
-                      0.05 * static_cast<double>(all_us - cases.front().cost.work_us))
+                      0.05 * static_cast<double>(all_us - cases.front().test_case.work_us))
             << "seed " << seed << ", " << many << " alone, " << slots << " slots";
       }
     }
   }
 }
 
-// Many that run one after another take as long as all others together: they cannot wait for those.
+// Many cases that run one after another take as long as all others together, so they cannot wait
+// for those.
 TEST(Core, WhatFitsNoBudgetDoesNotWaitForAllElse) {
-  std::vector<QueuedCase> cases;
+  std::vector<wire::JobT> cases;
   double all_us = 0;
   for (std::uint64_t id = 1; id <= 1100; ++id) {
-    QueuedCase made = queued(id);
-    made.cost.work_us = id <= 1000 ? 100'000 : 1'000'000;
-    if (id > 1000) made.cost.bytes = kPlenty;
-    all_us += static_cast<double>(made.cost.work_us);
+    wire::JobT made = queued(id);
+    made.test_case.work_us = id <= 1000 ? 100'000 : 1'000'000;
+    if (id > 1000) made.test_case.bytes = kPlenty;
+    all_us += static_cast<double>(made.test_case.work_us);
     cases.push_back(made);
   }
   EXPECT_LE(makespan_us(2, {1 << 20, 0, 0}, cases), 100e6 + 0.05 * all_us);

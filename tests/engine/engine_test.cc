@@ -111,7 +111,7 @@ TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
   EXPECT_EQ(report["accommodations"]["paddle.fake.where"][0], "follows: it says where it is");
 }
 
-// A new lane under test for each; its reference may have run those of the cases before.
+// Each gets a new test lane; the reference lane may have run earlier retries.
 TEST(Engine, SecondAttemptsShareAReferenceLane) {
   Cli cli;
   ::setenv("FAKE_TELLS_OF_LANES", "1", 1);
@@ -147,7 +147,7 @@ TEST(Engine, SecondAttemptsShareALane) {
   EXPECT_LT(times(*text, "its first case"), 1U + 12U);
 }
 
-// A lane that it was in is wrong from then on, in the same way each time.
+// After it, its lane computes wrong results, in the same way each time.
 TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
   Cli cli;
   std::vector<std::string> lines{large("poisons", 0)};
@@ -161,7 +161,7 @@ TEST(Engine, ACaseIsNotBlamedForOneThatFailedBeforeItInItsLane) {
   EXPECT_EQ(cli.report()["flags"]["contaminated"], 5);
 }
 
-// The lanes of all slots have run something by then, and would stay for the next case.
+// By then the lanes of all slots have run something, and would stay for the next case.
 TEST(Engine, WhatRanOutOfMemoryIsAloneOnTheMachineWhenItRunsAgain) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();
@@ -183,12 +183,12 @@ TEST(Engine, AHangEndsAtItsLimitAndHarmsNobody) {
   EXPECT_THAT(cli.outcomes(),
               UnorderedElementsAre(Pair(fake("echo", 1), "pass"), Pair(fake("hang", 2), "timeout"),
                                    Pair(fake("echo", 3), "pass")));
-  // Where the time went, though its lane could not say so any more.
+  // The time is known, though its lane could no longer report it.
   EXPECT_GE(cli.report()["seconds"]["paddle"]["forward"].get<double>(), 1.0);
 }
 
-// Both lanes sleep: that is slow, and no second try would tell more. A hang is told by what the
-// other lane took.
+// Both lanes sleep: that is slow, and a retry would show no more. A hang shows by the time of the
+// other lane.
 TEST(Engine, SlowIsToldFromStuck) {
   Cli cli;
   const std::string slow = "paddle.fake.slow(" + tensor(1) + ", 60)";
@@ -211,7 +211,7 @@ TEST(Engine, SlowIsToldFromStuck) {
   EXPECT_TRUE(read);
 }
 
-// It writes into its arena that it begins in a hundred years, or that its lane is idle.
+// It writes into its arena that it starts in a hundred years, or that its lane is idle.
 TEST(Engine, ACaseCannotHideThatItsTimeIsUp) {
   Cli cli;
   const std::string cases = cli.write_cases(
@@ -229,7 +229,7 @@ TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   std::vector<std::string> lines{fake("contaminated", 5)};
   for (int size : {1, 2, 3, 4, 6, 7}) lines.push_back(fake("echo", size));
   const std::string cases = cli.write_cases(lines);
-  // Under other values as well it would find its own lane used.
+  // Under other values it would also find its own lane used.
   const CliResult result =
       cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1", "--values=usual"});
   EXPECT_EQ(result.status.code, 0) << result.output;
@@ -239,7 +239,8 @@ TEST(Engine, ACaseThatFailsOnlyInAUsedLaneIsMarked) {
   EXPECT_EQ(flags["flaky"], 0);
 }
 
-// Lanes say once for a case under which values it is not run, and answer these jobs unseen.
+// For each case a lane reports once under which values it does not run, and does not run these
+// trials.
 TEST(Engine, WhatIsNotJudgedUnderAKindOfValuesIsSaid) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo", 1), fake("echo", 2), fake("wrong", 3)});
@@ -352,8 +353,8 @@ bool may_read_others() {
   return ::process_vm_readv(other->pid(), &local, 1, &nowhere, 1, 0) < 0 && errno == EFAULT;
 }
 
-// 12 MB results stay in their lanes, so a lane that is killed before they were compared takes them
-// with it: the case runs again, and nobody is blamed.
+// Results of 12 MB stay in their lanes. If a lane is killed before they are compared, the case runs
+// again, and no case is blamed.
 TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
   if (!may_read_others()) GTEST_SKIP() << "the kernel forbids reading another process's memory";
   constexpr int kLarge = 3'000'000;
@@ -368,7 +369,7 @@ TEST(Engine, LargeResultsAreComparedWhereTheyLie) {
   EXPECT_EQ(cli.report()["cases"], 3);
 }
 
-// What is expensive is first tried in the test lane alone, as long as nothing is known of its kind.
+// While its kind is new, an expensive case first runs in the test lane alone.
 TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();
@@ -389,8 +390,8 @@ TEST(Engine, TheReferenceIsNotAskedWhereTheTestLaneHasNoKernel) {
   EXPECT_EQ(*read_file(notes), "run\n");
 }
 
-// Large inputs are not filled as long as nothing is known of their dtype, nor of what a lane had no
-// kernel for, and if there is one after all, the case runs as any other.
+// Large inputs stay unfilled while their dtype is new or a kernel is likely missing. If there is a
+// kernel, the case then runs as usual.
 TEST(Engine, LargeInputsAreNotFilledWhereThereIsNoKernel) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();
@@ -407,7 +408,7 @@ TEST(Engine, LargeInputsAreNotFilledWhereThereIsNoKernel) {
   EXPECT_EQ(*read_file(notes), "empty\nempty\nempty\nfilled\n");
 }
 
-// A lane that takes another's place has learnt nothing, but its slot has.
+// A new lane knows nothing about kernels, but its slot does.
 TEST(Engine, LargeInputsAreNotFilledForALaneThatIsNew) {
   Cli cli;
   const std::string notes = (cli.folder() / "notes").string();
@@ -438,7 +439,7 @@ TEST(Engine, ResultsInAGreatManyPartsStopNothing) {
                                                    Pair(fake("many_listed", kListed), "pass"),
                                                    Pair(fake("echo"), "pass")));
   EXPECT_THAT(result.output, HasSubstr("result: 1 of 600000 elements differ, by up to 1 "));
-  // Nor are inputs repeated in the store, however many of their values were listed one by one.
+  // The store does not repeat inputs, however many of their values the case lists.
   EXPECT_LT(std::filesystem::file_size(cli.run() / "run.db"), 10'000'000U);
 }
 
@@ -457,7 +458,7 @@ TEST(Engine, ALeaseLargerThanASocketsBufferArrives) {
 const std::string kSlot("assay\0slot", 10);
 const std::string kServer = "assay.server";
 
-// Waits until a process of the run with this word in its command line is there; gives one of them.
+// Waits for a process of the run with this word in its command line; returns its id.
 pid_t wait_for_process(const Cli& cli, const std::string& word) {
   for (int tries = 0; tries < 200; ++tries) {
     for (const pid_t pid : processes_of(cli.folder().string())) {
@@ -469,7 +470,7 @@ pid_t wait_for_process(const Cli& cli, const std::string& word) {
   return 0;
 }
 
-// A process that is stopped ends nothing by itself and answers nobody: only its silence shows it.
+// A stopped process neither ends nor answers: only its silence shows.
 class Hang : public ::testing::TestWithParam<std::pair<const char*, std::string>> {};
 
 TEST_P(Hang, IsReplacedAndNothingIsLost) {

@@ -294,9 +294,11 @@ TEST_F(Gpu, WithoutMpsItsProcessesTakeTurns) {
   const CliResult result =
       run({"--api_config_file=" + cli_.write_cases({fake("mps")}), "--num_workers_per_gpu=2"});
   EXPECT_EQ(result.status.code, 0) << result.output;
-  EXPECT_THAT(result.output,
-              AllOf(HasSubstr("there is no MPS: nvidia-cuda-mps-control: exit code 1"),
-                    Not(HasSubstr("shared"))));
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr(
+                "no MPS, so processes on a GPU take turns: nvidia-cuda-mps-control: exit code 1"),
+            Not(HasSubstr("shared"))));
 }
 
 // Called by its name alone, as an installed program is, from a folder of somebody else's.

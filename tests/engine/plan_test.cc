@@ -6,24 +6,13 @@
 
 #include "../store/folder.h"
 #include "engine/lane_plan.h"
+#include "schedule/cost.h"
 #include "store/sqlite_store.h"
 
 namespace assay {
 namespace {
 
-TEST(TextPool, KeepsTextsOfAnySize) {
-  TextPool pool;
-  const std::string large(3 << 20, 'x');
-  std::vector<std::string_view> small;
-  const std::string_view kept = pool.keep(large);
-  for (int i = 0; i < 3000; ++i) small.push_back(pool.keep(std::string(500, 'a')));
-  const std::string_view second = pool.keep(large);
-  EXPECT_EQ(kept, large);
-  EXPECT_EQ(second, large);
-  for (const std::string_view text : small) EXPECT_EQ(text, std::string(500, 'a'));
-}
-
-// A run's own folder does not keep what its cases are expected to take.
+// A run's own folder does not keep the expected times of its cases.
 TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
   const testing::Folder folder;
   auto store = SqliteStore::open(folder.path(), StoreMode::create);
@@ -33,13 +22,12 @@ TEST(ClaimCases, ExpectsOfEachWhatItsTextSays) {
   ASSERT_TRUE((*store)->add_case({1, product, 8'000'000, 1, 0}));
   ASSERT_TRUE((*store)->add_case({2, "no case", 8'000'000, 1, 0}));
   ASSERT_TRUE((*store)->commit());
-  TextPool texts;
-  std::vector<QueuedCase> claimed;
-  ASSERT_TRUE(claim_cases({}, 10, **store, texts,
-                          [&](const QueuedCase& each) { claimed.push_back(each); }));
+  std::vector<wire::JobT> claimed;
+  ASSERT_TRUE(
+      claim_cases({}, 10, **store, [&](wire::JobT each) { claimed.push_back(std::move(each)); }));
   ASSERT_EQ(claimed.size(), 2U);
-  EXPECT_GT(claimed[0].cost.work_us, 2 * expected_work_us(8'000'000));
-  EXPECT_EQ(claimed[1].cost.work_us, expected_work_us(8'000'000));
+  EXPECT_GT(claimed[0].test_case.work_us, 2 * expected_work_us(8'000'000));
+  EXPECT_EQ(claimed[1].test_case.work_us, expected_work_us(8'000'000));
 }
 
 std::vector<wire::LaneSpecT> lanes_on(const std::vector<std::string>& devices) {
@@ -48,7 +36,7 @@ std::vector<wire::LaneSpecT> lanes_on(const std::vector<std::string>& devices) {
   return lanes;
 }
 
-// Every lane of a case takes its part of a GPU; the host's memory counts where some lane is there.
+// Every lane of a case takes its share of a GPU; the host's memory counts if some lane sits there.
 TEST(MemoryBudget, IsThatOfTheDevicesThatLanesSitOn) {
   RunConfig config;
   config.memory_budget = 1000;

@@ -15,14 +15,14 @@ bool SimulatedStore::free(int who, const Row& row, std::int64_t now) const {
   return row.holder == 0 || (row.holder != who && lease_ms > 0 && now > row.held_until);
 }
 
-std::vector<QueuedCase> SimulatedStore::claim(int who, std::size_t most, std::int64_t now) {
-  std::vector<QueuedCase> claimed;
+std::vector<wire::JobT> SimulatedStore::claim(int who, std::size_t most, std::int64_t now) {
+  std::vector<wire::JobT> claimed;
   for (auto& [id, row] : rows) {
     if (claimed.size() == most) break;
     if (!free(who, row, now)) continue;
     row.holder = who;
     row.held_until = now + lease_ms;
-    row.planned.epoch = ++row.epoch;
+    row.planned.attempt.epoch = ++row.epoch;
     claimed.push_back(row.planned);
   }
   return claimed;
@@ -66,8 +66,8 @@ void SimulatedStore::commit(int who) {
   }
 }
 
-// The supervisor is gone; the next one is another. Its leases last until their time is over; where
-// they have none, the store was locked and is free again.
+// The supervisor is gone. Its leases last until their end; without an end, the store was locked and
+// is free again.
 void SimulatedStore::lose_uncommitted(int who) {
   for (auto& [id, row] : rows) {
     if (row.holder != who) continue;

@@ -9,7 +9,7 @@
 namespace assay::testing {
 namespace {
 
-constexpr std::uint64_t kMostSteps = 200'000;  // of one session; one that ends needs far fewer
+constexpr std::uint64_t kMostSteps = 200'000;  // of one session; a normal one needs far fewer
 constexpr int kMostSessions = 60;
 constexpr std::int64_t kBeginMs = 1'500;
 constexpr std::int64_t kLongestTickMs = 1'000;  // as the core counts
@@ -39,9 +39,10 @@ Simulation::Simulation(std::uint64_t seed, bool trace)
   if (others_) store_.lease_ms = 3'000 + static_cast<std::int64_t>(chance_.below(20'000));
   for (std::uint64_t id = 1; id <= cases; ++id) {
     SimulatedStore::Row row;
-    row.planned.id = id;
-    row.planned.cost = {chance_.below(2'000'000), 1 + chance_.below(60),
-                        1000 + chance_.below(5000)};
+    row.planned.test_case.id = id;
+    row.planned.test_case.elements = chance_.below(2'000'000);
+    row.planned.test_case.bytes = 1 + chance_.below(60);
+    row.planned.attempt.limit_ms = 1000 + chance_.below(5000);
     row.nature = nature_of(chance_.below(100));
     store_.rows.emplace(id, row);
   }
@@ -50,7 +51,7 @@ Simulation::Simulation(std::uint64_t seed, bool trace)
 std::optional<std::string> Simulation::run() {
   for (int session = 0; session < kMostSessions; ++session) {
     const bool calm = session >= 3;
-    // From now on there is no other claimer; what it had ended and not committed is undone.
+    // From now on there is no other claimer; its uncommitted verdicts are lost.
     if (calm) store_.lose_uncommitted(SimulatedStore::kOther);
     const std::size_t before = store_.finished();
     const bool complete = run_session(calm);
@@ -68,7 +69,7 @@ std::optional<std::string> Simulation::run() {
   return "some case never ended";
 }
 
-// True: the run says that it is complete.
+// Returns whether the run reports that it is complete.
 bool Simulation::run_session(bool calm) {
   calm_ = calm;
   CoreConfig config;
@@ -177,7 +178,7 @@ bool Simulation::servers_ready() const {
                      [](const Server& at) { return at.up && at.ready && !at.hangs; });
 }
 
-// A slot runs the next case that it holds, or leaves, or ends of what was done to it.
+// The slot runs its next case, or leaves, or dies of an earlier disturbance.
 void Simulation::run_case(std::size_t index) {
   Slot& slot = slots_[index];
   if (!slot.up) return;
@@ -188,10 +189,10 @@ void Simulation::run_case(std::size_t index) {
     return;
   }
   if (slot.queue.empty()) return;
-  const QueuedCase running = slot.queue.front();
-  const Nature nature = store_.rows.at(running.id).nature;
+  const wire::JobT running = slot.queue.front();
+  const Nature nature = store_.rows.at(running.test_case.id).nature;
   if (!answers(nature)) {
-    note("case {} takes slot {} along", running.id, index);
+    note("case {} takes slot {} along", running.test_case.id, index);
     if (nature == Nature::kills_slot) return end_slot(index, false);
     slot.hangs = nature == Nature::silences_slot;
     slot.busy = nature == Nature::hangs_slot;
@@ -202,24 +203,27 @@ void Simulation::run_case(std::size_t index) {
     }
     return;
   }
-  if (running.attempt == 1) first_ran_[running.id] = {slot.number, steps_};
+  if (running.attempt.number == 1) first_ran_[running.test_case.id] = {slot.number, steps_};
   slot.queue.erase(slot.queue.begin());
   slot.on_the_way.push_back(answer_to(running));
-  // Some come twice.
+  // Some answers come twice.
   if (!calm_ && chance_.one_in(20)) slot.on_the_way.push_back(slot.on_the_way.back());
 }
 
-Answer Simulation::answer_to(const QueuedCase& queued) {
-  const Nature nature = store_.rows.at(queued.id).nature;
+Answer Simulation::answer_to(const wire::JobT& queued) {
+  const Nature nature = store_.rows.at(queued.test_case.id).nature;
   Answer answer;
-  answer.id = queued.id;
-  answer.attempt = queued.attempt;
-  answer.fresh = queued.fresh;
+  answer.id = queued.test_case.id;
+  answer.attempt = queued.attempt.number;
+  answer.fresh = queued.attempt.isolation != wire::Isolation::shared;
   answer.ran_from = answer.ran_to = steps_;
-  const bool fails = nature == Nature::fails || (nature == Nature::flaky && queued.attempt == 1);
+  const bool fails =
+      nature == Nature::fails || (nature == Nature::flaky && queued.attempt.number == 1);
   answer.verdict.outcome = fails ? Outcome::mismatch : Outcome::pass;
-  if (nature == Nature::fails && queued.id % 3 == 0) answer.verdict.outcome = Outcome::oom;
-  if (queued.in_company && rare_.one_in(4)) answer.verdict.message = "in another way";
+  if (nature == Nature::fails && queued.test_case.id % 3 == 0)
+    answer.verdict.outcome = Outcome::oom;
+  if (queued.attempt.isolation == wire::Isolation::shared_retry && rare_.one_in(4))
+    answer.verdict.message = "in another way";
   if (!calm_ && chance_.one_in(40)) {
     answer.verdict.outcome = Outcome::crash;
     answer.killed_from_outside = true;
@@ -227,7 +231,7 @@ Answer Simulation::answer_to(const QueuedCase& queued) {
   return answer;
 }
 
-// Some of the answers that are on the way arrive, also of a slot that is being killed.
+// Some of the answers on the way arrive, also from a slot that is being killed.
 void Simulation::deliver(std::size_t index) {
   Slot& slot = slots_[index];
   if (!slot.up || slot.on_the_way.empty() || slot.hangs) return;
@@ -329,7 +333,7 @@ void Simulation::disturb_server(std::size_t index) {
   }
 }
 
-// Its GPU cannot be opened, say.
+// For example, its GPU cannot be opened.
 void Simulation::give_up(std::size_t index) {
   if (ended_ || !slots_[index].up) return;
   note("slot {} gives up", index);
@@ -388,43 +392,42 @@ void Simulation::perform(const SendLease& action) {
   Slot& slot = slots_[action.slot];
   expect(slot.up && !slot.killed, "a lease for a slot that is not there");
   gave_back_.erase(action.slot);
-  for (const QueuedCase& queued : action.cases) {
-    note("case {} attempt {} to slot {}", queued.id, queued.attempt, action.slot);
-    expect(!recorded_.contains(queued.id), "a case runs again after its verdict");
+  for (const wire::JobT& queued : action.cases) {
+    note("case {} attempt {} to slot {}", queued.test_case.id, queued.attempt.number, action.slot);
+    expect(!recorded_.contains(queued.test_case.id), "a case runs again after its verdict");
     for (auto& [id, held] : in_use_) held.alone = false;
-    const Held held{action.slot, queued.cost.bytes, queued.attempt, in_use_.empty()};
-    expect(in_use_.emplace(queued.id, held).second, "two slots hold one case");
-    if (queued.losses > 0) expect(slot.queue.empty(), "a suspect is not alone");
-    if (queued.all_memory) check_given_back(action.slot);
+    const Held held{action.slot, queued.test_case.bytes, queued.attempt.number, in_use_.empty()};
+    expect(in_use_.emplace(queued.test_case.id, held).second, "two slots hold one case");
+    if (queued.attempt.slots_lost > 0) expect(slot.queue.empty(), "a suspect is not alone");
+    if (queued.attempt.memory != wire::MemoryNeed::estimated) check_given_back(action.slot);
     slot.queue.push_back(queued);
   }
-  check_company(action.cases);
+  check_shared_process(action.cases);
   check_memory();
 }
 
-// Second attempts that share a lane: none follows a case that it followed the first time.
-void Simulation::check_company(const std::vector<QueuedCase>& cases) {
+// No retry in a shared process follows a case that it followed the first time.
+void Simulation::check_shared_process(const std::vector<wire::JobT>& cases) {
   for (auto later = cases.begin(); later != cases.end(); ++later) {
-    expect(!later->in_company || later->fresh, "a first attempt in company");
-    expect(!later->follows || later->in_company, "what runs by itself follows another");
-    if (!later->follows) continue;
+    if (later->attempt.isolation != wire::Isolation::shared_retry) continue;
+    expect(later->attempt.number > 1, "a first attempt in a shared retry process");
     for (auto before = cases.begin(); before != later; ++before) {
-      const Ran& one = first_ran_.at(before->id);
-      const Ran& other = first_ran_.at(later->id);
+      const Ran& one = first_ran_.at(before->test_case.id);
+      const Ran& other = first_ran_.at(later->test_case.id);
       expect(one.slot != other.slot || one.step > other.step, "it follows the same case again");
     }
   }
 }
 
-// Beside a case that fits no budget an eighth of it may be in use; on a GPU such a case is alone.
-// What ran out of memory is alone everywhere when it runs again.
+// Beside a case that fits no budget, an eighth of the budget may be in use; on a GPU such a case is
+// alone. A case that ran out of memory is alone everywhere when it runs again.
 void Simulation::check_memory() {
   std::uint64_t bytes = 0;
   std::size_t over_budget = 0;
   bool wants_room = false;
   for (const auto& [id, held] : in_use_) {
     held.bytes > budget_.all ? ++over_budget : bytes += held.bytes;
-    // It came to a slot again after that.
+    // It has come to a slot again since.
     wants_room = wants_room || (short_of_memory_.contains(id) && held.attempt > 1);
   }
   expect(bytes <= budget_.all && over_budget <= 1, "more memory than the budget");
@@ -443,9 +446,9 @@ void Simulation::check_memory() {
   }
 }
 
-// Whether a waiting case could begin in this slot.
+// Whether a waiting case could start in this slot.
 bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
-  const std::uint64_t bytes = store_.rows.at(id).planned.cost.bytes;
+  const std::uint64_t bytes = store_.rows.at(id).planned.test_case.bytes;
   std::uint64_t in_use = 0;
   std::uint64_t on_gpu = 0;
   bool over_budget = false;
@@ -463,7 +466,7 @@ bool Simulation::has_room(std::size_t slot, std::uint64_t id) const {
   return in_use + bytes <= budget_.all;
 }
 
-// By all slots but the one that runs what may need all of it.
+// All slots must have given back memory, except the one whose case may need all of it.
 void Simulation::check_given_back(std::size_t runs) {
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     const bool keeps = slots_[slot].up && !slots_[slot].killed && !gave_back_.contains(slot);
@@ -515,8 +518,8 @@ void Simulation::perform(const RestartServer& action) {
 
 void Simulation::perform(const ClaimCases& action) {
   const auto claimed = store_.claim(SimulatedStore::kUs, action.bundles, now_);
-  for (const QueuedCase& queued : claimed) {
-    unended_.insert(queued.id);
+  for (const wire::JobT& queued : claimed) {
+    unended_.insert(queued.test_case.id);
     core_->add(queued);
   }
   core_->claimed(store_.supply(SimulatedStore::kUs));
@@ -525,23 +528,23 @@ void Simulation::perform(const ClaimCases& action) {
 void Simulation::perform(const RenewLeases&) { store_.renew(SimulatedStore::kUs, now_); }
 
 void Simulation::perform(const RecordVerdict& action) {
-  const std::uint64_t id = action.ended.id;
+  const std::uint64_t id = action.ended.test_case.id;
   unended_.erase(id);
   note("verdict on {}: {}", id, name(action.verdict.outcome));
   expect(!recorded_.contains(id), "two verdicts on one case");
   expect(!complete_, "a verdict after the last one");
   if (disk_full_) return core_->fail(Error{"the disk is full"});
   check_verdict(store_.rows.at(id), action);
-  // One that is refused may come back: another claimer had the case, and did not end it.
-  if (store_.finish(SimulatedStore::kUs, id, action.ended.epoch, action.verdict)) {
+  // A refused case may come back: another claimer had it and did not end it.
+  if (store_.finish(SimulatedStore::kUs, id, action.ended.attempt.epoch, action.verdict)) {
     recorded_.insert(id);
   } else {
-    short_of_memory_.erase(id);  // as one of which nothing is known
+    short_of_memory_.erase(id);  // the core has forgotten it
   }
 }
 
-// Who passes is not blamed, who fails is not let off, and a slot's death is blamed on a case only
-// after several have ended while they held it.
+// A case that passes is not blamed, a failing case does not pass, and a slot's death is blamed on a
+// case only after several slots ended while they held it.
 void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action) {
   const Verdict& verdict = action.verdict;
   if (verdict.lane == "slot") {
@@ -551,12 +554,14 @@ void Simulation::check_verdict(const SimulatedStore::Row& row, const RecordVerdi
   expect(answers(row.nature), "a verdict on a case that never answered");
   if (verdict.outcome == Outcome::crash) return;  // killed from outside, again and again
   expect((verdict.outcome == Outcome::pass) == (row.nature != Nature::fails), "a wrong verdict");
-  expect(!action.ended.in_company || (info(verdict.outcome).failed && verdict.message.empty()),
-         "in company another ending than the first is believed");
+  const wire::AttemptT& attempt = action.ended.attempt;
+  expect(attempt.isolation != wire::Isolation::shared_retry ||
+             (info(verdict.outcome).failed && verdict.message.empty()),
+         "in a shared retry process another ending than the first is believed");
   if (info(verdict.outcome).failed) {
     const bool for_good =
-        verdict.outcome == Outcome::oom && had_all_memory_.contains(row.planned.id);
-    expect(for_good || (action.ended.attempt >= 2 && action.ended.fresh),
+        verdict.outcome == Outcome::oom && had_all_memory_.contains(row.planned.test_case.id);
+    expect(for_good || (attempt.number >= 2 && attempt.isolation != wire::Isolation::shared),
            "a first failure is believed");
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Drives the engine's core with slots, fork servers, a store and a clock that are simulated, and go
-// wrong in every way that we know of, as a seed says. The same seed gives the same schedule.
+// Drives the engine's core with simulated slots, fork servers, store and clock. They fail in every
+// known way, as a seed decides. The same seed gives the same schedule.
 
 #include <fmt/format.h>
 
@@ -28,32 +28,32 @@ class Chance {
   std::uint64_t state_;
 };
 
-// What a case does whenever it runs.
+// The behaviour of a case whenever it runs.
 enum class Nature { passes, fails, flaky, kills_slot, hangs_slot, silences_slot, makes_nonsense };
 
-// Several supervisors' view of a store: leases with epochs and an end, writes that are lost with
-// a claimer that had not committed them.
+// Several supervisors' view of a store: leases with epochs and an end, and verdicts that are lost
+// with a claimer that had not committed them.
 class SimulatedStore {
  public:
   static constexpr int kUs = 1;
   static constexpr int kOther = 2;
   static constexpr int kDead = 3;
   struct Row {
-    QueuedCase planned;
+    wire::JobT planned;
     Nature nature = Nature::passes;
     std::uint64_t epoch = 0;
     int holder = 0;
     std::int64_t held_until = 0;
     bool pending = false;  // finished, not yet committed
     int finished = 0;      // times
-    int slots_lost = 0;    // that ended while they held it, in this session
+    int slots_lost = 0;    // while they held it, in this session
     Verdict verdict;
   };
 
   std::map<std::uint64_t, Row> rows;
   std::int64_t lease_ms = 0;  // 0: leases do not end
 
-  std::vector<QueuedCase> claim(int who, std::size_t most, std::int64_t now);
+  std::vector<wire::JobT> claim(int who, std::size_t most, std::int64_t now);
   Supply supply(int who) const;
   void renew(int who, std::int64_t now);
   void release(int who);
@@ -70,22 +70,22 @@ class Simulation {
  public:
   explicit Simulation(std::uint64_t seed, bool trace = false);
 
-  // Runs sessions until every case has ended; says what was wrong, if anything.
+  // Runs sessions until every case has ended; returns the first broken rule, if any.
   std::optional<std::string> run();
   std::uint64_t steps() const { return steps_; }
 
  private:
   struct Slot {
     bool up = false;
-    bool hangs = false;  // says nothing at all
-    bool busy = false;   // lives and never answers
+    bool hangs = false;  // sends nothing at all
+    bool busy = false;   // sends signs of life, but no answer
     bool nonsense = false;
     bool told_to_stop = false;
     bool killed = false;
     std::uint64_t number = 0;           // of all slots that were started
     std::optional<std::int64_t> began;  // on the core's clock; nullopt: it has answered
-    std::vector<QueuedCase> queue;      // it has not run these
-    std::vector<Answer> on_the_way;     // the core has not heard these
+    std::vector<wire::JobT> queue;      // not run yet
+    std::vector<Answer> on_the_way;     // not delivered to the core yet
   };
   struct Server {
     bool up = true;
@@ -105,7 +105,7 @@ class Simulation {
   void disturb_server(std::size_t server);
   void give_up(std::size_t slot);
   void other_claimer();
-  Answer answer_to(const QueuedCase& queued);
+  Answer answer_to(const wire::JobT& queued);
 
   void act();
   void perform(const StartSlot& action);
@@ -127,7 +127,7 @@ class Simulation {
   std::size_t slots_that_begin() const;
   void check_memory();
   void check_given_back(std::size_t runs);
-  void check_company(const std::vector<QueuedCase>& cases);
+  void check_shared_process(const std::vector<wire::JobT>& cases);
   bool has_room(std::size_t slot, std::uint64_t id) const;
   void check_nobody_sleeps();
   void check_verdict(const SimulatedStore::Row& row, const RecordVerdict& action);
@@ -139,7 +139,7 @@ class Simulation {
   }
 
   Chance chance_;
-  Chance rare_;  // faults that were added later draw from here: seeds keep what they were
+  Chance rare_;  // draws for faults that were added later, so that seeds keep their schedules
   bool trace_;
   SimulatedStore store_;
   MemoryBudget budget_;
@@ -152,19 +152,19 @@ class Simulation {
     std::size_t slot;
     std::uint64_t bytes;
     std::uint32_t attempt;
-    bool alone;  // no other is held, or was meanwhile
+    bool alone;  // no other case was held meanwhile
   };
   std::map<std::uint64_t, Held> in_use_;  // the cases that slots hold
-  std::set<std::uint64_t> unended_;       // that the core has claimed and not given a verdict on
+  std::set<std::uint64_t> unended_;       // claimed by the core, without a verdict
   std::set<std::uint64_t> short_of_memory_;
-  std::set<std::size_t> gave_back_;         // slots that have had no case since
-  std::set<std::uint64_t> had_all_memory_;  // and was not enough for these
+  std::set<std::size_t> gave_back_;         // slots without a case since then
+  std::set<std::uint64_t> had_all_memory_;  // and ran out of it
   std::set<std::uint64_t> recorded_;        // in this session
   struct Ran {
     std::uint64_t slot;  // by its number
     std::uint64_t step;
   };
-  std::map<std::uint64_t, Ran> first_ran_;  // where and when its first attempt did
+  std::map<std::uint64_t, Ran> first_ran_;  // slot and step of its first attempt
   std::uint64_t slots_started_ = 0;
   std::int64_t now_ = 0;
   std::int64_t core_now_ = 0;  // without the time in which the machine slept
@@ -175,7 +175,7 @@ class Simulation {
   bool disk_full_ = false;
   bool calm_ = false;
   bool ended_ = false;
-  bool complete_ = false;  // as the core has told
+  bool complete_ = false;  // as the core reported
   StopReason strongest_ = StopReason::none;
   std::uint64_t steps_ = 0;
   std::optional<std::string> wrong_;

@@ -32,8 +32,8 @@ TEST(Simulation, EveryCaseEndsOnceAndEveryRunEnds) {
   std::cout << schedules << " schedules, " << steps << " steps\n";
 }
 
-// The other claimer has ended two cases and not committed them when it goes; the calm session after
-// that ends two others, which may not be taken for none.
+// The other claimer has ended two cases without a commit when it goes. The calm session after that
+// ends two others, so it is no standstill.
 TEST(Simulation, WhatAnotherClaimerLosesIsNoStandstill) {
   EXPECT_EQ(Simulation(84137).run(), std::nullopt);
 }

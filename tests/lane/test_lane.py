@@ -2,7 +2,6 @@
 
 import builtins
 import os
-import re
 import types
 
 import pytest
@@ -156,42 +155,6 @@ def test_no_dunder_reaches_beyond_arithmetic():
         assert f"__{name}__" not in DUNDERS
 
 
-def numbered(source, path, declaration):
-    body = re.search(declaration + r"[^{]*\{(.*?)\}", source(path), re.DOTALL).group(1)
-    return re.findall(r"(\w+)\s*(?:,|$)", re.sub(r"//.*", "", body).strip())
-
-
-def test_numbers_are_those_of_the_wire(source):
-    fbs = "src/wire/messages.fbs"
-    assert numbered(source, "src/case/dtype.h", "enum class DType ")[1:] == list(wire.DTYPES)[1:]
-    assert wire.DTYPES[0] == "bool"  # `boolean` in C++, where bool is a keyword
-    statuses = numbered(source, fbs, "enum Status")
-    named = {
-        "ok": wire.OK,
-        "raised": wire.RAISED,
-        "no_kernel": wire.NO_KERNEL,
-        "out_of_memory": wire.OUT_OF_MEMORY,
-        "unsupported": wire.UNSUPPORTED,
-        "skipped": wire.SKIPPED,
-        "refused": wire.REFUSED,
-    }
-    assert {name: statuses.index(name) for name in named} == named
-    kinds = [
-        wire.TENSOR,
-        wire.INTEGER,
-        wire.FLOAT,
-        wire.COMPLEX_NUMBER,
-        wire.BOOLEAN,
-        wire.TEXT,
-        wire.NONE,
-        wire.LAW,
-        wire.DTYPE,
-        wire.OPAQUE,
-    ]
-    assert kinds == list(range(len(numbered(source, fbs, "enum LeafKind"))))
-    assert list(wire.EQUALITY_CODES) == numbered(source, fbs, "enum Equality")
-
-
 class Foreseeing:
     """The native module as far as a lane tells it what a case comes to."""
 
@@ -211,7 +174,7 @@ def foreseen(apis, api, shape, values="usual", ended=(wire.OK, "", ""), runs=1, 
     served.usual = (5, *ended)
     served.named = {"x": TensorSpec(shape, "float32", 0)}
     job = types.SimpleNamespace(
-        id=5, api=api, values=values, mutant="", moves=0, settings=types.SimpleNamespace(values=""),
+        id=5, api=api, values=values, mutant="", perturbations=0, settings=types.SimpleNamespace(values=""),
         lane=types.SimpleNamespace(dump_dir=""),
     )  # fmt: skip
     job.__dict__.update(fields)
@@ -243,7 +206,7 @@ def test_a_case_without_a_result_ends_so_under_all_values(apis):
     [
         {"values": "wide"},
         {"mutant": "sign"},
-        {"moves": 2},
+        {"perturbations": 2},
         {"settings": types.SimpleNamespace(values="usual")},
         {"lane": types.SimpleNamespace(dump_dir="somewhere")},
     ],

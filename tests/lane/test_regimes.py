@@ -92,11 +92,6 @@ def test_every_reason_is_a_sentence_and_names_a_regime():
         assert all(len(reason) > 20 for reason in traits.without.values())
 
 
-def test_regimes_are_those_of_the_command_line(source):
-    listed = source("src/wire/settings.h").split('kAllValues = "')[1].split('"')[0]
-    assert tuple(listed.split(",")) == REGIMES
-
-
 def test_terms_are_the_depth_of_a_product(apis):
     # [8, 100] x [100, 16]
     assert terms_of(apis["paddle.matmul"], Inputs([800, 1600], 1), 128) == pytest.approx(100)
@@ -109,10 +104,6 @@ def test_a_sum_over_windows_is_never_of_few_terms(apis):
     # The gradient of a weight [6, 4, 3, 3] over images [3, 4, 8, 8] adds up 3 · 8 · 8 = 192 terms.
     for name in ("paddle.nn.functional.conv2d", "paddle.nn.Conv2D"):
         assert terms_of(apis[name], Inputs([6, 216, 768], 8), 216) > regimes.FEW_TERMS
-
-
-def test_few_terms_are_as_few_as_the_bar_has_them(source):
-    assert f"kFewTerms = {regimes.FEW_TERMS};" in source("src/measure/bar.h")
 
 
 def test_where_places_are_computed_the_bar_knows_the_extent(apis):

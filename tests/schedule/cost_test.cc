@@ -34,14 +34,13 @@ TEST(Cost, CountsAllTensorsOfACase) {
   const Cost cost =
       cost_of(R"(paddle.add(Tensor([1000, 500], "float32"), y=Tensor([500001], "int8")))");
   EXPECT_EQ(cost.elements, 1'000'001U);
-  EXPECT_EQ(cost.limit_ms, 300'000U);
   EXPECT_GE(cost.bytes, 2 * (500'000 * 4 + 500'001));  // inputs and at least one result
 }
 
 // A call that makes a large tensor from a list is not as cheap as its inputs look.
 TEST(Cost, AListMayBeAShape) {
-  EXPECT_EQ(cost_of("paddle.zeros(list[10000, 10000])").limit_ms, time_limit_ms(100'000'000));
-  EXPECT_EQ(cost_of("paddle.zeros(list[10001, 10000])").limit_ms, time_limit_ms(100'010'000));
+  EXPECT_EQ(cost_of("paddle.zeros(list[10000, 10000])").elements, 100'000'000U);
+  EXPECT_EQ(cost_of("paddle.zeros(list[10001, 10000])").elements, 100'010'000U);
   EXPECT_GE(cost_of("paddle.zeros(list[10000, 10000])").bytes, 400'000'000U);
   EXPECT_EQ(cost_of(R"(paddle.tile(Tensor([2], "float32"), list[3, 4]))").elements, 2U);
   EXPECT_EQ(cost_of("paddle.full(list[-1, 2000000], 1)").elements, 2'000'000U);
@@ -87,7 +86,6 @@ TEST(Cost, WhatNoMachineHoldsSaturates) {
       cost_of(R"(paddle.abs(Tensor([4294967296, 4294967296, 4294967296], "float32")))");
   EXPECT_EQ(cost.elements, kMost);
   EXPECT_EQ(cost.bytes, kMost);
-  EXPECT_EQ(cost.limit_ms, 3'600'000U);
   EXPECT_EQ(cost_of("paddle.zeros(list[4294967296, 4294967296, 2])").bytes, kMost);
   const char* two = R"(paddle.f(Tensor([9223372036854775807], "int8"), Tensor([2], "int8")))";
   EXPECT_EQ(cost_of(two).bytes, kMost);
@@ -98,7 +96,7 @@ TEST(Cost, WhatNoMachineHoldsSaturates) {
             kMost);
 }
 
-// 2,912 · 512 · 33,712 multiplications are seconds, however few elements they are made of.
+// 2,912 · 512 · 33,712 multiplications take seconds, however few the elements.
 TEST(Cost, ProductsTakeTheirTime) {
   constexpr std::uint64_t kSecond = 1'000'000;
   const auto work = [](const char* text) { return cost_of(text).work_us; };

@@ -16,29 +16,38 @@ using ::testing::IsEmpty;
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40U;
 constexpr std::uint64_t kAllMemory = std::numeric_limits<std::uint64_t>::max();
 
-QueuedCase sized(std::uint64_t id, std::uint64_t elements, std::uint64_t bytes = 1) {
-  QueuedCase made;
-  made.id = id;
-  made.cost = {elements, bytes, 1000};
+wire::JobT sized(std::uint64_t id, std::uint64_t elements, std::uint64_t bytes = 1) {
+  wire::JobT made;
+  made.test_case.id = id;
+  made.test_case.elements = elements;
+  made.test_case.bytes = bytes;
   return made;
 }
 
-std::vector<std::uint64_t> ids(const std::vector<QueuedCase>& leased) {
+wire::JobT with_bytes(std::uint64_t bytes) { return sized(0, 0, bytes); }
+
+wire::JobT short_of_memory(std::uint64_t bytes) {
+  wire::JobT made = with_bytes(bytes);
+  made.attempt.memory = wire::MemoryNeed::whole_device;
+  return made;
+}
+
+std::vector<std::uint64_t> ids(const std::vector<wire::JobT>& leased) {
   std::vector<std::uint64_t> found;
-  for (const QueuedCase& each : leased) found.push_back(each.id);
+  for (const wire::JobT& each : leased) found.push_back(each.test_case.id);
   return found;
 }
 
-Queue filled(std::uint64_t budget, const std::vector<QueuedCase>& cases) {
+Queue filled(std::uint64_t budget, const std::vector<wire::JobT>& cases) {
   Queue queue({budget, 0, 0});
-  for (const QueuedCase& each : cases) queue.add(each);
+  for (const wire::JobT& each : cases) queue.add(each);
   queue.sort();
   return queue;
 }
 
 // Case i has i elements.
 Queue of_sizes(std::uint64_t count) {
-  std::vector<QueuedCase> cases;
+  std::vector<wire::JobT> cases;
   for (std::uint64_t i = 1; i <= count; ++i) cases.push_back(sized(i, i));
   return filled(kPlenty, cases);
 }
@@ -52,7 +61,7 @@ TEST(Queue, TheFirstLeaseOfASlotIsCheapTheNextAreExpensive) {
   EXPECT_EQ(ids(queue.lease(1)).front(), first.back() + 1);  // the first one of another slot
 }
 
-// Three that hang would otherwise hang one after another, beside a slot that does nothing.
+// Three cases that hang would otherwise hang one after another, beside an idle slot.
 TEST(Queue, FewCasesAreSharedOut) {
   Queue queue({kPlenty, 0, 0});
   for (std::uint64_t id = 1; id <= 3; ++id) queue.add(sized(id, id));
@@ -68,7 +77,7 @@ TEST(Queue, FewCasesAreSharedOut) {
   EXPECT_EQ(more.lease(1).size(), 6U);
 }
 
-// The other half of the slots comes from the cheap end and meets them.
+// The other half of the slots comes from the cheap end and meets the first half.
 TEST(Queue, EverySecondSlotGoesUp) {
   Queue queue = of_sizes(300);
   (void)queue.lease(0);
@@ -93,11 +102,11 @@ TEST(Queue, EveryCaseIsLeasedOnceMostExpensiveFirst) {
       EXPECT_TRUE(seen.insert(id).second);
     }
   }
-  EXPECT_EQ(seen.size(), 992U);  // the cheap first lease had 8
+  EXPECT_EQ(seen.size(), 992U);  // the first, cheap lease had 8
   EXPECT_THAT(queue.lease(0), IsEmpty());
 }
 
-// A lease is a few seconds of work at most: four million elements, or one larger case.
+// A lease is at most some seconds of work: four million elements, or one larger case.
 TEST(Queue, LargeCasesTravelAlone) {
   Queue queue = filled(kPlenty, {sized(1, 1'000'000), sized(2, 3'000'000), sized(3, 3'000'000),
                                  sized(4, 9'000'000)});
@@ -110,14 +119,14 @@ TEST(Queue, MemoryIsAdmittedUpToTheBudget) {
   Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 40), sized(3, 3, 1)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2));  // exactly the budget
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(0, 40);
+  queue.release(0, with_bytes(40));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));
   EXPECT_TRUE(queue.empty());
 }
 
 // While a large case waits for memory, a small one runs.
 TEST(Queue, ASmallCaseRunsMeanwhile) {
-  std::vector<QueuedCase> cases;
+  std::vector<wire::JobT> cases;
   for (std::uint64_t id = 1; id <= 8; ++id) cases.push_back(sized(id, id));
   cases.push_back(sized(10, 10, 10));
   cases.push_back(sized(20, 20, 95));
@@ -125,19 +134,20 @@ TEST(Queue, ASmallCaseRunsMeanwhile) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(10));
   EXPECT_THAT(queue.lease(0), IsEmpty());
-  for (int i = 0; i < 8; ++i) queue.release(0, 1);
+  for (int i = 0; i < 8; ++i) queue.release(0, with_bytes(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 10 and 95 are still too much
-  queue.release(0, 10);
+  queue.release(0, with_bytes(10));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(20));
 }
 
-QueuedCase taking(std::uint64_t id, std::uint64_t elements, std::uint64_t work_us) {
-  QueuedCase made = sized(id, elements);
-  made.cost.work_us = work_us;
+wire::JobT taking(std::uint64_t id, std::uint64_t elements, std::uint64_t work_us) {
+  wire::JobT made = sized(id, elements);
+  made.test_case.work_us = work_us;
   return made;
 }
 
-// Most verdicts come early: nobody takes what takes long before a twelfth of all else has gone out.
+// Most verdicts come early: no slot takes a long case before a twelfth of the other work has gone
+// out.
 TEST(Queue, TheFirstTwelfthIsCheapForAllSlots) {
   constexpr std::uint64_t kEachUs = 100'000;
   Queue queue({kPlenty, 0, 0});
@@ -151,11 +161,11 @@ TEST(Queue, TheFirstTwelfthIsCheapForAllSlots) {
     before += leased.size();
     leased = ids(queue.lease(slot));
   }
-  EXPECT_GE(before, 240U);  // but for what would have been too much
-  EXPECT_LE(before, 270U);  // the leases of a second that were then begun
+  EXPECT_GE(before, 240U);  // without the work that would have exceeded it
+  EXPECT_LE(before, 270U);  // with the leases of a second that had started
 }
 
-// More of them does not put it off again.
+// More cases do not put off the long ones again.
 TEST(Queue, TheFirstTwelfthIsThatOfTheFirstCases) {
   Queue queue({kPlenty, 0, 0});
   for (std::uint64_t id = 1; id <= 100; ++id) queue.add(taking(id, id, 100'000));
@@ -167,9 +177,9 @@ TEST(Queue, TheFirstTwelfthIsThatOfTheFirstCases) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1'000));
 }
 
-// What is known or expected to take long comes first, however few elements it has, and travels
-// alone.
-TEST(Queue, WhatTakesLongIsDear) {
+// A case that takes long, known or expected, comes first and travels alone, however few elements it
+// has.
+TEST(Queue, LongCasesAreExpensive) {
   Queue queue = filled(kPlenty, {taking(1, 3'000'000, 60'000), taking(2, 300'000, 90'000'000),
                                  taking(3, 10, 600), taking(4, 400'000, 80'000'000)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3, 1));
@@ -177,22 +187,22 @@ TEST(Queue, WhatTakesLongIsDear) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
 }
 
-// Of cases that fit no budget, their bytes saturated, one runs at a time, and the budget is not
-// counted down to nothing by it.
+// Of cases that fit no budget, with saturated bytes, one runs at a time. It does not wrap the
+// budget's count.
 TEST(Queue, HugeCasesRunOneAfterAnother) {
   Queue queue = filled(
       100, {sized(1, 1, 13), sized(2, kAllMemory, kAllMemory), sized(3, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 13 of 100 are more than an eighth
-  queue.release(0, 13);
+  queue.release(0, with_bytes(13));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
   EXPECT_THAT(queue.lease(0), IsEmpty());
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(0, kAllMemory);
+  queue.release(0, with_bytes(kAllMemory));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
 }
 
-// The other slots have what is small, up to an eighth of the budget.
+// Other slots run small cases, up to an eighth of the budget.
 TEST(Queue, SmallCasesRunBesideAHugeOne) {
   Queue queue = filled(
       100, {sized(1, 1, 4), sized(2, 20, 5), sized(3, 30, 92), sized(4, kAllMemory, kAllMemory)});
@@ -202,62 +212,62 @@ TEST(Queue, SmallCasesRunBesideAHugeOne) {
   queue.put_back(sized(5, 40, 12));
   queue.put_back(sized(6, 50, 1));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(6));
-  for (const std::uint64_t bytes : {4, 5, 1}) queue.release(1, bytes);
+  for (const std::uint64_t bytes : {4, 5, 1}) queue.release(1, with_bytes(bytes));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(5));
-  queue.release(0, kAllMemory);
+  queue.release(0, with_bytes(kAllMemory));
   EXPECT_THAT(queue.lease(0), IsEmpty());
-  queue.release(1, 12);
+  queue.release(1, with_bytes(12));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
 }
 
-// No estimate says what a case needs that ran out of memory: nothing else runs, however small.
-TEST(Queue, WhatRanOutOfMemoryRunsAloneTheNextTime) {
-  QueuedCase huge = sized(1, kAllMemory, kAllMemory);
-  huge.short_of_memory = true;
-  QueuedCase small = sized(2, 2, 5);
-  small.short_of_memory = true;
+// No estimate holds for a case that ran out of memory: nothing runs beside it, however small.
+TEST(Queue, ACaseThatRanOutOfMemoryRunsAloneNext) {
+  wire::JobT huge = sized(1, kAllMemory, kAllMemory);
+  huge.attempt.memory = wire::MemoryNeed::whole_device;
+  wire::JobT small = sized(2, 2, 5);
+  small.attempt.memory = wire::MemoryNeed::whole_device;
   Queue queue = filled(100, {sized(3, 3, 1), sized(4, kAllMemory, kAllMemory)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(3));
   queue.put_back(small);
   queue.put_back(huge);
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4)) << "they wait, and nothing waits for them";
-  queue.release(1, 1);
+  queue.release(1, with_bytes(1));
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(0, kAllMemory);
+  queue.release(0, with_bytes(kAllMemory));
   queue.put_back(sized(5, 5, 1));
   for (const std::uint64_t bytes : {std::uint64_t{5}, kAllMemory}) {
-    const std::vector<QueuedCase> alone = queue.lease(0);
+    const std::vector<wire::JobT> alone = queue.lease(0);
     EXPECT_THAT(ids(alone), ElementsAre(bytes == 5 ? 2 : 1));
-    EXPECT_TRUE(alone.front().all_memory);
+    EXPECT_NE(alone.front().attempt.memory, wire::MemoryNeed::estimated);
     EXPECT_THAT(queue.lease(1), IsEmpty());
-    queue.release(0, bytes, true);
+    queue.release(0, short_of_memory(bytes));
   }
-  const std::vector<QueuedCase> last = queue.lease(1);
+  const std::vector<wire::JobT> last = queue.lease(1);
   EXPECT_THAT(ids(last), ElementsAre(5));
-  EXPECT_FALSE(last.front().all_memory);
+  EXPECT_EQ(last.front().attempt.memory, wire::MemoryNeed::estimated);
 }
 
-// On another GPU others run on.
+// Other GPUs continue.
 TEST(Queue, WhatRanOutOfAGpusMemoryRunsAloneThere) {
   Queue queue({kAllMemory, 100, 2});
-  QueuedCase small = sized(1, 1, 5);
-  small.short_of_memory = true;
+  wire::JobT small = sized(1, 1, 5);
+  small.attempt.memory = wire::MemoryNeed::whole_device;
   queue.put_back(sized(2, 2, 5));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2));
   queue.put_back(small);
   queue.put_back(sized(3, 3, 5));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
-  queue.release(0, 5);
+  queue.release(0, with_bytes(5));
   EXPECT_THAT(queue.lease(2), IsEmpty());
-  queue.release(0, 5);
-  const std::vector<QueuedCase> alone = queue.lease(0);
+  queue.release(0, with_bytes(5));
+  const std::vector<wire::JobT> alone = queue.lease(0);
   EXPECT_THAT(ids(alone), ElementsAre(1));
-  EXPECT_TRUE(alone.front().all_memory);
+  EXPECT_NE(alone.front().attempt.memory, wire::MemoryNeed::estimated);
   queue.put_back(sized(4, 4, 5));
   queue.put_back(sized(5, 5, 5));
   EXPECT_THAT(queue.lease(2), IsEmpty());
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
-  queue.release(0, 5, true);
+  queue.release(0, short_of_memory(5));
   EXPECT_THAT(ids(queue.lease(2)), ElementsAre(5));
 }
 
@@ -266,42 +276,42 @@ TEST(Queue, KnowsWhatHadAllMemoryForItself) {
                              sized(4, kAllMemory - 1, 101)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(1, 2));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(4));
-  EXPECT_FALSE(queue.release(1, 4));
-  EXPECT_FALSE(queue.release(1, 5));
-  EXPECT_FALSE(queue.release(0, 101));  // some ran beside it
+  EXPECT_FALSE(queue.release(1, with_bytes(4)));
+  EXPECT_FALSE(queue.release(1, with_bytes(5)));
+  EXPECT_FALSE(queue.release(0, with_bytes(101)));  // some ran beside it
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3));
   queue.put_back(sized(5, 5, 1));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(5));
-  EXPECT_FALSE(queue.release(1, 1));
-  EXPECT_FALSE(queue.release(0, 200));  // one began beside it
+  EXPECT_FALSE(queue.release(1, with_bytes(1)));
+  EXPECT_FALSE(queue.release(0, with_bytes(200)));  // one started beside it
   queue.put_back(sized(6, 6, 101));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(6));
-  EXPECT_TRUE(queue.release(0, 101));
+  EXPECT_TRUE(queue.release(0, with_bytes(101)));
   queue.put_back(sized(7, 7, 100));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(7));
-  EXPECT_FALSE(queue.release(0, 100));  // others could have been beside it
+  EXPECT_FALSE(queue.release(0, with_bytes(100)));  // others could have run beside it
   Queue on_gpu({100, kPlenty, 1});
   on_gpu.put_back(sized(8, 8, 101));
   EXPECT_THAT(ids(on_gpu.lease(0)), ElementsAre(8));
-  EXPECT_FALSE(on_gpu.release(0, 101));
+  EXPECT_FALSE(on_gpu.release(0, with_bytes(101)));
 }
 
-// What takes a good part of the budget is for slots that have nothing else.
+// A case with a good part of the budget is for slots that have no other work.
 TEST(Queue, LargeCasesAreNotLeasedAhead) {
   Queue queue = filled(160, {sized(1, 1, 10), sized(2, 2, 11), sized(3, 3, 10)});
   EXPECT_THAT(ids(queue.lease(1, true)), ElementsAre(1));
-  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor what is more expensive, before its turn
+  EXPECT_THAT(queue.lease(1, true), IsEmpty());  // nor a more expensive one, before its turn
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2, 3));
 }
 
-// What waits for memory is passed over, from either end and among what comes again.
+// A case that waits for memory is passed over, from either end and among the retries.
 TEST(Queue, WhatIsNotAdmittedHoldsUpNothing) {
   Queue queue = filled(100, {sized(1, 1, 60), sized(2, 2, 60), sized(3, 3, 5), sized(4, 4, 60),
                              sized(5, 5, 6), sized(6, 6, 60)});
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(1, 3, 5));
   queue.put_back(sized(7, 7, 60));
-  QueuedCase suspect = sized(8, 8, 3);
-  suspect.losses = 1;
+  wire::JobT suspect = sized(8, 8, 3);
+  suspect.attempt.slots_lost = 1;
   queue.put_back(suspect);
   EXPECT_TRUE(queue.next_is_suspect(0));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(8));
@@ -311,87 +321,86 @@ TEST(Queue, WhatIsNotAdmittedHoldsUpNothing) {
 TEST(Queue, WhatComesBackRunsFirstAndOneByOne) {
   Queue queue = of_sizes(50);
   (void)queue.lease(0);
-  QueuedCase again = sized(900, 1);
-  again.attempt = 2;
-  again.fresh = true;
+  wire::JobT again = sized(900, 1);
+  again.attempt.number = 2;
+  again.attempt.isolation = wire::Isolation::own_process;
   queue.put_back(again);
   queue.put_back(sized(901, 1));
   const auto leased = queue.lease(0);
   EXPECT_THAT(ids(leased), ElementsAre(900));
-  EXPECT_EQ(leased[0].attempt, 2U);
-  EXPECT_TRUE(leased[0].fresh);
+  EXPECT_EQ(leased[0].attempt.number, 2U);
+  EXPECT_EQ(leased[0].attempt.isolation, wire::Isolation::own_process);
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(901));
   EXPECT_EQ(ids(queue.lease(0)).front(), 50U);
 }
 
-QueuedCase second_attempt(std::uint64_t id, const Ran& first_ran) {
-  QueuedCase again = sized(id, 10);
-  again.attempt = 2;
-  again.fresh = again.in_company = true;
-  again.first_ran = first_ran;
+wire::JobT shared_retry(std::uint64_t id, const wire::Ran& first_ran) {
+  wire::JobT again = sized(id, 10);
+  again.attempt.number = 2;
+  again.attempt.isolation = wire::Isolation::shared_retry;
+  again.attempt.first_ran = first_ran;
   return again;
 }
 
-// They share a lane. Case 10 ran again behind case 11, so that each ran before the other.
-TEST(Queue, SecondAttemptsInCompanyFollowNoCaseTwice) {
+// They share a process. Case 10 ran again behind case 11, so each ran before the other.
+TEST(Queue, SharedRetriesFollowNoCaseTwice) {
   Queue queue = filled(kPlenty, {sized(1, 1)});
-  queue.put_back(second_attempt(10, {0, 1, 5}));
-  queue.put_back(second_attempt(11, {0, 2, 2}));
-  queue.put_back(second_attempt(12, {1, 2, 2}));
-  queue.put_back(second_attempt(13, {0, 6, 6}));
+  queue.put_back(shared_retry(10, {0, 1, 5}));
+  queue.put_back(shared_retry(11, {0, 2, 2}));
+  queue.put_back(shared_retry(12, {1, 2, 2}));
+  queue.put_back(shared_retry(13, {0, 6, 6}));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1)) << "they wait for others";
   EXPECT_THAT(queue.lease(0, true), IsEmpty());
   const auto shared = queue.lease(0);
   EXPECT_THAT(ids(shared), ElementsAre(13, 12, 11)) << "nothing else is left";
-  EXPECT_FALSE(shared[0].follows);
-  EXPECT_TRUE(shared[1].follows && shared[2].follows);
+  for (const wire::JobT& each : shared) EXPECT_EQ(each.attempt.lease, shared[0].attempt.lease);
   const auto last = queue.lease(0);
   EXPECT_THAT(ids(last), ElementsAre(10));
-  EXPECT_FALSE(last[0].follows);
+  EXPECT_NE(last[0].attempt.lease, shared[0].attempt.lease);
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(Queue, SecondAttemptsWaitForCompanyUntilTheyAreManyOrAreHurried) {
+TEST(Queue, SharedRetriesWaitUntilTheyAreManyOrHurried) {
   Queue queue = of_sizes(10'000);
   const auto wait = [&](std::uint64_t from, std::uint64_t to) {
-    for (std::uint64_t i = from; i < to; ++i) queue.put_back(second_attempt(20'000 + i, {0, i, i}));
+    for (std::uint64_t i = from; i < to; ++i) queue.put_back(shared_retry(20'000 + i, {0, i, i}));
   };
   wait(0, 31);
-  EXPECT_LT(queue.lease(0).front().id, 20'000U);
+  EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U);
   wait(31, 40);
   EXPECT_EQ(ids(queue.lease(0)).front(), 20'039U);
-  EXPECT_LT(queue.lease(0).front().id, 20'000U) << "eight are left";
+  EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U) << "eight are left";
   queue.hurry();
   EXPECT_EQ(ids(queue.lease(0, true)).front(), 20'007U);
-  EXPECT_LT(queue.lease(0).front().id, 20'000U);
+  EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U);
   wait(40, 41);
-  EXPECT_LT(queue.lease(0).front().id, 20'000U) << "the hurry was over";
+  EXPECT_LT(queue.lease(0).front().test_case.id, 20'000U) << "the hurry was over";
 }
 
-// As they would be alone.
-TEST(Queue, CompanyKeepsToTheMemoryThatThereIs) {
+// Memory admits them as if they were alone.
+TEST(Queue, SharedRetriesKeepToTheMemoryBudget) {
   Queue queue({100, 0, 0});
   for (std::uint64_t id = 0; id < 3; ++id) {
-    QueuedCase again = second_attempt(id, {0, id, id});
-    again.cost.bytes = 40;
+    wire::JobT again = shared_retry(id, {0, id, id});
+    again.test_case.bytes = 40;
     queue.put_back(again);
   }
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(2, 1));
   EXPECT_THAT(queue.lease(1), IsEmpty());
-  queue.release(0, 40);
+  queue.release(0, with_bytes(40));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(0));
 }
 
-// Lanes of its own take a slot on a GPU 0.4 s each, during which no other gets on.
-TEST(Queue, OnGpusSecondAttemptsStayWithFewSlots) {
+// A slot's own lanes for retries take 0.4 s each on a GPU, during which no other lane advances.
+TEST(Queue, OnGpusRetriesStayWithFewSlots) {
   Queue queue({kPlenty, kPlenty, 1});
   for (std::uint64_t id = 0; id < 10; ++id) {
-    QueuedCase again = sized(id, 10);
-    again.fresh = true;
+    wire::JobT again = sized(id, 10);
+    again.attempt.isolation = wire::Isolation::own_process;
     queue.put_back(again);
   }
-  QueuedCase lost = sized(90, 10);
-  lost.losses = 1;
+  wire::JobT lost = sized(90, 10);
+  lost.attempt.slots_lost = 1;
   queue.put_back(lost);
   EXPECT_THAT(ids(queue.lease(3)), ElementsAre(0));
   EXPECT_THAT(ids(queue.lease(5)), ElementsAre(1)) << "ten wait: too many for one slot";
@@ -407,7 +416,7 @@ TEST(Queue, OnGpusSecondAttemptsStayWithFewSlots) {
 
 TEST(Queue, ReleasingMoreThanIsHeldDoesNotWrap) {
   Queue queue = filled(100, {sized(1, 1, 50)});
-  queue.release(0, kAllMemory);
+  queue.release(0, with_bytes(kAllMemory));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   queue.put_back(sized(2, 1, 60));
   EXPECT_THAT(queue.lease(0), IsEmpty());  // 50 are still held
@@ -418,17 +427,17 @@ Queue of_four_apis(std::size_t slots) {
   static const std::array<std::string, 4> kApis{"a(1)", "b(1)", "c(1)", "d(1)"};
   Queue queue({kPlenty, kPlenty, 1});
   for (std::uint64_t id = 0; id < 40; ++id) {
-    QueuedCase small = sized(id, 10);
-    small.text = kApis[id % kApis.size()];
+    wire::JobT small = sized(id, 10);
+    small.test_case.text = kApis[id % kApis.size()];
     queue.add(small);
   }
   queue.sort(slots);
   return queue;
 }
 
-std::string apis(const std::vector<QueuedCase>& leased) {
+std::string apis(const std::vector<wire::JobT>& leased) {
   std::string found;
-  for (const QueuedCase& each : leased) found += each.text.front();
+  for (const wire::JobT& each : leased) found += each.test_case.text.front();
   return found;
 }
 
@@ -438,13 +447,13 @@ TEST(Queue, OnGpusEachSlotHasApisOfItsOwn) {
   EXPECT_EQ(apis(queue.lease(1)), "cccccccc");
   EXPECT_EQ(apis(queue.lease(1)), "ccdddddddddd");
   EXPECT_EQ(queue.size(), 12U);
-  // It has none left, and takes half of those that another has, from the end.
+  // It has none left, and takes half of another slot's cases, from the end.
   EXPECT_EQ(apis(queue.lease(1)), "bbbbbb");
   EXPECT_EQ(apis(queue.lease(0)), "aabbbb");
   EXPECT_TRUE(queue.empty());
 }
 
-// A batch there is of hundreds; towards the end leases shrink, so that all slots end together.
+// A batch has hundreds of cases; towards the end leases shrink, so that all slots end together.
 TEST(Queue, OnGpusSmallCasesGoOutByTheHundred) {
   Queue queue({kPlenty, kPlenty, 1});
   for (std::uint64_t id = 0; id < 2000; ++id) queue.add(sized(id, 10));
@@ -461,7 +470,7 @@ TEST(Queue, OnGpusSmallCasesGoOutByTheHundred) {
   EXPECT_EQ(filled(kPlenty, {}).enough(2), 32U);
 }
 
-// When nobody else is there: what memory allows runs.
+// An idle GPU runs what memory allows.
 TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
   Queue queue({100, 100, 1});
   for (std::uint64_t id = 0; id < 4; ++id) queue.add(sized(id, 10, id % 2 == 0 ? 60 : 20));
@@ -469,17 +478,17 @@ TEST(Queue, OnGpusASmallCaseThatHasToWaitHoldsUpNoOther) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(0, 1));
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(3)) << "the one that fits beside these";
   EXPECT_THAT(ids(queue.lease(1)), IsEmpty());
-  queue.release(0, 60);
+  queue.release(0, with_bytes(60));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));
 }
 
 TEST(Queue, OnGpusWhatIsLargeOrTakesLongComesBeforeSmallCases) {
   Queue queue({kPlenty, kPlenty, 1});
-  QueuedCase slow = sized(1, 10);
-  slow.cost.work_us = 2'000'000;
-  slow.text = "a";
-  QueuedCase small = sized(2, 10);
-  small.text = "b";
+  wire::JobT slow = sized(1, 10);
+  slow.test_case.work_us = 2'000'000;
+  slow.test_case.text = "a";
+  wire::JobT small = sized(2, 10);
+  small.test_case.text = "b";
   queue.add(small);
   queue.add(slow);
   queue.add(sized(3, 1'000'000));
@@ -493,17 +502,17 @@ TEST(Queue, OnGpusWhatIsLargeOrTakesLongComesBeforeSmallCases) {
 TEST(Queue, SmallCasesOnGpusKeepTheirPlacesWhenMoreComeIn) {
   Queue queue = of_four_apis(4);
   EXPECT_EQ(apis(queue.lease(3)), "dddddddd");
-  QueuedCase more = sized(100, 10);
-  more.text = "e(1)";
+  wire::JobT more = sized(100, 10);
+  more.test_case.text = "e(1)";
   queue.add(more);
   queue.sort(4);
   EXPECT_EQ(queue.size(), 33U);
   EXPECT_TRUE(queue.renew(100, 7));
   std::set<std::uint64_t> seen;
   while (!queue.empty()) {
-    for (const QueuedCase& each : queue.lease(2)) {
-      EXPECT_TRUE(seen.insert(each.id).second) << each.id;
-      EXPECT_EQ(each.epoch, each.id == 100 ? 7U : 0U);
+    for (const wire::JobT& each : queue.lease(2)) {
+      EXPECT_TRUE(seen.insert(each.test_case.id).second) << each.test_case.id;
+      EXPECT_EQ(each.attempt.epoch, each.test_case.id == 100 ? 7U : 0U);
     }
   }
   EXPECT_EQ(seen.size(), 33U);
@@ -516,9 +525,9 @@ TEST(Queue, CasesWaitForTheMemoryOfTheirOwnGpu) {
   EXPECT_THAT(ids(queue.lease(0)), ElementsAre(1));
   EXPECT_THAT(queue.lease(2), IsEmpty());
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(2));
-  queue.release(1, 60);
+  queue.release(1, with_bytes(60));
   EXPECT_THAT(queue.lease(2), IsEmpty());
-  queue.release(0, 60);
+  queue.release(0, with_bytes(60));
   EXPECT_THAT(ids(queue.lease(2)), ElementsAre(3));
   EXPECT_THAT(ids(queue.lease(1)), ElementsAre(4));
 }

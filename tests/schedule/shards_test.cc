@@ -1,4 +1,4 @@
-// A corpus in parts: all of it, once, in parts of like cost, for every caller the same.
+// Shards hold the whole corpus once, in parts of about equal cost, the same for every caller.
 
 #include "schedule/shards.h"
 
@@ -29,7 +29,7 @@ TEST(Shards, EveryCaseIsInOnePartWhateverTheOrderOfTheCorpus) {
   EXPECT_EQ(seen.size(), 1000U);
 }
 
-// Greedy from the top: no part has more than the least one by more than the last case it was given.
+// Greedy from the top: a part exceeds the least one by at most its last case.
 TEST(Shards, PartsCostTheSame) {
   const std::vector<ExpectedCase> all = corpus(1000);
   std::vector<std::uint64_t> loads;

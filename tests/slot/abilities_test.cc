@@ -1,4 +1,4 @@
-// What a lane is known to do, by the kind of a case.
+// Abilities of a lane, by the kind of a case.
 
 #include "slot/abilities.h"
 
@@ -12,17 +12,25 @@ std::string kind(const std::string& text) {
   return kind_of(text, scratch);
 }
 
-SlotJob job_of(const std::string& text, std::uint64_t bytes) {
-  SlotJob job;
-  job.kind = kind(text);
-  job.bytes = bytes;
+wire::JobT job_of(const std::string& text, std::uint64_t bytes) {
+  wire::JobT job;
+  job.test_case.text = text;
+  job.test_case.bytes = bytes;
   return job;
+}
+
+bool in_doubt(Abilities& abilities, const wire::JobT& job) {
+  return abilities.start(job) != wire::Start::together;
+}
+
+bool may_lack_kernel(Abilities& abilities, const wire::JobT& job) {
+  return abilities.start(job) == wire::Start::test_lane_unfilled;
 }
 
 Ending ended(wire::Status status, const char* phase) {
   flatbuffers::FlatBufferBuilder builder;
   const auto where = builder.CreateString(phase);
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, 0, status, where));
+  builder.Finish(wire::CreateReply(builder, wire::kMessageVersion, 0, status, where));
   Ending ending;
   const auto bytes = wire::bytes_of(builder);
   ending.bytes = {bytes.begin(), bytes.end()};
@@ -48,74 +56,74 @@ constexpr std::uint64_t kLarge = std::uint64_t{1} << 30;
 TEST(Abilities, AreTakenFromTheLastCaseOfAKind) {
   const std::string half = R"(paddle.abs(Tensor([2], "float16")))";
   Abilities abilities;
-  EXPECT_FALSE(abilities.in_doubt(job_of(half, kSmall)));
-  EXPECT_TRUE(abilities.in_doubt(job_of(half, kLarge)));
+  EXPECT_FALSE(in_doubt(abilities, job_of(half, kSmall)));
+  EXPECT_TRUE(in_doubt(abilities, job_of(half, kLarge)));
   abilities.learn(job_of(half, kSmall), ended(wire::Status::no_kernel, "forward"));
-  EXPECT_TRUE(abilities.in_doubt(job_of(half, kSmall)));
-  EXPECT_FALSE(abilities.in_doubt(job_of(R"(paddle.abs(Tensor([2], "float32")))", kSmall)));
+  EXPECT_TRUE(in_doubt(abilities, job_of(half, kSmall)));
+  EXPECT_FALSE(in_doubt(abilities, job_of(R"(paddle.abs(Tensor([2], "float32")))", kSmall)));
   abilities.learn(job_of(half, kSmall), ended(wire::Status::ok, ""));
-  EXPECT_FALSE(abilities.in_doubt(job_of(half, kLarge)));
-  EXPECT_FALSE(abilities.in_doubt(job_of("no case", kLarge)));
+  EXPECT_FALSE(in_doubt(abilities, job_of(half, kLarge)));
+  EXPECT_FALSE(in_doubt(abilities, job_of("no case", kLarge)));
 }
 
 std::string abs_of(const char* dtype) {
   return std::string("paddle.abs(Tensor([2], \"") + dtype + "\"))";
 }
 
-// A dtype of which nothing is known is to be learnt of at once; then what its kinds lack counts.
+// A new dtype is tried at once; after that the share of its kinds without a kernel counts.
 TEST(Abilities, OfANewKindItsDTypesTellWhetherAKernelIsLikely) {
   Abilities abilities;
-  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
-  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kSmall)));
+  EXPECT_TRUE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
+  EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float16"), kSmall)));
   abilities.learn(job_of(abs_of("float32"), kSmall), ended(wire::Status::ok, ""));
   abilities.learn(job_of(abs_of("float16"), kSmall), ended(wire::Status::no_kernel, "forward"));
   const std::string mixed =
       R"(paddle.where(Tensor([2], "float16"), Tensor([2], "float32"), Tensor([2], "float32")))";
-  EXPECT_TRUE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
-  EXPECT_FALSE(abilities.may_lack_kernel(
-      job_of(R"(paddle.exp(Tensor([2], "float32"), Tensor([2], "float32")))", kLarge)));
+  EXPECT_TRUE(may_lack_kernel(abilities, job_of(mixed, kLarge)));
+  EXPECT_FALSE(may_lack_kernel(
+      abilities, job_of(R"(paddle.exp(Tensor([2], "float32"), Tensor([2], "float32")))", kLarge)));
   // The same kind counts once, however often it comes; one of eight is few.
   const auto half = [](int number) {
     return "paddle.exp" + std::to_string(number) + R"((Tensor([2], "float16")))";
   };
   for (int i = 0; i < 19; ++i) {
-    EXPECT_TRUE(abilities.may_lack_kernel(job_of(mixed, kLarge))) << i;
+    EXPECT_TRUE(may_lack_kernel(abilities, job_of(mixed, kLarge))) << i;
     abilities.learn(job_of(half(i / 3), kSmall), ended(wire::Status::ok, ""));
   }
-  EXPECT_FALSE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
+  EXPECT_FALSE(may_lack_kernel(abilities, job_of(mixed, kLarge)));
   abilities.learn(job_of(half(0), kSmall), ended(wire::Status::unsupported, "build"));
-  EXPECT_TRUE(abilities.may_lack_kernel(job_of(mixed, kLarge)));
+  EXPECT_TRUE(may_lack_kernel(abilities, job_of(mixed, kLarge)));
 }
 
 TEST(Abilities, AKindThatIsKnownTellsBetterThanItsDTypes) {
   Abilities abilities;
   abilities.learn(job_of(abs_of("float16"), kSmall), ended(wire::Status::no_kernel, "forward"));
-  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  EXPECT_TRUE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
   abilities.learn(job_of(abs_of("float16"), kLarge), ended(wire::Status::ok, ""));
-  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
   abilities.learn(job_of(abs_of("float16"), kLarge), ended(wire::Status::no_kernel, "backward"));
-  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float16"), kLarge)));
+  EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float16"), kLarge)));
 }
 
-// What ran out of time may have done so while it was filled for nothing. That a lane was not asked
-// says nothing.
+// A case that ran out of time may have spent it on filling inputs for nothing. A lane that was not
+// asked tells nothing.
 TEST(Abilities, WhatRanOutOfTimeIsTriedUnfilledNextTime) {
   Abilities abilities;
   abilities.learn(job_of(abs_of("float32"), kLarge), ended(wire::Status::ok, ""));
   Ending overdue;
   overdue.blame = wire::Status::timed_out;
   abilities.learn(job_of(abs_of("float32"), kLarge), overdue);
-  EXPECT_TRUE(abilities.may_lack_kernel(job_of(abs_of("float32"), kLarge)));
-  EXPECT_TRUE(abilities.in_doubt(job_of(abs_of("float32"), kSmall)));
+  EXPECT_TRUE(may_lack_kernel(abilities, job_of(abs_of("float32"), kLarge)));
+  EXPECT_TRUE(in_doubt(abilities, job_of(abs_of("float32"), kSmall)));
   abilities.learn(job_of(abs_of("float32"), kSmall), ended(wire::Status::ok, ""));
   Ending skipped;
   skipped.blame = wire::Status::skipped;
   abilities.learn(job_of(abs_of("float32"), kLarge), skipped);
-  EXPECT_FALSE(abilities.may_lack_kernel(job_of(abs_of("float32"), kLarge)));
+  EXPECT_FALSE(may_lack_kernel(abilities, job_of(abs_of("float32"), kLarge)));
 }
 
-// Results that cannot be differentiated are compared all the same, and of a call that raises it
-// counts whether the reference does so, too.
+// Results that cannot be differentiated are still compared. If a call raises, the reference must
+// run it too.
 TEST(Abilities, ALaneWithAResultOrAnErrorIsNotUnable) {
   EXPECT_FALSE(is_unable(ended(wire::Status::no_kernel, "backward")));
   EXPECT_FALSE(is_unable(ended(wire::Status::raised, "forward")));

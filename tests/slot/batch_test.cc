@@ -1,4 +1,4 @@
-// A batch among lanes that come and go, with fork servers and lanes that only pretend.
+// A batch among lanes that come and go, with simulated fork servers and lanes.
 
 #include "slot/batch.h"
 
@@ -27,12 +27,12 @@ namespace {
 
 wire::Bytes answer(std::uint32_t index = 0, wire::Status status = wire::Status::ok) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(wire::CreateReply(builder, wire::kVersion, index, status));
+  builder.Finish(wire::CreateReply(builder, wire::kMessageVersion, index, status));
   const auto bytes = wire::bytes_of(builder);
   return {bytes.begin(), bytes.end()};
 }
 
-// What a lane does; `number` counts the lanes of its server from 0.
+// The main function of a lane; `number` counts the lanes of its server from 0.
 using LaneMain = void (*)(int number, int socket, const wire::ArenaHeader& header);
 
 // Answers each batch of one job after a while.
@@ -45,8 +45,8 @@ void answer_batches(int socket, const wire::ArenaHeader&) {
   }
 }
 
-// Answers every job by its text: "no kernel", "no memory", "dies", "hangs", or a result. What it is
-// told to try first it has no kernel for.
+// Answers every job by its text: "no kernel", "no memory", "dies", "hangs", or a result. Has no
+// kernel for a job to try unfilled.
 void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -55,10 +55,12 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
     const auto batch = wire::open<wire::Batch>(**bytes);
     for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
       running.store(i);
-      const std::string_view text = (*batch)->jobs()->Get(i)->text()->string_view();
+      const std::string_view text = (*batch)->jobs()->Get(i)->test_case()->text()->string_view();
       if (text == "dies") std::_Exit(1);
       if (text == "hangs") ::pause();
-      const bool none = text == "no kernel" || (*batch)->jobs()->Get(i)->may_lack_kernel();
+      const bool unfilled =
+          (*batch)->jobs()->Get(i)->attempt()->start() == wire::Start::test_lane_unfilled;
+      const bool none = text == "no kernel" || unfilled;
       const wire::Status status = none                  ? wire::Status::no_kernel
                                   : text == "no memory" ? wire::Status::out_of_memory
                                                         : wire::Status::ok;
@@ -67,7 +69,7 @@ void answer_by_text(int, int socket, const wire::ArenaHeader& header) {
   }
 }
 
-// Dies of every job that the lane under test cannot run, so that it shows whether it got one.
+// Dies of every job that the test lane cannot run, which shows whether it got one.
 void dies_of_what_none_can(int, int socket, const wire::ArenaHeader& header) {
   auto& running = const_cast<wire::ArenaHeader&>(header).running;
   while (true) {
@@ -76,8 +78,8 @@ void dies_of_what_none_can(int, int socket, const wire::ArenaHeader& header) {
     const auto batch = wire::open<wire::Batch>(**bytes);
     for (std::uint32_t i = 0; i < (*batch)->jobs()->size(); ++i) {
       running.store(i);
-      if ((*batch)->jobs()->Get(i)->may_lack_kernel()) std::_Exit(1);
-      if ((*batch)->jobs()->Get(i)->text()->string_view() == "no kernel") std::_Exit(1);
+      if ((*batch)->jobs()->Get(i)->test_case()->text()->string_view() == "no kernel")
+        std::_Exit(1);
       if (!wire::send_frame(socket, answer(i))) return;
     }
   }
@@ -120,7 +122,7 @@ class Server {
       std::_Exit(0);
     }
     ++lanes_;
-    // Whatever a lane does at once has happened when the slot hears of it.
+    // The lane has acted before the slot hears of it.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     send({{"v", kProtocol}, {"pid", pid}}, pidfd.get());
@@ -139,7 +141,7 @@ class Server {
   int lanes_ = 0;
 };
 
-// A fork server in a process of its own, which ends with this object.
+// A fork server in its own process, which ends with this object.
 class ServerProcess {
  public:
   explicit ServerProcess(LaneMain lane) {
@@ -175,7 +177,7 @@ void answers_all(int, int socket, const wire::ArenaHeader& header) {
   answer_batches(socket, header);
 }
 
-// The first one has answered, and hung up, before it is asked.
+// The first lane answers and hangs up before it is asked.
 void first_hangs_up(int number, int socket, const wire::ArenaHeader& header) {
   if (number > 0) return answer_batches(socket, header);
   (void)wire::send_frame(socket, answer());
@@ -183,17 +185,17 @@ void first_hangs_up(int number, int socket, const wire::ArenaHeader& header) {
   ::pause();
 }
 
-// The slot reads a lane's answer and its end at once; that lane then dies while what it lent is
-// read. The case runs again in new lanes, which its end does not concern.
+// The slot reads a lane's answer and its end at once. That lane then dies while its lent results
+// are read. The case runs again in new lanes, which the old lane's end does not affect.
 TEST(Batch, TheEndOfALaneIsNotThatOfItsSuccessor) {
   const ServerProcess steady(answers_all);
   const ServerProcess hasty(first_hangs_up);
   std::vector<LaneSeat> seats;
   seats.push_back(steady.seat("steady"));
   seats.push_back(hasty.seat("hasty"));
-  SlotJob job;
-  job.limit_ms = 60'000;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job;
+  job.attempt.limit_ms = 60'000;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   bool lent = false;
   std::vector<std::vector<bool>> answered;  // at each call, by seat
@@ -230,9 +232,9 @@ TEST(Batch, ALaneStaysOnTheCoreOfItsSeat) {
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("pinned"));
   seats.front().core = cores_of(0).back();
-  SlotJob job;
-  job.limit_ms = 60'000;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job;
+  job.attempt.limit_ms = 60'000;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
                  [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
@@ -249,8 +251,8 @@ TEST(Timing, SlotsShareTheCores) {
   EXPECT_THAT(cores_of_slot(cores, 6, 7), ::testing::IsEmpty());
 }
 
-// How each job of a batch ended, in words: what the first lane says, then the second.
-std::vector<std::string> run_batch(const std::vector<SlotJob>& jobs) {
+// How each job of a batch ended, in words: the first lane's ending, then the second's.
+std::vector<std::string> run_batch(const std::vector<wire::JobT>& jobs) {
   const ServerProcess under_test(answer_by_text);
   const ServerProcess reference(dies_of_what_none_can);
   std::vector<LaneSeat> seats;
@@ -271,18 +273,18 @@ std::vector<std::string> run_batch(const std::vector<SlotJob>& jobs) {
   return ended;
 }
 
-SlotJob job_of(std::size_t record, const std::string& text, bool first_alone) {
-  SlotJob job;
-  job.text = text;
-  job.limit_ms = 60'000;
-  job.record = record;
-  job.first_alone = first_alone;
+wire::JobT job_of(std::uint64_t id, const std::string& text, bool first_alone) {
+  wire::JobT job;
+  job.test_case.id = id;
+  job.test_case.text = text;
+  job.attempt.limit_ms = 60'000;
+  if (first_alone) job.attempt.start = wire::Start::test_lane_first;
   return job;
 }
 
 const char* const kNotAsked = "no_kernel, skipped (not asked: the paddle lane cannot run this)";
 
-// Under all kinds of values of a case, and whether or not others of the batch are asked.
+// For all trials of a case, and whether or not others of the batch are asked.
 TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
   EXPECT_THAT(run_batch({job_of(0, "fine", false), job_of(1, "no kernel", true),
                          job_of(1, "no kernel", true), job_of(2, "fine", true),
@@ -293,17 +295,17 @@ TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneCannotRun) {
               ::testing::ElementsAre("no_kernel, crashed"));
 }
 
-// Who had all the memory there is and too little of it: the other lane would write as much.
+// The test lane had all memory and ran out of it: the other lane would need as much.
 TEST(Batch, OthersAreNotAskedForWhatTheFirstLaneHasTooLittleMemoryFor) {
-  SlotJob starved = job_of(0, "no memory", true);
+  wire::JobT starved = job_of(0, "no memory", true);
   EXPECT_THAT(run_batch({starved}), ::testing::ElementsAre("out_of_memory, ok"));
-  starved.all_memory = true;
+  starved.attempt.memory = wire::MemoryNeed::whole_device;
   EXPECT_THAT(run_batch({starved}),
               ::testing::ElementsAre(
                   "out_of_memory, skipped (not asked: the paddle lane has too little memory)"));
 }
 
-// Its successor gets what it had not answered, and so do those who waited.
+// Its successor gets the jobs without an answer, and so do the waiting lanes.
 TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
   EXPECT_THAT(
       run_batch({job_of(0, "fine", true), job_of(1, "dies", true), job_of(1, "dies", true),
@@ -313,10 +315,10 @@ TEST(Batch, TheOthersAreAskedWhereTheFirstLaneDies) {
                              kNotAsked, "ok, ok"));
 }
 
-// Slow is told from stuck.
+// Tells slow from stuck.
 TEST(Batch, TheOthersAreAskedWhereTheFirstLaneHangs) {
-  SlotJob hangs = job_of(0, "hangs", true);
-  hangs.limit_ms = 500;
+  wire::JobT hangs = job_of(0, "hangs", true);
+  hangs.attempt.limit_ms = 500;
   EXPECT_THAT(run_batch({hangs}), ::testing::ElementsAre("timed_out, ok"));
 }
 
@@ -326,7 +328,7 @@ void hangs_in_stage(int, int socket, const wire::ArenaHeader& seen) {
   const auto bytes = wire::receive_frame(socket);
   if (!bytes || !*bytes) return;
   const auto batch = wire::open<wire::Batch>(**bytes);
-  header.stage.store(std::stoul((*batch)->jobs()->Get(0)->text()->str()));
+  header.stage.store(std::stoul((*batch)->jobs()->Get(0)->test_case()->text()->str()));
   header.started_ns.store(monotonic_ns());
   header.running.store(0);
   ::pause();
@@ -336,9 +338,9 @@ std::array<std::uint64_t, wire::kStagesOfLane> time_of_lane_that_hangs(const std
   const ServerProcess server(hangs_in_stage);
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("paddle"));
-  SlotJob job = job_of(0, stage, false);
-  job.limit_ms = 300;
-  const std::vector<SlotJob> jobs{job};
+  wire::JobT job = job_of(0, stage, false);
+  job.attempt.limit_ms = 300;
+  const std::vector<wire::JobT> jobs{job};
   const SlotConfig config;
   std::array<std::uint64_t, wire::kStagesOfLane> ran_ns{};
   BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
@@ -354,28 +356,26 @@ TEST(Batch, TheTimeOfALaneThatIsKilledCountsForWhereItWas) {
   constexpr std::uint64_t kLimitNs = 300'000'000;
   EXPECT_THAT(time_of_lane_that_hangs("3"),
               ::testing::ElementsAre(0, 0, 0, ::testing::Ge(kLimitNs)));
-  // The case has written over it.
+  // The case has overwritten it.
   EXPECT_THAT(time_of_lane_that_hangs("99"),
               ::testing::ElementsAre(::testing::Ge(kLimitNs), 0, 0, 0));
 }
 
-// The lane under test is told what its predecessors had no kernel for, and the other is not.
+// Only the test lane tries a job unfilled.
 TEST(Batch, TheFirstLaneIsToldWhatItMayHaveNoKernelFor) {
-  SlotJob doubtful = job_of(0, "fine", true);
-  doubtful.may_lack_kernel = true;
+  wire::JobT doubtful = job_of(0, "fine", true);
+  doubtful.attempt.start = wire::Start::test_lane_unfilled;
   EXPECT_THAT(run_batch({doubtful, job_of(1, "fine", true)}),
               ::testing::ElementsAre(kNotAsked, "ok, ok"));
-  doubtful.first_alone = false;
-  EXPECT_THAT(run_batch({doubtful}), ::testing::ElementsAre("no_kernel, ok"));
 }
 
-// A kernel that is missing under other values only says nothing of the case.
+// A kernel that is missing under other values only tells nothing about the case.
 TEST(Batch, TheFirstKindOfValuesSpeaksForAll) {
   EXPECT_THAT(run_batch({job_of(0, "fine", true), job_of(0, "no kernel", true)}),
               ::testing::ElementsAre("ok, ok", "no_kernel, crashed"));
 }
 
-// An answer that lends so many bytes.
+// An answer that lends this many bytes.
 wire::Bytes lends(std::uint64_t bytes) {
   flatbuffers::FlatBufferBuilder builder;
   wire::LeafBuilder leaf(builder);
@@ -384,15 +384,15 @@ wire::Bytes lends(std::uint64_t bytes) {
   const std::vector<flatbuffers::Offset<wire::Leaf>> leaves{leaf.Finish()};
   const auto outputs = builder.CreateVector(leaves);
   wire::ReplyBuilder reply(builder);
-  reply.add_version(wire::kVersion);
+  reply.add_version(wire::kMessageVersion);
   reply.add_outputs(outputs);
   builder.Finish(reply.Finish());
   const auto made = wire::bytes_of(builder);
   return {made.begin(), made.end()};
 }
 
-// Lends as many bytes as a job's text says, and lets go of them, which its header shows, after a
-// while. "ends" lends much and ends instead.
+// Lends as many bytes as a job's text says, and releases them after a while, which its header
+// shows. "ends" lends much and ends instead.
 void lends_by_text(int, int socket, const wire::ArenaHeader& seen) {
   auto& header = const_cast<wire::ArenaHeader&>(seen);
   bool ends = false;
@@ -407,19 +407,19 @@ void lends_by_text(int, int socket, const wire::ArenaHeader& seen) {
       if (!wire::send_frame(socket, answer())) return;
       continue;
     }
-    const std::string text = (*batch)->jobs()->Get(0)->text()->str();
+    const std::string text = (*batch)->jobs()->Get(0)->test_case()->text()->str();
     ends = text == "ends";
     const std::uint64_t lent = ends ? kKeepOpenBytes : std::stoull(text);
     if (!wire::send_frame(socket, lends(lent))) return;
   }
 }
 
-// Whether a batch that lends so much is over only once the lane has let go of it.
+// Whether a batch that lends this much ends only after the lane has released it.
 bool lets_go(const std::string& text, bool* keeps_its_lane = nullptr) {
   const ServerProcess server(lends_by_text);
   std::vector<LaneSeat> seats;
   seats.push_back(server.seat("paddle"));
-  const std::vector<SlotJob> jobs{job_of(0, text, false)};
+  const std::vector<wire::JobT> jobs{job_of(0, text, false)};
   const SlotConfig config;
   BatchRun batch(config, seats, jobs,
                  [](std::size_t, std::vector<Ending>&) -> Status { return {}; });
@@ -436,7 +436,8 @@ bool may_read_others() {
   return lane && lane->can_lend();
 }
 
-// The slot hears of it before it has opened its channel, and without that cannot read its memory.
+// The slot hears of the lane before it has opened its channel. Until then its memory cannot be
+// read.
 void opens_late(int, int socket, const wire::ArenaHeader& seen) {
   auto& header = const_cast<wire::ArenaHeader&>(seen);
   const std::uint64_t address = header.address.exchange(0);
@@ -451,9 +452,9 @@ TEST(Batch, WhatIsLargeIsLentByALaneThatHasJustBeenForkedAsWell) {
     const ServerProcess server(opens_late);
     std::vector<LaneSeat> seats;
     seats.push_back(server.seat("paddle"));
-    SlotJob job = job_of(0, "1048576", false);
-    job.bytes = large ? kKeepOpenBytes : kKeepOpenBytes - 1;
-    const std::vector<SlotJob> jobs{job};
+    wire::JobT job = job_of(0, "1048576", false);
+    job.test_case.bytes = large ? kKeepOpenBytes : kKeepOpenBytes - 1;
+    const std::vector<wire::JobT> jobs{job};
     const SlotConfig config;
     bool lent = false;
     BatchRun batch(config, seats, jobs, [&](std::size_t, std::vector<Ending>& endings) -> Status {
@@ -471,10 +472,10 @@ TEST(Batch, WhatIsLentIsTakenBackBeforeTheCaseCountsAsDone) {
   bool keeps_its_lane = false;
   EXPECT_TRUE(lets_go(std::to_string(kKeepOpenBytes), &keeps_its_lane));
   EXPECT_TRUE(keeps_its_lane);
-  // For little of it nobody asks.
+  // The slot does not ask for small lent results.
   EXPECT_FALSE(lets_go(std::to_string(kKeepOpenBytes - 1), &keeps_its_lane));
   EXPECT_TRUE(keeps_its_lane);
-  // A lane that is gone has nothing left, and the case is done all the same.
+  // A lane that is gone holds nothing, and the case is done.
   EXPECT_FALSE(lets_go("ends", &keeps_its_lane));
   EXPECT_FALSE(keeps_its_lane);
 }

@@ -1,4 +1,4 @@
-// Two results, leaf by leaf.
+// Compares two results, leaf by leaf.
 
 #include "slot/compare.h"
 
@@ -69,7 +69,7 @@ TEST(Compare, MeasuresInTheDtypeItself) {
   EXPECT_EQ(compared[0].measurement()->first()->right(), 3.5);
 }
 
-// 2^53 and the whole number behind it are the same double.
+// 2^53 and the next integer are the same double.
 TEST(Compare, BitsAreComparedInTheDtypeItself) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 53;
   const auto compared =
@@ -79,7 +79,7 @@ TEST(Compare, BitsAreComparedInTheDtypeItself) {
   EXPECT_EQ(compared[0].measurement()->max_abs(), 1);
 }
 
-// Another dtype is a mismatch of its own, and the values are measured all the same.
+// Another dtype is a mismatch, and the values are still measured.
 TEST(Compare, DifferentDtypesAreComparedByValue) {
   Lane left;
   Lane right;
@@ -98,7 +98,7 @@ TEST(Compare, DifferentDtypesAreComparedByValue) {
   EXPECT_EQ(Compared(real, complex)[0].measurement()->max_abs(), 4);
 }
 
-// Whichever side is lent, and however many blocks it is read in.
+// On either side, in any number of blocks.
 TEST(Compare, LentResultsAreMeasuredLikeAnyOther) {
   std::vector<float> one(300'001, 0.25F);
   std::vector<float> other = one;
@@ -151,7 +151,7 @@ TEST(Compare, WidenedResultsAreMeasuredLikeAnyOther) {
   EXPECT_EQ(by_sign[0].measurement()->first()->index(), 20'000U);
 }
 
-// A difference of 64 ulps of 1 in the first block, the scale that excuses it in the last one.
+// A difference of 64 ulps of 1 in the first block; the scale that excuses it is in the last one.
 TEST(Compare, HowFarApartIsMeasuredAtTheScaleOfAllBlocks) {
   std::vector<float> one(30'001, 1);
   one.back() = 1024;
@@ -285,7 +285,7 @@ TEST(Compare, AScalarIsNoTensor) {
 
 // A gradient that one framework leaves out counts as zeros, on either side.
 TEST(Compare, AMissingGradientIsZeros) {
-  for (const bool named : {false, true}) {  // None, or not there at all
+  for (const bool named : {false, true}) {  // None, or absent
     for (const float value : {0.0F, 1e-30F}) {
       Lane zeros;
       Lane nothing;
@@ -329,7 +329,7 @@ TEST(Compare, ALeafWithoutShapeIsAnError) {
   EXPECT_THAT(Compared(bad, good).error(), ::testing::HasSubstr("without shape"));
 }
 
-// Whether `drawn` obeys a law, or the error.
+// Whether `drawn` obeys a distribution, or the error.
 template <typename T>
 std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
                      const std::vector<T>& drawn, const std::string& law,
@@ -344,7 +344,7 @@ std::string law_says(DType dtype, const std::vector<std::int64_t>& shape,
   return compared[0].law()->holds() ? "holds" : "fails";
 }
 
-// More draws than are looked at together.
+// More draws than one block.
 TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
   constexpr std::size_t kCount = 50'000;
   std::mt19937_64 random(1);
@@ -375,7 +375,7 @@ TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
   EXPECT_THAT(says(dropped, "kept", {{1, 2}}, 0.7), ::testing::HasSubstr("another size"));
 }
 
-// What would make the measuring read beyond an array or ask for all memory.
+// Parameters that would make the measurement read beyond an array or ask for all memory.
 TEST(Laws, ImpossibleParametersAreAnError) {
   const std::vector<double> drawn{0, 1, 2, 3};
   const auto says = [&](const std::string& law, const std::vector<std::vector<double>>& arrays,
@@ -394,7 +394,7 @@ TEST(Laws, ImpossibleParametersAreAnError) {
   EXPECT_THAT(says("permutation", {}, {}), ::testing::HasSubstr("number of parameters"));
 }
 
-// "Groups" come last, behind the share, as arrays: the helper above has arrays first.
+// "groups" come last, behind the share, as arrays: the helper above has arrays first.
 TEST(Laws, ImpossibleGroupsAreAFault) {
   const std::vector<double> values(4, 1.0);
   const auto fault = [&](double group) {
@@ -407,10 +407,10 @@ TEST(Laws, ImpossibleGroupsAreAFault) {
   }
 }
 
-// Of a complex draw both parts are judged, each by its own part of the parameters.
+// Both parts of a complex draw are judged, each by its part of the parameters.
 TEST(Laws, AComplexDrawIsTwo) {
   constexpr std::int64_t kCount = 4000;
-  std::vector<float> uniform;  // in [2, 3) and [2, 5), one after the other
+  std::vector<float> uniform;  // in [2, 3) and [2, 5), in turn
   std::mt19937 random(1);
   std::uniform_real_distribution<float> unit(0, 1);
   for (std::int64_t i = 0; i < kCount; ++i) {
@@ -421,7 +421,7 @@ TEST(Laws, AComplexDrawIsTwo) {
     return law_says(DType::complex64, {kCount}, uniform, "uniform", {}, numbers);
   };
   EXPECT_EQ(says({2, 3}), "fails");  // the imaginary parts go beyond
-  EXPECT_EQ(says({2, 5}), "fails");  // the real parts do not come so far
+  EXPECT_EQ(says({2, 5}), "fails");  // the real parts do not reach it
   std::vector<float> both = uniform;
   for (std::size_t i = 1; i < both.size(); i += 2) both[i] = (both[i] - 2) / 3 + 2;
   const std::vector<double> low(kCount, 2);
@@ -440,7 +440,7 @@ TEST(Laws, OnlyWeightsHaveASizeOfTheirOwn) {
   EXPECT_THAT(law_says(DType::int64, {6}, drawn, "bernoulli", {{0.5, 0.5}}, {}),
               ::testing::HasSubstr("a parameter of another size"));
   EXPECT_THAT(law_says(DType::int64, {6}, drawn, "unheard", {}, {}),
-              ::testing::HasSubstr("a law that is not known"));
+              ::testing::HasSubstr("an unknown distribution"));
 }
 
 }  // namespace

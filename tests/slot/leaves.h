@@ -1,6 +1,6 @@
 #pragma once
 
-// What a lane would have sent: leaves, and the arena that they lie in.
+// Leaves as a lane sends them, and the arena that holds them.
 
 #include <cstring>
 #include <stdexcept>
@@ -41,7 +41,7 @@ class Lane {
     return *this;
   }
 
-  // A leaf as only a broken lane sends it.
+  // A leaf that only a broken lane sends.
   Lane& without_shape(wire::LeafKind kind) {
     leaves_.push_back(wire::CreateLeafDirect(builder_, nullptr, kind));
     return *this;
@@ -54,7 +54,7 @@ class Lane {
     return *this;
   }
 
-  // A law about a result of this dtype and shape; arrays of double stand for its parameters.
+  // A distribution for a result of this dtype and shape; arrays of double stand for its parameters.
   Lane& law(const std::string& name, DType dtype, const std::vector<std::int64_t>& shape,
             const std::vector<std::vector<double>>& arrays, const std::vector<double>& numbers) {
     std::vector<flatbuffers::Offset<wire::Parameter>> parameters;
@@ -74,7 +74,7 @@ class Lane {
     return *this;
   }
 
-  // A tensor that stays in this process's own memory, which is read a piece at a time.
+  // A tensor in this process's own memory, read block by block.
   template <typename T>
   Lane& lent(const std::string& path, DType dtype, const std::vector<T>& elements,
              double scale_floor = 0) {
@@ -92,7 +92,7 @@ class Lane {
   }
   bool gone = false;
 
-  // Call once, after the last leaf.
+  // Call it once, after the last leaf.
   Results results() {
     const auto leaves = builder_.CreateVector(leaves_);
     wire::ReplyBuilder reply(builder_);

@@ -1,4 +1,4 @@
-// The mask of a draw, in the forward and the backward.
+// The mask of a draw, in forward and backward.
 
 #include "slot/mask.h"
 
@@ -37,7 +37,7 @@ wire::Bytes laws() {
   return reply_of(builder, outputs, gradients);
 }
 
-// How many comparisons fail when the result and its gradient hold these numbers.
+// Comparisons that fail if the result and its gradient hold these numbers.
 std::size_t failures(const std::vector<float>& result, const std::vector<float>& gradient) {
   auto arena = wire::Arena::create();
   flatbuffers::FlatBufferBuilder builder;
@@ -61,7 +61,7 @@ std::size_t failures(const std::vector<float>& result, const std::vector<float>&
   return compared ? compared->size() : 0;
 }
 
-// More elements than are looked at in one go; what differs stands behind all of those.
+// More elements than one block; the difference is behind it.
 TEST(Masks, OfForwardAndBackwardAreTheSame) {
   std::vector<float> result(50'000, 1);
   for (std::size_t i = 0; i < result.size(); i += 2) result[i] = 0;
@@ -71,7 +71,7 @@ TEST(Masks, OfForwardAndBackwardAreTheSame) {
   EXPECT_EQ(failures(result, gradient), 0U);
   for (std::size_t i = 40'000; i < gradient.size(); ++i) gradient[i] = 1 - result[i];
   EXPECT_EQ(failures(result, gradient), 1U);
-  gradient.pop_back();  // of other shapes something else is said
+  gradient.pop_back();  // other shapes are reported elsewhere
   EXPECT_EQ(failures(result, gradient), 0U);
 }
 

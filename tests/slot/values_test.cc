@@ -18,7 +18,7 @@ TensorBytes tensor(DType dtype, const std::vector<T>& elements) {
   return {dtype, std::as_bytes(std::span(elements))};
 }
 
-// Codes and their values as the formats' definitions give them.
+// Codes and their values, from the definitions of the formats.
 TEST(Values, EveryDtypeWidensToWhatItMeans) {
   const std::vector<std::uint8_t> truth{0, 1, 2};
   EXPECT_THAT(real_values(tensor(DType::boolean, truth)), ElementsAre(0, 1, 1));
@@ -62,7 +62,7 @@ TEST(Values, EveryDtypeWidensToWhatItMeans) {
               ElementsAre(std::complex<double>(0.5, 4), std::complex<double>(1, 0)));
 }
 
-// Elements in an arena have any place.
+// Elements in an arena may have any alignment.
 TEST(Values, NoAlignmentIsNeeded) {
   std::vector<std::byte> bytes(17);
   const double value = -7.25;
@@ -94,7 +94,7 @@ bool accepted(DType dtype, const std::vector<std::int64_t>& shape, std::uint64_t
   return Tensor::of(*results.leaves->Get(0), results.memory).has_value();
 }
 
-// A broken lane may send any numbers: nothing outside its arena is ever read.
+// A broken lane may send any numbers: nothing outside its arena is read.
 TEST(Values, LeavesOutsideTheArenaAreRefused) {
   constexpr std::uint64_t kInside = 4096;
   EXPECT_TRUE(accepted(DType::float32, {2, 3}, kInside, 24));
@@ -106,7 +106,7 @@ TEST(Values, LeavesOutsideTheArenaAreRefused) {
   EXPECT_FALSE(accepted(DType::int8, {std::int64_t{1} << 40}, kInside, std::uint64_t{1} << 40U));
   EXPECT_FALSE(accepted(DType::float32, {-1}, kInside, ~std::uint64_t{0} - 3));
   EXPECT_FALSE(accepted(static_cast<DType>(kDTypes.size()), {1}, kInside, 1));
-  // A product that wraps round to a size that would fit.
+  // A product that wraps around to a size that would fit.
   EXPECT_FALSE(
       accepted(DType::float32, {std::int64_t{1} << 32, std::int64_t{1} << 32}, kInside, 0));
   EXPECT_FALSE(accepted(DType::int8, {-2, -3}, kInside, 6));

@@ -1,5 +1,5 @@
-// Messages: whole over any cut of the stream, refused when damaged or of another version, and old
-// ones read with defaults.
+// Messages: whole for any cut of the stream, refused if damaged or of another version, and read
+// with defaults if old.
 
 #include "wire/frame.h"
 
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "wire/messages_generated.h"
+#include "wire/job.h"
 
 namespace assay::wire {
 namespace {
@@ -22,10 +22,12 @@ Bytes as_bytes(const flatbuffers::FlatBufferBuilder& builder) {
   return {bytes.begin(), bytes.end()};
 }
 
-Bytes batch(std::uint32_t version = kVersion) {
+Bytes batch(std::uint32_t version = kMessageVersion) {
   flatbuffers::FlatBufferBuilder builder;
-  const std::vector<flatbuffers::Offset<LaneJob>> jobs{
-      CreateLaneJobDirect(builder, 0xFEDCBA9876543210, "paddle.abs(Tensor([2], \"float32\"))")};
+  JobT job;
+  job.test_case.id = 0xFEDCBA9876543210;
+  job.test_case.text = "paddle.abs(Tensor([2], \"float32\"))";
+  const std::vector<flatbuffers::Offset<Job>> jobs{pack(builder, job)};
   CaseSettingsT settings;
   settings.seed = 7;
   settings.backward = false;
@@ -44,7 +46,7 @@ FdPair sockets() {
   return std::move(*pair);
 }
 
-// What send_frame puts on the stream.
+// The bytes that send_frame puts on the stream.
 Bytes framed(const std::vector<Bytes>& messages) {
   Bytes stream;
   for (const Bytes& message : messages) {
@@ -70,7 +72,7 @@ TEST(Frame, GoesThroughASocket) {
   EXPECT_EQ(*receive_frame(pair.second.get()), std::nullopt);
 }
 
-// On a little-endian machine, which is what the fixture of framed() spells out.
+// On a little-endian machine, for which framed() spells out the bytes.
 TEST(Frame, OddPiecesMakeTheSameMessages) {
   std::mt19937 random(3);
   std::vector<Bytes> messages;
@@ -152,16 +154,16 @@ TEST(Messages, AreReadBack) {
   const Bytes bytes = batch();
   const auto opened = open<Batch>(bytes);
   ASSERT_TRUE(opened.has_value());
-  EXPECT_EQ((*opened)->jobs()->Get(0)->id(), 0xFEDCBA9876543210);
+  EXPECT_EQ((*opened)->jobs()->Get(0)->test_case()->id(), 0xFEDCBA9876543210);
   EXPECT_EQ((*opened)->settings()->seed(), 7U);
   EXPECT_FALSE((*opened)->settings()->backward());
   EXPECT_TRUE((*opened)->lane()->reference_functions());
 }
 
 TEST(Messages, AnotherVersionIsRefused) {
-  const auto opened = open<Batch>(batch(kVersion + 1));
+  const auto opened = open<Batch>(batch(kMessageVersion + 1));
   ASSERT_FALSE(opened.has_value());
-  EXPECT_THAT(opened.error().message, HasSubstr("version 3, this assay speaks 2"));
+  EXPECT_THAT(opened.error().message, HasSubstr("version 4, this assay speaks 3"));
 }
 
 // A message may be cut or altered anywhere: it is refused, or it is safe to read (run under asan).
@@ -186,17 +188,15 @@ TEST(Messages, DamageIsRefusedOrHarmless) {
     }
     std::size_t read = 0;
     if ((*opened)->jobs() != nullptr) {
-      for (const LaneJob* job : *(*opened)->jobs()) {
-        if (job->text() != nullptr) read += job->text()->str().size();
-      }
+      for (const Job* job : *(*opened)->jobs()) read += job->test_case()->text()->str().size();
     }
     EXPECT_LE(read, good.size());
   }
   EXPECT_GT(refused, 1000);
 }
 
-// A record of this version from an assay that knew fewer fields: tables written by hand, each with
-// its first field or two alone, as flatc laid them out before the others were appended.
+// A record of this version by an assay with fewer fields. The tables are written by hand with their
+// first field or two, as flatc laid them out before the other fields were appended.
 TEST(Messages, WhatAnEarlierBuildLeftOutReadsAsDefaults) {
   flatbuffers::FlatBufferBuilder builder;
   const auto name = builder.CreateString("paddle");
@@ -229,7 +229,7 @@ TEST(Messages, WhatAnEarlierBuildLeftOutReadsAsDefaults) {
   EXPECT_EQ(read.pairs()->Get(0)->outputs()->Get(0)->measurement(), nullptr);
 }
 
-// Messages of version 1 left their version out, because it was the default.
+// Messages of version 1 left out their version, because it was the default.
 TEST(Messages, ARecordOfVersion1IsRefused) {
   flatbuffers::FlatBufferBuilder builder;
   const auto start = builder.StartTable();
@@ -241,7 +241,7 @@ TEST(Messages, ARecordOfVersion1IsRefused) {
   EXPECT_THAT(opened.error().message, HasSubstr("version 1, this assay speaks 2"));
 }
 
-// A record of a result in a great many parts, on its way to the supervisor.
+// A record of a result with a great many parts, on its way to the supervisor.
 TEST(Message, MayHoldAMessageOfAMillionTables) {
   flatbuffers::FlatBufferBuilder inner;
   std::vector<flatbuffers::Offset<Comparison>> parts(1'200'000);
@@ -255,7 +255,7 @@ TEST(Message, MayHoldAMessageOfAMillionTables) {
   builder.ForceVectorAlignment(record.size(), 1, 16);
   const auto data = CreateRecordBytes(builder, builder.CreateVector(record));
   const auto results = CreateResults(builder, builder.CreateVector(&data, 1));
-  builder.Finish(CreateFromSlot(builder, kVersion, FromSlotBody::Results, results.Union()));
+  builder.Finish(CreateFromSlot(builder, kMessageVersion, FromSlotBody::Results, results.Union()));
   const auto opened = open<FromSlot>(bytes_of(builder));
   ASSERT_TRUE(opened.has_value());
   const auto* bytes = (*opened)->body_as_Results()->records()->Get(0)->data();

@@ -1,4 +1,4 @@
-// Settings list their own fields: what the run keeps of them and what a lane's Python sees.
+// Settings list their own fields, for the run's properties and a lane's Python.
 
 #include "wire/settings.h"
 
@@ -49,7 +49,7 @@ TEST(Settings, TextsReadBackAsTheSameSettings) {
   settings.rtol = 1e-300;
   settings.mutants_share = 10;
   auto properties = as_text(fields_of(settings));
-  properties["version.assay"] = "1";  // of the run, and no setting
+  properties["version.assay"] = "1";  // of the run, not a setting
   const auto again = settings_of(properties);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(as_text(fields_of(*again)), as_text(fields_of(settings)));

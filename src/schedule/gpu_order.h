@@ -1,0 +1,41 @@
+#pragma once
+
+// The order of new cases on GPUs.
+//
+// On a GPU the first call of a kernel in a process takes as long as some hundred small cases, and
+// each lane has to pay for it. So small cases are sorted by their text, hence by API, and each slot
+// has a stretch of them for itself. A slot that has finished its stretch helps where most is left,
+// from the end. Large cases are ordered as on CPUs.
+//
+// The first retry of a slot makes new lanes, for which the whole machine waits. So few slots run
+// retries: another one joins only if many retries wait or it has nothing else to do.
+
+#include <set>
+
+#include "schedule/cpu_order.h"
+
+namespace assay {
+
+class GpuOrder final : public CpuOrder {
+ public:
+  void sort(std::size_t slots, std::uint64_t work_us) override;
+  wire::JobT* find(std::uint64_t id) override;
+  std::size_t size() const override { return CpuOrder::size() + small_left_; }
+  std::size_t enough(std::size_t slots) const override;
+  bool takes_retries(std::uint32_t slot, std::size_t waiting) const override;
+  void count_retry(std::uint32_t slot, const wire::JobT& retry) override;
+  std::size_t shared_retries(std::size_t waiting) const override;
+
+ private:
+  Position next_of_slot(std::uint32_t slot, const Allowed& allowed) override;
+  bool lists_of_slots_wait() const override { return small_left_ > 0; }
+  std::size_t share_of(std::uint32_t slot, const Cases& list) const override;
+  void took(const Position& position) override;
+  void deal_out_small(std::size_t slots);
+
+  std::vector<Cases> small_;            // of each slot
+  std::size_t small_left_ = 0;          // in all of them
+  std::set<std::uint32_t> with_lanes_;  // slots that have made lanes for retries
+};
+
+}  // namespace assay

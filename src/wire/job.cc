@@ -1,0 +1,20 @@
+#include "wire/job.h"
+
+namespace assay::wire {
+
+flatbuffers::Offset<Job> pack(flatbuffers::FlatBufferBuilder& builder, const JobT& job) {
+  const auto test_case = Case::Pack(builder, &job.test_case);
+  const auto trial = TrialRequest::Pack(builder, &job.trial);
+  const auto attempt = Attempt::Pack(builder, &job.attempt);
+  return CreateJob(builder, test_case, trial, attempt);
+}
+
+JobT unpack(const Job& job) {
+  JobT unpacked;
+  job.test_case()->UnPackTo(&unpacked.test_case);
+  job.trial()->UnPackTo(&unpacked.trial);
+  job.attempt()->UnPackTo(&unpacked.attempt);
+  return unpacked;
+}
+
+}  // namespace assay::wire

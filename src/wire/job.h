@@ -1,0 +1,26 @@
+#pragma once
+
+// A case on its way from the queue to a lane: the tables of job.fbs in memory. It is the only type
+// of a case between the store and a lane's Python.
+
+#include <string_view>
+
+#include "wire/messages_generated.h"
+
+namespace assay::wire {
+
+// The value regime that every case runs under.
+inline constexpr std::string_view kUsualValues = "usual";
+
+struct JobT {
+  CaseT test_case;
+  TrialRequestT trial;
+  AttemptT attempt;
+
+  JobT() { trial.values = kUsualValues; }
+};
+
+flatbuffers::Offset<Job> pack(flatbuffers::FlatBufferBuilder& builder, const JobT& job);
+JobT unpack(const Job& job);
+
+}  // namespace assay::wire
