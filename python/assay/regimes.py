@@ -89,17 +89,17 @@ HALF = frozenset({"float16", "bfloat16"})
 # From the smallest normal number on: whether subnormal ones are kept is not promised.
 EVERYTHING = (NORMAL, HUGE)
 
-_ORDER = "where a NaN stands in an order is not promised"
-_CHAOS = "one NaN or infinity reaches every element, by way of differences and products that are not defined"
-_INDEX = "positions, boxes and regions are finite numbers"
-_RANDOM = "a draw is judged by its law, under usual parameters"
+_ORDER = "the position of NaN in a sorted order is not specified"
+_CHAOS = "one NaN or infinity spreads to every element through undefined differences and products"
+_INDEX = "positions, boxes and regions must be finite"
+_RANDOM = "random draws are compared with their distribution, under usual values only"
 
 _FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
 _LAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
 _PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
-_PLACED = {"wide": "a rounding of a place costs what lies beside it, however large that is"}
-_TIES = "which of equal elements is taken, and gets the gradient, is not promised"
-_ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
+_PLACED = {"wide": "rounding a coordinate selects a neighbour, whose value may be arbitrarily different"}
+_TIES = "which of several equal elements is selected, and gets the gradient, is not specified"
+_ELEMENTS = {"bulk": "elementwise functions are tested at -inf by the regime `infinity`"}
 
 TRAITS: dict[str, Traits] = {
     "unary": Traits(EVERYTHING, False, near_one=0.0, near_one_back=0.5, without=_ELEMENTS),
@@ -127,7 +127,12 @@ TRAITS: dict[str, Traits] = {
         EVERYTHING,
         False,
         moves=True,
-        without={"nan": _ORDER, "infinity": _TIES, "exact": _TIES, "bulk": "all elements are equal"},
+        without={
+            "nan": _ORDER,
+            "infinity": _TIES,
+            "exact": _TIES,
+            "bulk": "all elements are equal, so their order is not specified",
+        },
     ),
     "loss": Traits(near_one=1.0, without=_FINITE),
     "classification": Traits(near_one=1.0, without=_FINITE),
@@ -138,7 +143,9 @@ TRAITS: dict[str, Traits] = {
     "adaptive_pooling": Traits(exact_sums=True, without=_FINITE),
     "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
     "detection": Traits(coordinates=True, without=_PLACES),
-    "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
+    "sparse": Traits(
+        without={**_FINITE, "layout": "sparse tensors consist of indices and values, which have no strides"}
+    ),
     "random": Traits(without=_LAWS),
     "dropout": Traits(sums=False, without=_LAWS),
     "regions": Traits(coordinates=True, without=_PLACES),
@@ -149,7 +156,7 @@ MOVES = {"moves": True, "sums": False, "near_one": 0.0, "wide": EVERYTHING, "wit
 SORTS = MOVES | {"without": TRAITS["sorting"].without}
 DRAWN = _LAWS
 # Families that nothing is said of: what their functions do at the edges has not been looked at.
-_UNSEEN = "nobody has yet said what is defined there for this family"
+_UNSEEN = "this family's behaviour under this regime has not been specified"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
 # Of these it is known that there are no exponentials in them.
 _BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name != "exact"}
@@ -213,7 +220,9 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if entry is None:
         return Skip("")
     if entry.kind:
-        return Skip("layers and optimizers run under usual values; the functions in them under all")
+        return Skip(
+            "layers and optimizers run under usual values only; their functions run under every regime"
+        )
     undefined = entry.undefined.get(regime)
     if not undefined and regime not in entry.regimes:  # rules of its own say what is defined there
         undefined = traits_of(entry).without.get(regime)
@@ -226,7 +235,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if not specs or tensors.elements > MOST_ELEMENTS:
         return Skip("")
     if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
-        return Skip("what a complex number with an infinite or missing part becomes is not promised")
+        return Skip("the result for complex numbers with a NaN or infinite part is not specified")
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
     changed = any(

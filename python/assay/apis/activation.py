@@ -1,7 +1,7 @@
 """Activations of paddle.nn.functional."""
 
 from assay import gumbel, laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.arguments import as_dtype, as_int
 from assay.reference import on_cpu, torch
 from assay.registry import api
@@ -99,7 +99,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
 @api(
     "paddle.nn.functional.gelu",
     x=WIDE,
-    undefined={"infinity": "at -inf its formula is -inf * 0"},
+    undefined={"infinity": "the formula is -inf * 0 at -inf"},
 )
 def gelu(x, approximate=False, name=None):
     return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
@@ -107,7 +107,7 @@ def gelu(x, approximate=False, name=None):
 
 @api(
     *spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
-    accommodates=follows("the gradient at 0 is 1, where PyTorch takes the slope"),
+    accommodates=follows("the gradient at 0 is 1; PyTorch uses the negative slope"),
     traits=PLAIN,
 )
 def leaky_relu(x, negative_slope=0.01, name=None):
@@ -177,8 +177,9 @@ def softshrink(x, threshold=0.5, name=None):
 @api(
     "paddle.nn.functional.hardshrink",
     x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE,
-    accommodates=dodges(
-        "inputs are never the threshold itself, which passes", "functional.hardshrink`: |x| == threshold"
+    accommodates=avoids(
+        "inputs never equal the threshold; Paddle lets the threshold pass",
+        "functional.hardshrink`: |x| == threshold",
     ),
 )
 def hardshrink(x, threshold=0.5, name=None):
@@ -189,7 +190,7 @@ def hardshrink(x, threshold=0.5, name=None):
     "paddle.nn.functional.maxout",
     x=distinct(-2, 2),
     traits=PLAIN,
-    undefined={"nan": "whether the largest of some numbers and NaN is NaN is not promised"},
+    undefined={"nan": "the documentation does not say whether a maximum over NaN is NaN"},
 )
 def maxout(x, groups, axis=1, name=None):
     axis %= x.ndim

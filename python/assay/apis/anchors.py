@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, integers, positive, uniform
@@ -155,8 +155,8 @@ def _apart(x, this):
     gt_box=_apart,
     gt_label=integers(0, lambda class_num: class_num),
     gt_score=positive(),
-    accommodates=dodges(
-        "no two true boxes share a cell: the gradient would count the last only",
+    accommodates=avoids(
+        "no two ground-truth boxes share a cell; the gradient would count only the last one",
         "yolo_loss: where two true boxes share",
     ),
 )

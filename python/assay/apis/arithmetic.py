@@ -3,7 +3,7 @@
 import math
 from functools import reduce
 
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.regimes import FEW_TERMS, POSITIVE
 from assay.registry import api
@@ -58,8 +58,8 @@ def as_divisors(*parameters):
 
 WHOLE = INTEGER | {"bool"}
 # PyTorch gives NaN there.
-BETWEEN = {"infinity": "what lies between two infinities depends on the formula"}
-LOST = "a quotient with more digits than the dtype has leaves no remainder"
+BETWEEN = {"infinity": "the result between two infinities depends on the formula"}
+LOST = "a quotient with more digits than the dtype holds has no defined remainder"
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
 
@@ -227,7 +227,8 @@ def add_n(inputs, name=None):
     *spread("scale", *PUBLIC, *METHOD_IN_PLACE),
     scale=uniform(0.5, 2),
     accommodates=follows(
-        "of whole numbers factor and bias are cut to whole numbers first", "`paddle.scale` of whole numbers"
+        "for integers, the factor and the bias are truncated to integers first",
+        "`paddle.scale` of whole numbers",
     ),
 )
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
@@ -314,8 +315,8 @@ ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
 @api(
     *spread("gcd", *PUBLIC, *IN_PLACE),
     regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
-    accommodates=dodges(
-        "large inputs are positive: of the smallest number it never returns",
+    accommodates=avoids(
+        "wide inputs are positive; with the smallest integer the call never returns",
         "paddle.gcd(to_tensor([-2147483648])",
     ),
 )
@@ -328,7 +329,7 @@ def lcm(x, y, name=None):
     return torch.lcm(x, y)
 
 
-NO_GRADIENT_BY_X = follows("no gradient by the first argument; PyTorch has none either")
+NO_GRADIENT_BY_X = follows("no gradient with respect to the first argument; PyTorch has none either")
 
 
 # Series, each term of which is rounded; a GPU's float64 adds up others, 10 ulps away.

@@ -23,7 +23,11 @@ def castable(x, dtype):
 
 def beyond_float8(dtype):
     """What is too large for eight bits: the last number or NaN, which versions of PyTorch do not agree on."""
-    return "whether float8 ends at its last number is not promised" if "float8" in str(dtype) else None
+    return (
+        "the documentation does not say whether float8 saturates or overflows to NaN"
+        if "float8" in str(dtype)
+        else None
+    )
 
 
 BEYOND_FLOAT8 = {"wide": beyond_float8, "infinity": beyond_float8}
@@ -45,7 +49,10 @@ def astype(self, dtype):
 
 @api(
     "paddle.assign",
-    accommodates=follows("a number becomes float64, of one axis", "`paddle.assign` of a number"),
+    accommodates=follows(
+        "a Python float becomes float64, and a number becomes a tensor of shape [1]",
+        "`paddle.assign` of a number",
+    ),
 )
 def assign(x, output=None):
     """The result is `output` itself, if given: a gradient counts for it as well as for x."""

@@ -73,7 +73,7 @@ def entropy(log_p, label, soft_label, ignore_index, axis):
     return torch.where(ignored, 0, -picked)
 
 
-NOT_BY_SOFTMAX = follows("the softmax that is handed back has no gradient")
+NOT_BY_SOFTMAX = follows("the returned softmax has no gradient")
 
 
 @api(
@@ -159,7 +159,7 @@ def cross_entropy(
             "label": lambda this, input, ignore_index=-100: some_ignored(input.shape[1], ignore_index, this)
         }
     },
-    accommodates=follows("no gradient by the weights of the classes"),
+    accommodates=follows("no gradient with respect to the class weights"),
 )
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     weight = None if weight is None else weight.detach()
@@ -220,7 +220,7 @@ def margin_cross_entropy(
     "paddle.nn.functional.label_smooth",
     label=uniform(0, 1),
     prior_dist=uniform(0, 1),
-    accommodates=follows("no gradient by prior_dist"),
+    accommodates=follows("no gradient with respect to `prior_dist`"),
 )
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if not 0 <= epsilon <= 1:

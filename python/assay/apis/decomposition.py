@@ -385,7 +385,7 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     "paddle.Tensor.lstsq",
     x=invertible,
     grad=False,
-    accommodates=follows("on a CPU the rank is int32, PyTorch's int64"),
+    accommodates=follows("the rank is int32 on the CPU; PyTorch returns int64"),
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
     """Torch takes the residuals of nothing for zero."""

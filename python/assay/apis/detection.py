@@ -119,7 +119,8 @@ def _image(anchors, this):
     variances=positive(0.005, 0.02),
     grad=False,
     accommodates=follows(
-        "boxes below a pixel go, however small min_size is", "`min_size` of `generate_proposals`"
+        "boxes smaller than one pixel are removed, however small `min_size` is",
+        "`min_size` of `generate_proposals`",
     ),
 )
 def generate_proposals(
@@ -235,7 +236,7 @@ def off_thresholds(this):
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=off_thresholds,
     grad=False,
-    accommodates=follows("gives (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
+    accommodates=follows("returns (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
 )
 def matrix_nms(
     bboxes,

@@ -17,7 +17,7 @@ _ACTIVATIONS = {
     "swiglu": lambda x: swiglu(x),
     "geglu": lambda x: torch.nn.functional.gelu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1],
 }
-NOT_BY_MASK = follows("no gradient by the mask")
+NOT_BY_MASK = follows("no gradient with respect to the mask")
 _COMPUTE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
@@ -98,7 +98,9 @@ def fused_bias_act(
 
 @api(
     "paddle.incubate.nn.functional.fused_rms_norm",
-    accommodates=follows("a bias without a residual is ignored", "fused_rms_norm without residual ignores"),
+    accommodates=follows(
+        "`bias` is ignored when there is no residual", "fused_rms_norm without residual ignores"
+    ),
 )
 def fused_rms_norm(
     x,
@@ -128,7 +130,7 @@ def fused_rms_norm(
     "paddle.incubate.nn.functional.fused_layer_norm",
     grad=False,
     accommodates=follows(
-        "gives four results, of which mean and variance are compared by their shape",
+        "returns four results; only the shapes of mean and variance are compared",
         "fused_layer_norm returns four tensors",
     ),
 )

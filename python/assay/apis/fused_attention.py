@@ -1,7 +1,7 @@
 """Fused attention of paddle.incubate, and attention under sparse masks."""
 
 from assay import laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.apis.fused import absent, quantized
 from assay.arguments import widened
 from assay.reference import torch
@@ -42,7 +42,7 @@ def _turned(x, sin, cos, in_pairs):
     sin=uniform(-1, 1),
     cos=uniform(-1, 1),
     position_ids=integers(0, lambda sin: sin.shape[1] if sin.ndim == 4 else sin.shape[0]),
-    accommodates=follows("no gradient by the tables of sines and cosines"),
+    accommodates=follows("no gradient with respect to `sin` and `cos`"),
 )
 def fused_rotary_position_embedding(
     q,
@@ -195,7 +195,7 @@ def sparse_attention(
     return _attended(query, key, value, query.shape[3] ** -0.5, ~seen)
 
 
-UNTURNED = dodges("rotations are by no angle: which numbers a kernel turns together is not documented")
+UNTURNED = avoids("rotation angles are 0; which elements the kernel rotates together is undocumented")
 
 
 def _no_turn(this):

@@ -237,7 +237,7 @@ def index_add(x, index, axis, value, alpha=1, name=None, *, out=None):
     "paddle.Tensor.index_fill",
     "paddle.Tensor.index_fill_",
     index=integers(0, lambda x, axis: x.shape[axis]),
-    accommodates=follows("where x is empty nothing is filled, whatever the index says"),
+    accommodates=follows("an empty x is returned unchanged; the index is not checked"),
 )
 def index_fill(x, index, axis, value, name=None):
     if x.numel() == 0:

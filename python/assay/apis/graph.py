@@ -1,7 +1,7 @@
 """Messages along the edges of a graph, and sums over segments."""
 
 from assay import laws
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.arguments import as_int, widened
 from assay.reference import torch
 from assay.registry import api
@@ -31,10 +31,10 @@ def _apart(this):
 
 
 _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}
-ONE_EDGE = dodges(
-    "no edge comes twice: a maximum would give its gradient twice", "geometric.send_u_recv max/min"
+ONE_EDGE = avoids(
+    "no edge is duplicated; a maximum would propagate its gradient twice", "geometric.send_u_recv max/min"
 )
-_TIED = "which of equal messages gets the gradient of the largest is not promised"
+_TIED = "the documentation does not say which of several equal messages gets the gradient"
 
 
 def _picks(reduce_op="sum", pool_type="sum"):

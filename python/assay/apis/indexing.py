@@ -2,7 +2,7 @@
 
 import math
 
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.arguments import as_ints
 from assay.reference import torch
 from assay.registry import api
@@ -74,11 +74,11 @@ def _put(x, index, value, this):
     return no_place_twice(this, before, int(rule.high))
 
 
-NO_PLACE_TWICE = dodges(
-    "no place is written twice: the gradient would go to the wrong value", "`y[i] = v` with an index twice"
+NO_PLACE_TWICE = avoids(
+    "no position is written twice; the gradient would go to the wrong value", "`y[i] = v` with an index twice"
 )
-SOME_PLACE = dodges(
-    "a mask that is False everywhere is refused; half of a small one is True",
+SOME_PLACE = avoids(
+    "half of a small mask is True; Paddle rejects a mask that is False everywhere",
     "a mask that is False everywhere",
 )
 

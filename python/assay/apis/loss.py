@@ -2,7 +2,7 @@
 
 import math
 
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
@@ -18,8 +18,8 @@ functional = torch and torch.nn.functional
 # Nothing but the reduction adds up, and no result is what an exponential left of 1.
 BY_ELEMENT = {"sums": False, "near_one": 0.0}
 
-NOT_BY_LABEL = follows("no gradient by the label")
-NO_LOSS = follows("a label of 0, which is not documented, is no loss")
+NOT_BY_LABEL = follows("no gradient with respect to the label")
+NO_LOSS = follows("a label of 0, which is undocumented, contributes no loss")
 
 
 def reduced(loss, reduction):
@@ -79,9 +79,9 @@ def _logits(this):
     weight=WEIGHT,
     pos_weight=WEIGHT,
     accommodates=(
-        follows("no gradient by label and pos_weight"),
-        dodges(
-            "large tensors have no logit of 0, where the gradient is 1 too small",
+        follows("no gradient with respect to `label` and `pos_weight`"),
+        avoids(
+            "large tensors contain no logit of exactly 0, where the gradient is too small by 1",
             "the gradient at a logit of exactly 0",
         ),
     ),
@@ -99,7 +99,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     logit=FACTORS,
     label=SHARE,
     normalizer=positive(1, 2),
-    accommodates=follows("the gradient by the label leaves out that of the cross entropy"),
+    accommodates=follows("the gradient with respect to the label omits the cross-entropy term"),
     traits={"sums": False, "near_one_back": 8.0},  # powers times logarithms
 )
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
@@ -191,8 +191,8 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     label=SIGN,
     accommodates=(
         NO_LOSS,
-        follows("1e-11 is added to each square, PyTorch's 1e-12"),
-        follows("the margin is taken from the cosine", "margin of `cosine_embedding_loss`"),
+        follows("1e-11 is added to each squared norm; PyTorch adds 1e-12"),
+        follows("the margin is subtracted from the cosine", "margin of `cosine_embedding_loss`"),
     ),
 )
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):

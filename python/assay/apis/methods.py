@@ -3,7 +3,7 @@
 from math import prod
 
 from assay import laws
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.apis.casting import castable
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
@@ -125,8 +125,8 @@ def set_value(self, value):
 @api(
     "paddle.Tensor.resize_",
     grad=False,
-    accommodates=dodges(
-        "of elements that were not there only the shape is looked at: the memory does not grow",
+    accommodates=avoids(
+        "only the shape is compared when the tensor grows; Paddle does not allocate the memory",
         "x.resize_([5, 5])",
     ),
 )

@@ -18,7 +18,11 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, ou
 
 def _refused(p, axes):
     matrix = isinstance(axes, list | tuple) and len(axes) == 2
-    return "an SVD of what is not finite may raise" if p == "nuc" or p in (2, -2) and matrix else None
+    return (
+        "an SVD of a matrix with NaN or infinity may raise an error"
+        if p == "nuc" or p in (2, -2) and matrix
+        else None
+    )
 
 
 # LAPACK refuses it, a GPU's library may not.

@@ -30,7 +30,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
 
 @api(
     "paddle.Tensor.__matmul__",
-    accommodates=follows("the left side decides the dtype, unless one side is complex"),
+    accommodates=follows("the left operand decides the dtype, unless one operand is complex"),
     **SHORT,
 )
 def matmul_operator(x, y):

@@ -1,7 +1,7 @@
 """Weights as whole numbers of 8 or 4 bits."""
 
 from assay import laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive
@@ -47,8 +47,8 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     weight=constant(-103),
     weight_scale=positive(0.001, 0.01),
     accommodates=(
-        dodges("all weights are one number: their order is a matter of the device's kernels"),
-        follows("no gradient but by x"),
+        avoids("all weights are equal; the order of the weights depends on the device's kernels"),
+        follows("only x has a gradient"),
     ),
 )
 def weight_only_linear(

@@ -13,7 +13,7 @@ from assay.spec import INTEGER
 # Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
 AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
 
-EVENLY = follows("the gradient is shared evenly among equal elements", "gradient of `paddle.max` and `min`")
+EVENLY = follows("equal elements share the gradient evenly", "gradient of `paddle.max` and `min`")
 
 # Some zeros, to be counted.
 SPARSE = integers(-1, 2)
@@ -121,7 +121,7 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
 
 # Where inputs are exact PyTorch is right to the last digit; Paddle adds up squares of differences from a
 # rounded mean.
-FROM_A_MEAN = {"exact": "in which order squares of differences from a mean are added up is not promised"}
+FROM_A_MEAN = {"exact": "the order in which squared deviations are summed is not specified"}
 
 
 @api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)

@@ -69,7 +69,9 @@ def scales(scale_factor, count):
     "paddle.nn.functional.upsample",
     size=integers(3, 9),
     scale_factor=uniform(1.1, 2.4),
-    accommodates=follows("places are worked out in float32, also of float64: their floor decides"),
+    accommodates=follows(
+        "coordinates are computed in float32 even for float64; their floor selects the pixel"
+    ),
 )
 def interpolate(
     x,

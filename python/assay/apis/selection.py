@@ -76,7 +76,7 @@ def members(this, assume_unique=False):
 
 
 def _promised_unique(assume_unique=False):
-    return "`assume_unique` promises that no value comes twice" if assume_unique else ""
+    return "`assume_unique` requires that no value occurs twice" if assume_unique else ""
 
 
 @api(

@@ -91,7 +91,7 @@ def rnnt_loss(
     label=integers(0, lambda num_classes: num_classes),
     path_table=integers(0, lambda weight: weight.shape[0]),
     path_code=integers(0, 2),
-    accommodates=follows("scores are cut at -40 and 40"),
+    accommodates=follows("scores are clipped to [-40, 40]"),
 )
 def hsigmoid_loss(
     input,

@@ -64,7 +64,7 @@ def unflatten(x, axis, shape, name=None):
 
 
 # What they give depends on how the input lies in memory, and not every way will do.
-OF_MEMORY = {"layout": "it is defined by the memory of its input"}
+OF_MEMORY = {"layout": "the result depends on the memory layout of the input"}
 
 
 @api("paddle.view", "paddle.Tensor.view", undefined=OF_MEMORY)
@@ -106,7 +106,7 @@ def matrix_transpose(x, name=None):
     "paddle.Tensor.transpose",
     "paddle.transpose_",
     "paddle.Tensor.transpose_",
-    accommodates=follows("axes that perm does not come to stay where they are"),
+    accommodates=follows("axes beyond the length of `perm` keep their positions"),
 )
 def transpose(x, perm, name=None):
     return torch.permute(x, (*perm, *range(len(perm), x.ndim)))

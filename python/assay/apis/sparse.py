@@ -24,7 +24,7 @@ _OVER_POSITIVE = {"sqrt": reals(positive())}
 def _infinite(x):
     """A product of what overflows in one part and not in the other."""
     is_complex = x.dtype.startswith("complex")
-    return "what a complex number with an infinite part becomes is not promised" if is_complex else ""
+    return "the result for a complex number with an infinite part is not specified" if is_complex else ""
 
 
 def _by_value(name, function, **rules):
@@ -210,7 +210,7 @@ _both("multiply", lambda x, y: x * y)
     "paddle.sparse.divide",
     layouts={"x": "coo", "y": ("coo", 0)},
     y=positive(0.5, 1.5),
-    accommodates=follows("what neither holds is 0 / 0 and held as NaN"),
+    accommodates=follows("positions that neither operand stores become NaN (0 / 0)"),
 )
 def divide(x, y, name=None):
     """Whole numbers become fractions."""

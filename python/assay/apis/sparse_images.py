@@ -36,7 +36,7 @@ def _convolution(rank, layout):
         f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
         layouts=IMAGE,
         accommodates=follows(
-            "stride and padding change nothing", "Stride of `sparse.nn.functional.subm_conv2d`"
+            "`stride` and `padding` have no effect", "Stride of `sparse.nn.functional.subm_conv2d`"
         ),
     )
     def submanifold(
@@ -69,7 +69,7 @@ _convolution(3, "NDHWC")
     "paddle.sparse.nn.functional.max_pool3d",
     layouts=IMAGE,
     equal="bits",
-    undefined={"exact": "which of equal elements gets the gradient is not promised"},
+    undefined={"exact": "the documentation does not say which of several equal elements gets the gradient"},
 )
 def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
     """The largest of what is held; a window that sees nothing stays empty."""

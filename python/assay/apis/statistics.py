@@ -33,7 +33,11 @@ def middle(x, axis, keepdim, mode, without_nan):
 
 
 def _placed(mode="avg"):
-    return "which of equal elements has the place is not promised" if mode == "min" else ""
+    return (
+        "the documentation does not say which of several equal elements the index names"
+        if mode == "min"
+        else ""
+    )
 
 
 PLACES = dict.fromkeys(("infinity", "bulk"), _placed)
@@ -54,7 +58,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     x=ALL,
     undefined=PLACES,
     accommodates=follows(
-        "of whole numbers the average is cut to a whole number", "`paddle.nanmedian` of whole numbers"
+        "the average of integers is truncated to an integer", "`paddle.nanmedian` of whole numbers"
     ),
 )
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
@@ -90,7 +94,7 @@ def quantiles(x, q, axis, keepdim, interpolation, without_nan):
 
 
 # Between an infinity and a number stands NaN or the infinity, as the formula is written.
-BETWEEN_INFINITIES = {"infinity": "what lies between an infinity and a number depends on the formula"}
+BETWEEN_INFINITIES = {"infinity": "the result between an infinity and a number depends on the formula"}
 # Of a q that is NaN a place is computed: on a CPU the frameworks say that there is none, a GPU has a fault.
 UNDEFINED = {"undefined": BETWEEN_INFINITIES, "regimes": {"nan": {"q": uniform(0, 1)}}}
 
@@ -159,7 +163,7 @@ def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 
 
-FROM_A_MEAN = {"infinity": "what lies between an infinity and a mean depends on the formula"}
+FROM_A_MEAN = {"infinity": "the difference between an infinity and a mean depends on the formula"}
 
 
 @api(

@@ -114,7 +114,7 @@ def polygamma(x, n, name=None):
     *spread("multigammaln", *PUBLIC, *IN_PLACE),
     x=uniform(lambda p: p, lambda p: p + 3),
     traits=NEAR_ONE,
-    undefined={"wide": "below (p - 1) / 2 there is none, and its terms have poles"},
+    undefined={"wide": "the function is undefined below (p - 1) / 2, and its terms have poles"},
 )
 def multigammaln(x, p, name=None):
     return torch.special.multigammaln(x, p)
@@ -153,9 +153,9 @@ def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     *spread("frexp", *PUBLIC),
     x=STEPS,
     undefined={
-        "nan": "C leaves the exponent of NaN open",
-        "infinity": "C leaves the exponent of infinity open",
-        "wide": "the gradient is divided by a power of two, which underflows",
+        "nan": "C leaves the exponent of NaN unspecified",
+        "infinity": "C leaves the exponent of infinity unspecified",
+        "wide": "the gradient is divided by a power of two that underflows",
     },
 )
 def frexp(x, name=None):
