@@ -28,8 +28,8 @@ def page(apis: dict[str, Any]) -> str:
         "`python -m assay.accommodated` generates this page, and a test checks that it is current.",
         "",
         "A `pass` of these APIs does not show that Paddle is right in the listed respect. Reports count",
-        "their cases as known deviations. Behaviour that Paddle documents is not listed. Neither is a value regime",
-        "that is not judged: reports give the reason for that.",
+        "their cases as known deviations. Behaviour that Paddle documents is not listed. Value regimes that",
+        "are not judged are not listed either: reports give their reasons.",
         "",
         f"The tables have {len(names)} known deviations in "
         f"{sum(1 for api in apis.values() if api.accommodates)} of {len(apis)} APIs.",
