@@ -9,6 +9,7 @@ from assay.spec import FLOATING, INTEGER, TensorSpec
 PUBLIC = ("paddle.{}", "paddle.Tensor.{}")
 IN_PLACE = ("paddle.{}_", "paddle.Tensor.{}_")
 METHOD_IN_PLACE = ("paddle.Tensor.{}_",)
+LINALG = ("paddle.linalg.{}", "paddle.Tensor.{}")
 
 LITERAL_LIMIT = 4096
 

@@ -4,7 +4,7 @@ from assay import gumbel, laws
 from assay.accommodations import avoids, follows
 from assay.arguments import as_dtype, as_int
 from assay.reference import on_cpu, torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import distinct, integers, uniform
 from assay.shorthand import edges, spread
 
@@ -96,11 +96,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     return in_dtype(torch.log_softmax, x, axis, dtype)
 
 
-@api(
-    "paddle.nn.functional.gelu",
-    x=WIDE,
-    undefined={"infinity": "the formula is -inf * 0 at -inf"},
-)
+@api("paddle.nn.functional.gelu", x=WIDE, undefined={"infinity": "the formula is -inf * 0 at -inf"})
 def gelu(x, approximate=False, name=None):
     return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
 
@@ -127,9 +123,7 @@ def elu(x, alpha=1.0, name=None):
     return torch.nn.functional.elu(x, alpha)
 
 
-@api("paddle.nn.functional.celu", x=WIDE, traits=CAREFUL)
-def celu(x, alpha=1.0, name=None):
-    return torch.celu(x, alpha)
+same("x, alpha=1.0, name=None", "paddle.nn.functional.celu", x=WIDE, traits=CAREFUL)
 
 
 @api("paddle.nn.functional.selu", x=WIDE, traits=CAREFUL)
@@ -160,13 +154,13 @@ def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
     return between(slope * x + offset, 0, 1)
 
 
-@api(
+same(
+    "x, threshold=1.0, value=0.0, name=None",
     *spread("thresholded_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
+    to="torch.nn.functional.threshold",
     x=uniform(lambda threshold=1.0: threshold - 2, lambda threshold=1.0: threshold + 2),
     traits=PLAIN,
 )
-def thresholded_relu(x, threshold=1.0, value=0.0, name=None):
-    return torch.nn.functional.threshold(x, threshold, value)
 
 
 @api("paddle.nn.functional.softshrink", x=WIDE, traits=PLAIN)
@@ -174,16 +168,16 @@ def softshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.softshrink(x, threshold)
 
 
-@api(
+same(
+    "x, threshold=0.5, name=None",
     "paddle.nn.functional.hardshrink",
+    home="torch.nn.functional",
     x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE,
     accommodates=avoids(
         "inputs never equal the threshold; Paddle lets the threshold pass",
         "functional.hardshrink`: |x| == threshold",
     ),
 )
-def hardshrink(x, threshold=0.5, name=None):
-    return torch.nn.functional.hardshrink(x, threshold)
 
 
 @api(
@@ -197,9 +191,7 @@ def maxout(x, groups, axis=1, name=None):
     return x.unflatten(axis, (-1, groups)).max(axis + 1).values
 
 
-@api("paddle.nn.functional.glu", x=WIDE)
-def glu(x, axis=-1, name=None):
-    return torch.nn.functional.glu(x, axis)
+same("x, axis=-1, name=None", "paddle.nn.functional.glu", home="torch.nn.functional", x=WIDE)
 
 
 @api("paddle.incubate.nn.functional.swiglu", "paddle.nn.functional.swiglu", x=WIDE, y=WIDE)

@@ -14,19 +14,9 @@ def _listed(value):
 
 @api("paddle.vision.ops.prior_box", grad=False)
 def prior_box(
-    input,
-    image,
-    min_sizes,
-    max_sizes=None,
-    aspect_ratios=(1.0,),
-    variance=(0.1, 0.1, 0.2, 0.2),
-    flip=False,
-    clip=False,
-    steps=(0.0, 0.0),
-    offset=0.5,
-    min_max_aspect_ratios_order=False,
-    name=None,
-):
+    input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), variance=(0.1, 0.1, 0.2, 0.2), flip=False,
+    clip=False, steps=(0.0, 0.0), offset=0.5, min_max_aspect_ratios_order=False, name=None,
+):  # fmt: skip
     """At every place of the feature map the same boxes, as shares of the image."""
     min_sizes, max_sizes = _listed(min_sizes), _listed(max_sizes)
     ratios = [1.0]
@@ -65,14 +55,9 @@ def prior_box(
     traits={"sums": False, "coordinates": False, "near_one": 0.0},
 )
 def box_coder(
-    prior_box,
-    prior_box_var,
-    target_box,
-    code_type="encode_center_size",
-    box_normalized=True,
-    axis=0,
+    prior_box, prior_box_var, target_box, code_type="encode_center_size", box_normalized=True, axis=0,
     name=None,
-):
+):  # fmt: skip
     """Encoding gives each target in terms of each prior box, decoding turns that around."""
     offset = 0 if box_normalized else 1
     variance = torch.ones(4) if prior_box_var is None else prior_box_var
@@ -104,18 +89,9 @@ def _predicted(x, anchors, scale_x_y, input_size):
 
 @api("paddle.vision.ops.yolo_box", x=uniform(-6, 3), img_size=integers(100, 500), grad=False)
 def yolo_box(
-    x,
-    img_size,
-    anchors,
-    class_num,
-    conf_thresh,
-    downsample_ratio,
-    clip_bbox=True,
-    name=None,
-    scale_x_y=1.0,
-    iou_aware=False,
-    iou_aware_factor=0.5,
-):
+    x, img_size, anchors, class_num, conf_thresh, downsample_ratio, clip_bbox=True, name=None, scale_x_y=1.0,
+    iou_aware=False, iou_aware_factor=0.5,
+):  # fmt: skip
     """Boxes in pixels and a score for each class; those below the threshold are zeros."""
     batch, _, rows, columns = x.shape
     count = len(anchors) // 2
@@ -161,19 +137,9 @@ def _apart(x, this):
     ),
 )
 def yolo_loss(
-    x,
-    gt_box,
-    gt_label,
-    anchors,
-    anchor_mask,
-    class_num,
-    ignore_thresh,
-    downsample_ratio,
-    gt_score=None,
-    use_label_smooth=True,
-    name=None,
-    scale_x_y=1.0,
-):
+    x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thresh, downsample_ratio, gt_score=None,
+    use_label_smooth=True, name=None, scale_x_y=1.0,
+):  # fmt: skip
     """Each true box teaches the anchor most like it; other predictions learn that nothing is there,
     unless they overlap a true box by more than the threshold."""
     entropy = torch.nn.functional.binary_cross_entropy_with_logits

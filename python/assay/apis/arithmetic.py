@@ -6,7 +6,7 @@ from functools import reduce
 from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.regimes import FEW_TERMS, POSITIVE
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
@@ -312,7 +312,8 @@ def ldexp(x, y, name=None):
 ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
 
 
-@api(
+same(
+    "x, y, name=None",
     *spread("gcd", *PUBLIC, *IN_PLACE),
     regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
     accommodates=avoids(
@@ -320,13 +321,9 @@ ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
         "paddle.gcd(to_tensor([-2147483648])",
     ),
 )
-def gcd(x, y, name=None):
-    return torch.gcd(x, y)
 
 
-@api(*spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
-def lcm(x, y, name=None):
-    return torch.lcm(x, y)
+same("x, y, name=None", *spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
 
 
 NO_GRADIENT_BY_X = follows("no gradient with respect to the first argument; PyTorch has none either")

@@ -8,18 +8,9 @@ from assay.registry import api
 
 @api("paddle.nn.functional.scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    training=True,
-    backend=None,
-    scale=None,
-    enable_gqa=True,
-    name=None,
-):
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, training=True, backend=None,
+    scale=None, enable_gqa=True, name=None,
+):  # fmt: skip
     """Paddle's layout is batch, sequence, head, width; with is_causal any other mask is ignored."""
     if query.ndim == 3:
         batch = (each.unsqueeze(0) for each in (query, key, value))

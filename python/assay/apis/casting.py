@@ -39,9 +39,7 @@ def cast(x, dtype):
 
 
 @api(
-    "paddle.Tensor.astype",
-    rules={"self": lambda dtype, this: castable(this, dtype)},
-    undefined=BEYOND_FLOAT8,
+    "paddle.Tensor.astype", rules={"self": lambda dtype, this: castable(this, dtype)}, undefined=BEYOND_FLOAT8
 )
 def astype(self, dtype):
     return self.to(as_dtype(dtype))
@@ -87,7 +85,7 @@ def where(condition, x=None, y=None, name=None, *, out=None):
 
 
 same("abs, angle, name=None", "paddle.polar", abs=positive())
-same("x, name=None", " ".join(spread("real imag", *PUBLIC)))
+same("x, name=None", *spread("real imag", *PUBLIC))
 
 
 @api(*spread("as_complex", *PUBLIC), undefined=OF_MEMORY)

@@ -83,14 +83,9 @@ NOT_BY_SOFTMAX = follows("the returned softmax has no gradient")
     accommodates=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
 )
 def softmax_with_cross_entropy(
-    logits,
-    label,
-    soft_label=False,
-    ignore_index=-100,
-    numeric_stable_mode=True,
-    return_softmax=False,
+    logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False,
     axis=-1,
-):
+):  # fmt: skip
     if label.ndim != logits.ndim:
         label = label.reshape(label.shape[0], logits.shape[1])
     log_p = torch.log_softmax(widened(logits), axis)
@@ -107,17 +102,9 @@ def softmax_with_cross_entropy(
     accommodates=NOT_BY_LABEL,
 )
 def cross_entropy(
-    input,
-    label,
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    soft_label=False,
-    axis=-1,
-    use_softmax=True,
-    label_smoothing=0.0,
-    name=None,
-):
+    input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
+    use_softmax=True, label_smoothing=0.0, name=None,
+):  # fmt: skip
     if soft_label and ignore_index > 0:
         raise ValueError("ignore_index with soft labels")
     flat = label.ndim == input.ndim - 1
@@ -196,16 +183,9 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     accommodates=NOT_BY_SOFTMAX,
 )
 def margin_cross_entropy(
-    logits,
-    label,
-    margin1=1.0,
-    margin2=0.5,
-    margin3=0.0,
-    scale=64.0,
-    group=None,
-    return_softmax=False,
+    logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None, return_softmax=False,
     reduction="mean",
-):
+):  # fmt: skip
     """The score of the own class is a cosine; it becomes cos(margin1 * angle + margin2) - margin3."""
     label = label.reshape(*logits.shape[:-1], 1).long()
     wide = widened(logits)
@@ -229,10 +209,7 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     return (1 - epsilon) * label + epsilon * prior
 
 
-@api(
-    "paddle.nn.functional.adaptive_log_softmax_with_loss",
-    label=integers(0, lambda cutoffs: cutoffs[-1]),
-)
+@api("paddle.nn.functional.adaptive_log_softmax_with_loss", label=integers(0, lambda cutoffs: cutoffs[-1]))
 def adaptive_log_softmax_with_loss(
     input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None
 ):

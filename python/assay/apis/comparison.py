@@ -90,9 +90,7 @@ logical("logical_or")
 logical("logical_xor")
 
 
-@api(*spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
-def logical_not(x, name=None, *, out=None):
-    return torch.logical_not(x)
+same("x, name=None, *, out=None", *spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
 
 
 def special(this):
@@ -101,12 +99,8 @@ def special(this):
     return cycled(values) if this.dtype in FLOATING else None
 
 
-same(
-    "x, name=None",
-    " ".join(spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC)),
-    x=special,
-)
-same("x", " ".join(spread("is_complex is_floating_point", *PUBLIC)))
+same("x, name=None", *spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC), x=special)
+same("x", *spread("is_complex is_floating_point", *PUBLIC))
 
 
 @api(*spread("is_integer", *PUBLIC))

@@ -98,14 +98,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 @api("paddle.compat.nn.functional.scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):
     """Batch, head, sequence, width, as PyTorch has them."""
     scores = (query @ key.transpose(-1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)

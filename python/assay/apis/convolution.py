@@ -81,18 +81,9 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
 
 @api("paddle.nn.functional.conv1d_transpose")
 def conv1d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCL",
-    name=None,
-):
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
+    data_format="NCL", name=None,
+):  # fmt: skip
     return transposed(
         x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
     )
@@ -100,18 +91,9 @@ def conv1d_transpose(
 
 @api("paddle.nn.functional.conv2d_transpose")
 def conv2d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    dilation=1,
-    groups=1,
-    output_size=None,
-    data_format="NCHW",
-    name=None,
-):
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None,
+    data_format="NCHW", name=None,
+):  # fmt: skip
     return transposed(
         x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
     )
@@ -119,18 +101,9 @@ def conv2d_transpose(
 
 @api("paddle.nn.functional.conv3d_transpose")
 def conv3d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCDHW",
-    name=None,
-):
+    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
+    data_format="NCDHW", name=None,
+):  # fmt: skip
     return transposed(
         x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
     )

@@ -4,7 +4,7 @@ from assay import laws
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers, positive
 
 EXTENT = integers(1, 5)  # for shapes that are given as tensors
@@ -28,15 +28,7 @@ def _default_dtype(value):
 
 @api("paddle.full", shape=EXTENT, grad=False, equal="bits")
 def full(
-    shape,
-    fill_value,
-    dtype=None,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
+    shape, fill_value, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
 ):
     return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
 
@@ -94,14 +86,10 @@ def new_empty(var, size, *, dtype=None, device=None, requires_grad=False, pin_me
     return laws.anything(as_ints(size), as_dtype(dtype) or var.dtype)
 
 
-@api("paddle.Tensor.fill_")
-def fill_(x, value):
-    return torch.full_like(x, value)
+same("x, value", "paddle.Tensor.fill_", to="torch.full_like")
 
 
-@api("paddle.Tensor.zero_")
-def zero_(x):
-    return torch.zeros_like(x)
+same("x", "paddle.Tensor.zero_", to="torch.zeros_like")
 
 
 @api("paddle.Tensor.set_", grad=False, undefined=OF_MEMORY)
@@ -123,17 +111,9 @@ def _begin(end=None, step=1):
 
 @api("paddle.arange", start=_begin, end=integers(5, 10), step=integers(1, 3), grad=False)
 def arange(
-    start=0,
-    end=None,
-    step=1,
-    dtype=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
+    start=0, end=None, step=1, dtype=None, *, out=None, device=None, requires_grad=False, pin_memory=False,
     name=None,
-):
+):  # fmt: skip
     if end is None:
         start, end = 0, start
     bounds = [start, end, step]
@@ -162,16 +142,9 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None):
 
 @api("paddle.eye", num_rows=EXTENT, num_columns=EXTENT, grad=False)
 def eye(
-    num_rows,
-    num_columns=None,
-    dtype=None,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
+    num_rows, num_columns=None, dtype=None, name=None, *, out=None, device=None, requires_grad=False,
     pin_memory=False,
-):
+):  # fmt: skip
     rows = as_int(num_rows)
     columns = rows if num_columns is None else as_int(num_columns)
     return torch.eye(rows, columns, dtype=as_dtype(dtype) or torch.float32)

@@ -7,8 +7,9 @@ from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
 from assay.reference import on_cpu, torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
+from assay.shorthand import LINALG, PUBLIC, spread
 
 # Up to so many elements are made one by one.
 MANY = 1 << 20
@@ -63,23 +64,19 @@ def mirrored(this, hermitian=True):
     return symmetric() if hermitian and square else None
 
 
-@api("paddle.inverse", "paddle.Tensor.inverse", "paddle.linalg.inv", x=lopsided)
-def inverse(x, name=None):
-    return torch.linalg.inv(x)
+same("x, name=None", *spread("inverse", *PUBLIC), "paddle.linalg.inv", to="torch.linalg.inv", x=lopsided)
 
 
-@api("paddle.linalg.det", x=turned)
-def det(x, name=None):
-    return torch.linalg.det(x)
+same("x, name=None", "paddle.linalg.det", home="torch.linalg", x=turned)
 
 
-@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=turned)
+@api(*spread("slogdet", *LINALG), x=turned)
 def slogdet(x, name=None):
     """Sign and logarithm stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])
 
 
-@api("paddle.linalg.cholesky", "paddle.Tensor.cholesky", x=invertible)
+@api(*spread("cholesky", *LINALG), x=invertible)
 def cholesky(x, upper=False, name=None):
     return torch.linalg.cholesky(x, upper=upper)
 
@@ -99,18 +96,16 @@ def triangular(this, upper=False):
     )
 
 
-@api("paddle.linalg.cholesky_solve", "paddle.Tensor.cholesky_solve", y=triangular)
+@api(*spread("cholesky_solve", *LINALG), y=triangular)
 def cholesky_solve(x, y, upper=False, name=None):
     """Torch's own gradient by `y` fills the half that is not read."""
     return torch.cholesky_solve(x, y.triu() if upper else y.tril(), upper)
 
 
-@api("paddle.linalg.cholesky_inverse", "paddle.Tensor.cholesky_inverse", x=triangular)
-def cholesky_inverse(x, upper=False, name=None):
-    return torch.cholesky_inverse(x, upper)
+same("x, upper=False, name=None", *spread("cholesky_inverse", *LINALG), x=triangular)
 
 
-@api("paddle.linalg.solve", "paddle.Tensor.solve", x=lopsided)
+@api(*spread("solve", *LINALG), x=lopsided)
 def solve(x, y, left=True, name=None, *, out=None):
     return torch.linalg.solve(x, y, left=left)
 
@@ -121,7 +116,7 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     return torch.linalg.solve_triangular(matrix, y, upper=upper != transpose, unitriangular=unitriangular)
 
 
-@api("paddle.linalg.pinv", "paddle.Tensor.pinv", x=invertible)
+@api(*spread("pinv", *LINALG), x=invertible)
 def pinv(x, rcond=1e-15, hermitian=False, name=None):
     """The gradient by a Hermitian matrix is Hermitian."""
     square = x.shape[-1] == x.shape[-2]
@@ -137,12 +132,12 @@ def moderate(this):
     return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
 
 
-@api("paddle.linalg.matrix_power", "paddle.Tensor.matrix_power", x=moderate, traits={"chained": True})
+@api(*spread("matrix_power", *LINALG), x=moderate, traits={"chained": True})
 def matrix_power(x, n, name=None):
     return torch.linalg.matrix_power(x, n)
 
 
-@api("paddle.linalg.cond", "paddle.Tensor.cond", x=lopsided)
+@api(*spread("cond", *LINALG), x=lopsided)
 def cond(x, p=None, name=None):
     """Not torch's, which cannot be differentiated for every p, but for what is empty."""
     if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
@@ -182,7 +177,7 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
 
 
 # Paddle documents that mode "r" has no derivative, and "complete" only that of square matrices.
-@api("paddle.linalg.qr", "paddle.Tensor.qr", grad=lambda mode="reduced": mode == "reduced")
+@api(*spread("qr", *LINALG), grad=lambda mode="reduced": mode == "reduced")
 def qr(x, mode="reduced", name=None):
     """Torch has no gradient for R alone; that of the reduced factors is the same R."""
     if mode == "r":
@@ -209,9 +204,7 @@ def svd(x, full_matrices=False, name=None, *, out=None):
     return _svd(x, torch.linalg.svd(x, full_matrices=full_matrices))
 
 
-@api("paddle.linalg.svdvals")
-def svdvals(x, name=None):
-    return torch.linalg.svdvals(x)
+same("x, name=None", "paddle.linalg.svdvals", home="torch.linalg")
 
 
 def parts_of(x, q):
@@ -280,8 +273,7 @@ def _svd_lowrank(given, found):
 
 
 @api(
-    "paddle.linalg.svd_lowrank",
-    "paddle.Tensor.svd_lowrank",
+    *spread("svd_lowrank", *LINALG),
     grad=False,
     x=low_rank,
     M=of_the_same_rank,
@@ -301,8 +293,7 @@ def principal_parts(x, found, q=None, center=True, whole=True):
 
 
 @api(
-    "paddle.linalg.pca_lowrank",
-    "paddle.Tensor.pca_lowrank",
+    *spread("pca_lowrank", *LINALG),
     grad=False,
     x=low_rank,
     shown=lambda found, given: principal_parts(given["x"], found, given.get("q"), given.get("center", True)),
@@ -334,9 +325,7 @@ def eigh(x, UPLO="L", name=None):
     return _eigh(x, torch.linalg.eigh(x, UPLO), UPLO == "L")
 
 
-@api("paddle.linalg.eigvalsh", "paddle.Tensor.eigvalsh", x=mirrored)
-def eigvalsh(x, UPLO="L", name=None):
-    return torch.linalg.eigvalsh(x, UPLO)
+same('x, UPLO="L", name=None', *spread("eigvalsh", *LINALG), home="torch.linalg", x=mirrored)
 
 
 def _eig(x, found):
@@ -346,8 +335,7 @@ def _eig(x, found):
 
 
 @api(
-    "paddle.linalg.eig",
-    "paddle.Tensor.eig",
+    *spread("eig", *LINALG),
     equal=("sorted", "value"),
     grad=False,
     shown=lambda found, given: _eig(given["x"], found),
@@ -356,12 +344,10 @@ def eig(x, name=None):
     return _eig(x, torch.linalg.eig(x))
 
 
-@api("paddle.linalg.eigvals", "paddle.Tensor.eigvals", equal="sorted", grad=False)
-def eigvals(x, name=None):
-    return torch.linalg.eigvals(x)
+same("x, name=None", *spread("eigvals", *LINALG), home="torch.linalg", equal="sorted", grad=False)
 
 
-@api("paddle.linalg.lu", "paddle.Tensor.lu")
+@api(*spread("lu", *LINALG))
 def lu(x, pivot=True, get_infos=False, name=None):
     factors, pivots, info = torch.linalg.lu_factor_ex(x, pivot=pivot)
     return (factors, pivots, info) if get_infos else (factors, pivots)
@@ -375,14 +361,13 @@ def exchanges(x, this):
     return Literal([min(i % count + 1 + i // 2 % 2, rows) for i in range(this.size)])
 
 
-@api("paddle.linalg.lu_unpack", "paddle.Tensor.lu_unpack", y=exchanges)
+@api(*spread("lu_unpack", *LINALG), y=exchanges)
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
 
 
 @api(
-    "paddle.linalg.lstsq",
-    "paddle.Tensor.lstsq",
+    *spread("lstsq", *LINALG),
     x=invertible,
     grad=False,
     accommodates=follows("the rank is int32 on the CPU; PyTorch returns int64"),
@@ -398,9 +383,7 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     return solution, residuals, rank if driver == "gels" or x.is_cuda else rank.int(), values
 
 
-@api("paddle.linalg.householder_product", "paddle.Tensor.householder_product")
-def householder_product(x, tau, name=None):
-    return torch.linalg.householder_product(x, tau)
+same("x, tau, name=None", *spread("householder_product", *LINALG), home="torch.linalg")
 
 
 @api("paddle.linalg.lu_solve", lu=invertible, pivots=lambda lu, this: exchanges(lu, this))

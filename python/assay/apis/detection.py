@@ -124,20 +124,9 @@ def _image(anchors, this):
     ),
 )
 def generate_proposals(
-    scores,
-    bbox_deltas,
-    img_size,
-    anchors,
-    variances,
-    pre_nms_top_n=6000,
-    post_nms_top_n=1000,
-    nms_thresh=0.5,
-    min_size=0.1,
-    eta=1.0,
-    pixel_offset=False,
-    return_rois_num=False,
-    name=None,
-):
+    scores, bbox_deltas, img_size, anchors, variances, pre_nms_top_n=6000, post_nms_top_n=1000,
+    nms_thresh=0.5, min_size=0.1, eta=1.0, pixel_offset=False, return_rois_num=False, name=None,
+):  # fmt: skip
     """Best scores first; one box of zeros stands for none at all."""
     if not return_rois_num or len({each.dtype for each in (scores, bbox_deltas, anchors, variances)}) > 1:
         raise ValueError("return_rois_num should be True, and the dtypes the same")
@@ -239,20 +228,10 @@ def off_thresholds(this):
     accommodates=follows("returns (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
 )
 def matrix_nms(
-    bboxes,
-    scores,
-    score_threshold,
-    post_threshold,
-    nms_top_k,
-    keep_top_k,
-    use_gaussian=False,
-    gaussian_sigma=2.0,
-    background_label=0,
-    normalized=True,
-    return_index=False,
-    return_rois_num=True,
+    bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_top_k, use_gaussian=False,
+    gaussian_sigma=2.0, background_label=0, normalized=True, return_index=False, return_rois_num=True,
     name=None,
-):
+):  # fmt: skip
     """Scores fall by the overlap with each better box, less so where that one is itself overlapped."""
     offset = 0.0 if normalized else 1.0
     found, indices, counts = [], [], []

@@ -16,15 +16,9 @@ def _rows(weight, this, padding_idx=None):
 
 @api("paddle.nn.functional.embedding", x=_rows)
 def embedding(
-    x,
-    weight,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    sparse=False,
-    scale_grad_by_freq=False,
+    x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False, scale_grad_by_freq=False,
     name=None,
-):
+):  # fmt: skip
     """A row at `padding_idx` reads as zeros."""
     rows = x.long()
     if max_norm:

@@ -75,18 +75,9 @@ def fused_linear_activation(x, y, bias, trans_x=False, trans_y=False, activation
     dequant_scales=uniform(0.005, 0.02),
 )
 def fused_bias_act(
-    x,
-    bias=None,
-    dequant_scales=None,
-    shift=None,
-    smooth=None,
-    act_method="gelu",
-    compute_dtype="default",
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
+    x, bias=None, dequant_scales=None, shift=None, smooth=None, act_method="gelu", compute_dtype="default",
+    quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
     """Scaled back from whole numbers, biased, activated, shifted and smoothed, made whole again."""
     dtype = getattr(torch, _COMPUTE[compute_dtype]) if x.dtype == torch.int32 else x.dtype
     result = widened(x) if dequant_scales is None else x * dequant_scales
@@ -103,18 +94,9 @@ def fused_bias_act(
     ),
 )
 def fused_rms_norm(
-    x,
-    norm_weight,
-    norm_bias,
-    epsilon,
-    begin_norm_axis=1,
-    bias=None,
-    residual=None,
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
+    x, norm_weight, norm_bias, epsilon, begin_norm_axis=1, bias=None, residual=None, quant_scale=-1,
+    quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
     """Of x + residual + bias; their sum is the second result, if there is a residual."""
     total = _sum(x, residual, bias if residual is not None else None)
     axes = list(range(begin_norm_axis % x.ndim, x.ndim))
@@ -135,19 +117,9 @@ def fused_rms_norm(
     ),
 )
 def fused_layer_norm(
-    x,
-    norm_weight,
-    norm_bias,
-    epsilon,
-    residual_alpha=1.0,
-    begin_norm_axis=1,
-    bias=None,
-    residual=None,
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
+    x, norm_weight, norm_bias, epsilon, residual_alpha=1.0, begin_norm_axis=1, bias=None, residual=None,
+    quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
     """Of x + residual_alpha * residual + bias, or that sum itself where there is nothing to scale with.
     Besides the documented result Paddle gives that sum (unset without a residual, and where it is the
     result), mean and variance (both for its own use, on CPU the variance's root is inverted)."""
@@ -183,17 +155,9 @@ def fallen(x, rate, training, mode):
 
 @api("paddle.incubate.nn.functional.fused_bias_dropout_residual_layer_norm")
 def fused_bias_dropout_residual_layer_norm(
-    x,
-    residual,
-    bias=None,
-    ln_scale=None,
-    ln_bias=None,
-    dropout_rate=0.5,
-    ln_epsilon=1e-5,
-    training=True,
-    mode="upscale_in_train",
-    name=None,
-):
+    x, residual, bias=None, ln_scale=None, ln_bias=None, dropout_rate=0.5, ln_epsilon=1e-5, training=True,
+    mode="upscale_in_train", name=None,
+):  # fmt: skip
     if _draws(training, dropout_rate):
         return laws.anything(x.shape, x.dtype)
     total = _sum(residual, fallen(_sum(x, bias), dropout_rate, training, mode))
@@ -202,27 +166,11 @@ def fused_bias_dropout_residual_layer_norm(
 
 @api("paddle.incubate.nn.functional.fused_feedforward")
 def fused_feedforward(
-    x,
-    linear1_weight,
-    linear2_weight,
-    linear1_bias=None,
-    linear2_bias=None,
-    ln1_scale=None,
-    ln1_bias=None,
-    ln2_scale=None,
-    ln2_bias=None,
-    dropout1_rate=0.5,
-    dropout2_rate=0.5,
-    activation="relu",
-    ln1_epsilon=1e-5,
-    ln2_epsilon=1e-5,
-    pre_layer_norm=False,
-    training=True,
-    mode="upscale_in_train",
-    ring_id=-1,
-    add_residual=True,
-    name=None,
-):
+    x, linear1_weight, linear2_weight, linear1_bias=None, linear2_bias=None, ln1_scale=None, ln1_bias=None,
+    ln2_scale=None, ln2_bias=None, dropout1_rate=0.5, dropout2_rate=0.5, activation="relu", ln1_epsilon=1e-5,
+    ln2_epsilon=1e-5, pre_layer_norm=False, training=True, mode="upscale_in_train", ring_id=-1,
+    add_residual=True, name=None,
+):  # fmt: skip
     if _draws(training, dropout1_rate, dropout2_rate):
         return laws.anything(x.shape, x.dtype)
     inner = widened(x)
@@ -239,30 +187,11 @@ def fused_feedforward(
 
 @api("paddle.incubate.nn.functional.fused_multi_head_attention", accommodates=NOT_BY_MASK)
 def fused_multi_head_attention(
-    x,
-    qkv_weight,
-    linear_weight,
-    pre_layer_norm=False,
-    pre_ln_scale=None,
-    pre_ln_bias=None,
-    ln_scale=None,
-    ln_bias=None,
-    pre_ln_epsilon=1e-5,
-    qkv_bias=None,
-    linear_bias=None,
-    cache_kv=None,
-    attn_mask=None,
-    dropout_rate=0.5,
-    attn_dropout_rate=0.5,
-    ln_epsilon=1e-5,
-    training=True,
-    mode="upscale_in_train",
-    ring_id=-1,
-    add_residual=True,
-    num_heads=-1,
-    transpose_qkv_wb=False,
-    name=None,
-):
+    x, qkv_weight, linear_weight, pre_layer_norm=False, pre_ln_scale=None, pre_ln_bias=None, ln_scale=None,
+    ln_bias=None, pre_ln_epsilon=1e-5, qkv_bias=None, linear_bias=None, cache_kv=None, attn_mask=None,
+    dropout_rate=0.5, attn_dropout_rate=0.5, ln_epsilon=1e-5, training=True, mode="upscale_in_train",
+    ring_id=-1, add_residual=True, num_heads=-1, transpose_qkv_wb=False, name=None,
+):  # fmt: skip
     """A cache is prepended to keys and values and handed back, longer."""
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
         raise ValueError(f"qkv_weight is {tuple(qkv_weight.shape)}")

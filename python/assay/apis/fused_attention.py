@@ -45,16 +45,9 @@ def _turned(x, sin, cos, in_pairs):
     accommodates=follows("no gradient with respect to `sin` and `cos`"),
 )
 def fused_rotary_position_embedding(
-    q,
-    k=None,
-    v=None,
-    sin=None,
-    cos=None,
-    position_ids=None,
-    use_neox_rotary_style=True,
-    time_major=False,
+    q, k=None, v=None, sin=None, cos=None, position_ids=None, use_neox_rotary_style=True, time_major=False,
     rotary_emb_base=10000.0,
-):
+):  # fmt: skip
     """What Paddle calls the neox style turns neighbours."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
     if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
@@ -118,23 +111,10 @@ def _starts(key, causal=False, *, this):
 
 @api("paddle.nn.functional.flashmask_attention", startend_row_indices=_starts)
 def flashmask_attention(
-    query,
-    key,
-    value,
-    startend_row_indices=None,
-    *,
-    dropout=0.0,
-    causal=False,
-    window_size=None,
-    return_softmax_lse=False,
-    return_seed_offset=False,
-    fixed_seed_offset=None,
-    rng_name="",
-    training=True,
-    name=None,
-    softmax_scale=None,
-    block_mask=None,
-):
+    query, key, value, startend_row_indices=None, *, dropout=0.0, causal=False, window_size=None,
+    return_softmax_lse=False, return_seed_offset=False, fixed_seed_offset=None, rng_name="", training=True,
+    name=None, softmax_scale=None, block_mask=None,
+):  # fmt: skip
     """A column hides the rows from a start to an end below the diagonal, and likewise above it."""
     if window_size is not None or return_softmax_lse or return_seed_offset or block_mask is not None:
         raise NotImplementedError("windows, block masks and further results")
@@ -205,7 +185,7 @@ def _no_turn(this):
 
 
 _WHOLE = {  # as whole numbers, which a scale for each column brings back
-    "qkv_out_scale": uniform(-0.05, 0.05),
+    "qkv_out_scale": uniform(-0.05, 0.05)
 }
 
 
@@ -241,26 +221,11 @@ def _steps(cache_kv, src_mask):
     **_WHOLE,
 )
 def masked_multihead_attention(
-    x,
-    cache_kv=None,
-    bias=None,
-    src_mask=None,
-    cum_offsets=None,
-    sequence_lengths=None,
-    rotary_tensor=None,
-    beam_cache_offset=None,
-    qkv_out_scale=None,
-    out_shift=None,
-    out_smooth=None,
-    seq_len=1,
-    rotary_emb_dims=0,
-    use_neox_rotary_style=False,
-    compute_dtype="default",
-    out_scale=-1,
-    quant_round_type=1,
-    quant_max_bound=127.0,
-    quant_min_bound=-127.0,
-):
+    x, cache_kv=None, bias=None, src_mask=None, cum_offsets=None, sequence_lengths=None, rotary_tensor=None,
+    beam_cache_offset=None, qkv_out_scale=None, out_shift=None, out_smooth=None, seq_len=1, rotary_emb_dims=0,
+    use_neox_rotary_style=False, compute_dtype="default", out_scale=-1, quant_round_type=1,
+    quant_max_bound=127.0, quant_min_bound=-127.0,
+):  # fmt: skip
     """One step of decoding: key and value go into the cache behind those of the earlier steps."""
     if beam_cache_offset is not None:
         raise NotImplementedError("beam search")
@@ -312,43 +277,14 @@ def _borders(qkv, this):
     **_WHOLE,
 )
 def block_multihead_attention(
-    qkv,
-    key_cache,
-    value_cache,
-    seq_lens_encoder,
-    seq_lens_decoder,
-    seq_lens_this_time,
-    padding_offsets,
-    cum_offsets,
-    cu_seqlens_q,
-    cu_seqlens_k,
-    block_tables,
-    pre_key_cache=None,
-    pre_value_cache=None,
-    cache_k_quant_scales=None,
-    cache_v_quant_scales=None,
-    cache_k_dequant_scales=None,
-    cache_v_dequant_scales=None,
-    qkv_out_scale=None,
-    qkv_bias=None,
-    out_shift=None,
-    out_smooth=None,
-    max_enc_len_this_time=None,
-    max_dec_len_this_time=None,
-    rope_emb=None,
-    mask=None,
-    tgt_mask=None,
-    max_seq_len=-1,
-    block_size=64,
-    use_neox_style=False,
-    use_dynamic_cachekv_quant=False,
-    quant_round_type=1,
-    quant_max_bound=127.0,
-    quant_min_bound=-127.0,
-    out_scale=-1,
-    compute_dtype="default",
-    rope_theta=10000.0,
-):
+    qkv, key_cache, value_cache, seq_lens_encoder, seq_lens_decoder, seq_lens_this_time, padding_offsets,
+    cum_offsets, cu_seqlens_q, cu_seqlens_k, block_tables, pre_key_cache=None, pre_value_cache=None,
+    cache_k_quant_scales=None, cache_v_quant_scales=None, cache_k_dequant_scales=None,
+    cache_v_dequant_scales=None, qkv_out_scale=None, qkv_bias=None, out_shift=None, out_smooth=None,
+    max_enc_len_this_time=None, max_dec_len_this_time=None, rope_emb=None, mask=None, tgt_mask=None,
+    max_seq_len=-1, block_size=64, use_neox_style=False, use_dynamic_cachekv_quant=False, quant_round_type=1,
+    quant_max_bound=127.0, quant_min_bound=-127.0, out_scale=-1, compute_dtype="default", rope_theta=10000.0,
+):  # fmt: skip
     """Keys and values lie in blocks that a table names. Of caches kept as bytes, of what precedes them
     and of the qkv handed back only shape and dtype are compared."""
     batch, (_, kv_heads, _, width) = len(block_tables), key_cache.shape

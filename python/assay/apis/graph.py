@@ -145,14 +145,7 @@ def _shared_out(row, this):
     perm_buffer=lambda this: distinct(0, this.size),
 )
 def sample_neighbors(
-    row,
-    colptr,
-    input_nodes,
-    sample_size=-1,
-    eids=None,
-    return_eids=False,
-    perm_buffer=None,
-    name=None,
+    row, colptr, input_nodes, sample_size=-1, eids=None, return_eids=False, perm_buffer=None, name=None
 ):
     """All neighbours of a node, or a random choice where it has more than are asked for."""
     begin, end = (colptr.flatten()[input_nodes.flatten() + step].tolist() for step in (0, 1))

@@ -5,8 +5,9 @@ import math
 from assay.accommodations import avoids
 from assay.arguments import as_ints
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, distinct, integers
+from assay.shorthand import PUBLIC, spread
 from assay.spec import TensorSpec
 
 
@@ -145,7 +146,7 @@ def _end(input, axes, ends, this):
     return integers(extent // 2, extent + 1)
 
 
-@api("paddle.slice", "paddle.Tensor.slice", starts=_start, ends=_end)
+@api(*spread("slice", *PUBLIC), starts=_start, ends=_end)
 def slice_(input, axes, starts, ends):
     return input[_cut(input, axes, starts, ends, [1] * len(axes))]
 
@@ -160,8 +161,7 @@ def _cut(x, axes, starts, ends, strides):
 
 
 @api(
-    "paddle.strided_slice",
-    "paddle.Tensor.strided_slice",
+    *spread("strided_slice", *PUBLIC),
     starts=lambda x, axes, starts, this: _start(x, axes, starts, this),
     ends=lambda x, axes, ends, this: _end(x, axes, ends, this),
     strides=integers(1, 3),
@@ -170,11 +170,9 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
     return getitem(x, _cut(x, axes, starts, ends, strides))
 
 
-@api("paddle.slice_scatter", "paddle.Tensor.slice_scatter")
+@api(*spread("slice_scatter", *PUBLIC))
 def slice_scatter(x, value, axes, starts, ends, strides, name=None):
     return setitem(x, _cut(x, axes, starts, ends, strides), value)
 
 
-@api("paddle.select_scatter", "paddle.Tensor.select_scatter")
-def select_scatter(x, values, axis, index, name=None):
-    return torch.select_scatter(x, values, axis, index)
+same("x, values, axis, index, name=None", *spread("select_scatter", *PUBLIC))

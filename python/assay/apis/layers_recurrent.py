@@ -56,44 +56,27 @@ def _cell(kind, input_size, hidden_size, attributes, activation="tanh"):
 
 @layer("paddle.nn.SimpleRNNCell", inputs="inputs states")
 def simple_rnn_cell(
-    input_size,
-    hidden_size,
-    activation="tanh",
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    name=None,
-):
+    input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
+    bias_hh_attr=None, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("SimpleRNN", input_size, hidden_size, attributes, activation)
 
 
 @layer("paddle.nn.LSTMCell", inputs="inputs states")
 def lstm_cell(
-    input_size,
-    hidden_size,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    proj_size=0,
-    name=None,
-):
+    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
+    proj_size=0, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("LSTM", input_size, hidden_size, attributes)
 
 
 @layer("paddle.nn.GRUCell", inputs="inputs states")
 def gru_cell(
-    input_size,
-    hidden_size,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
+    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
     name=None,
-):
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("GRU", input_size, hidden_size, attributes)
 
@@ -157,19 +140,10 @@ _LENGTHS = {"sequence_length": integers(1, lambda inputs, time_major=False: _tim
 
 @layer("paddle.nn.SimpleRNN", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def simple_rnn(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    activation="tanh",
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
     name=None,
-):
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network(
         "SimpleRNN", input_size, hidden_size, num_layers, direction, time_major, attributes, activation
@@ -178,36 +152,17 @@ def simple_rnn(
 
 @layer("paddle.nn.LSTM", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def lstm(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    proj_size=0,
-    name=None,
-):
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network("LSTM", input_size, hidden_size, num_layers, direction, time_major, attributes)
 
 
 @layer("paddle.nn.GRU", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def gru(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    name=None,
-):
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network("GRU", input_size, hidden_size, num_layers, direction, time_major, attributes)

@@ -48,15 +48,9 @@ def _attention(p, prefix, heads, query, key, value, mask):
     grad=lambda dropout=0.0: not dropout,
 )
 def multi_head_attention(
-    embed_dim,
-    num_heads,
-    dropout=0.0,
-    kdim=None,
-    vdim=None,
-    need_weights=False,
-    weight_attr=None,
+    embed_dim, num_heads, dropout=0.0, kdim=None, vdim=None, need_weights=False, weight_attr=None,
     bias_attr=None,
-):
+):  # fmt: skip
     widths = kdim or embed_dim, vdim or embed_dim
 
     def call(p, query, key=None, value=None, attn_mask=None, cache=None):
@@ -116,18 +110,9 @@ def _block(d_model, nhead, dim_feedforward, options, attentions):
 
 @layer("paddle.nn.TransformerEncoderLayer", inputs="src src_mask cache", grad=_draws_nothing)
 def encoder_layer(
-    d_model,
-    nhead,
-    dim_feedforward,
-    dropout=0.1,
-    activation="relu",
-    attn_dropout=None,
-    act_dropout=None,
-    normalize_before=False,
-    weight_attr=None,
-    bias_attr=None,
-    layer_norm_eps=1e-05,
-):
+    d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
+    normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
+):  # fmt: skip
     draws = any((dropout, attn_dropout, act_dropout))
     options = activation, normalize_before, bias_attr, layer_norm_eps, draws
     call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn"])
@@ -138,18 +123,9 @@ def encoder_layer(
     "paddle.nn.TransformerDecoderLayer", inputs="tgt memory tgt_mask memory_mask cache", grad=_draws_nothing
 )
 def decoder_layer(
-    d_model,
-    nhead,
-    dim_feedforward,
-    dropout=0.1,
-    activation="relu",
-    attn_dropout=None,
-    act_dropout=None,
-    normalize_before=False,
-    weight_attr=None,
-    bias_attr=None,
-    layer_norm_eps=1e-05,
-):
+    d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
+    normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
+):  # fmt: skip
     draws = any((dropout, attn_dropout, act_dropout))
     options = activation, normalize_before, bias_attr, layer_norm_eps, draws
     call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn", "cross_attn"])

@@ -31,20 +31,9 @@ def bilinear(in1_features, in2_features, out_features, weight_attr=None, bias_at
 
 @layer("paddle.nn.Embedding", inputs="x", x=integers(0, lambda num_embeddings: num_embeddings))
 def embedding(
-    num_embeddings,
-    embedding_dim,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    scale_grad_by_freq=False,
-    sparse=False,
-    _weight=None,
-    _freeze=False,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    name=None,
-):
+    num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False, _weight=None, _freeze=False, device=None, dtype=None, weight_attr=None, name=None,
+):  # fmt: skip
     def call(p, x):
         return embedding_function(
             x, p["weight"], padding_idx, max_norm, norm_type, scale_grad_by_freq=scale_grad_by_freq
@@ -69,21 +58,9 @@ def _convolution(rank, layout):
 
     @layer(f"paddle.nn.Conv{rank}D", f"paddle.nn.Conv{rank}d", inputs="x")
     def conv(
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=layout,
-    ):
+        in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros", device=None, dtype=None, weight_attr=None, bias_attr=None, data_format=layout,
+    ):  # fmt: skip
         shapes = {"weight": (out_channels, in_channels // groups, *each(kernel_size, rank))}
         if bias is not False and bias_attr is not False:
             shapes["bias"] = (out_channels,)
@@ -121,18 +98,9 @@ def _transposed(rank, layout):
 
         @layer(f"paddle.nn.Conv{rank}DTranspose", inputs="x output_size")
         def transpose(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride=1,
-            padding=0,
-            output_padding=0,
-            dilation=1,
-            groups=1,
-            weight_attr=None,
-            bias_attr=None,
-            data_format=layout,
-        ):
+            in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1,
+            groups=1, weight_attr=None, bias_attr=None, data_format=layout,
+        ):  # fmt: skip
             return made(
                 in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
                 padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
@@ -142,18 +110,9 @@ def _transposed(rank, layout):
 
     @layer("paddle.nn.Conv1DTranspose", inputs="x output_size")
     def transpose1d(
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups=1,
-        dilation=1,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=layout,
-    ):
+        in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
+        weight_attr=None, bias_attr=None, data_format=layout,
+    ):  # fmt: skip
         return made(
             in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
             padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
@@ -187,29 +146,18 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
     @layer(f"paddle.nn.BatchNorm{_rank}D", inputs="input")
     def batch_norm(
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=_layout,
-        use_global_stats=None,
-        name=None,
-    ):
+        num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format=_layout,
+        use_global_stats=None, name=None,
+    ):  # fmt: skip
         return _batch_norm(
             num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats
         )
 
     @layer(f"paddle.nn.InstanceNorm{_rank}D", inputs="input")
     def instance_norm(
-        num_features,
-        epsilon=1e-05,
-        momentum=0.9,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=_layout,
+        num_features, epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None, data_format=_layout,
         name=None,
-    ):
+    ):  # fmt: skip
         shapes = {"scale": (num_features,), "bias": (num_features,)}
 
         def call(p, x):
@@ -220,22 +168,10 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
 @layer("paddle.nn.BatchNorm", inputs="input")
 def old_batch_norm(
-    num_channels,
-    act=None,
-    is_test=False,
-    momentum=0.9,
-    epsilon=1e-05,
-    param_attr=None,
-    bias_attr=None,
-    dtype="float32",
-    data_layout="NCHW",
-    in_place=False,
-    moving_mean_name=None,
-    moving_variance_name=None,
-    do_model_average_for_mean_and_var=True,
-    use_global_stats=False,
-    trainable_statistics=False,
-):
+    num_channels, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+    dtype="float32", data_layout="NCHW", in_place=False, moving_mean_name=None, moving_variance_name=None,
+    do_model_average_for_mean_and_var=True, use_global_stats=False, trainable_statistics=False,
+):  # fmt: skip
     made = _batch_norm(
         num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
     )
@@ -249,29 +185,16 @@ def old_batch_norm(
 
 @layer("paddle.nn.SyncBatchNorm", inputs="x")
 def sync_batch_norm(
-    num_features,
-    momentum=0.9,
-    epsilon=1e-05,
-    weight_attr=None,
-    bias_attr=None,
-    data_format="NCHW",
-    name=None,
+    num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCHW", name=None
 ):
     return _batch_norm(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None)
 
 
 @layer("paddle.nn.LayerNorm", inputs="input")
 def layer_norm(
-    normalized_shape,
-    epsilon=1e-05,
-    elementwise_affine=True,
-    bias=True,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    bias_attr=None,
-    name=None,
-):
+    normalized_shape, epsilon=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None,
+    weight_attr=None, bias_attr=None, name=None,
+):  # fmt: skip
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     count = 1
     for extent in shape:
@@ -287,17 +210,9 @@ def layer_norm(
 
 @layer("paddle.nn.GroupNorm", inputs="input")
 def group_norm(
-    num_groups,
-    num_channels,
-    epsilon=1e-05,
-    affine=True,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    bias_attr=None,
-    data_format="NCHW",
-    name=None,
-):
+    num_groups, num_channels, epsilon=1e-05, affine=True, device=None, dtype=None, weight_attr=None,
+    bias_attr=None, data_format="NCHW", name=None,
+):  # fmt: skip
     shapes = {"weight": (num_channels,), "bias": (num_channels,)} if affine else {}
 
     def call(p, x):

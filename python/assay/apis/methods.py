@@ -9,7 +9,7 @@ from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.regimes import DRAWN, OTHERS
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers, positive
 from assay.shorthand import PUBLIC, spread
 from assay.sparse import taken_from
@@ -163,15 +163,7 @@ def split_with_sizes(self, split_sizes, dim=0):
 
 @api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False, undefined=DRAWN)
 def top_p_sampling(
-    x,
-    ps,
-    threshold=None,
-    topp_seed=None,
-    seed=-1,
-    k=0,
-    mode="truncated",
-    return_top=False,
-    name=None,
+    x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
 ):
     """A draw among the most probable, of which only the shape is compared."""
     shape = (x.shape[0], 1)
@@ -184,14 +176,10 @@ def top_p_sampling(
 # -- PyTorch's names with PyTorch's parameters --
 
 
-@api(*spread("true_divide", *PUBLIC), other=positive())
-def true_divide(input, other, *, out=None):
-    return torch.true_divide(input, other)
+same("input, other, *, out=None", *spread("true_divide", *PUBLIC), other=positive())
 
 
-@api(*spread("argwhere", *PUBLIC), input=integers(-1, 2))
-def argwhere(input):
-    return torch.argwhere(input)
+same("input", *spread("argwhere", *PUBLIC), input=integers(-1, 2))
 
 
 @api(*spread("view_as_complex", *PUBLIC), undefined=OF_MEMORY)
@@ -204,14 +192,13 @@ def view_as_real(input):
     return torch.stack([input.real, input.imag], -1)
 
 
-@api(
+# The product with the whole Q of Householder's reflections; Paddle promises no gradient of it.
+same(
+    "x, tau, y, left=True, transpose=False, name=None",
     *spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"),
     grad=False,
     traits={"sums": True, "near_one": 1.0, "without": OTHERS.without},
 )
-def ormqr(x, tau, y, left=True, transpose=False, name=None):
-    """The product with the whole Q of Householder's reflections; Paddle promises no gradient of it."""
-    return torch.ormqr(x, tau, y, left, transpose)
 
 
 # -- sparse tensors --

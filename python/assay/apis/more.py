@@ -203,15 +203,8 @@ def weighted_sample_neighbors(
     perm_buffer=lambda this: distinct(0, this.size),
 )
 def graph_sample_neighbors(
-    row,
-    colptr,
-    input_nodes,
-    eids=None,
-    perm_buffer=None,
-    sample_size=-1,
-    return_eids=False,
-    flag_perm_buffer=False,
-    name=None,
-):
+    row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False,
+    flag_perm_buffer=False, name=None,
+):  # fmt: skip
     """A draw of edges, which have no gradient."""
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -37,18 +37,9 @@ def follow(running, batch, momentum):
     regimes=FAR_FROM_ZERO,
 )
 def batch_norm(
-    x,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
-    training=False,
-    momentum=0.9,
-    epsilon=1e-5,
-    data_format="NCHW",
-    use_global_stats=None,
-    name=None,
-):
+    x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-5,
+    data_format="NCHW", use_global_stats=None, name=None,
+):  # fmt: skip
     """Paddle normalises by the batch when training, or when told not to use global statistics."""
     y = widened(channels_second(x, data_format))
     if running_mean.shape != y.shape[1:2] or running_var.shape != y.shape[1:2]:
@@ -68,17 +59,9 @@ def batch_norm(
 
 @api("paddle.nn.functional.instance_norm", regimes=FAR_FROM_ZERO)
 def instance_norm(
-    x,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.9,
-    eps=1e-5,
-    data_format="NCHW",
-    name=None,
-):
+    x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9,
+    eps=1e-5, data_format="NCHW", name=None,
+):  # fmt: skip
     """Always by the input itself, whatever `use_input_stats` says."""
     y = standard(widened(x).reshape(*x.shape[:2], math.prod(x.shape[2:])), [-1], eps)
     return scaled(y.reshape(x.shape), weight, bias).to(x.dtype)

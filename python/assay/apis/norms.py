@@ -4,7 +4,8 @@ from assay.apis.reduction import axes_of
 from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.regimes import FORWARD_ONLY
-from assay.registry import api
+from assay.registry import api, same
+from assay.shorthand import IN_PLACE, PUBLIC, spread
 
 ROWS = {"rows": True}
 
@@ -35,7 +36,7 @@ def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
     return in_float32(lambda x: torch.linalg.matrix_norm(x, p, tuple(axis), keepdim), x)
 
 
-@api("paddle.norm", "paddle.Tensor.norm", "paddle.linalg.norm", traits=ROWS, undefined=OF_EITHER)
+@api(*spread("norm", *PUBLIC), "paddle.linalg.norm", traits=ROWS, undefined=OF_EITHER)
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """Of a matrix where two axes are named (or p is nuclear), else of a vector: without an axis, of all."""
     axes = as_axes(axis)
@@ -44,21 +45,15 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     return vector_norm(x, 2.0 if p in (None, "fro") else p, axis, keepdim, dtype=dtype)
 
 
-@api("paddle.renorm", "paddle.renorm_", "paddle.Tensor.renorm", "paddle.Tensor.renorm_")
-def renorm(x, p, axis, max_norm):
-    return torch.renorm(x, p, axis, max_norm)
+same("x, p, axis, max_norm", *spread("renorm", *PUBLIC, *IN_PLACE))
 
 
-@api("paddle.dist", "paddle.Tensor.dist", traits=ROWS)
+@api(*spread("dist", *PUBLIC), traits=ROWS)
 def dist(x, y, p=2, name=None):
     return vector_norm(x - y, p)
 
 
-@api("paddle.cdist", "paddle.Tensor.cdist")
-def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None):
-    return torch.cdist(x, y, p, compute_mode)
+same('x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=None', *spread("cdist", *PUBLIC))
 
 
-@api("paddle.pdist")
-def pdist(x, p=2.0, name=None):
-    return torch.nn.functional.pdist(x, p)
+same("x, p=2.0, name=None", "paddle.pdist", home="torch.nn.functional")

@@ -33,29 +33,16 @@ def _average(state, name, new, share):
 
 @optimizer("SGD")
 def sgd(
-    learning_rate=0.001,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    multi_precision=False,
-    name=None,
+    learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False, name=None
 ):
     return _stepped(lambda value, gradient, state, step: value - learning_rate * gradient, weight_decay)
 
 
 @optimizer("Momentum")
 def momentum_(
-    learning_rate=0.001,
-    momentum=0.9,
-    parameters=None,
-    use_nesterov=False,
-    weight_decay=None,
-    grad_clip=None,
-    multi_precision=False,
-    rescale_grad=1.0,
-    use_multi_tensor=False,
-    name=None,
-):
+    learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None,
+    multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         gradient = rescale_grad * gradient
         velocity = state["velocity"] = momentum * state.get("velocity", 0) + gradient
@@ -66,14 +53,9 @@ def momentum_(
 
 @optimizer("Adagrad")
 def adagrad(
-    learning_rate,
-    epsilon=1e-06,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    name=None,
+    learning_rate, epsilon=1e-06, parameters=None, weight_decay=None, grad_clip=None, name=None,
     initial_accumulator_value=0.0,
-):
+):  # fmt: skip
     def update(value, gradient, state, step):
         squares = state["squares"] = state.get("squares", initial_accumulator_value) + gradient**2
         return value - learning_rate * gradient / (squares.sqrt() + epsilon)
@@ -83,14 +65,9 @@ def adagrad(
 
 @optimizer("Adadelta")
 def adadelta(
-    learning_rate=0.001,
-    epsilon=1e-06,
-    rho=0.95,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
+    learning_rate=0.001, epsilon=1e-06, rho=0.95, parameters=None, weight_decay=None, grad_clip=None,
     name=None,
-):
+):  # fmt: skip
     def update(value, gradient, state, step):
         squares = _average(state, "squares", gradient**2, rho)
         moved = state.get("moved", torch.zeros_like(value))
@@ -103,16 +80,9 @@ def adadelta(
 
 @optimizer("RMSProp")
 def rmsprop(
-    learning_rate,
-    rho=0.95,
-    epsilon=1e-06,
-    momentum=0.0,
-    centered=False,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    name=None,
-):
+    learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameters=None, weight_decay=None,
+    grad_clip=None, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         spread = _average(state, "squares", gradient**2, rho)
         if centered:
@@ -135,19 +105,9 @@ def _adam(state, gradient, step, beta1, beta2, amsgrad=False):
 
 @optimizer("Adam")
 def adam(
-    learning_rate=0.001,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-08,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    lazy_mode=False,
-    multi_precision=False,
-    use_multi_tensor=False,
-    amsgrad=False,
-    name=None,
-):
+    learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=None,
+    grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, amsgrad=False, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         mean, root = _adam(state, gradient, step, beta1, beta2, amsgrad)
         return value - learning_rate * mean / (root + epsilon)
@@ -157,21 +117,10 @@ def adam(
 
 @optimizer("AdamW")
 def adamw(
-    learning_rate=0.001,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-08,
-    parameters=None,
-    weight_decay=0.01,
-    use_lowprecision_moment=False,
-    lr_ratio=None,
-    apply_decay_param_fun=None,
-    grad_clip=None,
-    lazy_mode=False,
-    multi_precision=False,
-    amsgrad=False,
-    name=None,
-):
+    learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=0.01,
+    use_lowprecision_moment=False, lr_ratio=None, apply_decay_param_fun=None, grad_clip=None, lazy_mode=False,
+    multi_precision=False, amsgrad=False, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         mean, root = _adam(state, gradient, step, beta1, beta2, amsgrad)
         return value * (1 - learning_rate * weight_decay) - learning_rate * mean / (root + epsilon)
@@ -181,15 +130,9 @@ def adamw(
 
 @optimizer("Adamax")
 def adamax(
-    learning_rate=0.001,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-08,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    name=None,
-):
+    learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=None,
+    grad_clip=None, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         mean = _average(state, "mean", gradient, beta1)
         old = state.get("largest", torch.zeros_like(value))
@@ -201,16 +144,9 @@ def adamax(
 
 @optimizer("NAdam")
 def nadam(
-    learning_rate=0.002,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-08,
-    momentum_decay=0.004,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    name=None,
-):
+    learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1e-08, momentum_decay=0.004, parameters=None,
+    weight_decay=None, grad_clip=None, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         now, then = (beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
         product = state["product"] = state.get("product", 1.0) * now
@@ -224,15 +160,9 @@ def nadam(
 
 @optimizer("RAdam")
 def radam(
-    learning_rate=0.001,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-08,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    name=None,
-):
+    learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=None,
+    grad_clip=None, name=None,
+):  # fmt: skip
     longest = 2 / (1 - beta2) - 1
 
     def update(value, gradient, state, step):
@@ -249,18 +179,9 @@ def radam(
 
 @optimizer("Lamb")
 def lamb(
-    learning_rate=0.001,
-    lamb_weight_decay=0.01,
-    beta1=0.9,
-    beta2=0.999,
-    epsilon=1e-06,
-    parameters=None,
-    grad_clip=None,
-    exclude_from_weight_decay_fn=None,
-    multi_precision=False,
-    always_adapt=False,
-    name=None,
-):
+    learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, parameters=None,
+    grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, name=None,
+):  # fmt: skip
     def update(value, gradient, state, step):
         mean, root = _adam(state, gradient, step, beta1, beta2)
         change = mean / (root + epsilon) + lamb_weight_decay * value
@@ -273,14 +194,9 @@ def lamb(
 
 @optimizer("Rprop")
 def rprop(
-    learning_rate=0.001,
-    learning_rate_range=(1e-05, 50),
-    parameters=None,
-    etas=(0.5, 1.2),
-    grad_clip=None,
-    multi_precision=False,
-    name=None,
-):
+    learning_rate=0.001, learning_rate_range=(1e-05, 50), parameters=None, etas=(0.5, 1.2), grad_clip=None,
+    multi_precision=False, name=None,
+):  # fmt: skip
     """The gradient's sign only; each element's step grows while that stays."""
 
     def update(value, gradient, state, step):
@@ -297,14 +213,9 @@ def rprop(
 
 @optimizer("ASGD")
 def asgd(
-    learning_rate=0.001,
-    batch_num=1,
-    parameters=None,
-    weight_decay=None,
-    grad_clip=None,
-    multi_precision=False,
-    name=None,
-):
+    learning_rate=0.001, batch_num=1, parameters=None, weight_decay=None, grad_clip=None,
+    multi_precision=False, name=None,
+):  # fmt: skip
     """The average of the gradients of the last `batch_num` steps."""
 
     def update(value, gradient, state, step):

@@ -78,28 +78,14 @@ def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_m
 
 @api("paddle.nn.functional.max_pool2d", x=distinct())
 def max_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCHW",
-    name=None,
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None
 ):
     return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
 @api("paddle.nn.functional.max_pool3d", x=distinct())
 def max_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCDHW",
-    name=None,
+    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None
 ):
     return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
@@ -127,31 +113,17 @@ def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode
 
 @api("paddle.nn.functional.avg_pool2d", x=UNCENTRED)
 def avg_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCHW",
-    name=None,
-):
+    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
+    data_format="NCHW", name=None,
+):  # fmt: skip
     return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
 
 @api("paddle.nn.functional.avg_pool3d", x=UNCENTRED)
 def avg_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCDHW",
-    name=None,
-):
+    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
+    data_format="NCDHW", name=None,
+):  # fmt: skip
     return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
 
 

@@ -9,7 +9,7 @@ from assay.arguments import as_dtype, as_ints
 from assay.reference import common_shape, torch
 from assay.registry import api
 from assay.rules import Literal, increasing, integers, positive, uniform
-from assay.shorthand import LITERAL_LIMIT
+from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
 
 SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
 
@@ -70,16 +70,7 @@ def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False)
 
 @api("paddle.uniform", shape=EXTENT, grad=False)
 def uniform_draw(
-    shape,
-    dtype=None,
-    min=0,
-    max=1.0,
-    seed=0,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
+    shape, dtype=None, min=0, max=1.0, seed=0, name=None, *, out=None, device=None, requires_grad=False
 ):
     return laws.uniform_draw(min, max, as_ints(shape), as_dtype(dtype) or torch.float32)
 
@@ -132,7 +123,7 @@ def _weights(this, num_samples=1, replacement=False):
     return Literal(row * (this.size // categories))
 
 
-@api("paddle.multinomial", "paddle.Tensor.multinomial", x=_weights, grad=False)
+@api(*spread("multinomial", *PUBLIC), x=_weights, grad=False)
 def multinomial(x, num_samples=1, replacement=False, name=None, *, out=None):
     return laws.categorical_draw(x, (*x.shape[:-1], num_samples), torch.int64, replacement)
 

@@ -7,7 +7,7 @@ from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
-from assay.shorthand import FACTORS, FAR_FROM_ZERO, UNCENTRED
+from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, spread
 from assay.spec import INTEGER
 
 # Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
@@ -50,19 +50,19 @@ def some_zeros(this):
     return integers(-2, 3) if this.dtype in INTEGER else halves(-2, 2.5)
 
 
-@api("paddle.sum", "paddle.Tensor.sum", axis=AXES)
+@api(*spread("sum", *PUBLIC), axis=AXES)
 def total(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
     """Booleans and int32 are summed as int64; other small integers keep their dtype."""
     dtype = as_dtype(dtype) or (torch.int64 if x.dtype in (torch.bool, torch.int32) else x.dtype)
     return torch.sum(x, axes_of(x, axis), keepdim=keepdim, dtype=dtype)
 
 
-@api("paddle.nansum", "paddle.Tensor.nansum", axis=AXES)
+@api(*spread("nansum", *PUBLIC), axis=AXES)
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
 
 
-@api("paddle.mean", "paddle.Tensor.mean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("mean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """The mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype) or x.dtype
@@ -72,31 +72,25 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
 
 
-@api("paddle.nanmean", "paddle.Tensor.nanmean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("nanmean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
 
-@api("paddle.max", "paddle.Tensor.max", axis=AXES, accommodates=EVENLY)
-@api("paddle.amax", "paddle.Tensor.amax", axis=AXES)
+@api(*spread("max", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("amax", *PUBLIC), axis=AXES)
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
     """The gradient is shared evenly among equal elements."""
     return torch.amax(x, axes_of(x, axis), keepdim)
 
 
-@api("paddle.min", "paddle.Tensor.min", axis=AXES, accommodates=EVENLY)
-@api("paddle.amin", "paddle.Tensor.amin", axis=AXES)
+@api(*spread("min", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("amin", *PUBLIC), axis=AXES)
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)
 
 
-@api(
-    "paddle.prod",
-    "paddle.Tensor.prod",
-    x=factors,
-    axis=AXES,
-    regimes={"exact": {"x": some_zeros}},
-)
+@api(*spread("prod", *PUBLIC), x=factors, axis=AXES, regimes={"exact": {"x": some_zeros}})
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     rows, kept = rows_of(x, axis)
     rows = rows.to(as_dtype(dtype) or x.dtype)
@@ -104,17 +98,17 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     return result.reshape(kept) if keepdim else result
 
 
-@api("paddle.all", "paddle.Tensor.all", axis=AXES)
+@api(*spread("all", *PUBLIC), axis=AXES)
 def all_of(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.all(x.bool(), axes_of(x, axis), bool(keepdim))
 
 
-@api("paddle.any", "paddle.Tensor.any", axis=AXES)
+@api(*spread("any", *PUBLIC), axis=AXES)
 def any_of(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.any(x.bool(), axes_of(x, axis), bool(keepdim))
 
 
-@api("paddle.count_nonzero", "paddle.Tensor.count_nonzero", x=SPARSE, axis=AXES)
+@api(*spread("count_nonzero", *PUBLIC), x=SPARSE, axis=AXES)
 def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 
@@ -124,22 +118,22 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
 FROM_A_MEAN = {"exact": "the order in which squared deviations are summed is not specified"}
 
 
-@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
+@api(*spread("var", *PUBLIC), x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
     correction = correction if unbiased is None else int(unbiased)
     return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
 
 
-@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
+@api(*spread("std", *PUBLIC), x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
 
 
-@api("paddle.logsumexp", "paddle.Tensor.logsumexp", axis=AXES)
+@api(*spread("logsumexp", *PUBLIC), axis=AXES)
 def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
     return in_float32(lambda x: torch.logsumexp(x, axes_of(x, axis), keepdim), x)
 
 
-@api("paddle.reduce_as", "paddle.Tensor.reduce_as")
+@api(*spread("reduce_as", *PUBLIC))
 def reduce_as(x, target, name=None):
     return x.sum_to_size(target.shape)

@@ -168,18 +168,9 @@ def _mean_of_bins(begin, end, size):
 
 @api("paddle.vision.ops.deform_conv2d", offset=uniform(0.1, 0.9), mask=uniform(0.1, 1.1))
 def deform_conv2d(
-    x,
-    offset,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    dilation=1,
-    deformable_groups=1,
-    groups=1,
-    mask=None,
+    x, offset, weight, bias=None, stride=1, padding=0, dilation=1, deformable_groups=1, groups=1, mask=None,
     name=None,
-):
+):  # fmt: skip
     """A product of the weights with what lies at the shifted places, between pixels, 0 outside."""
     batch, channels, height, width = x.shape
     high, wide, (rows, columns) = *weight.shape[2:], offset.shape[2:]

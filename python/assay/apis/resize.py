@@ -8,7 +8,7 @@ from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each
 from assay.arguments import as_ints, widened
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, integers, literal, uniform
 
 
@@ -74,17 +74,9 @@ def scales(scale_factor, count):
     ),
 )
 def interpolate(
-    x,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=False,
-    align_mode=0,
-    data_format=None,
-    recompute_scale_factor=None,
-    antialias=False,
-    name=None,
-):
+    x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None,
+    recompute_scale_factor=None, antialias=False, name=None,
+):  # fmt: skip
     data_format = data_format or "NCHW"
     mode = mode.lower()
     y = channels_second(x, data_format)
@@ -138,8 +130,10 @@ def of_a_gradient(x, grid):
     return neighbours(x) * max(x.shape[1], 4 * points / pixels, 1)
 
 
-@api(
+same(
+    'x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None',
     "paddle.nn.functional.grid_sample",
+    home="torch.nn.functional",
     grid=between_pixels,
     traits={
         "coordinates": lambda x: max(x.shape[2:], default=1),
@@ -147,8 +141,6 @@ def of_a_gradient(x, grid):
         "terms_back": of_a_gradient,
     },
 )
-def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
-    return functional.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
 @api(

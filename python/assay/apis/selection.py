@@ -3,8 +3,9 @@
 from assay.arguments import as_dtype
 from assay.laws import anything
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import distinct, integers
+from assay.shorthand import PUBLIC, spread
 
 SPARSE = integers(-1, 2)
 
@@ -26,17 +27,11 @@ def chosen(values, *extras):
     return (values, *asked) if asked else values
 
 
-@api("paddle.unique", "paddle.Tensor.unique", x=repeated, grad=False)
+@api(*spread("unique", *PUBLIC), x=repeated, grad=False)
 def unique(
-    x,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
-    dtype="int64",
-    sorted=True,
+    x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", sorted=True,
     name=None,
-):
+):  # fmt: skip
     """Which of several equal rows is pointed at is not promised."""
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
     inverse, dtype = inverse.reshape(-1), as_dtype(dtype)
@@ -49,25 +44,19 @@ def unique(
     )
 
 
-@api("paddle.unique_consecutive", "paddle.Tensor.unique_consecutive", x=integers(0, 2), grad=False)
+@api(*spread("unique_consecutive", *PUBLIC), x=integers(0, 2), grad=False)
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     values, inverse, counts = torch.unique_consecutive(x, True, True, axis)
     dtype = as_dtype(dtype)
-    return chosen(
-        values,
-        (inverse.reshape(-1).to(dtype), return_inverse),
-        (counts.to(dtype), return_counts),
-    )
+    return chosen(values, (inverse.reshape(-1).to(dtype), return_inverse), (counts.to(dtype), return_counts))
 
 
-@api("paddle.nonzero", "paddle.Tensor.nonzero", x=lambda x: None if x.dtype == "bool" else SPARSE)
+@api(*spread("nonzero", *PUBLIC), x=lambda x: None if x.dtype == "bool" else SPARSE)
 def nonzero(x, as_tuple=False, *, out=None):
     return torch.nonzero(x, as_tuple=as_tuple)
 
 
-@api("paddle.masked_select", "paddle.Tensor.masked_select")
-def masked_select(x, mask, name=None, *, out=None):
-    return torch.masked_select(x, mask)
+same("x, mask, name=None, *, out=None", *spread("masked_select", *PUBLIC))
 
 
 def members(this, assume_unique=False):
@@ -80,8 +69,7 @@ def _promised_unique(assume_unique=False):
 
 
 @api(
-    "paddle.isin",
-    "paddle.Tensor.isin",
+    *spread("isin", *PUBLIC),
     x=members,
     test_x=members,
     undefined=dict.fromkeys(("nan", "infinity", "bulk", "exact"), _promised_unique),

@@ -24,15 +24,9 @@ def _steps(log_probs):
     traits={"chained": True},
 )
 def ctc_loss(
-    log_probs,
-    labels,
-    input_lengths,
-    label_lengths,
-    blank=0,
-    reduction="mean",
-    norm_by_times=False,
+    log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False,
     zero_infinity=False,
-):
+):  # fmt: skip
     """Paddle takes raw scores and its mean is over the losses divided by label length."""
     lengths = input_lengths.long(), label_lengths.long()
     loss = functional.ctc_loss(
@@ -57,14 +51,7 @@ def ctc_loss(
     traits={"chained": True, "terms": lambda input: sum(input.shape[:3])},
 )
 def rnnt_loss(
-    input,
-    label,
-    input_lengths,
-    label_lengths,
-    blank=0,
-    fastemit_lambda=0.001,
-    reduction="mean",
-    name=None,
+    input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
 ):
     """Forward probabilities of the transducer's lattice, one step in time after another.
 
@@ -94,15 +81,7 @@ def rnnt_loss(
     accommodates=follows("scores are clipped to [-40, 40]"),
 )
 def hsigmoid_loss(
-    input,
-    label,
-    num_classes,
-    weight,
-    bias=None,
-    path_table=None,
-    path_code=None,
-    is_sparse=False,
-    name=None,
+    input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
 ):
     """Along the path to the class: inner nodes 1 … in heap order, leaves num_classes + label."""
     if path_table is None:

@@ -8,7 +8,7 @@ from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
 from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
-from assay.shorthand import LITERAL_LIMIT
+from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
 from assay.spec import INTEGER, TensorSpec
 
 
@@ -44,49 +44,43 @@ def extreme_index(function, x, axis, keepdim, dtype):
     return index.to(as_dtype(dtype))
 
 
-@api("paddle.argmax", "paddle.Tensor.argmax", x=ALL, axis=integers(0, 1))
+@api(*spread("argmax", *PUBLIC), x=ALL, axis=integers(0, 1))
 def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     return extreme_index(torch.argmax, x, axis, keepdim, dtype)
 
 
-@api("paddle.argmin", "paddle.Tensor.argmin", x=ALL, axis=integers(0, 1))
+@api(*spread("argmin", *PUBLIC), x=ALL, axis=integers(0, 1))
 def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     return extreme_index(torch.argmin, x, axis, keepdim, dtype)
 
 
-@api(
-    "paddle.topk",
-    "paddle.Tensor.topk",
-    x=LAST,
-    k=integers(1, lambda x, axis=None: extent(x, axis) + 1),
-)
+@api(*spread("topk", *PUBLIC), x=LAST, k=integers(1, lambda x, axis=None: extent(x, axis) + 1))
 def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
     return tuple(torch.topk(x, as_int(k), -1 if axis is None else axis, largest, sorted=True))
 
 
-@api("paddle.sort", "paddle.Tensor.sort", x=LAST)
+@api(*spread("sort", *PUBLIC), x=LAST)
 def sort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).values
 
 
-@api("paddle.msort", "paddle.Tensor.msort", input=no_ties(0))
+@api(*spread("msort", *PUBLIC), input=no_ties(0))
 def msort(input, *, out=None):
     return torch.sort(input, dim=0, stable=True).values
 
 
-@api("paddle.argsort", "paddle.Tensor.argsort", x=LAST)
+@api(*spread("argsort", *PUBLIC), x=LAST)
 def argsort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).indices
 
 
-@api("paddle.kthvalue", "paddle.Tensor.kthvalue", x=LAST)
+@api(*spread("kthvalue", *PUBLIC), x=LAST)
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
     return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
 
 
 @api(
-    "paddle.mode",
-    "paddle.Tensor.mode",
+    *spread("mode", *PUBLIC),
     x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
     equal=("value", "value", "shape"),
     grad=False,
@@ -147,8 +141,7 @@ def searchsorted(
 
 
 @api(
-    "paddle.bucketize",
-    "paddle.Tensor.bucketize",
+    *spread("bucketize", *PUBLIC),
     x=around,
     sorted_sequence=steps,
     regimes={"exact": {"sorted_sequence": met, "x": asked}},

@@ -40,17 +40,9 @@ def _convolution(rank, layout):
         ),
     )
     def submanifold(
-        x,
-        weight,
-        bias=None,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        data_format=layout,
-        key=None,
+        x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, key=None,
         name=None,
-    ):
+    ):  # fmt: skip
         """The same places as before, each with the window round it."""
         around = [d * (k - 1) // 2 for k, d in zip(weight.shape[:rank], _each(dilation, rank), strict=True)]
         y, _ = _windows(x, weight, 1, around, dilation)

@@ -7,7 +7,7 @@ from assay.arguments import as_int, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import increasing, integers, positive, uniform
-from assay.shorthand import FACTORS
+from assay.shorthand import FACTORS, LINALG, PUBLIC, spread
 
 
 def middle(x, axis, keepdim, mode, without_nan):
@@ -43,7 +43,7 @@ def _placed(mode="avg"):
 PLACES = dict.fromkeys(("infinity", "bulk"), _placed)
 
 
-@api("paddle.median", "paddle.Tensor.median", x=ALL, undefined=PLACES)
+@api(*spread("median", *PUBLIC), x=ALL, undefined=PLACES)
 def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
     """The average is float32, for float64 float64."""
     if mode == "avg":
@@ -53,8 +53,7 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
 
 
 @api(
-    "paddle.nanmedian",
-    "paddle.Tensor.nanmedian",
+    *spread("nanmedian", *PUBLIC),
     x=ALL,
     undefined=PLACES,
     accommodates=follows(
@@ -99,12 +98,12 @@ BETWEEN_INFINITIES = {"infinity": "the result between an infinity and a number d
 UNDEFINED = {"undefined": BETWEEN_INFINITIES, "regimes": {"nan": {"q": uniform(0, 1)}}}
 
 
-@api("paddle.quantile", "paddle.Tensor.quantile", x=ALL, q=uniform(0, 1), **UNDEFINED)
+@api(*spread("quantile", *PUBLIC), x=ALL, q=uniform(0, 1), **UNDEFINED)
 def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None, *, out=None):
     return quantiles(x, q, axis, keepdim, interpolation, False)
 
 
-@api("paddle.nanquantile", "paddle.Tensor.nanquantile", x=ALL, q=uniform(0, 1), **UNDEFINED)
+@api(*spread("nanquantile", *PUBLIC), x=ALL, q=uniform(0, 1), **UNDEFINED)
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
     return quantiles(x, q, axis, keepdim, interpolation, True)
 
@@ -120,7 +119,7 @@ def limits(x, low, high, margin):
 WHOLE = integers(-8, 9)
 
 
-@api("paddle.histogram", "paddle.Tensor.histogram", input=WHOLE, grad=False)
+@api(*spread("histogram", *PUBLIC), input=WHOLE, grad=False)
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
     """Computed here, and in float64: torch knows no weights on a GPU."""
     low, high = limits(input, min, max, 1)
@@ -132,24 +131,17 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     return counts if weight is None and not density else counts.float()
 
 
-@api("paddle.histogram_bin_edges", "paddle.Tensor.histogram_bin_edges", input=WHOLE, grad=False)
+@api(*spread("histogram_bin_edges", *PUBLIC), input=WHOLE, grad=False)
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     return torch.linspace(*limits(input, min, max, 0.5), bins + 1, device=input.device)
 
 
-def spread(ranges=None):
+def over_ranges(ranges=None):
     """Over the ranges and a little beyond."""
     return uniform(min(ranges) - 0.5, max(ranges[1::2]) + 0.5) if ranges else uniform(0, 10)
 
 
-@api(
-    "paddle.histogramdd",
-    "paddle.Tensor.histogramdd",
-    x=spread,
-    bins=increasing(0, 10),
-    weights=positive(),
-    grad=False,
-)
+@api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=False)
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
     """On the CPU: torch has it nowhere else."""
     bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
@@ -158,7 +150,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     return counts.to(x.device), [edge.to(x.device) for edge in edges]
 
 
-@api("paddle.bincount", "paddle.Tensor.bincount", x=integers(0, 20), minlength=integers(0, 40), grad=False)
+@api(*spread("bincount", *PUBLIC), x=integers(0, 20), minlength=integers(0, 40), grad=False)
 def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 
@@ -167,8 +159,7 @@ FROM_A_MEAN = {"infinity": "the difference between an infinity and a mean depend
 
 
 @api(
-    "paddle.linalg.cov",
-    "paddle.Tensor.cov",
+    *spread("cov", *LINALG),
     x=FACTORS,
     fweights=integers(1, 10),
     aweights=integers(1, 10),
@@ -183,6 +174,6 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     return in_float32(covariance, x if rowvar or x.ndim < 2 else x.T)
 
 
-@api("paddle.linalg.corrcoef", "paddle.Tensor.corrcoef", undefined=FROM_A_MEAN)
+@api(*spread("corrcoef", *LINALG), undefined=FROM_A_MEAN)
 def corrcoef(x, rowvar=True, name=None):
     return in_float32(torch.corrcoef, x if rowvar or x.ndim < 2 else x.T)

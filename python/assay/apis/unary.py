@@ -28,7 +28,7 @@ BEYOND = edges("x", without="nan wide")
 
 def unary(stems, *forms, x=None, traits=None, regimes=None):
     """Functions that bear torch's name and take a tensor alone."""
-    same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits, regimes=regimes)
+    same("x, name=None", *spread(stems, *forms), x=x, traits=traits, regimes=regimes)
 
 
 unary("abs neg conj angle sgn", *PUBLIC)
@@ -54,7 +54,7 @@ unary("log log2 log10 log1p", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=NEAR_ONE)
 unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS)
-same("input, name=None", " ".join(spread("trunc", *PUBLIC, *IN_PLACE)), input=STEPS)
+same("input, name=None", *spread("trunc", *PUBLIC, *IN_PLACE), input=STEPS)
 
 
 @api("paddle.Tensor.__neg__")
@@ -85,24 +85,16 @@ def frac(x, name=None, *, out=None):
     return x - torch.trunc(x)
 
 
-@api(*spread("gammaln", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
-def gammaln(x, name=None):
-    return torch.lgamma(x)
+same("x, name=None", *spread("gammaln", *PUBLIC, *IN_PLACE), to="torch.lgamma", x=ABOVE_ZERO, traits=NEAR_ONE)
 
 
-@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i0e(x, name=None):
-    return torch.special.i0e(x)
+same("x, name=None", *spread("i0e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
-@api(*spread("i1", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i1(x, name=None):
-    return torch.special.i1(x)
+same("x, name=None", *spread("i1", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
-@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i1e(x, name=None):
-    return torch.special.i1e(x)
+same("x, name=None", *spread("i1e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
 @api(*spread("polygamma", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
@@ -110,14 +102,14 @@ def polygamma(x, n, name=None):
     return torch.polygamma(n, x)
 
 
-@api(
+same(
+    "x, p, name=None",
     *spread("multigammaln", *PUBLIC, *IN_PLACE),
+    home="torch.special",
     x=uniform(lambda p: p, lambda p: p + 3),
     traits=NEAR_ONE,
     undefined={"wide": "the function is undefined below (p - 1) / 2, and its terms have poles"},
 )
-def multigammaln(x, p, name=None):
-    return torch.special.multigammaln(x, p)
 
 
 @api(
@@ -164,12 +156,11 @@ def frexp(x, name=None):
     return mantissa.to(x.dtype), exponent.to(x.dtype)
 
 
-@api(
+same(
+    "x, nan=0.0, posinf=None, neginf=None, name=None",
     *spread("nan_to_num", *PUBLIC, *IN_PLACE),
     x=cycled([float("nan"), 0.25, float("inf"), -0.5, float("-inf")]),
 )
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
-    return torch.nan_to_num(x, nan, posinf, neginf)
 
 
 @api("paddle.increment", x=integers(-9, 9), changes="x")
