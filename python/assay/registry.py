@@ -137,6 +137,8 @@ class Registry(dict[str, Api]):
         traits: fields of regimes.Traits in which the API differs from its family.
         accommodates: known deviations (assay.accommodations).
         rules: value rules of parameters whose names are options.
+        signature: the tested framework's signature as text (see `same`), for a function that names only the
+        parameters that it needs.
 
         Every other keyword is the value rule of the parameter with that name. Raises ValueError for a name
         that is registered already, a rule of an unknown parameter, or an invalid option.
@@ -179,7 +181,7 @@ class Registry(dict[str, Api]):
         """
         family = _caller()
         for name in " ".join(names).split():
-            function = _by_position(to or f"{home}.{plain_stem(name)}", signature_of(signature))
+            function = _by_position(to or f"{home}.{plain_stem(name)}", signature)
             self._enter((name,), function, family, **options)
 
     def _enter(
@@ -193,8 +195,10 @@ class Registry(dict[str, Api]):
         rules: Mapping[str, AnyRule] | None = None,
         updates: tuple[str, ...] = (),
         accommodates: Accommodation | tuple[Accommodation, ...] = (),
+        signature: str = "",
         **more: Any,
     ) -> None:
+        function = _naming(function, signature) if signature else function
         equal = (equal,) if isinstance(equal, str) else equal
         accommodates = (accommodates,) if isinstance(accommodates, Accommodation) else accommodates
         parameters = tuple(inspect.signature(function).parameters)
@@ -252,28 +256,34 @@ _IGNORED = ("name", "out")
 
 
 def signature_of(text: str) -> inspect.Signature:
-    """The signature that `text` writes as a `def` does: "x, axis=-1, *, out=None". The text is Python source
-    of a family file."""
+    """The signature that `text` writes as a `def` does: "x, axis=-1, *, out=None".
+
+    The text is Python source of a family file, never text of a case."""
     return inspect.signature(eval(f"lambda {text}: None", {}))
 
 
-def _by_position(path: str, signature: inspect.Signature) -> Callable[..., Any]:
-    """A function of this signature that calls the function at `path` with the arguments by position."""
-    count = next((at for at, name in enumerate(signature.parameters) if name in _IGNORED), 99)
-    full = sum(name not in _IGNORED for name in signature.parameters)
-    target: list[Any] = []
+def _naming(function: Callable[..., Any], text: str) -> Callable[..., Any]:
+    """A function of this signature that passes on the arguments that `function` names."""
+    named = [name for name in inspect.signature(function).parameters if name in signature_of(text).parameters]
+    passed = ", ".join(f"{name}={name}" for name in named)
+    return eval(f"lambda {text}: function({passed})", {"function": function})
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not target:
-            target.append(_attribute(reference.torch, path))
-        if kwargs or len(args) != full or full > count:
-            kwargs = {name: value for name, value in kwargs.items() if name not in _IGNORED}
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = tuple(value for name, value in bound.arguments.items() if name not in _IGNORED)
-        return target[0](*args)
 
-    call.__signature__ = signature  # type: ignore[attr-defined]
+def _by_position(path: str, text: str) -> Callable[..., Any]:
+    """A function of this signature that passes its arguments by position to the function at `path`."""
+    signature = signature_of(text)
+    found: list[Any] = []
+
+    def target(*args: Any) -> Any:
+        if not found:
+            found.append(_attribute(reference.torch, path))
+        return found[0](*args)
+
+    ignored = [f"{name}=None" for name in _IGNORED if name not in signature.parameters]
+    whole = ", ".join([text, *(["*"] if ignored and "*" not in text else []), *ignored])
+    passed = ", ".join(name for name in signature.parameters if name not in _IGNORED)
+    call = eval(f"lambda {whole}: target({passed})", {"target": target})
+    call.__signature__ = signature
     return call
 
 

@@ -173,24 +173,18 @@ UNLIKE = {
 }
 
 
-@api(*spread("maximum", *PUBLIC), **UNLIKE)
-def maximum(x, y, name=None, *, out=None):
-    return torch.maximum(*together(x, y))
+def _promoted(name, signature="x, y, name=None", **rules):
+    """A function of two promoted tensors that has the same name in torch."""
+
+    @api(*spread(name, *PUBLIC), signature=signature, **rules)
+    def call(x, y):
+        return getattr(torch, name)(*together(x, y))
 
 
-@api(*spread("minimum", *PUBLIC), **UNLIKE)
-def minimum(x, y, name=None, *, out=None):
-    return torch.minimum(*together(x, y))
-
-
-@api(*spread("fmax", *PUBLIC), **UNLIKE)
-def fmax(x, y, name=None):
-    return torch.fmax(*together(x, y))
-
-
-@api(*spread("fmin", *PUBLIC), **UNLIKE)
-def fmin(x, y, name=None):
-    return torch.fmin(*together(x, y))
+for _name in ("maximum", "minimum"):
+    _promoted(_name, "x, y, name=None, *, out=None", **UNLIKE)
+for _name in ("fmax", "fmin"):
+    _promoted(_name, **UNLIKE)
 
 
 @api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS, undefined=BETWEEN)
@@ -326,30 +320,22 @@ same(
 same("x, y, name=None", *spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
 
 
-NO_GRADIENT_BY_X = follows("no gradient with respect to the first argument; PyTorch has none either")
-
-
 # Series, each term of which is rounded; a GPU's float64 adds up others, 10 ulps away.
 SERIES = {"terms": FEW_TERMS + 1}
 
 
-@api(
-    *spread("gammainc", *PUBLIC, *IN_PLACE),
-    x=positive(0.5, 3),
-    y=positive(0.5, 3),
-    traits=SERIES,
-    accommodates=NO_GRADIENT_BY_X,
-)
-def gammainc(x, y, name=None):
-    return torch.special.gammainc(x.detach(), y)
+def _incomplete_gamma(name):
+    @api(
+        *spread(name, *PUBLIC, *IN_PLACE),
+        x=positive(0.5, 3),
+        y=positive(0.5, 3),
+        traits=SERIES,
+        signature="x, y, name=None",
+        accommodates=follows("no gradient with respect to the first argument; PyTorch has none either"),
+    )
+    def call(x, y):
+        return getattr(torch.special, name)(x.detach(), y)
 
 
-@api(
-    *spread("gammaincc", *PUBLIC, *IN_PLACE),
-    x=positive(0.5, 3),
-    y=positive(0.5, 3),
-    traits=SERIES,
-    accommodates=NO_GRADIENT_BY_X,
-)
-def gammaincc(x, y, name=None):
-    return torch.special.gammaincc(x.detach(), y)
+_incomplete_gamma("gammainc")
+_incomplete_gamma("gammaincc")

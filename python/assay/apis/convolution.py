@@ -1,6 +1,6 @@
 """Convolutions and their transposes."""
 
-from assay.apis.windows import channels_back, channels_second, each, padded, paddings
+from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, padded, paddings
 from assay.reference import torch
 from assay.registry import api
 
@@ -40,19 +40,10 @@ def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
     return with_bias(y, bias, data_format)
 
 
-@api("paddle.nn.functional.conv1d")
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
-@api("paddle.nn.functional.conv2d")
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
-@api("paddle.nn.functional.conv3d")
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
+def _convolution(rank, layout):
+    @api(f"paddle.nn.functional.conv{rank}d")
+    def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, name=None):
+        return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def transposed(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format):
@@ -79,31 +70,16 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
     return with_bias(y, bias, data_format)
 
 
-@api("paddle.nn.functional.conv1d_transpose")
-def conv1d_transpose(
-    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
-    data_format="NCL", name=None,
-):  # fmt: skip
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
+def transpose_options(groups_first):
+    """The shared part of the signatures of transposed convolutions and their layers."""
+    order = "groups=1, dilation=1" if groups_first else "dilation=1, groups=1"
+    return f"stride=1, padding=0, output_padding=0, {order}"
 
 
-@api("paddle.nn.functional.conv2d_transpose")
-def conv2d_transpose(
-    x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1, output_size=None,
-    data_format="NCHW", name=None,
-):  # fmt: skip
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
-
-
-@api("paddle.nn.functional.conv3d_transpose")
-def conv3d_transpose(
-    x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, output_size=None,
-    data_format="NCDHW", name=None,
-):  # fmt: skip
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
+for _rank, _layout in enumerate(LAYOUTS, 1):
+    _convolution(_rank, _layout)
+    api(
+        f"paddle.nn.functional.conv{_rank}d_transpose",
+        signature=f"x, weight, bias=None, {transpose_options(_rank != 2)}, output_size=None, "
+        f"data_format='{_layout}', name=None",
+    )(transposed)

@@ -44,16 +44,15 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     return in_float32(lambda row: torch.logcumsumexp(row, axis), row)
 
 
-@api(*spread("cummax", *PUBLIC), x=ALL)
-def cummax(x, axis=None, dtype="int64", name=None):
-    values, index = torch.cummax(*along(x, axis))
-    return values, index.to(as_dtype(dtype))
+def _extremes(name):
+    @api(*spread(name, *PUBLIC), x=ALL, signature="x, axis=None, dtype='int64', name=None")
+    def call(x, axis, dtype):
+        values, index = getattr(torch, name)(*along(x, axis))
+        return values, index.to(as_dtype(dtype))
 
 
-@api(*spread("cummin", *PUBLIC), x=ALL)
-def cummin(x, axis=None, dtype="int64", name=None):
-    values, index = torch.cummin(*along(x, axis))
-    return values, index.to(as_dtype(dtype))
+_extremes("cummax")
+_extremes("cummin")
 
 
 same("x, n=1, axis=-1, prepend=None, append=None, name=None, *, out=None", *spread("diff", *PUBLIC))

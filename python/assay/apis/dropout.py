@@ -33,20 +33,19 @@ def together(x, axes):
     return torch.arange(prod(shape), device=x.device).reshape(shape).expand(x.shape)
 
 
-@api("paddle.nn.functional.dropout2d", p=PROBABILITY)
-def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    return _channels(x, p, training, data_format)
-
-
-@api("paddle.nn.functional.dropout3d", p=PROBABILITY)
-def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    return _channels(x, p, training, data_format)
-
-
 def _channels(x, p, training, data_format):
+    """Whole channels are dropped together."""
     if x.ndim != len(data_format):
         raise ValueError(f"dropout: {x.ndim} dimensions as {data_format}")
     return dropout(x, p, [0, data_format.index("C")], training)
+
+
+for _rank, _layout in ((2, "NCHW"), (3, "NCDHW")):
+    api(
+        f"paddle.nn.functional.dropout{_rank}d",
+        p=PROBABILITY,
+        signature=f"x, p=0.5, training=True, data_format='{_layout}', name=None",
+    )(_channels)
 
 
 # What selu tends to for large negative numbers: what falls becomes it.

@@ -108,29 +108,29 @@ def _block(d_model, nhead, dim_feedforward, options, attentions):
     return call, shapes
 
 
-@layer("paddle.nn.TransformerEncoderLayer", inputs="src src_mask cache", grad=_draws_nothing)
-def encoder_layer(
-    d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
-    normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
-):  # fmt: skip
-    draws = any((dropout, attn_dropout, act_dropout))
-    options = activation, normalize_before, bias_attr, layer_norm_eps, draws
-    call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn"])
-    return Made(lambda p, src, src_mask=None: call(p, src, [(None, src_mask)]), shapes)
+def _registered(name, inputs, attentions, call_of):
+    @layer(f"paddle.nn.{name}", inputs=inputs, grad=_draws_nothing)
+    def make(
+        d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
+        normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
+    ):  # fmt: skip
+        draws = not _draws_nothing(dropout, attn_dropout, act_dropout)
+        options = activation, normalize_before, bias_attr, layer_norm_eps, draws
+        block, shapes = _block(d_model, nhead, dim_feedforward, options, attentions)
+        return Made(call_of(block), shapes)
 
 
-@layer(
-    "paddle.nn.TransformerDecoderLayer", inputs="tgt memory tgt_mask memory_mask cache", grad=_draws_nothing
+_registered(
+    "TransformerEncoderLayer",
+    "src src_mask cache",
+    ["self_attn"],
+    lambda block: lambda p, src, src_mask=None: block(p, src, [(None, src_mask)]),
 )
-def decoder_layer(
-    d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
-    normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
-):  # fmt: skip
-    draws = any((dropout, attn_dropout, act_dropout))
-    options = activation, normalize_before, bias_attr, layer_norm_eps, draws
-    call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn", "cross_attn"])
-
-    def decode(p, tgt, memory, tgt_mask=None, memory_mask=None):
-        return call(p, tgt, [(None, tgt_mask), (memory, memory_mask)])
-
-    return Made(decode, shapes)
+_registered(
+    "TransformerDecoderLayer",
+    "tgt memory tgt_mask memory_mask cache",
+    ["self_attn", "cross_attn"],
+    lambda block: lambda p, tgt, memory, tgt_mask=None, memory_mask=None: block(
+        p, tgt, [(None, tgt_mask), (memory, memory_mask)]
+    ),
+)

@@ -1,6 +1,7 @@
 """Layers with weights: linear, convolutions, normalisations, embedding, PReLU, losses."""
 
 from dataclasses import replace
+from math import prod
 
 from assay.apis import convolution, normalization
 from assay.apis.activation import prelu as prelu_function
@@ -8,7 +9,7 @@ from assay.apis.embedding import embedding as embedding_function
 from assay.apis.products import bilinear as bilinear_function
 from assay.apis.products import linear as linear_function
 from assay.apis.sequence_loss import hsigmoid_loss
-from assay.apis.windows import each
+from assay.apis.windows import LAYOUTS, each
 from assay.layers import Made, without
 from assay.reference import torch
 from assay.registry import layer
@@ -49,13 +50,10 @@ def prelu(num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", nam
 
 # -- convolutions --
 
-_LAYOUTS = ("NCL", "NCHW", "NCDHW")
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
 
 
 def _convolution(rank, layout):
-    apply = (convolution.conv1d, convolution.conv2d, convolution.conv3d)[rank - 1]
-
     @layer(f"paddle.nn.Conv{rank}D", f"paddle.nn.Conv{rank}d", inputs="x")
     def conv(
         in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
@@ -71,55 +69,37 @@ def _convolution(rank, layout):
                 sides = [side for amount in reversed(each(padding, rank)) for side in (amount, amount)]
                 x = torch.nn.functional.pad(x, sides, _MODES[padding_mode])
                 around = 0
-            return apply(x, p["weight"], p.get("bias"), stride, around, dilation, groups, data_format)
+            weights = p["weight"], p.get("bias")
+            return convolution.convolved(x, *weights, stride, around, dilation, groups, data_format)
 
         return Made(call, shapes)
 
 
 def _transposed(rank, layout):
-    names = ("conv1d_transpose", "conv2d_transpose", "conv3d_transpose")
-    apply = getattr(convolution, names[rank - 1])
-
-    def made(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, **options):
-        shapes = {
-            "weight": (in_channels, out_channels // groups, *each(kernel_size, rank)),
-            "bias": (out_channels,),
-        }
+    @layer(
+        f"paddle.nn.Conv{rank}DTranspose",
+        inputs="x output_size",
+        signature=f"in_channels, out_channels, kernel_size, {convolution.transpose_options(rank == 1)}, "
+        f"weight_attr=None, bias_attr=None, data_format='{layout}'",
+    )
+    def transpose(
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, dilation,
+        weight_attr, bias_attr, data_format,
+    ):  # fmt: skip
+        kernel = (in_channels, out_channels // groups, *each(kernel_size, rank))
+        shapes = {"weight": kernel, "bias": (out_channels,)}
 
         def call(p, x, output_size=None):
-            if output_size is not None:
-                options["output_padding"] = 0
+            beyond = output_padding if output_size is None else 0
             weights = p["weight"], p.get("bias")
-            return apply(x, *weights, groups=groups, output_size=output_size, **options)
+            return convolution.transposed(
+                x, *weights, stride, padding, beyond, groups, dilation, output_size, data_format
+            )
 
         return Made(call, without(shapes, weight=weight_attr, bias=bias_attr))
 
-    if rank > 1:
 
-        @layer(f"paddle.nn.Conv{rank}DTranspose", inputs="x output_size")
-        def transpose(
-            in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, dilation=1,
-            groups=1, weight_attr=None, bias_attr=None, data_format=layout,
-        ):  # fmt: skip
-            return made(
-                in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
-                padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
-            )  # fmt: skip
-
-        return
-
-    @layer("paddle.nn.Conv1DTranspose", inputs="x output_size")
-    def transpose1d(
-        in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, dilation=1,
-        weight_attr=None, bias_attr=None, data_format=layout,
-    ):  # fmt: skip
-        return made(
-            in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
-            padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
-        )  # fmt: skip
-
-
-for _rank, _layout in enumerate(_LAYOUTS, 1):
+for _rank, _layout in enumerate(LAYOUTS, 1):
     _convolution(_rank, _layout)
     _transposed(_rank, _layout)
 
@@ -142,7 +122,7 @@ def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format
     return Made(call, shapes, rules, state=("_mean", "_variance"))
 
 
-for _rank, _layout in enumerate(_LAYOUTS, 1):
+for _rank, _layout in enumerate(LAYOUTS, 1):
 
     @layer(f"paddle.nn.BatchNorm{_rank}D", inputs="input")
     def batch_norm(
@@ -196,9 +176,7 @@ def layer_norm(
     weight_attr=None, bias_attr=None, name=None,
 ):  # fmt: skip
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = prod(shape)
     shapes = {"weight": (count,), "bias": (count,)} if elementwise_affine else {}
     shapes = without(shapes, weight=weight_attr, bias=False if bias is False else bias_attr)
 
@@ -224,9 +202,8 @@ def group_norm(
 @layer("paddle.nn.SpectralNorm", inputs="x")
 def spectral_norm(weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
     """The weight divided by its largest singular value, which power iteration comes to."""
-    height, width = weight_shape[dim], 1
-    for axis, extent in enumerate(weight_shape):
-        width *= extent if axis != dim else 1
+    height = weight_shape[dim]
+    width = prod(weight_shape) // height
 
     def call(p, x):
         matrix = x.movedim(dim, 0).flatten(1)

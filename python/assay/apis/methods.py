@@ -204,50 +204,21 @@ same(
 # -- sparse tensors --
 
 
-@api("paddle.Tensor.is_coalesced", layouts={"self": "uncoalesced"})
-def is_coalesced(self):
-    return False
+def _of_sparse(name, layout, function):
+    @api(f"paddle.Tensor.{name}", layouts={"self": layout})
+    def answer(self):
+        return function(self)
 
 
-@api("paddle.Tensor.indices", layouts={"self": "coo"})
-def indices(self):
-    return self.indices
-
-
-@api("paddle.Tensor.values", layouts={"self": "coo"})
-def values(self):
-    return self.values
-
-
-@api("paddle.Tensor.nnz", layouts={"self": "coo"})
-def nnz(self):
-    return len(self.values)
-
-
-@api("paddle.Tensor.sparse_dim", layouts={"self": "hybrid"})
-def sparse_dim(self):
-    return len(self.indices)
-
-
-@api("paddle.Tensor.dense_dim", layouts={"self": "hybrid"})
-def dense_dim(self):
-    return self.values.ndim - 1
-
-
-@api("paddle.Tensor.crows", layouts={"self": "csr"})
-def crows(self):
-    return self.parts()["crows"]
-
-
-@api("paddle.Tensor.cols", layouts={"self": "csr"})
-def cols(self):
-    return self.parts()["cols"]
-
-
-@api("paddle.Tensor.to_dense", layouts={"self": "coo"})
-def to_dense(self):
-    return self.dense()
-
+_of_sparse("is_coalesced", "uncoalesced", lambda x: False)
+_of_sparse("indices", "coo", lambda x: x.indices)
+_of_sparse("values", "coo", lambda x: x.values)
+_of_sparse("nnz", "coo", lambda x: len(x.values))
+_of_sparse("to_dense", "coo", lambda x: x.dense())
+_of_sparse("sparse_dim", "hybrid", lambda x: len(x.indices))
+_of_sparse("dense_dim", "hybrid", lambda x: x.values.ndim - 1)
+_of_sparse("crows", "csr", lambda x: x.parts()["crows"])
+_of_sparse("cols", "csr", lambda x: x.parts()["cols"])
 
 _SOME_ZEROS = integers(-1, 2)
 

@@ -18,14 +18,10 @@ def _made(data, dtype):
     return torch.tensor(data, dtype=as_dtype(dtype))
 
 
-@api("paddle.to_tensor")
-def to_tensor(data, dtype=None, place=None, stop_gradient=True):
-    return _made(data, dtype)
-
-
-@api("paddle.as_tensor")
-def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    return _made(data, dtype)
+api("paddle.to_tensor", signature="data, dtype=None, place=None, stop_gradient=True")(_made)
+api("paddle.as_tensor", signature="data, dtype=None, device=None, requires_grad=False, pin_memory=False")(
+    _made
+)
 
 
 @api("paddle.asarray")
@@ -130,15 +126,33 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
 # -- graphs --
 
 
+_REINDEX = "x, neighbors, count, value_buffer=None, index_buffer=None"
+_REINDEXED = {
+    "x": lambda this: Literal(range(this.size)),
+    "neighbors": integers(0, lambda x: 3 * x.size),
+    "count": literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
+}
+
+
+def _shared(amount, among):
+    """Integers that add up to `amount`."""
+    return [amount * (i + 1) // among - amount * i // among for i in range(among)]
+
+
+@api(
+    "paddle.incubate.graph_reindex",
+    grad=False,
+    signature=f"{_REINDEX}, flag_buffer_hashtable=False, name=None",
+    **_REINDEXED,
+)
 @api(
     "paddle.geometric.reindex_graph",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
     grad=False,
+    signature=f"{_REINDEX}, name=None",
+    **_REINDEXED,
 )
-def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
-    """Numbers of nodes in the order in which they are first seen; whole numbers have no gradient."""
+def reindex_graph(x, neighbors, count):
+    """Numbers the nodes in the order of their first occurrence."""
     order = {node: place for place, node in enumerate(x.tolist())}
     for node in neighbors.tolist():
         order.setdefault(node, len(order))
@@ -147,34 +161,14 @@ def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, nam
     return source, target.repeat_interleave(count.long()), torch.tensor(list(order), dtype=x.dtype)
 
 
-@api(
-    "paddle.incubate.graph_reindex",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
-    grad=False,
-)
-def graph_reindex(
-    x, neighbors, count, value_buffer=None, index_buffer=None, flag_buffer_hashtable=False, name=None
-):
-    """Whole numbers have no gradient."""
-    return reindex_graph(x, neighbors, count)
-
-
-def _shared(amount, among):
-    """Whole numbers that add up to `amount`."""
-    return [amount * (i + 1) // among - amount * i // among for i in range(among)]
-
-
-@api(
-    "paddle.geometric.reindex_heter_graph",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(
+_HETEROGENEOUS = _REINDEXED | {
+    "count": literal(
         lambda this, neighbors=None, count=None: _shared(neighbors[count.index(this)].size, this.size)
-    ),
-    grad=False,
-)
+    )
+}
+
+
+@api("paddle.geometric.reindex_heter_graph", grad=False, **_HETEROGENEOUS)
 def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """The edges of several graphs, one after the other."""
     return reindex_graph(x, torch.cat(list(neighbors)), torch.cat(list(count)))

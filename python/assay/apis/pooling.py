@@ -4,7 +4,7 @@ import math
 
 from assay import laws
 from assay.apis.loss import functional
-from assay.apis.windows import channels_back, channels_second, each, of_nothing, padded, paddings
+from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, of_nothing, padded, paddings
 from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
@@ -56,8 +56,8 @@ def flat_index(index, widths, sizes, pairs):
     return result.int()
 
 
-def max_pooled(x, kernel, stride, padding, return_mask, ceil_mode, data_format):
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+def max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format="NCL"):
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         empty = windows.of_nothing()
         return (empty, windows.of_nothing(torch.int32)) if return_mask else empty
@@ -71,31 +71,14 @@ def max_pooled(x, kernel, stride, padding, return_mask, ceil_mode, data_format):
     return windows.result(y), flat_index(index, widths, sizes, windows.whole).reshape(windows.result(y).shape)
 
 
-@api("paddle.nn.functional.max_pool1d", x=distinct())
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
-
-
-@api("paddle.nn.functional.max_pool2d", x=distinct())
-def max_pool2d(
-    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None
+def avg_pooled(
+    x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override=None, data_format="NCL"
 ):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-@api("paddle.nn.functional.max_pool3d", x=distinct())
-def max_pool3d(
-    x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW", name=None
-):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_format):
     """`exclusive` counts no padding; what ceil_mode adds beyond the padding never counts."""
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         return windows.of_nothing()
-    y = widened(windows.x)
+    y, divisor = widened(windows.x), divisor_override
     if divisor is None:
         ones = y.new_ones(1, 1, *y.shape[2:])
         pairs = windows.whole
@@ -106,31 +89,10 @@ def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_f
     return windows.result(windows.sums(y, windows.whole) / divisor)
 
 
-@api("paddle.nn.functional.avg_pool1d", x=UNCENTRED)
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
-
-
-@api("paddle.nn.functional.avg_pool2d", x=UNCENTRED)
-def avg_pool2d(
-    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-    data_format="NCHW", name=None,
-):  # fmt: skip
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
-
-
-@api("paddle.nn.functional.avg_pool3d", x=UNCENTRED)
-def avg_pool3d(
-    x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-    data_format="NCDHW", name=None,
-):  # fmt: skip
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
-
-
-def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
+def lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format):
     if norm_type == math.inf:
-        return max_pooled(x, kernel, stride, padding, False, ceil_mode, data_format)
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+        return max_pooled(x, kernel_size, stride, padding, False, ceil_mode, data_format)
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         return windows.of_nothing()
     if norm_type == -math.inf:  # x ** norm_type and its gradient are infinite
@@ -147,15 +109,27 @@ def _promised(norm_type):
     return norm_type != -math.inf
 
 
-@api("paddle.nn.functional.lp_pool1d", x=positive(), grad=_promised, traits=POWERS)
-def lp_pool1d(
-    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
-):
-    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+_KERNEL = "kernel_size, stride=None, padding=0"
 
-
-@api("paddle.nn.functional.lp_pool2d", x=positive(), grad=_promised, traits=POWERS)
-def lp_pool2d(
-    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
-):
-    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+for _rank, _layout in enumerate(LAYOUTS, 1):
+    _format = f", data_format='{_layout}'" if _rank > 1 else ""
+    api(
+        f"paddle.nn.functional.max_pool{_rank}d",
+        x=distinct(),
+        signature=f"x, {_KERNEL}, return_mask=False, ceil_mode=False{_format}, name=None",
+    )(max_pooled)
+    _options = "ceil_mode=False, exclusive=True, divisor_override=None"
+    _options = _options if _rank > 1 else "exclusive=True, ceil_mode=False"
+    api(
+        f"paddle.nn.functional.avg_pool{_rank}d",
+        x=UNCENTRED,
+        signature=f"x, {_KERNEL}, {_options}{_format}, name=None",
+    )(avg_pooled)
+    if _rank < 3:
+        api(
+            f"paddle.nn.functional.lp_pool{_rank}d",
+            x=positive(),
+            grad=_promised,
+            traits=POWERS,
+            signature=f"x, norm_type, {_KERNEL}, ceil_mode=False, data_format='{_layout}', name=None",
+        )(lp_pooled)

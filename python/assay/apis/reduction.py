@@ -98,14 +98,14 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     return result.reshape(kept) if keepdim else result
 
 
-@api(*spread("all", *PUBLIC), axis=AXES)
-def all_of(x, axis=None, keepdim=False, name=None, *, out=None):
-    return torch.all(x.bool(), axes_of(x, axis), bool(keepdim))
+def _truth(name):
+    @api(*spread(name, *PUBLIC), axis=AXES, signature="x, axis=None, keepdim=False, name=None, *, out=None")
+    def call(x, axis, keepdim):
+        return getattr(torch, name)(x.bool(), axes_of(x, axis), bool(keepdim))
 
 
-@api(*spread("any", *PUBLIC), axis=AXES)
-def any_of(x, axis=None, keepdim=False, name=None, *, out=None):
-    return torch.any(x.bool(), axes_of(x, axis), bool(keepdim))
+_truth("all")
+_truth("any")
 
 
 @api(*spread("count_nonzero", *PUBLIC), x=SPARSE, axis=AXES)

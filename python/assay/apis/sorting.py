@@ -39,19 +39,20 @@ def extent(x, axis=None):
     return x.shape[-1 if axis is None else axis] if x.shape else 1
 
 
-def extreme_index(function, x, axis, keepdim, dtype):
-    index = function(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
-    return index.to(as_dtype(dtype))
+def _extreme_index(name):
+    @api(
+        *spread(name, *PUBLIC),
+        x=ALL,
+        axis=integers(0, 1),
+        signature="x, axis=None, keepdim=False, dtype='int64', name=None",
+    )
+    def call(x, axis, keepdim, dtype):
+        index = getattr(torch, name)(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
+        return index.to(as_dtype(dtype))
 
 
-@api(*spread("argmax", *PUBLIC), x=ALL, axis=integers(0, 1))
-def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
-    return extreme_index(torch.argmax, x, axis, keepdim, dtype)
-
-
-@api(*spread("argmin", *PUBLIC), x=ALL, axis=integers(0, 1))
-def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
-    return extreme_index(torch.argmin, x, axis, keepdim, dtype)
+_extreme_index("argmax")
+_extreme_index("argmin")
 
 
 @api(*spread("topk", *PUBLIC), x=LAST, k=integers(1, lambda x, axis=None: extent(x, axis) + 1))

@@ -2,7 +2,7 @@
 
 from assay.accommodations import follows
 from assay.apis.convolution import convolved
-from assay.apis.pooling import max_pool3d
+from assay.apis.pooling import max_pooled
 from assay.reference import torch
 from assay.registry import api
 from assay.sparse import Sparse, taken_from
@@ -67,7 +67,6 @@ def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format=
     """The largest of what is held; a window that sees nothing stays empty."""
     held = x.held().unsqueeze(-1)
     dense = x.dense().masked_fill(~held, -torch.inf)
-    shape = kernel_size, stride, padding
-    y = max_pool3d(dense, *shape, ceil_mode=ceil_mode, data_format="NDHWC")
-    seen = max_pool3d(held.float(), *shape, ceil_mode=ceil_mode, data_format="NDHWC")
+    options = kernel_size, stride, padding, False, ceil_mode, "NDHWC"
+    y, seen = max_pooled(dense, *options), max_pooled(held.float(), *options)
     return taken_from(y, seen.squeeze(-1) > 0.5)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from assay import laws
 from assay.reference import torch
 
+LAYOUTS = ("NCL", "NCHW", "NCDHW")  # the default data format by number of dimensions
+
 
 def channels_second(x, data_format):
     """x with its channels in second place, where the format has them last."""
