@@ -1,14 +1,14 @@
-"""Who may talk to a server: its address is in a name space that every user of the machine can reach."""
+"""The check of a connecting process: every user of the machine can reach a server's address."""
 
 import os
 import socket
 import struct
 
-VERSION = 1  # of what servers and slots say to each other ("v"): kProtocol of src/lane/message.h
-CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
+VERSION = 1  # of the protocol between servers and slots ("v"): kProtocol of src/lane/message.h
+CREDENTIALS = struct.Struct("3i")  # SO_PEERCRED: process, user, group
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Whether a process of our own user is at the other end."""
+    """Whether the process at the other end belongs to the same user."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     return CREDENTIALS.unpack(credentials)[1] == os.getuid()
