@@ -1,4 +1,4 @@
-"""Copies of a tensor: of another dtype, with other values, apart from the graph, as complex or real."""
+"""Copies of a tensor: another dtype, other values, detached, complex or real."""
 
 from assay.accommodations import follows
 from assay.apis.arithmetic import together
@@ -12,7 +12,8 @@ from assay.spec import FLOATING
 
 
 def castable(x, dtype):
-    """Fractions of either sign for a whole dtype, zeros for bool, nothing negative for unsigned ones."""
+    """Fractions of either sign for an integer dtype, zeros for bool, no negative values for unsigned
+    dtypes."""
     if x.dtype not in FLOATING:
         return None
     target = str(dtype).rsplit(".", 1)[-1]
@@ -22,7 +23,7 @@ def castable(x, dtype):
 
 
 def beyond_float8(dtype):
-    """What is too large for eight bits: the last number or NaN, which versions of PyTorch do not agree on."""
+    """Values too large for float8 saturate or become NaN, depending on the version of PyTorch."""
     return (
         "the documentation does not say whether float8 saturates or overflows to NaN"
         if "float8" in str(dtype)
@@ -53,7 +54,7 @@ def astype(self, dtype):
     ),
 )
 def assign(x, output=None):
-    """The result is `output` itself, if given: a gradient counts for it as well as for x."""
+    """The result is `output` itself if given, so a gradient counts for `output` as well as for x."""
     if isinstance(x, torch.Tensor):
         counts = output is not None and output.requires_grad
         return x + (output - output.detach()) if counts else x.clone()

@@ -1,4 +1,4 @@
-"""Losses between scores and class labels, and what goes with labels."""
+"""Losses between scores and class labels, and functions of labels."""
 
 import math
 
@@ -17,7 +17,7 @@ def classes(axis=-1):
 
 @literal
 def _shares(this, axis=-1):
-    """The same distribution over the classes for every row: k % 7 + 1, made to add up to one."""
+    """The same distribution over the classes in every row: k % 7 + 1, normalised."""
     extent = this.shape[axis]
     inner = math.prod(this.shape[axis % this.ndim + 1 :])
     weights = [k % 7 + 1 for k in range(extent)]
@@ -26,11 +26,11 @@ def _shares(this, axis=-1):
 
 
 def shares(this, axis=-1):
-    """Soft labels: Paddle's gradient takes for granted that they add up to one."""
+    """Soft labels. Paddle's gradient assumes that they add up to one."""
     if this.size <= 65536:
         return _shares
     extent = this.shape[axis]
-    # In half precision 1 / extent is rounded, always to the same side; random shares are so to both.
+    # In half precision 1 / extent is always rounded in the same direction; random shares are rounded in both.
     rounded = extent > 4096 and this.dtype in ("float16", "bfloat16")
     return uniform(0, 2 / extent) if rounded else constant(1 / extent)
 
@@ -40,14 +40,14 @@ def labels(this, input, axis=-1):
 
 
 def some_ignored(extent, ignore_index, this):
-    """Labels, every third of which is the one that is to be ignored."""
+    """Labels of which every third is `ignore_index`."""
     if "int" not in this.dtype or this.size > 4096 or extent < 1:
         return labels
     return Literal([ignore_index if k % 3 == 1 else k * 7 % extent for k in range(this.size)])
 
 
 def ignoring(scores):
-    """Under `exact` values some labels are ignored; `scores` names the tensor that has the classes."""
+    """Under `exact` values some labels are ignored. `scores` names the tensor of class scores."""
     if scores == "logits":
         rule = lambda this, logits, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
             logits.shape[axis], ignore_index, this
@@ -60,7 +60,7 @@ def ignoring(scores):
 
 
 def entropy(log_p, label, soft_label, ignore_index, axis):
-    """Cross entropy with its class axis kept; the label has the scores' rank. No gradient by the label."""
+    """Cross entropy with its class axis kept. The label has the rank of the scores and no gradient."""
     label = label.detach()
     expected = list(log_p.shape)
     expected[axis] = expected[axis] if soft_label else 1
@@ -114,7 +114,7 @@ def cross_entropy(
         extent = input.shape[-1]
         if flat:
             label = label.squeeze(axis).long()
-            # A CPU refuses them by itself; a GPU would never work again.
+            # PyTorch checks them on a CPU; on a GPU they would corrupt the context.
             if bool(((label < 0) | (label >= extent)).any()):
                 raise ValueError("labels that are no class")
             label = functional.one_hot(label, extent)
@@ -186,7 +186,7 @@ def margin_cross_entropy(
     logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None, return_softmax=False,
     reduction="mean",
 ):  # fmt: skip
-    """The score of the own class is a cosine; it becomes cos(margin1 * angle + margin2) - margin3."""
+    """The score of the label's class is a cosine; it becomes cos(margin1 * angle + margin2) - margin3."""
     label = label.reshape(*logits.shape[:-1], 1).long()
     wide = widened(logits)
     angle = torch.acos(wide.gather(-1, label))
@@ -230,7 +230,7 @@ def adaptive_log_softmax_with_loss(
 
 
 def _wanted(value, other):
-    """A positive count said in the case itself, or the other one."""
+    """A positive number that the case states, or `other`."""
     return value if isinstance(value, int) and value > 0 else other
 
 
@@ -263,7 +263,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     label=integers(0, lambda num_classes: num_classes),
 )
 def class_center_sample(label, num_classes, num_samples, group=None):
-    """The classes present come first and in order; only the absent ones that follow are drawn."""
+    """The present classes come first and in order; only the absent classes are random."""
     if num_samples > num_classes:
         raise ValueError("more samples than classes")
     present, remapped = torch.unique(label, return_inverse=True)

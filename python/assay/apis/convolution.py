@@ -1,4 +1,4 @@
-"""Convolutions and their transposes."""
+"""Convolutions and transposed convolutions."""
 
 from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, padded, paddings
 from assay.reference import torch
@@ -6,12 +6,12 @@ from assay.registry import api
 
 
 def extents(kernel, dilation):
-    """What a kernel spans in each dimension."""
+    """The extent of a dilated kernel in each dimension."""
     return [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
 
 
 def nothing(x, weight, channels, sizes):
-    """The sum over no products; an input or a kernel is empty, which torch refuses."""
+    """The result for an empty input or kernel, which PyTorch rejects."""
     y = x.new_zeros(x.shape[0], channels, *sizes)
     return y + 0 * (x.sum() + weight.sum())
 
@@ -47,7 +47,7 @@ def _convolution(rank, layout):
 
 
 def transposed(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format):
-    """The whole transpose, cut by the padding; what is asked for beyond its end is zero."""
+    """The full transposed convolution, cropped by the padding. Requested elements beyond its end are zero."""
     x = channels_second(x, data_format)
     count = x.ndim - 2
     stride, dilation = each(stride, count), each(dilation, count)

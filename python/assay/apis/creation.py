@@ -1,4 +1,4 @@
-"""Tensors out of nothing: filled with one value, ranges, grids, index triangles, uninitialised memory."""
+"""Tensors from shapes and numbers: constants, ranges, triangle indices, uninitialised memory."""
 
 from assay import laws
 from assay.apis.shape import OF_MEMORY
@@ -7,11 +7,11 @@ from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import integers, positive
 
-EXTENT = integers(1, 5)  # for shapes that are given as tensors
+EXTENT = integers(1, 5)  # for shapes that are tensors
 
 
 def _number(value):
-    """A Python number out of a number, text or a tensor of one element."""
+    """A Python number from a number, a string or a tensor with one element."""
     if isinstance(value, torch.Tensor):
         return value.item()
     return float(value) if isinstance(value, str) else value
@@ -26,7 +26,7 @@ def _default_dtype(value):
     return kinds.get(type(value), torch.float32)
 
 
-# What the signatures of tensors from nothing end with; a reference needs none of it.
+# The ends of the signatures. References use none of these parameters.
 PLACED = "device=None, requires_grad=False, pin_memory=False"
 _SHAPE = f"dtype=None, name=None, *, out=None, {PLACED}"
 _LIKE = f"dtype=None, name=None, *, {PLACED}"
@@ -54,7 +54,7 @@ def new_full(var, size, fill_value, dtype):
 
 
 def _constant(name, made):
-    """The four forms of a tensor that `made(shape, dtype)` fills."""
+    """The three forms of a constant tensor; `made(shape, dtype)` fills it."""
 
     @api(f"paddle.{name}", shape=EXTENT, grad=False, signature=f"shape, {_SHAPE}")
     def of_shape(shape, dtype):
@@ -84,7 +84,7 @@ same("x", "paddle.Tensor.zero_", to="torch.zeros_like")
 
 @api("paddle.Tensor.set_", grad=False, undefined=OF_MEMORY)
 def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
-    """x becomes a view into the memory of `source`."""
+    """x becomes a view of the memory of `source`."""
     if source is None:
         return torch.empty(0, dtype=x.dtype)
     if shape is None:
@@ -93,7 +93,7 @@ def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
 
 
 def _begin(end=None, step=1):
-    """Such that there is something to count, up or down."""
+    """A start from which there is something to count, up or down."""
     if end is None:
         return integers(5, 10)
     return integers(10, 15) if isinstance(step, int | float) and step < 0 else integers(0, 3)
@@ -121,7 +121,7 @@ def _is_whole(value):
     return not value.is_floating_point() if isinstance(value, torch.Tensor) else isinstance(value, int)
 
 
-# The start and so many steps, which may cancel: what is left near zero is what rounding the step left.
+# The start plus a multiple of the step may cancel; the rounding error of the step remains.
 @api("paddle.linspace", num=integers(3, 8), grad=False, traits={"terms": 2.0})
 def linspace(start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     start, stop = (_number(bound) for bound in (start, stop))

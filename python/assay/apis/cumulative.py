@@ -1,4 +1,4 @@
-"""Running sums, products and extremes; differences and integrals between neighbours."""
+"""Running sums, products and extremes; differences and integrals of neighbours."""
 
 from assay.apis.reduction import factors, some_zeros
 from assay.apis.sorting import ALL
@@ -12,17 +12,17 @@ AXIS = integers(0, lambda x: max(x.ndim, 1))
 
 
 def along(x, axis):
-    """`x` and the axis to run along: all of it in one row where no axis is named."""
+    """`x` and the axis to run along; flattened if no axis is given."""
     return (x.reshape(-1), 0) if axis is None else (x, as_int(axis))
 
 
-# Rounding errors of running sums grow with the length and stay where the sum returns to 0.
+# Longer running sums have large rounding errors where the sum returns to 0.
 LONG = 100_000
 
 
 @api(
     *spread("cumsum", *PUBLIC, *IN_PLACE),
-    # Whole numbers, whose sums are exact; but upstream gradients are none.
+    # Integers have exact sums, but upstream gradients are not integers.
     x=reals(lambda this: integers(-4, 5) if this.size > LONG else None),
     axis=AXIS,
     grad=lambda x: x.size <= 10 * LONG,

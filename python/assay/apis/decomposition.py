@@ -1,4 +1,4 @@
-"""Matrices taken apart, inverted and solved."""
+"""Decompositions, inverses and solutions of matrices."""
 
 from functools import partial
 from operator import mul
@@ -11,20 +11,20 @@ from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
 from assay.shorthand import LINALG, PUBLIC, spread
 
-# Up to so many elements are made one by one.
+# The largest numbers of elements that rules list one by one.
 MANY = 1 << 20
 SMALL = 1 << 12
 
 
 def invertible(this):
-    """Square matrices with eigenvalues near 1; others as they come."""
+    """Square matrices with eigenvalues near 1; default values for others."""
     if this.ndim < 2 or this.shape[-1] != this.shape[-2] or this.size == 0:
         return None
     return positive_definite(-1 / this.shape[-1], 1 / this.shape[-1])
 
 
 def _lopsided(this, spread):
-    """Square matrices with eigenvalues near 1 that are not their own transposes; large ones are."""
+    """Square non-symmetric matrices with eigenvalues near 1; large ones are symmetric."""
     usual = invertible(this)
     if usual is None or this.size > SMALL or this.dtype.startswith("complex"):
         return usual
@@ -46,7 +46,7 @@ def lopsided(this):
 
 
 def turned(this):
-    """The same, but for every other matrix, the first one too, whose determinant is negative."""
+    """The same, but every other matrix, including the first, has a negative determinant."""
     matrices = _lopsided(this, 1)
     if not isinstance(matrices, Literal):
         return matrices
@@ -72,7 +72,7 @@ same("x, name=None", "paddle.linalg.det", home="torch.linalg", x=turned)
 
 @api(*spread("slogdet", *LINALG), x=turned)
 def slogdet(x, name=None):
-    """Sign and logarithm stacked."""
+    """Sign and logarithm, stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])
 
 
@@ -82,7 +82,7 @@ def cholesky(x, upper=False, name=None):
 
 
 def triangular(this, upper=False):
-    """Well-conditioned triangles."""
+    """Well-conditioned triangular matrices."""
     if this.size > MANY or this.ndim < 2:
         return None
     rows, columns = this.shape[-2:]
@@ -98,7 +98,7 @@ def triangular(this, upper=False):
 
 @api(*spread("cholesky_solve", *LINALG), y=triangular)
 def cholesky_solve(x, y, upper=False, name=None):
-    """Torch's own gradient by `y` fills the half that is not read."""
+    """PyTorch's gradient with respect to `y` also fills the unused half."""
     return torch.cholesky_solve(x, y.triu() if upper else y.tril(), upper)
 
 
@@ -118,7 +118,7 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
 
 @api(*spread("pinv", *LINALG), x=invertible)
 def pinv(x, rcond=1e-15, hermitian=False, name=None):
-    """The gradient by a Hermitian matrix is Hermitian."""
+    """The gradient with respect to a Hermitian matrix is Hermitian."""
     square = x.shape[-1] == x.shape[-2]
     matrix = (x + x.mH) / 2 if hermitian and square else x
     return torch.linalg.pinv(matrix, rtol=rcond, hermitian=hermitian)
@@ -139,7 +139,7 @@ def matrix_power(x, n, name=None):
 
 @api(*spread("cond", *LINALG), x=lopsided)
 def cond(x, p=None, name=None):
-    """Not torch's, which cannot be differentiated for every p, but for what is empty."""
+    """PyTorch's function is not differentiable for every p; it is used for empty matrices only."""
     if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
         raise ValueError(f"p={p} is for square matrices")
     if x.numel() == 0:
@@ -152,7 +152,7 @@ def cond(x, p=None, name=None):
 
 
 def half_empty(this):
-    """Ones on the first half of the diagonal, and zeros: no rounding makes its rank doubtful."""
+    """Ones on the first half of the diagonal, else zeros, so that rounding does not change the rank."""
     if this.ndim < 2 or this.size > SMALL:
         return constant(0)
     rows, columns = this.shape[-2:]
@@ -169,24 +169,24 @@ def half_empty(this):
     rtol=positive(0.05, 0.5),
 )
 def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
-    """`tol` is absolute. Torch wants both limits as numbers or both as tensors."""
+    """`tol` is absolute. PyTorch requires both limits as numbers or both as tensors."""
     limits = {"atol": atol if tol is None else tol, "rtol": rtol}
     if any(isinstance(limit, torch.Tensor) for limit in limits.values()):
         limits = {key: limit if limit is None else torch.as_tensor(limit) for key, limit in limits.items()}
     return torch.linalg.matrix_rank(x, **limits, hermitian=hermitian)
 
 
-# Paddle documents that mode "r" has no derivative, and "complete" only that of square matrices.
+# Paddle documents no derivative for mode "r", and for "complete" only that of square matrices.
 @api(*spread("qr", *LINALG), grad=lambda mode="reduced": mode == "reduced")
 def qr(x, mode="reduced", name=None):
-    """Torch has no gradient for R alone; that of the reduced factors is the same R."""
+    """PyTorch has no gradient for mode "r"; R is that of the reduced factors."""
     if mode == "r":
         return torch.linalg.qr(x).R
     return tuple(torch.linalg.qr(x, mode))
 
 
 def on_host(found):
-    """Residuals as tensors of the reference: the error bar is said of tensors only."""
+    """Residuals as tensors of the reference, because only tensors have an error bar."""
     if torch is None:
         return found
     return {
@@ -212,7 +212,7 @@ def parts_of(x, q):
 
 
 def of_low_rank(this, q, shares):
-    """Sums of products of a column and a row, made of halves: no more of them than parts are asked for."""
+    """Sums of outer products of halves, at most as many as the requested parts."""
     if this.size > MANY or this.ndim < 2:
         return None
     rows, columns = this.shape[-2:]
@@ -223,8 +223,8 @@ def of_low_rank(this, q, shares):
             strict=True,
         )
     )
-    across = across or [()] * columns  # a sum of nothing
-    rows_of: dict[tuple[float, ...], list[float]] = {}  # few rows differ: their places count modulo 7
+    across = across or [()] * columns  # an empty sum
+    rows_of: dict[tuple[float, ...], list[float]] = {}  # few rows differ, because positions count modulo 7
     values: list[float] = []
     for place in range(this.size // max(rows * columns, 1)):
         for i in range(rows):
@@ -242,12 +242,12 @@ def low_rank(q=None, *, this):
 
 
 def of_the_same_rank(q=None, *, this):
-    """The same columns and rows in other shares, so that less this one a matrix is of low rank as well."""
+    """The same columns and rows with other shares, so that the difference of both has low rank too."""
     return of_low_rank(this, q, (0.25, 1, 0.5))
 
 
 def _low_rank(matrix, q, found, whole):
-    """What the parts of a matrix promise, and the values where these are all that it has."""
+    """The residuals of a matrix's parts, and the values if the parts are the whole matrix."""
     few = min(matrix.shape[-2:])
     if q > few > 0:
         raise ValueError(f"q={q} for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
@@ -261,7 +261,7 @@ def _low_rank(matrix, q, found, whole):
 
 
 def best_parts(matrix, q):
-    """The exact ones; random samples find them where that is all there is."""
+    """The exact parts. Random samples find them if the matrix has no more."""
     u, values, vh = torch.linalg.svd(matrix, full_matrices=False)
     return u[..., :q], values[..., :q], vh.mH[..., :q]
 
@@ -285,7 +285,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):
 
 
 def principal_parts(x, found, q=None, center=True, whole=True):
-    """What is promised of those of a dense tensor; `whole` where it is known to be of low rank."""
+    """The residuals of the principal parts of a dense tensor; `whole` if its rank is known to be low."""
     matrix = residuals.array_of(x)
     if center and matrix.size:
         matrix = matrix - matrix.mean(-2, keepdims=True)
@@ -373,9 +373,9 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     accommodates=follows("the rank is int32 on the CPU; PyTorch returns int64"),
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
-    """Torch takes the residuals of nothing for zero."""
+    """PyTorch returns no residuals for underdetermined systems."""
     solve = torch.linalg.lstsq
-    if x.is_cuda and driver not in (None, "gels"):  # PyTorch has one driver for GPUs
+    if x.is_cuda and driver not in (None, "gels"):  # PyTorch has only the driver gels on GPUs
         solve = partial(on_cpu, solve)
     solution, residuals, rank, values = solve(x, y, rcond=rcond, driver=driver)
     if residuals.numel():
@@ -388,7 +388,7 @@ same("x, tau, name=None", *spread("householder_product", *LINALG), home="torch.l
 
 @api("paddle.linalg.lu_solve", lu=invertible, pivots=lambda lu, this: exchanges(lu, this))
 def lu_solve(b, lu, pivots, trans="N", name=None):
-    """`trans` is "N", "T" or "C": not, transposed, and conjugated too."""
+    """`trans` is "N" (plain), "T" (transposed) or "C" (conjugate transposed)."""
     factors = torch.lu_unpack(lu, pivots)
     matrix = factors[0].to(lu.dtype) @ factors[1] @ factors[2]
     return torch.linalg.solve({"N": matrix, "T": matrix.mT, "C": matrix.mH}[trans], b)

@@ -1,4 +1,4 @@
-"""Diagonals and triangles: taken out, put in, cut off."""
+"""Diagonals and triangles."""
 
 from assay.reference import torch
 from assay.registry import api, same
@@ -12,7 +12,7 @@ same("x, diagonal=0, name=None, *, out=None", *spread("triu", *PUBLIC, *IN_PLACE
 
 @api(*spread("diag", *PUBLIC))
 def diag(x, offset=0, padding_value=0, name=None):
-    """A vector (or a number) becomes a matrix with this padding; of a matrix the diagonal is taken."""
+    """A matrix with this diagonal for a vector or a number; the diagonal for a matrix."""
     if x.ndim > 1:
         return torch.diag(x, offset)
     extent = x.numel() + abs(offset)
@@ -23,7 +23,7 @@ def diag(x, offset=0, padding_value=0, name=None):
 same("x, offset=0, name=None", *spread("diagflat", *PUBLIC))
 
 
-# Linear in the input, and so differentiable, although Paddle's result asks for no gradient.
+# Differentiable, although Paddle's result has stop_gradient set.
 same("input, offset=0, dim1=-2, dim2=-1", *spread("diag_embed", *PUBLIC))
 
 
@@ -40,7 +40,7 @@ def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
 
 @api("paddle.Tensor.fill_diagonal_")
 def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
-    """The main diagonal of all axes; a tall matrix that wraps begins it anew below."""
+    """The main diagonal of all axes. With `wrap` the diagonal of a tall matrix starts again below."""
     columns = x.shape[1]
     step = max(1, sum(_strides(x.shape)))
     end = x.numel() if wrap or x.ndim > 2 else min(x.numel(), columns * columns)

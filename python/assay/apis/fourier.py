@@ -1,4 +1,4 @@
-"""Fourier transforms, of whole signals and of a window that slides over them."""
+"""Fourier transforms of whole signals and of sliding windows."""
 
 from assay.reference import torch
 from assay.registry import api, same

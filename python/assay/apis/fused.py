@@ -9,7 +9,7 @@ from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, integers, uniform
 
-# How an activation's name is said in torch; the last two halve the last axis.
+# Activations by Paddle's name; the last two halve the last axis.
 _ACTIVATIONS = {
     "none": lambda x: x,
     "relu": lambda x: torch.relu(x),
@@ -22,25 +22,25 @@ _COMPUTE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
 def absent():
-    """An output that is not there: Paddle hands over a tensor that was never given a shape."""
+    """A missing output, for which Paddle returns a tensor without a shape."""
     return torch.empty(0)
 
 
 def quantized(values):
-    """Whole numbers of rounded products. Half precision decides between neighbours by its last bit, and
-    no law knows "off by one", so that only shape and dtype are promised."""
+    """Rounded products as int8. Half precision decides between neighbours by its last bit, and no comparison
+    accepts "off by one", so only shape and dtype are compared."""
     return laws.anything(values.shape, torch.int8)
 
 
 def _normalised(x, weight, bias, epsilon):
-    """Over the last axis; the parameters may be of a wider dtype than x."""
+    """Layer norm over the last axis; the parameters may have a wider dtype than x."""
     width = (x.shape[-1],)
     weight, bias = (None if each is None else each.reshape(width).to(x.dtype) for each in (weight, bias))
     return torch.nn.functional.layer_norm(x, width, weight, bias, epsilon)
 
 
 def _sum(first, *others):
-    """What there is of it, in at least float32."""
+    """The sum of the given terms, in at least float32."""
     total = widened(first)
     for other in others:
         total = total if other is None else total + widened(other)
@@ -78,7 +78,7 @@ def fused_bias_act(
     x, bias=None, dequant_scales=None, shift=None, smooth=None, act_method="gelu", compute_dtype="default",
     quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
 ):  # fmt: skip
-    """Scaled back from whole numbers, biased, activated, shifted and smoothed, made whole again."""
+    """Dequantises, adds the bias, activates, shifts and smooths, and quantises."""
     dtype = getattr(torch, _COMPUTE[compute_dtype]) if x.dtype == torch.int32 else x.dtype
     result = widened(x) if dequant_scales is None else x * dequant_scales
     result = _ACTIVATIONS[act_method](_sum(result, bias))
@@ -97,7 +97,7 @@ def fused_rms_norm(
     x, norm_weight, norm_bias, epsilon, begin_norm_axis=1, bias=None, residual=None, quant_scale=-1,
     quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
 ):  # fmt: skip
-    """Of x + residual + bias; their sum is the second result, if there is a residual."""
+    """The norm of x + residual + bias. Their sum is the second result if there is a residual."""
     total = _sum(x, residual, bias if residual is not None else None)
     axes = list(range(begin_norm_axis % x.ndim, x.ndim))
     shape = x.shape[axes[0] :]
@@ -120,9 +120,11 @@ def fused_layer_norm(
     x, norm_weight, norm_bias, epsilon, residual_alpha=1.0, begin_norm_axis=1, bias=None, residual=None,
     quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
 ):  # fmt: skip
-    """Of x + residual_alpha * residual + bias, or that sum itself where there is nothing to scale with.
-    Besides the documented result Paddle gives that sum (unset without a residual, and where it is the
-    result), mean and variance (both for its own use, on CPU the variance's root is inverted)."""
+    """The norm of x + residual_alpha * residual + bias, or that sum if there is no scale and no bias.
+
+    Beside the documented result Paddle returns the sum (unset without a residual, and if it is the result),
+    and mean and variance for its own use; on the CPU the variance is an inverse root.
+    """
     total = _sum(x, None if residual is None else widened(residual) * residual_alpha, bias)
     rows, plain = x.shape[:begin_norm_axis], norm_weight is None and norm_bias is None
     result = total
@@ -136,7 +138,7 @@ def fused_layer_norm(
 
 @api("paddle.incubate.nn.functional.fused_dropout_add")
 def fused_dropout_add(x, y, p=0.5, training=True, mode="upscale_in_train", name=None):
-    """What falls leaves y."""
+    """A dropped element leaves y."""
     kept = dropout(x, p, training=training, mode=mode)
     if not isinstance(kept, laws.Law):
         return kept + y
@@ -149,7 +151,7 @@ def _draws(training, *rates):
 
 
 def fallen(x, rate, training, mode):
-    """Dropout that draws nothing: in inference, or at a rate of 0 or 1."""
+    """Dropout without a draw: in inference, or at a rate of 0 or 1."""
     return dropout(x, rate, training=training, mode=mode)
 
 
@@ -192,7 +194,7 @@ def fused_multi_head_attention(
     dropout_rate=0.5, attn_dropout_rate=0.5, ln_epsilon=1e-5, training=True, mode="upscale_in_train",
     ring_id=-1, add_residual=True, num_heads=-1, transpose_qkv_wb=False, name=None,
 ):  # fmt: skip
-    """A cache is prepended to keys and values and handed back, longer."""
+    """A cache is prepended to keys and values and returned, extended."""
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
         raise ValueError(f"qkv_weight is {tuple(qkv_weight.shape)}")
     if _draws(training, dropout_rate, attn_dropout_rate):

@@ -10,7 +10,7 @@ from assay.rules import Literal, constant, distinct, integers, uniform
 
 
 def _attended(query, key, value, scale, hidden=None, mask=None):
-    """Attention of [..., head, place, width]; keys and values may have fewer heads. A query that sees
+    """Attention over [..., head, position, width]. Keys and values may have fewer heads. A query that sees
     nothing gives 0."""
     groups = query.shape[-3] // max(1, key.shape[-3])
     key, value = (widened(each).repeat_interleave(groups, -3) for each in (key, value))
@@ -23,12 +23,12 @@ def _attended(query, key, value, scale, hidden=None, mask=None):
 
 
 def _later(rows, columns):
-    """Where a query must not look: at what comes after it."""
+    """The causal mask: True where a query must not look."""
     return torch.ones(rows, columns, dtype=torch.bool).triu(1)
 
 
 def _turned(x, sin, cos, in_pairs):
-    """x turned by an angle in the planes of neighbouring numbers, or of the halves' like numbers."""
+    """x rotated in the planes of neighbouring elements, or of corresponding elements of both halves."""
     if in_pairs:
         ahead = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
     else:
@@ -48,7 +48,7 @@ def fused_rotary_position_embedding(
     q, k=None, v=None, sin=None, cos=None, position_ids=None, use_neox_rotary_style=True, time_major=False,
     rotary_emb_base=10000.0,
 ):  # fmt: skip
-    """What Paddle calls the neox style turns neighbours."""
+    """What Paddle calls the neox style rotates neighbouring elements."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
     if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
         raise ValueError("q, k and v of other batches or lengths")
@@ -64,7 +64,7 @@ def fused_rotary_position_embedding(
     if position_ids is None and len(sin) != length or len(sin) < length:
         raise ValueError(f"tables of {len(sin)} places for {length}")
     places = torch.arange(length)[None] if position_ids is None else position_ids
-    sin, cos = (widened(table)[places][:, :, None] for table in (sin, cos))  # [batch, place, 1, width]
+    sin, cos = (widened(table)[places][:, :, None] for table in (sin, cos))  # [batch, position, 1, width]
     if time_major:
         sin, cos = sin.transpose(0, 1), cos.transpose(0, 1)
     return tuple(
@@ -82,7 +82,8 @@ def fused_rotary_position_embedding(
 def variable_length_memory_efficient_attention(
     query, key, value, seq_lens, kv_seq_lens, mask=None, scale=None, causal=False, pre_cache_length=0
 ):
-    """The mask may be larger than the scores. Inputs have full length: what lies beyond is not defined."""
+    """The mask may be larger than the scores. All sequences have full length, because results beyond the
+    length are undefined."""
     rows, columns = query.shape[2], key.shape[2]
     if mask is not None and (mask.shape[:2] != (len(query), 1) or len(key) != len(query)):
         raise ValueError(f"mask {tuple(mask.shape)} for {tuple(query.shape)}")
@@ -93,7 +94,7 @@ def variable_length_memory_efficient_attention(
 
 
 def _starts(key, causal=False, *, this):
-    """Each column hides some rows well away from its own, so that every row sees itself."""
+    """Each column hides some rows far from its own, so that every row sees itself."""
     length, kinds = this.shape[2:]
     if this.size > 400_000:
         return constant(length)
@@ -138,7 +139,7 @@ def flashmask_attention(
 
 
 def _columns(sparse_csr_offset, this):
-    """In every row as many columns as in any other, one after another from the row's own, cyclically."""
+    """The same number of columns in every row, starting at the row's own, cyclically."""
     rows = sparse_csr_offset.shape[-1] - 1
     each = this.shape[-1] // max(1, rows)
     if this.size > 400_000:
@@ -160,7 +161,7 @@ def _columns(sparse_csr_offset, this):
 def sparse_attention(
     query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None
 ):
-    """Only the places that the layout names are seen, as far as the masks are not 0 there."""
+    """Only positions of the layout are visible, if the masks are not 0 there."""
     length = query.shape[2]
     counts = sparse_csr_offset.long().diff(dim=-1)
     seen = torch.zeros(*query.shape[:3], length, dtype=torch.bool)
@@ -179,18 +180,18 @@ UNTURNED = avoids("rotation angles are 0; which elements the kernel rotates toge
 
 
 def _no_turn(this):
-    """Cosines 1 and sines 0."""
+    """Cosines of 1 and sines of 0."""
     half = this.size // 2
     return Literal([1] * half + [0] * half) if this.size <= 400_000 else constant(0)
 
 
-_WHOLE = {  # as whole numbers, which a scale for each column brings back
+_WHOLE = {  # integers, dequantised by a scale for each column
     "qkv_out_scale": uniform(-0.05, 0.05)
 }
 
 
 def _heads_of(qkv, width, kv_heads):
-    """Query, key and value from their numbers side by side."""
+    """Query, key and value from one row of elements."""
     heads = qkv.shape[-1] // width - 2 * kv_heads
     return qkv.unflatten(-1, (-1, width)).split((heads, kv_heads, kv_heads), -2)
 
@@ -207,7 +208,7 @@ def _finished(result, shift, smooth, out_scale):
 
 
 def _steps(cache_kv, src_mask):
-    """How many steps of decoding are seen: the mask says so, or the cache is full."""
+    """The number of visible decoding steps, from the mask or the size of the cache."""
     return cache_kv.shape[3] if src_mask is None else src_mask.shape[-1]
 
 
@@ -226,7 +227,7 @@ def masked_multihead_attention(
     use_neox_rotary_style=False, compute_dtype="default", out_scale=-1, quant_round_type=1,
     quant_max_bound=127.0, quant_min_bound=-127.0,
 ):  # fmt: skip
-    """One step of decoding: key and value go into the cache behind those of the earlier steps."""
+    """One decoding step: key and value are stored in the cache after those of earlier steps."""
     if beam_cache_offset is not None:
         raise NotImplementedError("beam search")
     _, batch, kv_heads, _, width = cache_kv.shape
@@ -243,7 +244,8 @@ def masked_multihead_attention(
     return _finished(result.reshape(batch, -1), out_shift, out_smooth, out_scale), cache
 
 
-# What is decoded has one token for each sequence; else all tokens of sequences of one length are there.
+# A decoding step has one token for each sequence. Otherwise all tokens of sequences of equal length are
+# given.
 def _encoded(qkv, block_tables):
     length = qkv.shape[0] // block_tables.shape[0]
     return 0 if length == 1 else length
@@ -285,8 +287,8 @@ def block_multihead_attention(
     max_seq_len=-1, block_size=64, use_neox_style=False, use_dynamic_cachekv_quant=False, quant_round_type=1,
     quant_max_bound=127.0, quant_min_bound=-127.0, out_scale=-1, compute_dtype="default", rope_theta=10000.0,
 ):  # fmt: skip
-    """Keys and values lie in blocks that a table names. Of caches kept as bytes, of what precedes them
-    and of the qkv handed back only shape and dtype are compared."""
+    """Keys and values are stored in blocks that a table names. For byte caches, prefix caches and the
+    returned qkv only shape and dtype are compared."""
     batch, (_, kv_heads, _, width) = len(block_tables), key_cache.shape
     dtype = torch.float16 if qkv.dtype == torch.int32 else qkv.dtype
     query, key, value = (

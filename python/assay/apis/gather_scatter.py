@@ -1,4 +1,4 @@
-"""Taking and putting elements by index."""
+"""Gathering and scattering of elements by index."""
 
 from math import prod
 
@@ -10,8 +10,8 @@ from assay.registry import api, same
 from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
 from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 
-_WALK = 20_000  # as many rows of coordinates are worked out; longer walks repeat them
-_MOST = 4_000_000  # numbers that are handed over one by one
+_WALK = 20_000  # rows of coordinates; longer tensors repeat them
+_MOST = 4_000_000  # the largest number of values that a rule lists
 
 
 @api(
@@ -20,7 +20,7 @@ _MOST = 4_000_000  # numbers that are handed over one by one
     axis=constant(0),
 )
 def gather(x, index, axis=None, name=None, out=None):
-    """A column of indices counts as a row; a 0-d index takes its axis away."""
+    """A column of indices counts as a row; a 0-d index removes its axis."""
     axis = 0 if axis is None else as_int(axis)
     taken = torch.index_select(x, axis, index.reshape(-1))
     return taken if index.ndim else taken.squeeze(axis)
@@ -37,7 +37,7 @@ def index_sample(x, index):
 
 
 def _coordinates(extents, this):
-    """Rows of coordinates within `extents`, along a walk that meets each place once before it comes again."""
+    """Rows of coordinates within `extents` that visit every position before one recurs."""
     depth = this.shape[-1] if this.shape else 1
     if this.size > _MOST:
         return integers(0, min(extents[:depth], default=1))
@@ -56,7 +56,7 @@ def _coordinates(extents, this):
 
 
 def _repeated(extents, this):
-    """The same few places again and again: what is added to a place twice counts twice."""
+    """Few positions, repeated, so that several values are added at one position."""
     depth = this.shape[-1] if this.shape else 1
     return integers(0, max(1, min([*extents[:depth], 2])))
 
@@ -84,12 +84,12 @@ def scatter_nd(index, updates, shape, name=None):
 
 
 def _rows(extent, this):
-    """No row twice if there are enough, so that the order of writing does not matter."""
+    """Distinct rows if there are enough, so that the order of writing does not matter."""
     return distinct(0, extent) if this.size <= extent else integers(0, extent)
 
 
 def _alike(value, doubtful):
-    """Values that are all the same where some of them compete for a place."""
+    """Equal values if several are written to one position."""
     return constant(0.25 if "float" in value.dtype else 1) if doubtful else None
 
 
@@ -105,7 +105,7 @@ def _alike(value, doubtful):
     },
 )
 def scatter(x, index, updates, overwrite=True, name=None, out=None):
-    """Not overwriting means: the rows named are emptied, then the updates are added up there."""
+    """With overwrite=False the named rows are zeroed and the updates added."""
     rows = index.reshape(-1).long()
     updates = updates.reshape(len(rows), *x.shape[1:])
     if overwrite:
@@ -121,17 +121,17 @@ def take_along_axis(arr, indices, axis, broadcast=True, *, out=None):
 
 
 def _broadcast_but(axis, *tensors):
-    """Broadcasts tensors of one rank to one shape in all axes but this one."""
+    """Broadcasts tensors of one rank in all axes except this one."""
     moved = [tensor.movedim(axis, -1) for tensor in tensors]
     common = common_shape(*(tensor.shape[:-1] for tensor in moved))
     return [tensor.expand(*common, tensor.shape[-1]).movedim(-1, axis) for tensor in moved]
 
 
-_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod"}  # where the names differ
+_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod"}  # names that differ
 
 
 def _places_along(arr, axis, reduce="assign", *, this):
-    """For assignment no place twice along the axis, if it is long enough."""
+    """For assignment, distinct positions along the axis, if it is long enough."""
     extent, count = arr.shape[axis], this.shape[axis]
     if reduce != "assign" or count > extent:
         return integers(0, extent)
@@ -144,7 +144,8 @@ def _places_along(arr, axis, reduce="assign", *, this):
 
 @api(*spread("put_along_axis", *PUBLIC, *METHOD_IN_PLACE), indices=_places_along)
 def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
-    """Broadcast, the indices grow to the shape of arr but for the axis, unless they are larger somewhere."""
+    """With `broadcast` the indices expand to the shape of arr except along the axis, unless they are larger
+    somewhere."""
     if not isinstance(values, torch.Tensor):
         values = torch.tensor(values, dtype=arr.dtype)
     if broadcast:
@@ -181,7 +182,7 @@ def take(x, index, mode="raise", name=None):
 
 
 def _put_at(x, indices, value, accumulate=False, *, this):
-    """No place twice if possible."""
+    """Distinct positions if possible."""
     if this.dtype == "bool":
         counts = [other.shape[-1] for other in indices if other.dtype != "bool" and other.shape]
         return mask_with(max(counts), this.size) if counts else mask_for(x, this, value)

@@ -1,4 +1,4 @@
-"""Questions about a tensor: its shape, rank and size, and its values as Python numbers."""
+"""Properties of a tensor, and its values as Python numbers."""
 
 from assay.arguments import as_int
 from assay.reference import torch
@@ -42,7 +42,7 @@ def element_size(x):
 
 @api("paddle.Tensor.item")
 def item(x, *args):
-    """One element, by no index, one in the flat order, or one for each axis."""
+    """One element, by no index, by a flat index, or by an index for each axis."""
     if not args:
         return x.item()
     if len(args) == 1:

@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart along an axis: concat, stack, split, unbind, meshgrid."""
+"""Joining and splitting along an axis: concat, stack, split, unbind, meshgrid."""
 
 from assay.arguments import as_int, as_ints
 from assay.reference import torch
@@ -8,7 +8,7 @@ from assay.shorthand import PUBLIC, spread
 
 
 def alike(tensors):
-    """Paddle documents that joined tensors have one dtype, and refuses others; torch promotes them."""
+    """Raises TypeError for different dtypes, which Paddle documents to reject; PyTorch would promote them."""
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise TypeError("tensors of unlike dtype")
     return tensors
@@ -36,7 +36,7 @@ for _function in ("vstack", "hstack", "dstack", "row_stack", "column_stack"):
 
 
 def _divisible_axis(x, parts, this):
-    """An axis, given as a tensor, that can be divided so."""
+    """An axis, given as a tensor, that the parts divide."""
     axes = [axis for axis, extent in enumerate(x.shape) if isinstance(parts, int) and extent % parts == 0]
     return [*axes, 0][:1] * this.size
 
@@ -47,10 +47,8 @@ def _divisible_axis(x, parts, this):
     num_or_sections=constant(1),
 )
 def split(x, num_or_sections, axis=0, name=None):
-    """A number of equal parts, or their extents, of which one may be -1: what is left.
-
-    Of an axis without extent all parts are empty, whatever their extents should be.
-    """
+    """A number of equal parts, or their extents; -1 stands for the rest. All parts of an empty axis are
+    empty."""
     axis = as_int(axis)
     extent = x.shape[axis]
     if isinstance(num_or_sections, int):

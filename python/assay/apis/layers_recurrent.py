@@ -1,4 +1,5 @@
-"""Recurrent cells and networks. Gates: LSTM's are input, forget, cell, output; GRU's reset, update, new."""
+"""Recurrent cells and networks. The gates are input, forget, cell, output (LSTM) and reset, update, new
+(GRU)."""
 
 from assay.layers import Made, without
 from assay.reference import torch
@@ -22,7 +23,7 @@ def _projected(x, weight, bias):
 
 
 def _step(kind, p, x, state, activation="tanh"):
-    """One step of a cell; the new state is a tuple, the output its first part."""
+    """One step of a cell. The new state is a tuple whose first part is the output."""
     from_input = _projected(x, p["weight_ih"], p.get("bias_ih"))
     from_state = _projected(state[0], p["weight_hh"], p.get("bias_hh"))
     if kind == "SimpleRNN":
@@ -82,7 +83,8 @@ def gru_cell(
 
 
 def _one_way(kind, p, inputs, state, lengths, activation, backwards):
-    """Over time, first axis; behind a sequence's end its state stays and its output is 0."""
+    """One direction over time, the first axis. After the end of a sequence its state stays and its output is
+    0."""
     times = range(len(inputs))
     outputs = [None] * len(inputs)
     for time in reversed(times) if backwards else times:

@@ -1,4 +1,4 @@
-"""Layers without parameters that change a shape: pads, flattening, enlarging."""
+"""Layers without parameters that change a shape: padding, flattening, upsampling."""
 
 from assay.apis.padding import pad
 from assay.apis.resize import interpolate

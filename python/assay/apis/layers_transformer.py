@@ -1,5 +1,5 @@
-"""Attention with heads, and the layers that are made of it. Dropout draws too often in them to be judged by
-a law: with a rate above 0 only the shape is compared."""
+"""Multi-head attention and transformer layers. With dropout only the shape is compared, because the layers
+draw too often for one distribution."""
 
 from assay import laws
 from assay.apis.normalization import layer_norm
@@ -29,8 +29,8 @@ def _attention_shapes(prefix, width, key_width, value_width, bias):
 
 
 def _attention(p, prefix, heads, query, key, value, mask):
-    """The result and the weights. A mask of bool or whole numbers says what may be seen, one of fractions
-    is added."""
+    """The result and the weights. A bool or integer mask selects what is visible; a floating mask is
+    added."""
     q, k, v = (
         _apply(p, f"{prefix}{name}_proj", x).unflatten(-1, (heads, -1)).transpose(1, 2)
         for name, x in (("q", query), ("k", key), ("v", value))
@@ -65,7 +65,7 @@ def multi_head_attention(
 
 
 def _draws_nothing(dropout=0.1, attn_dropout=None, act_dropout=None):
-    """Where dropout draws, only the shape is compared, and no gradient."""
+    """Whether no dropout draws. If one does, only the shape is compared, and no gradient."""
     return not any((dropout, attn_dropout, act_dropout))
 
 
@@ -77,7 +77,7 @@ def _norm(p, name, x, epsilon):
 
 
 def _block(d_model, nhead, dim_feedforward, options, attentions):
-    """Attentions, then two linear layers; each is added to what goes in, and normalised before or after."""
+    """Attentions, then two linear layers. Each has a residual connection, and a norm before or after it."""
     activation, normalize_before, bias_attr, epsilon, draws = options
     bias = bias_attr is not False
     shapes = _linear("linear1", d_model, dim_feedforward, bias)

@@ -1,4 +1,4 @@
-"""Layers with weights: linear, convolutions, normalisations, embedding, PReLU, losses."""
+"""Layers with weights: linear, convolutions, norms, embedding, PReLU, losses."""
 
 from dataclasses import replace
 from math import prod
@@ -108,7 +108,7 @@ for _rank, _layout in enumerate(LAYOUTS, 1):
 
 
 def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format, by_statistics):
-    """In training, by the batch; the running statistics follow it."""
+    """Batch norm in training; the running statistics are updated."""
     shapes = without({"weight": (channels,), "bias": (channels,)}, weight=weight_attr, bias=bias_attr)
     shapes |= {"_mean": (channels,), "_variance": (channels,)}
 
@@ -201,7 +201,7 @@ def group_norm(
 
 @layer("paddle.nn.SpectralNorm", inputs="x")
 def spectral_norm(weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
-    """The weight divided by its largest singular value, which power iteration comes to."""
+    """The weight divided by its largest singular value, from power iteration."""
     height = weight_shape[dim]
     width = prod(weight_shape) // height
 

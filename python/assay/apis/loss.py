@@ -15,7 +15,7 @@ SIGN = integers(-1, 2)  # -1 and 1 are labels; see NO_LOSS
 
 functional = torch and torch.nn.functional
 
-# Nothing but the reduction adds up, and no result is what an exponential left of 1.
+# Only the reduction sums, and no result has the absolute precision of 1.
 BY_ELEMENT = {"sums": False, "near_one": 0.0}
 
 NOT_BY_LABEL = follows("no gradient with respect to the label")
@@ -68,7 +68,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
 
 
 def _logits(this):
-    """Whole numbers in small tensors and no 0 in large ones, where one of millions would be found by luck."""
+    """Integers for small tensors. Large tensors avoid 0, where a known bug would be found only by chance."""
     return integers(-4, 5) if this.size <= 1000 else uniform(-2 + 2**-25, 2)
 
 

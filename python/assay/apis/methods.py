@@ -1,4 +1,4 @@
-"""What only tensors have: their casts, questions about how they are kept, copies."""
+"""Tensor methods: casts, properties, copies, and methods of sparse tensors."""
 
 from math import prod
 
@@ -40,7 +40,7 @@ def type_as(self, other):
 
 @api("paddle.Tensor.to", rules={"self": lambda dtype=None, *, this: castable(this, dtype)})
 def to(self, dtype=None, *args, **kwargs):
-    """To a dtype, a device, or as another tensor is; on one device a device changes nothing."""
+    """Converts to a dtype, to a device, or to the dtype of another tensor. A device changes nothing here."""
     target = kwargs.get("other", dtype)
     if isinstance(target, torch.Tensor):
         return self.to(target.dtype)
@@ -112,13 +112,11 @@ def numpy(self):
 
 @api("paddle.Tensor.copy_", changes="self", grad=False)
 def copy_(self, other, blocking=True):
-    """Behind the back of differentiation."""
     return other.to(self.dtype).expand(self.shape)
 
 
 @api("paddle.Tensor.set_value", changes="self", grad=False)
 def set_value(self, value):
-    """Behind the back of differentiation."""
     return value.clone()
 
 
@@ -131,7 +129,7 @@ def set_value(self, value):
     ),
 )
 def resize_(x, shape, fill_zero=False, name=None):
-    """More elements than there were are 0 or whatever lies there; Paddle's makes a tensor of its own."""
+    """Additional elements are 0 or uninitialised. Paddle's method makes a new tensor."""
     more = prod(shape) - x.numel()
     if more > 0 and not fill_zero:
         return laws.anything(shape, x.dtype)
@@ -141,9 +139,9 @@ def resize_(x, shape, fill_zero=False, name=None):
 
 @api("paddle.Tensor.random_", grad=False, undefined=DRAWN)
 def random_(x, from_=0, to=None, *, generator=None):
-    """A draw. Whole numbers that the dtype can hold, unless it is said which."""
+    """Uniform over the integers that the dtype represents, or over the given range."""
     if to is None and from_ == 0:
-        # Up to where every whole number of the dtype stands.
+        # The largest integer up to which the dtype represents all.
         to = round(2 / torch.finfo(x.dtype).eps) if x.is_floating_point() else torch.iinfo(x.dtype).max
     low, high = (0, from_) if to is None else (from_, to)
     return laws.integer_draw(low, high, x.shape, x.dtype)
@@ -165,7 +163,7 @@ def split_with_sizes(self, split_sizes, dim=0):
 def top_p_sampling(
     x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
 ):
-    """A draw among the most probable, of which only the shape is compared."""
+    """A draw among the most probable classes; only the shape is compared."""
     shape = (x.shape[0], 1)
     drawn = laws.anything(shape, x.dtype), laws.anything(shape, torch.int64)
     if not return_top:
@@ -192,7 +190,6 @@ def view_as_real(input):
     return torch.stack([input.real, input.imag], -1)
 
 
-# The product with the whole Q of Householder's reflections; Paddle promises no gradient of it.
 same(
     "x, tau, y, left=True, transpose=False, name=None",
     *spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"),
@@ -225,12 +222,11 @@ _SOME_ZEROS = integers(-1, 2)
 
 @api("paddle.Tensor.to_sparse_coo", rules={"self": _SOME_ZEROS})
 def to_sparse_coo(self, sparse_dim):
-    """Whole rows of the axes that stay dense are held, if there is anything in them."""
+    """Rows of the dense axes are stored if they have a non-zero element."""
     rows = self.detach() != 0
     return taken_from(self, rows.flatten(sparse_dim).any(-1) if sparse_dim < self.ndim else rows)
 
 
 @api("paddle.Tensor.to_sparse_csr", rules={"self": _SOME_ZEROS}, grad=False)
 def to_sparse_csr(self):
-    """No gradient flows through Paddle's conversions to csr."""
     return taken_from(self, self != 0, "csr")

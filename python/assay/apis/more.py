@@ -1,4 +1,4 @@
-"""Tensors from data, and what has no family of its own."""
+"""Tensors from data, and APIs without a family of their own."""
 
 from assay import laws
 from assay.apis.dropout import together
@@ -10,7 +10,7 @@ from assay.rules import Literal, distinct, integers, literal, positive, uniform
 
 
 def _made(data, dtype):
-    """Numbers become float32, int64 or complex64, unless a dtype is named; of tensors a copy."""
+    """A tensor of numbers (float32, int64 or complex64 by default), or a copy of a tensor."""
     if isinstance(data, torch.Tensor):
         return data.detach().to(as_dtype(dtype) or data.dtype)
     if isinstance(data, list | tuple) and data and isinstance(data[0], torch.Tensor):
@@ -31,7 +31,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @api("paddle.range")
 def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, requires_grad=False, name=None):
-    """As many as the formula says, the last one included: floor((end - start) / step) + 1."""
+    """floor((end - start) / step) + 1 elements, including the last."""
     start, end = (0, start) if end is None else (start, end)
     dtype = as_dtype(dtype) or torch.float32
     count = int((end - start) / step // 1) + 1
@@ -40,7 +40,7 @@ def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, req
 
 @api("paddle.autograd.jacobian", shown=lambda found, given: _evaluated(found))
 def jacobian(ys, xs, batch_axis=None):
-    """Of tensors that come from no common graph, as those of a case: zeros."""
+    """Zeros, because the tensors of a case have no common graph."""
     if isinstance(xs, list | tuple):
         return [jacobian(ys, x, batch_axis) for x in xs]
     if batch_axis is None:
@@ -50,7 +50,7 @@ def jacobian(ys, xs, batch_axis=None):
 
 @api("paddle.autograd.hessian", shown=lambda found, given: _evaluated(found))
 def hessian(ys, xs, batch_axis=None):
-    """Zeros, likewise; of several inputs a block for each two of them."""
+    """Zeros, with one block for each pair of inputs."""
     batch = () if batch_axis is None else ys.shape[:1]
     if not isinstance(xs, list | tuple):
         return ys.new_zeros(*batch, xs.shape[-1], xs.shape[-1])
@@ -58,7 +58,7 @@ def hessian(ys, xs, batch_axis=None):
 
 
 def _evaluated(found):
-    """Paddle works a Jacobian out when it is indexed. It is not differentiated a second time."""
+    """The value of Paddle's lazy Jacobian."""
     if isinstance(found, list | tuple):
         return [_evaluated(part) for part in found]
     return found[:].detach()
@@ -66,7 +66,7 @@ def _evaluated(found):
 
 @api("paddle.nn.functional.dropout1d")
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Channels fall together."""
+    """Whole channels are dropped."""
     if not 0 <= p <= 1 or input.ndim not in (2, 3):
         raise ValueError(f"p={p} for {input.ndim} dimensions")
     if not training or p == 0:
@@ -90,7 +90,6 @@ def identity_loss(x, reduction="none"):
     grad=False,
 )
 def accuracy(input, label, k=1, correct=None, total=None, name=None):
-    """A share has no gradient."""
     best = torch.topk(input, k, -1).indices
     return (best == label.reshape(-1, 1)).any(-1).float().mean()
 
@@ -99,8 +98,8 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     "paddle.text.viterbi_decode", grad=False, lengths=lambda potentials: integers(1, potentials.shape[1] + 1)
 )
 def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
-    """The best path, which has no gradient; the last tag but one starts, the last one stops. What lies
-    behind a sequence's end is 0, and the paths are as long as the longest sequence."""
+    """The best path. The last tag but one starts and the last one stops. Positions after the end of a
+    sequence are 0; paths are as long as the longest sequence."""
     batch, _, tags = potentials.shape
     begin = transition_params[-2] if include_bos_eos_tag else potentials.new_zeros(tags)
     end = transition_params[:, -1] if include_bos_eos_tag else potentials.new_zeros(tags)
@@ -186,7 +185,7 @@ _GRAPH = {
 def weighted_sample_neighbors(
     row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
 ):
-    """All neighbours of a node, or some by their weight; a draw has no gradient."""
+    """All neighbours of a node, or a weighted random choice."""
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
 
 
@@ -200,5 +199,4 @@ def graph_sample_neighbors(
     row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False,
     flag_perm_buffer=False, name=None,
 ):  # fmt: skip
-    """A draw of edges, which have no gradient."""
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -1,4 +1,4 @@
-"""Why no gradient is compared of an API whose entry says `grad=False`; each of them stands here once."""
+"""The reasons why no gradient is compared, for every API with `grad=False`."""
 
 from assay.registry import no_gradient
 

@@ -25,7 +25,7 @@ def standard(x, axes, epsilon):
 
 
 def follow(running, batch, momentum):
-    """The running statistic takes a step towards that of the batch."""
+    """Moves a running statistic towards the batch's."""
     with torch.no_grad():
         running.copy_(momentum * running + (1 - momentum) * batch.to(running.dtype))
 
@@ -40,7 +40,7 @@ def batch_norm(
     x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-5,
     data_format="NCHW", use_global_stats=None, name=None,
 ):  # fmt: skip
-    """Paddle normalises by the batch when training, or when told not to use global statistics."""
+    """Uses batch statistics in training, or with use_global_stats=False."""
     y = widened(channels_second(x, data_format))
     if running_mean.shape != y.shape[1:2] or running_var.shape != y.shape[1:2]:
         raise ValueError(f"statistics for {len(running_mean)} of {y.shape[1]} channels")
@@ -62,7 +62,7 @@ def instance_norm(
     x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9,
     eps=1e-5, data_format="NCHW", name=None,
 ):  # fmt: skip
-    """Always by the input itself, whatever `use_input_stats` says."""
+    """Always uses input statistics, whatever `use_input_stats` is."""
     y = standard(widened(x).reshape(*x.shape[:2], math.prod(x.shape[2:])), [-1], eps)
     return scaled(y.reshape(x.shape), weight, bias).to(x.dtype)
 
@@ -87,7 +87,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-5, name=N
 
 @api("paddle.nn.functional.rms_norm")
 def rms_norm(input, normalized_shape, weight=None, eps=1e-5, name=None):
-    """The result, and the reciprocal of the root mean square."""
+    """The result, and the reciprocal root mean square."""
     x = widened(input)
     axes = list(range(x.ndim - len(normalized_shape), x.ndim))
     scale = torch.rsqrt(torch.square(x).mean(axes, keepdim=True) + eps)
@@ -112,13 +112,13 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
 
 
 def norm(x, p, axis, keepdim):
-    """The p-norm; with p = 0 the number of elements that are not 0, without a gradient."""
+    """The p-norm. For p = 0 it is the number of non-zero elements, without a gradient."""
     if x.shape[axis] == 0 and abs(p) == math.inf:
         return x.sum(axis, keepdim)
     return torch.linalg.vector_norm(x, p, axis, keepdim)
 
 
-# Vectors so short that only `eps` keeps the quotient of their lengths small.
+# Vectors so short that `eps` bounds the quotient of their lengths.
 SHORT = uniform(-1e-5, 1e-5)
 
 
@@ -133,7 +133,7 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-8):
 
 @api("paddle.nn.functional.temporal_shift")
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
-    """The first channels come from the step before, the next from the step after, the rest stay."""
+    """The first channels come from the previous step, the next channels from the next step; the rest stay."""
     y = channels_second(x, data_format)
     steps = y.unflatten(0, (y.shape[0] // seg_num, seg_num))
     first, second = int(y.shape[1] * shift_ratio), int(y.shape[1] * 2 * shift_ratio)

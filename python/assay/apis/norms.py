@@ -1,4 +1,4 @@
-"""Norms, what is scaled by them, and distances."""
+"""Norms, renormalisation and distances."""
 
 from assay.apis.reduction import axes_of
 from assay.arguments import as_axes, as_dtype, in_float32
@@ -12,7 +12,7 @@ ROWS = {"rows": True}
 
 @api("paddle.linalg.vector_norm", traits=ROWS)
 def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
-    """Of nothing it is 0 for every positive p; torch refuses infinity there."""
+    """The norm of an empty tensor is 0 for every positive p; PyTorch rejects infinity there."""
     p = 2.0 if x.numel() == 0 and p > 0 else p
     return torch.linalg.vector_norm(x, p, axes_of(x, axis), keepdim, dtype=as_dtype(dtype))
 
@@ -26,7 +26,7 @@ def _refused(p, axes):
     )
 
 
-# LAPACK refuses it, a GPU's library may not.
+# LAPACK raises an error there; GPU libraries may not.
 OF_MATRIX = dict.fromkeys(FORWARD_ONLY, lambda p="fro", axis=(-2, -1): _refused(p, axis))
 OF_EITHER = dict.fromkeys(FORWARD_ONLY, lambda p=None, axis=None: _refused(p, axis))
 
@@ -38,7 +38,7 @@ def matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False, name=None):
 
 @api(*spread("norm", *PUBLIC), "paddle.linalg.norm", traits=ROWS, undefined=OF_EITHER)
 def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
-    """Of a matrix where two axes are named (or p is nuclear), else of a vector: without an axis, of all."""
+    """A matrix norm for two axes or p="nuc", else a vector norm; over all elements without an axis."""
     axes = as_axes(axis)
     if p == "nuc" or isinstance(axes, tuple) and len(axes) == 2:
         return matrix_norm(x, "fro" if p is None else p, axes or (-2, -1), keepdim)

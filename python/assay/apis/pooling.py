@@ -22,16 +22,18 @@ class Windows:
         self.kernel = each(kernel, x.ndim - 2)
         self.stride = self.kernel if stride is None else each(stride, x.ndim - 2)
         self.pairs = paddings(padding, x.shape[2:], self.kernel, self.stride, data_format)
-        self.counts, self.whole = [], []  # how many windows; paddings with which all of them fit
+        self.counts, self.whole = [], []  # the number of windows; the padding with which all fit
         for n, k, s, (before, after) in zip(x.shape[2:], self.kernel, self.stride, self.pairs, strict=True):
             count = (n + before + after - k + (s - 1 if ceil_mode else 0)) // s + 1
             if count < 1 and x.numel():
-                raise NotImplementedError(f"a window of {k} over {n} values")  # Paddle's result is empty
+                raise NotImplementedError(
+                    f"a window of {k} over {n} values"
+                )  # Paddle returns an empty result
             self.counts.append(max(0, count))
             self.whole.append((before, max(after, (count - 1) * s + k - n - before)))
 
     def run(self, pool, x, pairs, fill, **options):
-        """The pool over x with these paddings; torch refuses no channels but takes an empty batch."""
+        """The pool over x with these paddings. PyTorch rejects zero channels but accepts an empty batch."""
         y = padded(x.reshape(-1, 1, *x.shape[2:]), pairs, fill)
         return pool(y, self.kernel, self.stride, **options)
 
@@ -48,7 +50,7 @@ class Windows:
 
 
 def flat_index(index, widths, sizes, pairs):
-    """Indices into a padded map as indices into the map itself."""
+    """Indices into a padded map as indices into the map."""
     result, scale = 0, 1
     for width, size, (before, _) in zip(reversed(widths), reversed(sizes), reversed(pairs), strict=True):
         result, scale = result + (index % width - before) * scale, scale * size
@@ -74,7 +76,7 @@ def max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_for
 def avg_pooled(
     x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override=None, data_format="NCL"
 ):
-    """`exclusive` counts no padding; what ceil_mode adds beyond the padding never counts."""
+    """`exclusive` does not count padding. Elements that ceil_mode adds beyond the padding never count."""
     windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         return windows.of_nothing()
@@ -100,12 +102,12 @@ def lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format
     return windows.result(windows.sums(widened(windows.x) ** norm_type, windows.whole) ** (1 / norm_type))
 
 
-# Of the root of a sum of powers a rounding counts as often as the power says.
+# The root of a sum of powers multiplies rounding errors by the power.
 POWERS = {"chained": True, "exact_sums": False}
 
 
 def _promised(norm_type):
-    """Of the power of -inf only the shape is."""
+    """For -inf only the shape is compared."""
     return norm_type != -math.inf
 
 

@@ -16,7 +16,7 @@ def turned(matrix, transpose):
 
 
 def matched(x, y):
-    """A real factor of a complex one counts as complex; other dtypes must agree."""
+    """A real factor of a complex one is converted to complex; other dtypes must agree."""
     if x.is_complex() == y.is_complex():
         return x, y
     common = torch.promote_types(x.dtype, y.dtype)
@@ -60,7 +60,7 @@ same("x, y, name=None", *spread("kron", *PUBLIC), x=FACTORS, y=FACTORS, traits={
 
 @api(*spread("dot", *PUBLIC), **SHORT)
 def dot(x, y, name=None, *, out=None):
-    """Of every pair of rows; complex numbers are not conjugated."""
+    """The product of each pair of rows, without conjugation."""
     return torch.sum(x * y, -1, dtype=x.dtype)
 
 
@@ -76,7 +76,7 @@ def outer(x, y, name=None, *, out=None):
 
 @api(*spread("cross", *PUBLIC), "paddle.linalg.cross", x=FACTORS, y=FACTORS)
 def cross(x, y, axis=9, name=None):
-    """9 stands for the first axis of length 3."""
+    """axis=9 stands for the first axis of extent 3."""
     return torch.linalg.cross(x, y, dim=x.shape.index(3) if axis == 9 else axis)
 
 
@@ -99,7 +99,7 @@ def einsum(equation, *operands):
 
 
 def contracted(x, y, axes, this):
-    """Axes given as tensors: the last of `x` against the first of `y`, or those where both agree."""
+    """Axes given as tensors: the last axes of `x` with the first of `y`, or axes of equal extent."""
     if isinstance(axes, TensorSpec) or len(axes) == 1:
         equal = [axis for axis in range(min(x.ndim, y.ndim)) if x.shape[axis] == y.shape[axis]]
         return (equal + [0] * this.size)[: this.size]
@@ -108,7 +108,7 @@ def contracted(x, y, axes, this):
 
 @api(*spread("tensordot", *PUBLIC), axes=literal(contracted), **SHORT)
 def tensordot(x, y, axes=2, name=None):
-    """One row of axes serves both sides; of two rows the shorter is filled up from the longer."""
+    """One row of axes serves both tensors; the shorter of two rows is completed from the longer."""
     if isinstance(axes, int):
         return torch.tensordot(x, y, axes)
     axes = axes.tolist() if isinstance(axes, torch.Tensor) else axes
@@ -125,7 +125,7 @@ def trace(x, offset=0, axis1=0, axis2=1, name=None):
 
 @api(*spread("vander", *PUBLIC))
 def vander(x, n=None, increasing=False, name=None):
-    """Not torch's, which cannot be differentiated."""
+    """PyTorch's function is not differentiable."""
     n = len(x) if n is None else n
     columns = torch.cat([torch.ones_like(x)[:, None], x[:, None].expand(-1, max(n - 1, 0))], 1)
     powers = columns.cumprod(1, dtype=x.dtype)[:, :n]

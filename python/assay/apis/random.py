@@ -1,4 +1,4 @@
-"""Random draws: each gives the law that the tested framework's draw must obey."""
+"""Random draws. The references return the distribution of the result."""
 
 from functools import reduce
 from math import sqrt
@@ -11,11 +11,11 @@ from assay.registry import api
 from assay.rules import Literal, increasing, integers, positive, uniform
 from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
 
-SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
+SHARE = uniform(0.05, 0.95)  # probabilities away from 0 and 1
 
 
 def _normal_dtype(mean, std):
-    """float32 unless a tensor says otherwise; a complex mean makes it complex."""
+    """float32, or a tensor's dtype; complex for a complex mean."""
     dtypes = [value.dtype for value in (mean, std) if isinstance(value, torch.Tensor)] or [torch.float32]
     dtypes += [torch.complex64] * isinstance(mean, complex)
     return reduce(torch.promote_types, dtypes)
@@ -29,7 +29,7 @@ def _normal_shape(mean, std, shape):
 
 
 def _normal(mean, std, shape, dtype):
-    """The parts of a complex draw are two draws, each with half of the variance."""
+    """A complex draw has two parts, each with half of the variance."""
     if dtype.is_complex:
         mean, std = torch.as_tensor(mean, dtype=dtype).expand(shape), std * sqrt(0.5)
     return laws.normal_draw(mean, std, shape, dtype)
@@ -114,8 +114,8 @@ def standard_gamma(x, name=None):
 
 
 def _weights(this, num_samples=1, replacement=False):
-    """Growing, so that it shows where they are not heeded; in small rows some without weight, if enough are
-    left to draw from."""
+    """Increasing weights, so that ignoring them shows. Small rows have zero weights if enough categories
+    remain."""
     categories = this.shape[-1] if this.shape else 1
     if this.size > LITERAL_LIMIT or categories == 1 or not (replacement or num_samples <= categories // 2):
         return increasing(0.05, 1.05)

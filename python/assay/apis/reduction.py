@@ -10,17 +10,17 @@ from assay.rules import halves, integers, literal, uniform
 from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, spread
 from assay.spec import INTEGER
 
-# Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
+# Axes given as tensors: each axis once, in order (`x` is tensor 0 of its case).
 AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
 
 EVENLY = follows("equal elements share the gradient evenly", "gradient of `paddle.max` and `min`")
 
-# Some zeros, to be counted.
+# Some zeros.
 SPARSE = integers(-1, 2)
 
 
 def axes_of(x, axis):
-    """The axes asked for, as a tuple: all for None and for an empty list."""
+    """The axes as a tuple; all axes for None and for an empty list."""
     axes = as_axes(axis)
     if axes is None:
         return tuple(range(x.ndim))
@@ -28,7 +28,7 @@ def axes_of(x, axis):
 
 
 def rows_of(x, axis):
-    """`x` with the given axes merged into one at its end, and the shape that keepdim gives the rest."""
+    """`x` with these axes merged into the last one, and the shape with keepdim."""
     if x.ndim == 0:
         return x.reshape(1), ()
     axes = [range(x.ndim)[one] for one in axes_of(x, axis)]
@@ -38,7 +38,7 @@ def rows_of(x, axis):
 
 
 def factors(x, dtype=None):
-    """Values whose product stays near 1, however many they are; small whole numbers for integers."""
+    """Values whose product stays near 1 for any number of elements; small integers for integer dtypes."""
     if x.dtype in INTEGER or dtype is not None and "int" in dtype:
         return integers(1, 3)
     spread = min(0.25, 2 / math.sqrt(max(x.size, 1)))
@@ -46,13 +46,13 @@ def factors(x, dtype=None):
 
 
 def some_zeros(this):
-    """Small factors, zeros among them."""
+    """Small factors, including zeros."""
     return integers(-2, 3) if this.dtype in INTEGER else halves(-2, 2.5)
 
 
 @api(*spread("sum", *PUBLIC), axis=AXES)
 def total(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
-    """Booleans and int32 are summed as int64; other small integers keep their dtype."""
+    """bool and int32 are summed as int64; other small integers keep their dtype."""
     dtype = as_dtype(dtype) or (torch.int64 if x.dtype in (torch.bool, torch.int32) else x.dtype)
     return torch.sum(x, axes_of(x, axis), keepdim=keepdim, dtype=dtype)
 
@@ -80,7 +80,7 @@ def nanmean(x, axis=None, keepdim=False, name=None):
 @api(*spread("max", *PUBLIC), axis=AXES, accommodates=EVENLY)
 @api(*spread("amax", *PUBLIC), axis=AXES)
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
-    """The gradient is shared evenly among equal elements."""
+    """Equal elements share the gradient evenly."""
     return torch.amax(x, axes_of(x, axis), keepdim)
 
 
@@ -113,8 +113,7 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 
 
-# Where inputs are exact PyTorch is right to the last digit; Paddle adds up squares of differences from a
-# rounded mean.
+# For exact inputs PyTorch is correct to the last digit; Paddle sums squared deviations from a rounded mean.
 FROM_A_MEAN = {"exact": "the order in which squared deviations are summed is not specified"}
 
 

@@ -42,7 +42,7 @@ TAPS = {"nearest": nearest, "linear": linear, "bilinear": linear, "trilinear": l
 
 
 def resized(x, axis, size, ratio, mode, align_corners, align_mode):
-    """x with `size` values along the axis, each a weighted sum of a few old ones."""
+    """x with `size` values along the axis, each a weighted sum of a few values."""
     old = x.shape[axis]
     places = torch.arange(size, dtype=torch.float32, device=x.device)
     if align_corners:
@@ -100,15 +100,15 @@ def interpolate(
     return channels_back(y, data_format).to(x.dtype)
 
 
-_MOST = 3_000_000  # numbers that are listed; cases with more have no error bar
-_PERIOD = 4093  # points, which then come again
+_MOST = 3_000_000  # values that are listed; larger cases have no error bar
+_PERIOD = 4093  # the number of points after which they repeat
 _BEYOND = uniform(-1.2, 1.2)
 
 
 def between_pixels(x, align_corners=True, *, this):
-    """Points in an image and around it, an odd number of eighths of a pixel beside one: at a pixel and in the
-    middle of two the slope jumps, or which is the nearest."""
-    extents = x.shape[:1:-1]  # the last axis of the image is the first number of a point
+    """Points in and around an image, at an odd number of eighths of a pixel: at a pixel and halfway between
+    two the gradient jumps, or the nearest pixel changes."""
+    extents = x.shape[:1:-1]  # the first coordinate of a point is the last axis of the image
     if this.shape[-1:] != (len(extents),) or not 0 < this.size <= _MOST or 0 in extents:
         return _BEYOND
     points = array("d")
@@ -125,7 +125,8 @@ def neighbours(x):
 
 
 def of_a_gradient(x, grid):
-    """That of a point adds up channels, that of a pixel four times as many points as there are for each."""
+    """The number of terms: a point's gradient sums channels, a pixel's sums four times the points per
+    pixel."""
     points, pixels = grid.size / (x.ndim - 2), max(1, x.size // max(1, x.shape[1]))
     return neighbours(x) * max(x.shape[1], 4 * points / pixels, 1)
 

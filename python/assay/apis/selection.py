@@ -1,4 +1,4 @@
-"""Which elements: unique ones, those that are not zero, those that a mask or another set names."""
+"""Unique and non-zero elements, masks and membership."""
 
 from assay.arguments import as_dtype
 from assay.laws import anything
@@ -11,18 +11,18 @@ SPARSE = integers(-1, 2)
 
 
 def repeated(axis=None):
-    """Values that occur several times; whole rows do if they are made of few different values."""
+    """Values that occur several times; whole rows repeat if they consist of few values."""
     return integers(0, 16) if axis is None else integers(0, 2)
 
 
 def first_places(inverse, count):
-    """For each of `count` unique values the index where it stands first."""
+    """For each of `count` unique values the index of its first occurrence."""
     places = torch.arange(inverse.numel(), device=inverse.device)
     return places.new_full((count,), inverse.numel()).scatter_reduce(0, inverse, places, "amin")
 
 
 def chosen(values, *extras):
-    """Paddle's result: the values alone, or a tuple with those of the extras that are asked for."""
+    """Paddle's result: the values alone, or a tuple with the requested extras."""
     asked = [extra for extra, wanted in extras if wanted]
     return (values, *asked) if asked else values
 
@@ -32,7 +32,7 @@ def unique(
     x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", sorted=True,
     name=None,
 ):  # fmt: skip
-    """Which of several equal rows is pointed at is not promised."""
+    """The index of one of several equal rows is not specified."""
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
     inverse, dtype = inverse.reshape(-1), as_dtype(dtype)
     first = first_places(inverse, counts.numel()).to(dtype)
@@ -60,7 +60,7 @@ same("x, mask, name=None, *, out=None", *spread("masked_select", *PUBLIC))
 
 
 def members(this, assume_unique=False):
-    """Small whole numbers, so that both sets have some in common; each once where that is assumed."""
+    """Small integers, so that both sets share some; distinct if uniqueness is assumed."""
     return distinct(0, max(this.size, 1)) if assume_unique else integers(0, 50)
 
 

@@ -1,4 +1,4 @@
-"""Losses of whole sequences and of paths in a tree, and the sequences of a beam search."""
+"""Losses of sequences and tree paths, and beam search."""
 
 import math
 
@@ -27,7 +27,7 @@ def ctc_loss(
     log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False,
     zero_infinity=False,
 ):  # fmt: skip
-    """Paddle takes raw scores and its mean is over the losses divided by label length."""
+    """Paddle takes raw scores. Its mean is over the losses divided by the label lengths."""
     lengths = input_lengths.long(), label_lengths.long()
     loss = functional.ctc_loss(
         torch.log_softmax(log_probs, 2),
@@ -47,15 +47,14 @@ def ctc_loss(
     label=integers(1, lambda input: input.shape[3]),
     input_lengths=constant(lambda input: input.shape[1]),
     label_lengths=constant(lambda input: input.shape[2] - 1),
-    # A step for each place of the lattice's path; then the losses of the batch.
+    # One term for each position of the path, then the losses of the batch.
     traits={"chained": True, "terms": lambda input: sum(input.shape[:3])},
 )
 def rnnt_loss(
     input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
 ):
-    """Forward probabilities of the transducer's lattice, one step in time after another.
-
-    The input is said to be log probabilities, so nothing is normalised here."""
+    """Forward probabilities of the transducer's lattice, one time step after another. The input is documented
+    to be log probabilities, so it is not normalised."""
     if fastemit_lambda:
         raise NotImplementedError("rnnt_loss with FastEmit")
     stay = input[..., blank]
@@ -63,7 +62,7 @@ def rnnt_loss(
     emit = emit.squeeze(-1)
     losses = []
     for b, (steps, length) in enumerate(zip(input_lengths.tolist(), label_lengths.tolist(), strict=True)):
-        alpha = [input.new_zeros(())] + [None] * length  # nothing emitted before the first step
+        alpha = [input.new_zeros(())] + [None] * length  # nothing is emitted before the first step
         for t in range(steps):
             for u in range(length + 1):
                 come = [alpha[u] + stay[b, t - 1, u]] if t else alpha[:1] if not u else []
@@ -83,7 +82,7 @@ def rnnt_loss(
 def hsigmoid_loss(
     input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
 ):
-    """Along the path to the class: inner nodes 1 … in heap order, leaves num_classes + label."""
+    """Along the path to the class: inner nodes from 1 on in heap order, leaves num_classes + label."""
     if path_table is None:
         leaf = label.reshape(-1, 1) + num_classes
         bits = torch.arange(math.floor(math.log2(2 * num_classes - 1)), device=label.device)
@@ -100,7 +99,7 @@ def hsigmoid_loss(
 
 @api("paddle.nn.functional.gather_tree", parents=integers(0, lambda ids: ids.shape[2]))
 def gather_tree(ids, parents):
-    """The whole sequences of a beam search, followed back from the last step: time, batch, beam."""
+    """The sequences of a beam search, followed back from the last step: [time, batch, beam]."""
     if ids.ndim != 3 or ids.shape != parents.shape:
         raise ValueError(f"ids and parents of shapes {tuple(ids.shape)}, {tuple(parents.shape)}")
     steps = []

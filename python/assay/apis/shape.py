@@ -1,4 +1,4 @@
-"""The same elements in another shape or order: reshape, transpose, squeeze, expand, tile, flip, views."""
+"""Other shapes and orders of the same elements: reshape, transpose, squeeze, expand, tile, flip, views."""
 
 from math import prod
 
@@ -12,12 +12,12 @@ from assay.spec import TensorSpec
 
 
 def _filled(shape, wanted, this):
-    """The values of the tensor `this`, which is a shape or one entry of it, when `wanted` is that shape."""
+    """The values of `this`, which is the shape or one entry of it, if the shape is `wanted`."""
     return wanted if shape == this else [wanted[list(shape).index(this)]] * this.size
 
 
 def _holding(extents, shape):
-    """`shape` with numbers for its tensors, so that it holds as many elements as `extents` do."""
+    """`shape` with numbers for its tensors, so that it has as many elements as `extents`."""
     entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
     known = [extents[at] if entry == 0 else entry for at, entry in enumerate(entries) if type(entry) is int]
     open_places = [at for at, entry in enumerate(entries) if type(entry) is not int]
@@ -31,7 +31,7 @@ def _holding(extents, shape):
 
 
 def _over(extents, shape):
-    """`shape` with numbers for its tensors, so that `extents` can be broadcast to it."""
+    """`shape` with numbers for its tensors, so that `extents` broadcasts to it."""
     entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
     below = [1] * (len(entries) - len(extents)) + list(extents)
     return [
@@ -45,7 +45,7 @@ def _over(extents, shape):
     shape=literal(lambda x, shape, this: _filled(shape, _holding(x.shape, shape), this)),
 )
 def reshape(x, shape, name=None):
-    """A 0 in `shape` stands for the extent of x at that place, unless x has no elements."""
+    """A 0 in `shape` keeps the extent of x, unless x is empty."""
     sizes = as_ints(shape)
     if x.numel():
         sizes = [x.shape[at] if size == 0 else size for at, size in enumerate(sizes)]
@@ -60,7 +60,7 @@ def unflatten(x, axis, shape, name=None):
     return torch.unflatten(x, axis, as_ints(shape))
 
 
-# What they give depends on how the input lies in memory, and not every way will do.
+# These APIs depend on the memory layout of the input, and reject some layouts.
 OF_MEMORY = {"layout": "the result depends on the memory layout of the input"}
 
 
@@ -107,7 +107,7 @@ same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxi
 
 
 def _axes_of_one(x, count):
-    """As many axes, those with one element first; then axis 0, which a single value has, too."""
+    """This many axes: those of extent 1 first, then axis 0."""
     axes = sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)
     return (axes + [0] * min(count, 64))[:count]
 
@@ -120,7 +120,7 @@ def squeeze(x, axis=None, name=None):
 
 @api(*spread("unsqueeze", *PUBLIC, *IN_PLACE), axis=literal(lambda this: range(this.size)))
 def unsqueeze(x, axis, name=None):
-    """Several axes are added one after the other, each in the shape that the ones before it left."""
+    """Axes are added one after the other, each in the shape of the previous step."""
     for place in as_ints(axis):
         x = torch.unsqueeze(x, place)
     return x
@@ -146,7 +146,7 @@ def broadcast_tensors(input, name=None):
 
 
 def _common(shapes):
-    """An extent of -1 is not known yet: it gives way to any other but 1."""
+    """An unknown extent of -1 yields to any other extent except 1."""
     known = [[1 if extent == -1 else extent for extent in shape] for shape in shapes]
     marks = [[2 if extent == -1 else 1 for extent in shape] for shape in shapes]
     pairs = zip(common_shape(*known), common_shape(*marks), strict=True)
@@ -187,7 +187,7 @@ def roll(x, shifts, axis=None, name=None):
 
 
 def _at_least(function):
-    """One tensor in, one out; several (or a list of them) in, a list out."""
+    """One tensor gives one tensor; several, or a list of them, give a list."""
 
     def call(*inputs, name=None):
         inputs = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
@@ -203,7 +203,7 @@ for _function in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 @api("paddle.crop", shape=integers(1, 2), offsets=integers(0, 1))
 def crop(x, shape=None, offsets=None, name=None):
-    """A -1 in `shape` means all that is left after the offset."""
+    """A -1 in `shape` means everything after the offset."""
     starts = [0] * x.ndim if offsets is None else as_ints(offsets)
     extents = x.shape if shape is None else as_ints(shape)
     for axis, (start, extent) in enumerate(zip(starts, extents, strict=True)):

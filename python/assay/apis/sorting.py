@@ -1,4 +1,4 @@
-"""Order: extremes by index, sorts, searches in sorted sequences."""
+"""Extremes by index, sorting, and search in sorted sequences."""
 
 import math
 
@@ -13,10 +13,8 @@ from assay.spec import INTEGER, TensorSpec
 
 
 def no_ties(axes_of_none):
-    """All elements of one row different, as far as the dtype has enough values; rows lie along `axis`.
-
-    Within a stretch as long as the axis and all that follow it no value comes twice.
-    """
+    """Distinct elements in each row along `axis`, if the dtype has enough values: no value occurs twice
+    within a stretch as long as the axis and all axes after it."""
 
     def rule(this, axis=None):
         axes = axes_of_none if axis is None else axis
@@ -35,7 +33,7 @@ ALL = no_ties(())
 
 
 def extent(x, axis=None):
-    """Length of the axis that is searched, the last one unless said otherwise."""
+    """The extent of the searched axis, the last one by default."""
     return x.shape[-1 if axis is None else axis] if x.shape else 1
 
 
@@ -88,24 +86,24 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     shown=lambda found, given: pointed_at(given["x"], found, given.get("axis", -1)),
 )
 def mode(x, axis=-1, keepdim=False, name=None):
-    """The least of the most frequent values; which of the equal elements is pointed at is not promised."""
-    # On a GPU PyTorch may give another of the most frequent ones.
+    """The smallest of the most frequent values; the index of one of the equal elements is not specified."""
+    # On a GPU PyTorch may return another of the most frequent values.
     values, index = on_cpu(torch.mode, x, axis, keepdim) if x.is_cuda else torch.mode(x, axis, keepdim)
     return values, values.reshape(-1), index
 
 
 def steps(this):
-    """Growing; whole numbers leave gaps."""
+    """Increasing; integers leave gaps."""
     return increasing(0, 4 * this.shape[-1]) if this.dtype in INTEGER else increasing(-0.5, 0.5)
 
 
 def around(sorted_sequence, this):
-    """Values from below the first step to beyond the last."""
+    """Values from below the first step to above the last."""
     return integers(0, 4 * sorted_sequence.shape[-1] + 2) if this.dtype in INTEGER else uniform(-0.6, 0.6)
 
 
 def met(this):
-    """Growing halves that come again and again, where a place is left or right of equal ones."""
+    """Increasing halves with repetitions, so that left and right of equal elements differ."""
     if this.dtype in INTEGER or this.size > LITERAL_LIMIT:
         return None
     row = max(1, this.shape[-1])
@@ -116,12 +114,12 @@ def asked(this):
     return None if this.dtype in INTEGER else halves(-3.5, 4)
 
 
-# Where equal elements stand is promised here, other than by a sort.
+# Unlike sorting, these APIs specify the position among equal elements.
 SEARCH = {"without": {name: why for name, why in TRAITS["sorting"].without.items() if name != "exact"}}
 
 
 def search(sorted_sequence, values, out_int32, right):
-    """In the common dtype: torch refuses what differs."""
+    """In the common dtype, because PyTorch rejects different dtypes."""
     common = torch.promote_types(sorted_sequence.dtype, values.dtype)
     return torch.searchsorted(
         sorted_sequence.to(common), values.to(common).contiguous(), out_int32=out_int32, right=right

@@ -11,8 +11,8 @@ from assay.shorthand import FACTORS, LINALG, PUBLIC, spread
 
 
 def middle(x, axis, keepdim, mode, without_nan):
-    """The median: the mean of the middle two, or (`min`) the lower one and its place. Of NaN it is the first
-    one, or it is taken `without_nan`."""
+    """The median: the mean of the two middle values, or (`min`) the lower one and its index. It is the first
+    NaN if there is one, unless `without_nan`."""
     rows, kept = rows_of(x, axis)
     shape = kept if keepdim else rows.shape[:-1]
     if rows.shape[-1] == 0:
@@ -45,7 +45,7 @@ PLACES = dict.fromkeys(("infinity", "bulk"), _placed)
 
 @api(*spread("median", *PUBLIC), x=ALL, undefined=PLACES)
 def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
-    """The average is float32, for float64 float64."""
+    """The average is float32, or float64 for float64."""
     if mode == "avg":
         return middle(x if x.dtype == torch.float64 else x.float(), axis, keepdim, mode, False)[0]
     values, places = middle(x, axis, keepdim, mode, False)
@@ -74,12 +74,12 @@ BETWEEN = {
 
 
 def quantiles(x, q, axis, keepdim, interpolation, without_nan):
-    """NaN where there is one, or `without_nan`. A list with one q is as good as the q itself."""
+    """NaN if a row has one, unless `without_nan`. A list with one q is like the q itself."""
     rows, kept = rows_of(x, axis)
     ordered = torch.sort(rows, dim=-1).values  # NaN comes last
     count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
     q = torch.as_tensor(q, dtype=x.dtype, device=x.device).detach().reshape(-1)
-    # Of a row that is NaN throughout nothing is counted: its first value is as good as any.
+    # For a row of NaN the first position is used.
     position = q.reshape(-1, *[1] * rows.ndim) * (count - 1).clamp(min=0)
     if interpolation == "nearest":
         position, interpolation = position.round(), "lower"
@@ -92,9 +92,8 @@ def quantiles(x, q, axis, keepdim, interpolation, without_nan):
     return result[0] if len(q) == 1 else result
 
 
-# Between an infinity and a number stands NaN or the infinity, as the formula is written.
 BETWEEN_INFINITIES = {"infinity": "the result between an infinity and a number depends on the formula"}
-# Of a q that is NaN a place is computed: on a CPU the frameworks say that there is none, a GPU has a fault.
+# A NaN in q becomes an index: CPUs report an error, GPUs an illegal access.
 UNDEFINED = {"undefined": BETWEEN_INFINITIES, "regimes": {"nan": {"q": uniform(0, 1)}}}
 
 
@@ -109,19 +108,19 @@ def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
 
 
 def limits(x, low, high, margin):
-    """The range of a histogram: that of the values where none is given, widened if it is empty."""
+    """The range of a histogram: by default that of the values, widened if it is empty."""
     if low == high == 0 and x.numel():
         low, high = x.min().item(), x.max().item()
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-# Whole numbers, so that none stands within a rounding error of an edge.
+# Integers, so that no value is within a rounding error of an edge.
 WHOLE = integers(-8, 9)
 
 
 @api(*spread("histogram", *PUBLIC), input=WHOLE, grad=False)
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
-    """Computed here, and in float64: torch knows no weights on a GPU."""
+    """Computed here in float64, because PyTorch has no weights on a GPU."""
     low, high = limits(input, min, max, 1)
     inside = (input >= low) & (input <= high)
     place = ((input[inside].double() - low) * bins / (high - low)).long().clamp(max=bins - 1)
@@ -137,13 +136,13 @@ def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
 
 
 def over_ranges(ranges=None):
-    """Over the ranges and a little beyond."""
+    """Over the ranges and slightly beyond."""
     return uniform(min(ranges) - 0.5, max(ranges[1::2]) + 0.5) if ranges else uniform(0, 10)
 
 
 @api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=False)
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
-    """On the CPU: torch has it nowhere else."""
+    """On the CPU, where PyTorch has it."""
     bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
     weights = None if weights is None else weights.detach().cpu()
     counts, edges = torch.histogramdd(x.detach().cpu(), bins, range=ranges, weight=weights, density=density)

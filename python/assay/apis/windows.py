@@ -1,4 +1,4 @@
-"""Kernel windows as Paddle describes them: sizes, strides, paddings and data formats."""
+"""Kernel windows in Paddle's terms: sizes, strides, paddings and data formats."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ LAYOUTS = ("NCL", "NCHW", "NCDHW")  # the default data format by number of dimen
 
 
 def channels_second(x, data_format):
-    """x with its channels in second place, where the format has them last."""
+    """x with its channels on the second axis."""
     return x.movedim(-1, 1) if data_format[-1] == "C" and x.ndim > 2 else x
 
 
@@ -26,7 +26,7 @@ def each(value, count):
 
 
 def paddings(padding, sizes, kernel, stride, data_format):
-    """(before, after) for each dimension, from all of Paddle's ways to say it."""
+    """(before, after) for each dimension, from any of Paddle's forms of padding."""
     count = len(sizes)
     if isinstance(padding, str):
         if padding.upper() == "VALID":
@@ -51,12 +51,12 @@ def paddings(padding, sizes, kernel, stride, data_format):
 
 
 def padded(x, pairs, value=0):
-    """x with (before, after) values more in each of its last dimensions; fewer where negative."""
+    """x with this many more values before and after each of its last dimensions; negative amounts crop."""
     flat = [amount for pair in reversed(pairs) for amount in pair]
     return torch.nn.functional.pad(x, flat, value=value) if any(flat) else x
 
 
 def of_nothing(x, sizes, data_format, dtype=None):
-    """A map made of the empty map x, channels second: empty too, or of values that nobody promises."""
+    """The result for an empty map x, channels second: empty, or uninitialised values."""
     y = channels_back(x.new_empty(*x.shape[:2], *sizes, dtype=dtype), data_format)
     return laws.anything(y.shape, y.dtype) if y.numel() else y
