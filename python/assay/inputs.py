@@ -88,12 +88,12 @@ class CaseInputs:
         parameters = {}
         for place, (name, shape) in enumerate(sorted(made.parameters.items())):
             if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
-                raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
+                raise ValueError(f"the framework's layer has no parameter {name} of shape {list(shape)}")
             self._grad_wanted = of_case and name not in (*made.state, *made.constants)
             spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
             parameters[name] = self._tensor(spec, name, name, found.get(name))
         if left := set(found) - set(made.parameters):
-            raise ValueError(f"the layer has further parameters: {', '.join(sorted(left))}")
+            raise ValueError(f"the reference lacks parameters of the layer: {', '.join(sorted(left))}")
         if layer is None:
             return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
         if not made.state:
@@ -171,7 +171,7 @@ class CaseInputs:
         elif isinstance(fill, Literal):
             values = array("d", fill.values)
             if len(values) != size:
-                refuse(f"{parameter}: {len(values)} values for a tensor of {size}")
+                refuse(f"{parameter}: the rule gives {len(values)} values for {size} elements")
             self.native.fill_literal(spec.index, pointer, size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, size, code, *fill)

@@ -205,15 +205,15 @@ class Registry(dict[str, Api]):
         options = {key: value for key, value in more.items() if key in _OPTIONS and value is not None}
         rules = {key: value for key, value in more.items() if key not in _OPTIONS} | dict(rules or {})
         if unknown := set(equal) - set(EQUALITIES):
-            raise ValueError(f"{names[0]}: no such equality: {', '.join(sorted(unknown))}")
+            raise ValueError(f"{names[0]}: unknown equality: {', '.join(sorted(unknown))}")
         for rule in rules:
             if rule not in parameters and rule not in options.get("inputs", ()):
-                raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
+                raise ValueError(f"{names[0]}: the rule for {rule!r} names no parameter")
         if not isinstance(updates, tuple) or not set(updates) <= set(parameters):
-            raise ValueError(f"{names[0]}: updates={updates!r} are no parameters of it")
+            raise ValueError(f"{names[0]}: updates={updates!r} must be a tuple of parameters")
         for parameter, layout in (layouts or {}).items():
             if parameter not in parameters or not is_layout(layout):
-                raise ValueError(f"{names[0]}: {parameter!r} cannot be {layout!r}")
+                raise ValueError(f"{names[0]}: {layout!r} is not a layout of the parameter {parameter!r}")
         for name in names:
             if name in self:
                 raise ValueError(f"{name} is registered twice")

@@ -145,8 +145,8 @@ def max_unpool(
     sizes = list(output_size or natural)[2 - x.ndim :]
     steps = each(kernel_size if stride is None else stride, len(sizes))
     if any(abs(size - n) >= step for size, n, step in zip(sizes, natural, steps, strict=True)):
-        raise ValueError(f"output_size {sizes} for {natural} and stride {steps}")
+        raise ValueError(f"output_size {sizes} does not fit {natural} and stride {steps}")
     if indices.shape != x.shape or data_format[-1] == "C":
-        raise ValueError(f"indices of shape {tuple(indices.shape)} for x of shape {tuple(x.shape)}")
+        raise ValueError(f"indices of shape {tuple(indices.shape)} do not match x of shape {tuple(x.shape)}")
     flat = x.new_zeros(*x.shape[:2], math.prod(sizes))
     return flat.scatter(2, indices.long().flatten(2), x.flatten(2)).unflatten(2, sizes)

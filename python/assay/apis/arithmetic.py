@@ -24,7 +24,7 @@ def together(x, y):
     if isinstance(y, torch.Tensor) and x.dtype != y.dtype and x.ndim and y.ndim:
         floating = x.is_floating_point() and y.is_floating_point()
         if not (floating or x.is_complex() or y.is_complex()):
-            raise TypeError(f"no promotion between {x.dtype} and {y.dtype}")
+            raise TypeError(f"{x.dtype} and {y.dtype} cannot be promoted")
         wider = torch.promote_types(x.dtype, y.dtype)
         return x.to(wider), y.to(wider)
     return x, y
@@ -211,7 +211,7 @@ def add_n(inputs, name=None):
     if isinstance(inputs, torch.Tensor):
         return inputs.clone()
     if len({x.dtype for x in inputs}) > 1:
-        raise TypeError("add_n does not promote")
+        raise TypeError("add_n requires tensors of one dtype")
     half = inputs[0].dtype in (torch.float16, torch.bfloat16)
     total = reduce(torch.add, [x.float() for x in inputs] if half else inputs)
     return total.to(inputs[0].dtype)

@@ -19,7 +19,7 @@ def scaled_dot_product_attention(
     heads = query.shape[2], key.shape[2], value.shape[2]
     groups = heads[0] // max(1, heads[1])
     if heads[1] != heads[2] or heads[0] != groups * heads[1] or not (enable_gqa or groups == 1):
-        raise ValueError(f"heads of query, key and value: {heads}")
+        raise ValueError(f"query, key and value have incompatible numbers of heads: {heads}")
     q, k, v = (widened(each).transpose(1, 2) for each in (query, key, value))
     k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     if is_causal:

@@ -161,7 +161,7 @@ def compute_fbank_matrix(
 def power_to_db(spect, ref_value=1.0, amin=1e-10, top_db=80.0):
     """Decibels, at most `top_db` below the loudest."""
     if amin <= 0 or ref_value <= 0 or (top_db is not None and top_db < 0):
-        raise ValueError(f"ref_value={ref_value}, amin={amin}, top_db={top_db}")
+        raise ValueError(f"invalid ref_value={ref_value}, amin={amin} or top_db={top_db}")
     decibels = 10 * torch.log10(spect.clamp(min=amin)) - 10 * math.log10(max(ref_value, amin))
     if top_db is None:
         return decibels

@@ -65,7 +65,9 @@ def entropy(log_p, label, soft_label, ignore_index, axis):
     expected = list(log_p.shape)
     expected[axis] = expected[axis] if soft_label else 1
     if list(label.shape) != expected:
-        raise ValueError(f"labels of shape {tuple(label.shape)} for scores of shape {tuple(log_p.shape)}")
+        raise ValueError(
+            f"labels of shape {tuple(label.shape)} do not match scores of shape {tuple(log_p.shape)}"
+        )
     if soft_label:
         return -(log_p * label.to(log_p.dtype)).sum(axis, keepdim=True)
     ignored = label == ignore_index
@@ -106,7 +108,7 @@ def cross_entropy(
     use_softmax=True, label_smoothing=0.0, name=None,
 ):  # fmt: skip
     if soft_label and ignore_index > 0:
-        raise ValueError("ignore_index with soft labels")
+        raise ValueError("ignore_index is not supported with soft labels")
     flat = label.ndim == input.ndim - 1
     if flat:
         label = label.unsqueeze(axis)
@@ -116,7 +118,7 @@ def cross_entropy(
             label = label.squeeze(axis).long()
             # PyTorch checks them on a CPU; on a GPU they would corrupt the context.
             if bool(((label < 0) | (label >= extent)).any()):
-                raise ValueError("labels that are no class")
+                raise ValueError("a label is not a class")
             label = functional.one_hot(label, extent)
         label = (1 - label_smoothing) * label.to(widened(input).dtype) + label_smoothing / extent
         soft_label, flat = True, False
@@ -164,7 +166,7 @@ def dice_loss(input, label, epsilon=0.00001, name=None):
 @api("paddle.nn.functional.multi_margin_loss", label=classes(1), weight=positive())
 def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):
     if weight is not None and weight.shape != input.shape[1:]:
-        raise ValueError("one weight for each class")
+        raise ValueError("weight must have one element for each class")
     label = label.reshape(-1, 1).long()
     loss = torch.relu(margin - input.gather(1, label) + input) ** p
     loss = loss.scatter(1, label, 0)
@@ -265,7 +267,7 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 def class_center_sample(label, num_classes, num_samples, group=None):
     """The present classes come first and in order; only the absent classes are random."""
     if num_samples > num_classes:
-        raise ValueError("more samples than classes")
+        raise ValueError("num_samples exceeds num_classes")
     present, remapped = torch.unique(label, return_inverse=True)
     drawn = present.new_zeros(max(0, num_samples - len(present)))
     return remapped.to(label.dtype), torch.cat([present, drawn])

@@ -29,7 +29,7 @@ def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
     convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[count - 1]
     if not x.numel() or not weight.numel():
         if x.shape[1] != weight.shape[1] * groups:
-            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+            raise ValueError(f"{x.shape[1]} channels do not match a kernel of shape {tuple(weight.shape)}")
         spans = zip(x.shape[2:], pairs, extents(weight.shape[2:], dilation), stride, strict=True)
         sizes = [max(0, (n + before + after - extent) // s + 1) for n, (before, after), extent, s in spans]
         y = nothing(x, weight, weight.shape[0], sizes)
@@ -59,10 +59,10 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
     if output_size is not None:
         beyond = [size - n for size, n in zip(each(output_size, count), natural, strict=True)]
         if any(not 0 <= more < max(1, step) for more, step in zip(beyond, stride, strict=True)):
-            raise ValueError(f"output_size {output_size} for {natural} and stride {stride}")
+            raise ValueError(f"output_size {output_size} does not fit {natural} and stride {stride}")
     if not x.numel() or not weight.numel():
         if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
-            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+            raise ValueError(f"{x.shape[1]} channels do not match a kernel of shape {tuple(weight.shape)}")
         sizes = [n + more for n, more in zip(natural, beyond, strict=True)]
         return with_bias(nothing(x, weight, weight.shape[1] * groups, sizes), bias, data_format)
     y = transpose(x, weight, None, stride, 0, 0, groups, dilation)

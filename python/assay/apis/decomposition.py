@@ -250,7 +250,7 @@ def _low_rank(matrix, q, found, whole):
     """The residuals of a matrix's parts, and the values if the parts are the whole matrix."""
     few = min(matrix.shape[-2:])
     if q > few > 0:
-        raise ValueError(f"q={q} for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
+        raise ValueError(f"q={q} is too large for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
     whole = q >= few or (whole and matrix.size <= MANY)
     u, values, v = found
     known = whole or torch is None

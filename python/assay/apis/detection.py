@@ -130,7 +130,7 @@ def generate_proposals(
 ):  # fmt: skip
     """Best scores first; one zero box stands for no box."""
     if not return_rois_num or len({each.dtype for each in (scores, bbox_deltas, anchors, variances)}) > 1:
-        raise ValueError("return_rois_num should be True, and the dtypes the same")
+        raise ValueError("return_rois_num must be True, and all dtypes must be the same")
     offset = 1.0 if pixel_offset else 0.0
     rois, probabilities = [scores.new_zeros(0, 4)], [scores.new_zeros(0, 1)]
     for image in range(len(scores)):
@@ -188,7 +188,7 @@ def distribute_fpn_proposals(
     level = level.clamp(min_level, max_level)
     image = torch.repeat_interleave(torch.arange(len(rois_num)), rois_num.long())
     if len(image) != len(fpn_rois):
-        raise ValueError(f"{len(fpn_rois)} boxes, {len(image)} in rois_num")
+        raise ValueError(f"rois_num counts {len(image)} boxes, but there are {len(fpn_rois)}")
     members = [torch.nonzero(level == each).flatten() for each in range(min_level, max_level + 1)]
     restore = torch.cat(members).argsort().to(torch.int32)[:, None]
     counts = [torch.bincount(image[each], minlength=len(rois_num)).to(torch.int32) for each in members]

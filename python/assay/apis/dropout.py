@@ -16,7 +16,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     """One draw for each index along `axis`; other axes share it."""
     keep = 1 - float(p)
     if mode not in ("upscale_in_train", "downscale_in_infer") or not 0 <= keep <= 1:
-        raise ValueError("dropout: p or mode out of range")
+        raise ValueError("dropout: invalid p or mode")
     upscale = mode == "upscale_in_train"
     if not training:
         return x if upscale else x * keep
@@ -36,7 +36,7 @@ def together(x, axes):
 def _channels(x, p, training, data_format):
     """Whole channels are dropped together."""
     if x.ndim != len(data_format):
-        raise ValueError(f"dropout: {x.ndim} dimensions as {data_format}")
+        raise ValueError(f"dropout: {x.ndim} dimensions do not match {data_format}")
     return dropout(x, p, [0, data_format.index("C")], training)
 
 
@@ -61,14 +61,14 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 def feature_alpha_dropout(x, p=0.5, training=True, name=None):
     """Whole channels are dropped."""
     if training and 0 < p < 1 and x.ndim < 2:
-        raise ValueError("feature_alpha_dropout: no channels")
+        raise ValueError("feature_alpha_dropout: the input has no channels")
     return _alpha(x, p, training, together(x, (0, 1)) if x.ndim > 1 else 0)
 
 
 def _alpha(x, p, training, groups=0):
     """Scaled and shifted so that mean 0 and variance 1 are preserved."""
     if not 0 <= p <= 1:
-        raise ValueError("alpha_dropout: p out of range")
+        raise ValueError("alpha_dropout: p must be between 0 and 1")
     if not training or p == 0:
         return x
     if p == 1:

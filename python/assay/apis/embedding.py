@@ -32,7 +32,7 @@ def embedding(
     if padding_idx is None:
         return result
     if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise ValueError(f"padding_idx {padding_idx} for {weight.shape[0]} rows")
+        raise ValueError(f"padding_idx {padding_idx} is out of range for {weight.shape[0]} rows")
     return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
 
 

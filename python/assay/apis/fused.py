@@ -196,7 +196,7 @@ def fused_multi_head_attention(
 ):  # fmt: skip
     """A cache is prepended to keys and values and returned, extended."""
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
-        raise ValueError(f"qkv_weight is {tuple(qkv_weight.shape)}")
+        raise ValueError(f"qkv_weight has the wrong shape {tuple(qkv_weight.shape)}")
     if _draws(training, dropout_rate, attn_dropout_rate):
         return laws.anything(x.shape, x.dtype)
     inner = widened(x)

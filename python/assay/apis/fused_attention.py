@@ -51,18 +51,18 @@ def fused_rotary_position_embedding(
     """What Paddle calls the neox style rotates neighbouring elements."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
     if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
-        raise ValueError("q, k and v of other batches or lengths")
+        raise ValueError("q, k and v must have the same batch and length")
     if sin is None or cos is None:
         if position_ids is not None or not use_neox_rotary_style:
-            raise ValueError("position_ids and halves need sin and cos")
+            raise ValueError("position_ids and use_neox_rotary_style=False require sin and cos")
         speed = rotary_emb_base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         angle = (torch.arange(length)[:, None] * speed).repeat_interleave(2, 1)
         sin, cos = angle.sin(), angle.cos()
     if sin.shape != cos.shape or sin.shape[-1] != width or (sin.ndim == 4 and sin.shape[::2] != (1, 1)):
-        raise ValueError(f"tables {tuple(sin.shape)}, {tuple(cos.shape)} for {tuple(q.shape)}")
+        raise ValueError(f"sin {tuple(sin.shape)} and cos {tuple(cos.shape)} do not match q {tuple(q.shape)}")
     sin, cos = (table.detach().reshape(-1, width) for table in (sin, cos))
     if position_ids is None and len(sin) != length or len(sin) < length:
-        raise ValueError(f"tables of {len(sin)} places for {length}")
+        raise ValueError(f"sin and cos have {len(sin)} positions, but q has {length}")
     places = torch.arange(length)[None] if position_ids is None else position_ids
     sin, cos = (widened(table)[places][:, :, None] for table in (sin, cos))  # [batch, position, 1, width]
     if time_major:
@@ -86,7 +86,7 @@ def variable_length_memory_efficient_attention(
     length are undefined."""
     rows, columns = query.shape[2], key.shape[2]
     if mask is not None and (mask.shape[:2] != (len(query), 1) or len(key) != len(query)):
-        raise ValueError(f"mask {tuple(mask.shape)} for {tuple(query.shape)}")
+        raise ValueError(f"mask {tuple(mask.shape)} does not match query {tuple(query.shape)}")
     hidden = torch.arange(columns) >= kv_seq_lens.reshape(-1, 1, 1, 1)
     hidden = hidden | _later(rows, columns) if causal else hidden.expand(-1, 1, rows, columns)
     mask = None if mask is None else mask[:, :, :rows, :columns]
@@ -118,7 +118,7 @@ def flashmask_attention(
 ):  # fmt: skip
     """A column hides the rows from a start to an end below the diagonal, and likewise above it."""
     if window_size is not None or return_softmax_lse or return_seed_offset or block_mask is not None:
-        raise NotImplementedError("windows, block masks and further results")
+        raise NotImplementedError("the reference has no windows, block masks or further results")
     if dropout and training:
         return laws.anything(query.shape, query.dtype)
     rows, columns = query.shape[1], key.shape[1]
@@ -229,7 +229,7 @@ def masked_multihead_attention(
 ):  # fmt: skip
     """One decoding step: key and value are stored in the cache after those of earlier steps."""
     if beam_cache_offset is not None:
-        raise NotImplementedError("beam search")
+        raise NotImplementedError("the reference has no beam search")
     _, batch, kv_heads, _, width = cache_kv.shape
     seen = _steps(cache_kv, src_mask)
     qkv = _prepared(x.reshape(batch, -1), qkv_out_scale, bias, cache_kv.dtype)

@@ -10,7 +10,7 @@ from assay.shorthand import PUBLIC, spread
 def alike(tensors):
     """Raises TypeError for different dtypes, which Paddle documents to reject; PyTorch would promote them."""
     if len({tensor.dtype for tensor in tensors}) > 1:
-        raise TypeError("tensors of unlike dtype")
+        raise TypeError("the tensors must have one dtype")
     return tensors
 
 

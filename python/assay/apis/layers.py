@@ -10,7 +10,7 @@ from assay.registry import REGISTRY, layer
 def _bound(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """A constructor's arguments by name."""
     if len(args) > len(names) or set(kwargs) - set(names):
-        raise TypeError(f"{args} {kwargs} for {', '.join(names)}")
+        raise TypeError(f"arguments {args} {kwargs} do not match ({', '.join(names)})")
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 

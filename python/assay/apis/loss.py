@@ -29,7 +29,7 @@ def reduced(loss, reduction):
         return loss.sum()
     if reduction in ("none", None):
         return loss
-    raise ValueError(f"no such reduction: {reduction}")
+    raise ValueError(f"unknown reduction {reduction}")
 
 
 @api("paddle.nn.functional.square_error_cost", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
@@ -148,7 +148,7 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
     if variance.shape != input.shape and variance.shape == input.shape[:-1]:
         variance = variance.unsqueeze(-1)
     elif variance.shape not in (input.shape, (*input.shape[:-1], 1)):
-        raise ValueError("variance is of incorrect shape")
+        raise ValueError("the shape of variance does not match the input")
     variance = variance + (variance.clamp(min=epsilon) - variance).detach()
     loss = 0.5 * (torch.log(variance) + torch.square(input - label) / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

@@ -68,7 +68,7 @@ def _evaluated(found):
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Whole channels are dropped."""
     if not 0 <= p <= 1 or input.ndim not in (2, 3):
-        raise ValueError(f"p={p} for {input.ndim} dimensions")
+        raise ValueError(f"p={p} is invalid for {input.ndim} dimensions")
     if not training or p == 0:
         return input
     if p == 1:

@@ -43,7 +43,7 @@ def batch_norm(
     """Uses batch statistics in training, or with use_global_stats=False."""
     y = widened(channels_second(x, data_format))
     if running_mean.shape != y.shape[1:2] or running_var.shape != y.shape[1:2]:
-        raise ValueError(f"statistics for {len(running_mean)} of {y.shape[1]} channels")
+        raise ValueError(f"statistics of {len(running_mean)} channels do not match {y.shape[1]} channels")
     if use_global_stats is False or (training and use_global_stats is None):
         axes = [0, *range(2, y.ndim)]
         if training and y.numel():
@@ -79,7 +79,7 @@ def group_norm(x, num_groups, epsilon=1e-5, weight=None, bias=None, data_format=
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-5, name=None):
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if shape != list(x.shape[x.ndim - len(shape) :]):
-        raise ValueError(f"normalized_shape {shape} for a tensor of shape {tuple(x.shape)}")
+        raise ValueError(f"normalized_shape {shape} does not match a tensor of shape {tuple(x.shape)}")
     y = standard(widened(x), list(range(x.ndim - len(shape), x.ndim)), epsilon)
     y = y if weight is None else y * weight.reshape(shape)
     return (y if bias is None else y + bias.reshape(shape)).to(x.dtype)

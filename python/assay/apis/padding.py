@@ -20,7 +20,7 @@ def extended(x, axis, before, after, mode):
         index = index % size
     else:
         if max(before, after) >= size:
-            raise ValueError(f"reflection of {before} and {after} values about {size}")
+            raise ValueError(f"cannot reflect {before} and {after} values of an axis of extent {size}")
         index = (size - 1) - (index.abs() - (size - 1)).abs()
     return x.index_select(axis, index)
 
@@ -42,7 +42,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     data_format = data_format or "NCHW"
     y = channels_second(x, data_format)
     if not 3 <= x.ndim <= 5 or len(pairs) != x.ndim - 2:
-        raise ValueError(f"{len(pairs)} pairs for {x.ndim} dimensions")
+        raise ValueError(f"{len(pairs)} pairs of padding do not match {x.ndim} dimensions")
     if mode == "constant":
         y = padded(y, pairs[::-1], value)
     else:

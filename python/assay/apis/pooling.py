@@ -27,7 +27,7 @@ class Windows:
             count = (n + before + after - k + (s - 1 if ceil_mode else 0)) // s + 1
             if count < 1 and x.numel():
                 raise NotImplementedError(
-                    f"a window of {k} over {n} values"
+                    f"the reference has no window of {k} over {n} values"
                 )  # Paddle returns an empty result
             self.counts.append(max(0, count))
             self.whole.append((before, max(after, (count - 1) * s + k - n - before)))

@@ -12,7 +12,7 @@ _ARCHITECTURES = (70, 75, 80, 86, 89, 90, 92, 100)
 def _check_architecture(arch):
     """Raises ValueError for an unknown architecture, or if none is given and there is no GPU."""
     if arch is None and not torch.cuda.is_available() or arch is not None and arch not in _ARCHITECTURES:
-        raise ValueError(f"no architecture {arch}")
+        raise ValueError(f"unknown architecture {arch}")
 
 
 @api(
@@ -58,7 +58,9 @@ def weight_only_linear(
     _check_architecture(arch)
     value, columns = (25, len(weight)) if weight_dtype == "int8" else (1, 2 * len(weight))
     if x.shape[-1] != weight.shape[1] or weight_scale.shape[-1] != columns:
-        raise ValueError(f"{tuple(x.shape)} by {tuple(weight.shape)}, scale {tuple(weight_scale.shape)}")
+        raise ValueError(
+            f"shapes do not match: {tuple(x.shape)}, {tuple(weight.shape)}, {tuple(weight_scale.shape)}"
+        )
     scale = weight_scale.detach().float().reshape(-1, columns)
     scale = scale.repeat_interleave(x.shape[-1] // len(scale), 0)
     result = x.float() @ (scale * value)

@@ -44,7 +44,7 @@ def _by_image(x, boxes, boxes_num):
     """Pairs of an image and a slice of its boxes; few boxes at once, to limit memory."""
     counts = boxes_num.tolist()
     if len(counts) != len(x) or sum(counts) != len(boxes):
-        raise ValueError(f"{len(boxes)} boxes for {len(x)} images, but boxes_num has {counts}")
+        raise ValueError(f"boxes_num {counts} does not match {len(boxes)} boxes and {len(x)} images")
     first = 0
     for image, count in zip(x.unbind(0), counts, strict=True):
         for start in range(first, first + count, 64):

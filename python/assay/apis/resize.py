@@ -84,7 +84,9 @@ def interpolate(
     if mode == "area":
         return adaptive_avg(x, size, "NCHW")
     if len(old) not in RANKS[mode] or (size is None) == (scale_factor is None):
-        raise ValueError(f"{mode} of {x.ndim} dimensions, size {size}, scale_factor {scale_factor}")
+        raise ValueError(
+            f"{mode} does not accept {x.ndim} dimensions, size {size} and scale_factor {scale_factor}"
+        )
     if size is not None:
         new = output_sizes(size, old)
         ratios = [n / m for n, m in zip(old, new, strict=True)]
@@ -93,7 +95,7 @@ def interpolate(
         new = [int(f * n) for n, f in zip(old, factors, strict=True)]
         ratios = [1 / factor if new != list(old) else 1 for factor in factors]
     if min(new) <= 0:
-        raise ValueError(f"size {new}")
+        raise ValueError(f"size {new} is not positive")
     y = widened(y)
     for axis, (m, ratio) in enumerate(zip(new, ratios, strict=True), 2):
         y = resized(y, axis, m, ratio, mode, align_corners, align_mode)

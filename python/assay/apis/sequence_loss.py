@@ -56,7 +56,7 @@ def rnnt_loss(
     """Forward probabilities of the transducer's lattice, one time step after another. The input is documented
     to be log probabilities, so it is not normalised."""
     if fastemit_lambda:
-        raise NotImplementedError("rnnt_loss with FastEmit")
+        raise NotImplementedError("the reference of rnnt_loss has no FastEmit")
     stay = input[..., blank]
     emit = input[:, :, :-1].gather(-1, label.long()[:, None, :, None].expand(-1, input.shape[1], -1, -1))
     emit = emit.squeeze(-1)
@@ -101,7 +101,9 @@ def hsigmoid_loss(
 def gather_tree(ids, parents):
     """The sequences of a beam search, followed back from the last step: [time, batch, beam]."""
     if ids.ndim != 3 or ids.shape != parents.shape:
-        raise ValueError(f"ids and parents of shapes {tuple(ids.shape)}, {tuple(parents.shape)}")
+        raise ValueError(
+            f"ids {tuple(ids.shape)} and parents {tuple(parents.shape)} must have the same 3 axes"
+        )
     steps = []
     beam = torch.arange(ids.shape[2], device=ids.device).expand(ids.shape[1:])
     for step, parent in zip(reversed(ids), reversed(parents.long()), strict=True):

@@ -21,7 +21,7 @@ def each(value, count):
     """One int for each dimension, from an int or a list of them."""
     values = list(value) if isinstance(value, Sequence) else [value] * count
     if len(values) != count:
-        raise ValueError(f"{count} values expected: {value}")
+        raise ValueError(f"expected {count} values, got {value}")
     return values
 
 
@@ -32,7 +32,7 @@ def paddings(padding, sizes, kernel, stride, data_format):
         if padding.upper() == "VALID":
             return [(0, 0)] * count
         if padding.upper() != "SAME":
-            raise ValueError(f"no such padding: {padding}")
+            raise ValueError(f"unknown padding {padding}")
         totals = [max(0, (-(-n // s) - 1) * s + k - n) for n, k, s in zip(sizes, kernel, stride, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
     if not isinstance(padding, Sequence):
@@ -43,7 +43,7 @@ def paddings(padding, sizes, kernel, stride, data_format):
         if not last:
             outer, inner = padding[:2], padding[2:]
         if len(inner) != count or any(value for pair in outer for value in pair):
-            raise ValueError(f"padding {padding} for {count} dimensions")
+            raise ValueError(f"padding {padding} does not match {count} dimensions")
         return [tuple(pair) for pair in inner]
     if len(padding) == 2 * count:
         return list(zip(padding[::2], padding[1::2], strict=True))
