@@ -1,6 +1,6 @@
-"""The part of assay that lives in a framework's own Python: lanes and the API tables.
+"""The Python part of assay: lanes and API tables, which run in a framework's own Python.
 
-A recorded program finds here the names of assay.timeline: ``with assay.job("forward", micro_batch=3):``.
+A traced program uses assay.timeline through this module: ``with assay.job("forward", micro_batch=3):``.
 """
 
 _OF_TIMELINE = ("job", "job_schedule_profiler_range", "start", "step", "steps", "stop")

@@ -1,7 +1,7 @@
-"""``python -m assay`` and the command ``assay`` of a wheel: become the program, which is written in C++.
+"""``python -m assay`` and the command ``assay`` of a wheel: replaces this process by the C++ program.
 
-The program hears which Python it was called with (``ASSAY_PYTHON``): where nothing else is said, lanes run in
-that one, and so they find the frameworks of the environment that assay is installed in.
+ASSAY_PYTHON tells the program which Python started it. Lanes run in that Python by default, and so find the
+frameworks of the environment that assay is installed in.
 """
 
 import os
@@ -9,17 +9,17 @@ import pathlib
 import shutil
 import sys
 
-# From the folder above python/: as a wheel has it, and as a build in a checkout has it.
+# Paths of the program in a wheel and in a checkout, from the folder above python/.
 _PLACES = ("bin/assay", "build/release/bin/assay")
 
 
 def program(home: pathlib.Path) -> pathlib.Path | None:
-    """The program's file below ``home``, or None where it is not built."""
+    """The program's file below ``home``; None if it is not built."""
     return next((home / place for place in _PLACES if (home / place).is_file()), None)
 
 
 def own_command(called: str) -> str:
-    """What a shell has to be told to get here again, when this came as ``called`` (``sys.argv[0]``)."""
+    """The shell command that starts assay again, if it was started as ``called`` (``sys.argv[0]``)."""
     if pathlib.Path(called).name != "assay":
         return f"{sys.executable} -m assay"
     found = shutil.which("assay")
@@ -27,11 +27,11 @@ def own_command(called: str) -> str:
 
 
 def main() -> None:
-    """Never returns."""
+    """Runs the program. Does not return; exits with a message if the program is missing."""
     home = pathlib.Path(__file__).resolve().parents[2]
     file = program(home)
     if file is None:
-        sys.exit(f"assay: there is no program in {home}: in a clone, `make build` makes it")
+        sys.exit(f"assay: found no program in {home}; in a clone, run `make build`")
     if sys.executable:
         os.environ.setdefault("ASSAY_PYTHON", sys.executable)
         os.environ["ASSAY_COMMAND"] = own_command(sys.argv[0])

@@ -1,16 +1,17 @@
-"""What the tables accommodate: where a reference follows Paddle against PyTorch or mathematics, and where
-inputs dodge a fault. It stands beside the API (`accommodates=`); assay.accommodated tells of all.
+"""Known deviations of the API tables: references that follow Paddle, and inputs that avoid a known bug.
+
+A deviation is declared beside its API (`accommodates=`). `assay.accommodated` lists all of them.
 """
 
 from typing import NamedTuple
 
 
 class Accommodation(NamedTuple):
-    """What a table does for Paddle's sake: a pass of that API does not say that Paddle is right there."""
+    """One known deviation. A `pass` of such an API does not show that Paddle is right in this respect."""
 
-    kind: str  # "follows": the reference does as Paddle does; "dodges": inputs stay away from a fault
+    kind: str  # "follows": the reference does what Paddle does; "avoids": the inputs avoid a bug
     what: str
-    # Words of docs/findings.md, where it is a finding: a fault, or documentation that says otherwise.
+    # A phrase of the findings, if the deviation is one: a bug, or a contradiction to Paddle's documentation.
     finding: str = ""
 
     def __str__(self) -> str:
@@ -18,10 +19,10 @@ class Accommodation(NamedTuple):
 
 
 def follows(what: str, finding: str = "") -> Accommodation:
-    """The reference does as Paddle does, whose documentation is silent or (a finding) says otherwise."""
+    """The reference follows Paddle where its documentation is silent or, for a finding, says otherwise."""
     return Accommodation("follows", what, finding)
 
 
-def dodges(what: str, finding: str = "") -> Accommodation:
-    """Inputs stay away from what Paddle does there, a finding, or from what only a device's kernels know."""
-    return Accommodation("dodges", what, finding)
+def avoids(what: str, finding: str = "") -> Accommodation:
+    """The inputs avoid a known bug of Paddle or behaviour that depends on the device's kernels."""
+    return Accommodation("avoids", what, finding)

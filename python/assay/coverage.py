@@ -1,16 +1,16 @@
-"""docs/coverage.md: which of Paddle's public functions of tensors, layers and optimizers the tables know.
+"""Which of Paddle's public tensor functions, layers and optimizers have a reference.
 
-    python -m assay.coverage docs/coverage.md    (in an environment with Paddle)
+    python -m assay.coverage FILE    (in an environment with Paddle)
 
-The page is generated; tests/lane/test_coverage.py wants it to be what this gives for the installed Paddle.
-What is no function of tensors, and what is left out, stands here with its reason.
+The command writes the coverage page; tests/lane/test_coverage.py compares the page with the installed Paddle.
+Names that are not tensor functions, and names without a reference, are listed here with the reason.
 """
 
 import inspect
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from assay.accommodated import write
 from assay.registry import load_all
 
 NAMESPACES = (
@@ -21,9 +21,9 @@ NAMESPACES = (
 )  # fmt: skip
 CLASSES = ("paddle.nn", "paddle.optimizer")
 
-# Public, and none of what assay tests: nothing with a tensor for its result comes of a tensor or of numbers.
+# Public names that compute no tensor from tensors or numbers.
 NO_FUNCTIONS = {
-    "settings of the framework or of the process": """
+    "settings of the framework or the process": """
         paddle.get_default_dtype paddle.set_default_dtype paddle.in_dynamic_mode paddle.disable_static
         paddle.enable_static paddle.disable_signal_handler paddle.set_flags paddle.get_flags
         paddle.set_printoptions paddle.is_grad_enabled paddle.autocast paddle.is_autocast_enabled
@@ -32,30 +32,31 @@ NO_FUNCTIONS = {
     "the state of random generators": """
         paddle.seed paddle.manual_seed paddle.compat.seed paddle.get_rng_state paddle.set_rng_state
         paddle.get_cuda_rng_state paddle.set_cuda_rng_state""",
-    "facts about a dtype, in an object of their own": "paddle.iinfo paddle.finfo",
+    "returns an object that describes a dtype": "paddle.iinfo paddle.finfo",
     "reads or writes files, or describes a model": """
         paddle.save paddle.load paddle.summary paddle.flops paddle.vision.ops.read_file""",
-    "makes a reader of batches, a parameter or a model, at random": """
+    "makes a reader, a random parameter or a model": """
         paddle.batch paddle.create_parameter paddle.Tensor.create_parameter paddle.Tensor.create_tensor
         paddle.incubate.inference""",
-    "memory of other libraries": "paddle.from_numpy paddle.from_dlpack paddle.to_dlpack",
-    "takes a function of Python": "paddle.Tensor.apply paddle.Tensor.apply_ paddle.Tensor.register_hook",
-    "differentiation itself, which every case does": """
+    "shares memory with other libraries": "paddle.from_numpy paddle.from_dlpack paddle.to_dlpack",
+    "takes a Python function as an argument": """
+        paddle.Tensor.apply paddle.Tensor.apply_ paddle.Tensor.register_hook""",
+    "differentiation itself, which every case exercises": """
         paddle.grad paddle.Tensor.backward paddle.Tensor.clear_grad paddle.Tensor.clear_gradient
         paddle.Tensor.gradient paddle.Tensor.retain_grads""",
-    "an address, or a handle to the tensor's inside": """
+    "returns an address or an internal handle": """
         paddle.Tensor.data_ptr paddle.Tensor.get_tensor paddle.Tensor.set_tensor
         paddle.Tensor.reconstruct_from_ paddle.Tensor.get_map_tensor paddle.Tensor.set_vocab
         paddle.Tensor.set_string_list paddle.Tensor.get_selected_rows paddle.Tensor.rows""",
-    "holds other layers or parameters, or is their base": """
+    "a container or a base class of layers or parameters": """
         paddle.nn.Layer paddle.nn.LayerDict paddle.nn.LayerList paddle.nn.Module paddle.nn.ModuleDict
         paddle.nn.ModuleList paddle.nn.ParameterDict paddle.nn.ParameterList paddle.nn.Sequential
         paddle.nn.RNNCellBase paddle.optimizer.Optimizer""",
 }
 
 LEFT_OUT = {
-    "memory of another device": "paddle.Tensor.cuda paddle.Tensor.pin_memory",
-    "a kernel of GPUs alone, and no documentation of what it computes": """
+    "needs another device": "paddle.Tensor.cuda paddle.Tensor.pin_memory",
+    "GPU-only kernel whose computation is undocumented": """
         paddle.incubate.nn.functional.cal_aux_loss
         paddle.incubate.nn.functional.build_src_rank_and_local_expert_id
         paddle.incubate.nn.functional.expand_modality_expert_id
@@ -65,7 +66,7 @@ LEFT_OUT = {
         paddle.incubate.nn.functional.moe_gate_dispatch_and_quant
         paddle.incubate.nn.functional.cross_entropy_with_softmax_bwd_w_downcast
         paddle.incubate.nn.functional.embedding_grad_add_to_""",
-    "a kernel of GPUs alone, of float8 with scales: no CPU could check the reference": """
+    "GPU-only float8 kernel with scales: the reference cannot be checked on a CPU": """
         paddle.linalg.fp8_fp8_half_gemm_fused paddle.incubate.nn.functional.fp8_gemm_blockwise
         paddle.incubate.nn.functional.fp8_quant_blockwise paddle.incubate.nn.functional.fused_act_dequant
         paddle.incubate.nn.functional.fused_stack_transpose_quant
@@ -73,25 +74,25 @@ LEFT_OUT = {
         paddle.incubate.nn.functional.fused_transpose_wlch_split_quant
         paddle.incubate.nn.functional.fused_weighted_swiglu_act_quant
         paddle.nn.functional.moe_permute paddle.nn.functional.moe_unpermute""",
-    "whole networks, of parts that are tested by themselves": """
+    "a whole network, whose parts are tested": """
         paddle.incubate.nn.functional.fused_multi_transformer paddle.nn.Transformer""",
-    "a kernel of GPUs alone, of half precision: no CPU could check the reference": """
+    "GPU-only half-precision kernel: the reference cannot be checked on a CPU": """
         paddle.nn.functional.flash_attention_v3_varlen paddle.nn.functional.flash_attn_qkvpacked
         paddle.nn.functional.flash_attn_varlen_qkvpacked
         paddle.incubate.nn.functional.fused_swiglu_weighted_bwd""",
-    "weights in an order that only the device's kernels know": """
+    "the order of the weights depends on the device's kernels": """
         paddle.nn.quant.llm_int8_linear paddle.nn.quant.weight_dequantize""",
-    "a walk of several random steps": "paddle.incubate.graph_khop_sampler",
-    "its tail weights are drawn at random and are no parameters of it": """
+    "a random walk of several steps": "paddle.incubate.graph_khop_sampler",
+    "its tail weights are random and are not parameters": """
         paddle.nn.AdaptiveLogSoftmaxWithLoss""",
-    "is made with other layers, which a case cannot say": """
+    "its constructor takes layers, which the case language cannot write": """
         paddle.nn.RNN paddle.nn.BiRNN paddle.nn.TransformerEncoder paddle.nn.TransformerDecoder""",
-    "takes a function that says how large the loss is at a point": "paddle.optimizer.LBFGS",
+    "takes a closure that computes the loss": "paddle.optimizer.LBFGS",
 }
 
 
 class Row(NamedTuple):
-    """What is known of a namespace."""
+    """The public names of one namespace: all, with a reference, not a tensor function, left out."""
 
     namespace: str
     public: list[str]
@@ -101,7 +102,7 @@ class Row(NamedTuple):
 
 
 def public_functions(paddle: Any, namespace: str) -> list[str]:
-    """Full names of the public functions there, methods of tensors included."""
+    """Full names of the public functions of a namespace, tensor methods included."""
     home = paddle
     for part in namespace.split(".")[1:]:
         home = getattr(home, part)
@@ -112,7 +113,7 @@ def public_functions(paddle: Any, namespace: str) -> list[str]:
 
 
 def public_classes(paddle: Any, namespace: str) -> list[str]:
-    """Full names of the layers or optimizers there."""
+    """Full names of the layers of paddle.nn or of the optimizers of paddle.optimizer."""
     home = getattr(paddle, namespace.split(".")[1])
     base = paddle.nn.Layer if namespace == "paddle.nn" else paddle.optimizer.Optimizer
     names = [name for name in dir(home) if inspect.isclass(getattr(home, name)) and name[0] != "_"]
@@ -120,11 +121,12 @@ def public_classes(paddle: Any, namespace: str) -> list[str]:
 
 
 def listed(reasons: Mapping[str, str]) -> dict[str, str]:
-    """The reason for each name."""
+    """The reason for each name, from a table of names for each reason."""
     return {name: reason for reason, names in reasons.items() for name in names.split()}
 
 
 def rows(paddle: Any, known: Iterable[str]) -> list[Row]:
+    """One row for each namespace; `known` holds the names that have a reference."""
     known, none = set(known), listed(NO_FUNCTIONS)
     found = [(namespace, public_functions(paddle, namespace)) for namespace in NAMESPACES]
     found += [(namespace, public_classes(paddle, namespace)) for namespace in CLASSES]
@@ -141,33 +143,33 @@ def rows(paddle: Any, known: Iterable[str]) -> list[Row]:
 
 
 def share(row: Row) -> str:
+    """The percentage of a namespace's tensor functions that have a reference."""
     wanted = len(row.public) - len(row.none)
     return f"{100 * len(row.known) / wanted:.1f}%" if wanted else "all"
 
 
 def page(paddle: Any) -> str:
-    """The text of docs/coverage.md."""
+    """The text of the coverage page, in Markdown."""
     table = rows(paddle, load_all())
     functions = [row for row in table if row.namespace not in CLASSES]
     total = Row("all functions", *(sum((list(row[part]) for row in functions), []) for part in range(1, 5)))
     lines = [
-        "# What the tables know of Paddle",
+        "# API coverage",
         "",
-        f"Generated by `python -m assay.coverage docs/coverage.md` with Paddle {paddle.__version__}; a test",
-        "wants this page to be current. Public names of each namespace; the share is of those that are",
-        "functions of tensors.",
+        f"`python -m assay.coverage` generates this page with Paddle {paddle.__version__}, and a test checks",
+        "that it is current. The share counts the public tensor functions that have a reference.",
         "",
-        "| namespace | public | no function of tensors | with a reference | left out | share |",
+        "| namespace | public | not a tensor function | with a reference | left out | share |",
         "|---|---|---|---|---|---|",
     ]
     for row in [*table[: -len(CLASSES)], total, *table[-len(CLASSES) :]]:
         counts = " | ".join(str(len(part)) for part in (row.public, row.none, row.known, row.missing))
         lines.append(
-            f"| `{row.namespace}` | {counts} | {share(row)} |".replace("`all functions`", "together")
+            f"| `{row.namespace}` | {counts} | {share(row)} |".replace("`all functions`", "all functions")
         )
     for title, reasons, part in (
         ("Left out", LEFT_OUT, "missing"),
-        ("No function of tensors", NO_FUNCTIONS, "none"),
+        ("Not a tensor function", NO_FUNCTIONS, "none"),
     ):
         lines += ["", f"## {title}", ""]
         shown = {name for row in table for name in getattr(row, part)}
@@ -182,9 +184,4 @@ def page(paddle: Any) -> str:
 if __name__ == "__main__":
     import paddle as installed
 
-    text = page(installed)
-    if len(sys.argv) > 1:
-        with open(sys.argv[1], "w") as file:
-            file.write(text)
-    else:
-        print(text, end="")
+    write(page(installed))

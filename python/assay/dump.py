@@ -1,9 +1,8 @@
-"""A case on disk: what went into it and what came out, for looking at one case by hand.
+"""Dumps of a case to disk: inputs and results, for inspection by hand.
 
-In the folder that the run names, for each lane and run of the case: `tensors/LABEL_input.npz`,
-`…_output.npz`, `…_grad.npz`, which numpy.load() reads, and `LABEL.yaml` (in the part of YAML that is JSON)
-with the case, its environment, and what each array is. An array of a dtype that NumPy lacks (bfloat16,
-float8) holds its bits as whole numbers.
+For each lane and run of the case, the run's folder has `tensors/LABEL_input.npz`, `…_output.npz` and
+`…_grad.npz` for numpy.load(), and `LABEL.yaml` (the JSON subset of YAML) with the case, its environment and a
+description of each array. Arrays of dtypes that NumPy lacks (bfloat16, float8) hold their bits as integers.
 """
 
 import ctypes
@@ -19,7 +18,7 @@ from assay.frameworks import Framework
 from assay.wire import Job
 
 VERSION = 1
-# By dtype: NumPy's code, and bytes of an element.
+# By dtype: NumPy's code, and bytes per element.
 CODES = {
     "bool": ("|b1", 1), "int8": ("|i1", 1), "int16": ("<i2", 2), "int32": ("<i4", 4), "int64": ("<i8", 8),
     "uint8": ("|u1", 1), "uint16": ("<u2", 2), "uint32": ("<u4", 4), "uint64": ("<u8", 8),
@@ -27,7 +26,7 @@ CODES = {
     "complex64": ("<c8", 8), "complex128": ("<c16", 16),
     "bfloat16": ("<u2", 2), "float8_e4m3fn": ("|u1", 1), "float8_e5m2": ("|u1", 1),
 }  # fmt: skip
-# Of the environment only these: what decides how a framework computes.
+# Prefixes of environment variables that change how a framework computes.
 PREFIXES = ("FLAGS_", "CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_TF32", "OMP_", "MKL_", "PADDLE_", "TORCH_")
 SECRET = ("KEY", "SECRET", "TOKEN", "PASSWORD")
 
@@ -59,7 +58,7 @@ class Dump:
         os.makedirs(os.path.join(self.folder, "tensors"), exist_ok=True)
 
     def save(self, what: str, leaves: list[tuple[str, Any]]) -> None:
-        """Writes tensors ("input", "output", "grad") by their paths; numbers and text among them are told."""
+        """Writes tensors ("input", "output", "grad") by path; other values go to the description."""
         file = os.path.join("tensors", f"{self.label}_{what}.npz")
         with zipfile.ZipFile(os.path.join(self.folder, file), "w", zipfile.ZIP_DEFLATED) as archive:
             for position, (path, value) in enumerate(leaves):
@@ -72,13 +71,13 @@ class Dump:
                 self.facts["tensors"].append(fact)
 
     def finish(self, phase: str, error: str) -> None:
-        """Writes the description; `error` is empty when the case came through."""
+        """Writes the description. `error` is empty if the case succeeded."""
         self.facts["status"] = {"phase": phase, "error": error} if error else "done"
         with open(os.path.join(self.folder, f"{self.label}.yaml"), "w") as file:
             json.dump(self.facts, file, indent=2, default=str)
 
     def _write(self, archive: zipfile.ZipFile, key: str, tensor: Any) -> dict[str, Any]:
-        # Elements are read where they lie, and that must be memory of this process.
+        # Elements are read from host memory.
         dense = self.framework.dense(tensor.cpu() if hasattr(tensor, "cpu") else tensor)
         code, size = CODES[dense.dtype]
         shape = tuple(int(extent) for extent in dense.shape)
@@ -89,7 +88,7 @@ class Dump:
 
 
 def npy_header(code: str, shape: tuple[int, ...]) -> bytes:
-    """The head of NumPy's format 1.0, for elements that lie row by row."""
+    """The header of NumPy's format 1.0 for contiguous elements."""
     text = repr({"descr": code, "fortran_order": False, "shape": shape})
     text += " " * (-(len(text) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()

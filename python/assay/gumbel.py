@@ -1,9 +1,9 @@
-"""What a Gumbel softmax promises of its draw: softmax((x + g) / temperature).
+"""The distribution of a Gumbel softmax: softmax((x + g) / temperature), where g is a Gumbel draw for each x.
 
-There g is a draw of Gumbel's law for each x. The logarithms of two elements times the temperature are x + g
-each, but for what both have in common. So their difference is a draw of the logistic law around that of the
-x, whose distribution function makes it uniform. The largest element is each with the probability that
-softmax(x) gives it, whatever the temperature.
+The logarithm of an element times the temperature is x + g, up to a constant of its row. The difference of two
+elements is therefore a logistic draw around the difference of their x, and its distribution function maps it
+to a uniform draw. The largest element is at each position with the probability softmax(x), for every
+temperature.
 """
 
 from typing import Any
@@ -14,24 +14,25 @@ from assay.residuals import array_of, shape_of
 
 try:
     import numpy as np
-except ModuleNotFoundError:  # the tables are read without frameworks as well, and nothing is called there
+except ModuleNotFoundError:  # the tables load without frameworks; nothing is called then
     np: Any = None
 
-# Logarithms are no farther apart: e^-60 and its digits are in the range of float32, and Paddle clamps at 64.
+# The largest difference of two logarithms: float32 represents e^-60 precisely, and Paddle clamps at 64.
 _APART = 60.0
-# So far apart two draws are once in 10^9.
+# Two draws differ by more than this with probability 10^-9.
 _DRAWN = 20.0
 
 
 def soft(temperature: float, dtype: str, extent: int) -> bool:
-    """Whether draws can be told from the elements: there are two of them, with digits and range enough."""
+    """Whether draws can be recovered from the elements: at least two of them, with enough precision and
+    range."""
     enough = _DRAWN <= _APART * temperature <= 1e5
     return extent > 1 and enough and dtype.rsplit(".", 1)[-1] in ("float32", "float64")
 
 
 def shown(x: Any, y: Any, temperature: float, hard: bool, axis: int) -> Any:
-    """Of a draw y: its shape, where the largest are, and either that they are 1 and the others 0, or the sums
-    and the differences as draws of a uniform law."""
+    """What is compared of a draw y: its shape, the positions of the largest elements, and either the sorted
+    elements (hard) or row sums and uniform draws."""
     values, logits = (np.moveaxis(array_of(tensor), axis, -1) for tensor in (y, x))
     found = {"shape": shape_of(y), "dtype": y.dtype}
     if not values.size:
@@ -49,13 +50,13 @@ def shown(x: Any, y: Any, temperature: float, hard: bool, axis: int) -> Any:
 
 
 def _pairs(values: Any) -> Any:
-    """Each second element less the one before; no element is in two of them."""
+    """Differences of disjoint pairs of neighbours."""
     even = values.shape[-1] // 2 * 2
     return values[..., 1:even:2] - values[..., 0:even:2]
 
 
 def promised(x: Any, temperature: float, hard: bool, axis: int) -> Any:
-    """The same of the law."""
+    """What `shown` is compared with: distributions and constants."""
     found = {"shape": shape_of(x), "dtype": x.dtype}
     if not x.numel():
         return found

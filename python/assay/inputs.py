@@ -1,4 +1,4 @@
-"""What a case's call is given: its arguments by name, tensors made, filled, laid out as the case says."""
+"""The inputs of a case's call: arguments by name, tensors made, filled and laid out as the case states."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -13,20 +13,20 @@ from assay.rules import Literal, ask
 from assay.spec import FLOATING, DtypeName, PlaceName, TensorSpec
 from assay.wire import CODES, DIFFERENTIABLE, Job, refuse
 
-LARGE_INPUT = 1 << 20  # elements; below that its memory is warm
-# Elements of a case's inputs from which on it may need more memory than there is.
+LARGE_INPUT = 1 << 20  # elements; smaller tensors reuse warm memory
+# A case with this many input elements may need more memory than the machine has.
 GIANT = 1 << 27
-RESULT_PLACES = ("out", "output")  # parameters that take a tensor for the result
-PLAIN = frozenset({int, float, bool, type(None)})  # values that stand for themselves
+RESULT_PLACES = ("out", "output")  # parameters that receive the result
+PLAIN = frozenset({int, float, bool, type(None)})  # values that are passed on unchanged
 
 
 class CaseInputs:
-    """The inputs of one case; `functions` is what its lane calls (assay.call.Functions)."""
+    """The inputs of one case. `functions` is what its lane calls (assay.call.Functions)."""
 
-    largest = 0  # elements of the largest input that is differentiated
+    largest = 0  # elements of the largest differentiated input
     elements = 0  # of all inputs
-    dump: Dump | None = None  # where inputs and results are written as well
-    unfilled = False  # large inputs are left as they are, where any number will do
+    dump: Dump | None = None  # writes inputs and results to disk
+    unfilled = False  # whether large inputs with free values stay unfilled
 
     def __init__(self, framework: Framework, native: Any, functions: Any, job: Job) -> None:
         self.framework = framework
@@ -36,15 +36,15 @@ class CaseInputs:
         self.entry = REGISTRY.get(job.api)
         self.named: dict[str, Any] = {}
         self.rules: Mapping[str, Any] = self.entry.rules if self.entry is not None else {}
-        self.taken: tuple[str, ...] = ()  # the parameters of what is called
-        self.kept: list[Any] = []  # memory that was filled and is no argument itself
-        self.wanted: list[tuple[str, Any]] = []  # inputs that are differentiated, by name
+        self.taken: tuple[str, ...] = ()  # the parameters of the called function
+        self.kept: list[Any] = []  # filled tensors that are not arguments themselves
+        self.wanted: list[tuple[str, Any]] = []  # differentiated inputs, by name
         self.inputs: list[tuple[str, Any]] = []  # for the dump
         forward_only = job.values in FORWARD_ONLY or not job.settings.backward
         self.forward_only = forward_only or job.lane.no_gradients
 
     def _name_arguments(self) -> None:
-        """All arguments by their parameters' names, those that make a layer among them."""
+        """All arguments by their parameters' names, including those that construct a layer."""
         job, entry = self.job, self.entry
         if job.construction is not None:
             self._names(entry.parameters, *job.construction)
@@ -56,7 +56,7 @@ class CaseInputs:
         self.named |= kwargs
 
     def _construction(self) -> tuple[list[Any], dict[str, Any]] | None:
-        """What the case's layer is made with. Its tensors are constants of it."""
+        """The constructor's arguments of the case's layer; its tensors are constants."""
         if self.job.construction is None:
             return None
         self._grad_wanted = False
@@ -73,7 +73,8 @@ class CaseInputs:
         return positional, {name: build(value, name, name) for name, value in kwargs.items()}
 
     def _made(self, make: Callable[..., Any], args: list[Any], kwargs: Any) -> Callable[..., Any]:
-        """The layer that the case makes, as a function; its parameters are filled and differentiated by."""
+        """The case's layer as a function; its parameters are filled and differentiated by. Raises ValueError
+        if the framework's layer has other parameters."""
         job, entry = self.job, self.entry
         made = entry.call(*args, **kwargs)
         if entry.kind == OPTIMIZER:
@@ -87,12 +88,12 @@ class CaseInputs:
         parameters = {}
         for place, (name, shape) in enumerate(sorted(made.parameters.items())):
             if layer is not None and (name not in found or tuple(found[name].shape) != tuple(shape)):
-                raise ValueError(f"the layer has no parameter {name} of shape {list(shape)}")
+                raise ValueError(f"the framework's layer has no parameter {name} of shape {list(shape)}")
             self._grad_wanted = of_case and name not in (*made.state, *made.constants)
             spec = TensorSpec(tuple(shape), made.dtype, job.tensors + place)
             parameters[name] = self._tensor(spec, name, name, found.get(name))
         if left := set(found) - set(made.parameters):
-            raise ValueError(f"the layer has further parameters: {', '.join(sorted(left))}")
+            raise ValueError(f"the reference lacks parameters of the layer: {', '.join(sorted(left))}")
         if layer is None:
             return self._with_state(lambda *inputs, **named: made.call(parameters, *inputs, **named), made)
         if not made.state:
@@ -131,14 +132,14 @@ class CaseInputs:
         return value
 
     def _tensor(self, spec: TensorSpec, parameter: str, path: str, tensor: Any = None) -> Any:
-        """The tensor of the case, or of the layer, filled; of a strided one the elements lie apart."""
+        """The filled tensor of the case, or of the layer (`tensor`), with the case's strides."""
         framework, dtype = self.framework, spec.dtype
         if dtype not in framework.dtypes:
             refuse(f"this build has no dtype {dtype}")
         size = spec.size
         self.elements += size
         fill = fill_of(self.entry, parameter, self.named, spec, self.job.values, self.rules)
-        if tensor is not None:  # a layer's parameter stays where the layer has it
+        if tensor is not None:  # a layer owns its parameters
             if not self._left_unfilled(spec, size, fill):
                 self._fill(spec, size, tensor, parameter, fill)
         elif size < LARGE_INPUT:
@@ -149,7 +150,7 @@ class CaseInputs:
             tensor = self._as_asked(self._large(spec, size, parameter, fill), spec, fill)
         if spec.strides:
             if spec.overlaps():
-                refuse("strides by which elements share memory")
+                refuse("strides with overlapping elements are not supported")
             self.kept.append(tensor)
             tensor = framework.strided(tensor, spec)
         wanted = self._grad_wanted and not self.forward_only and parameter not in RESULT_PLACES
@@ -163,20 +164,20 @@ class CaseInputs:
         return tensor if layout is None else self._sparse(tensor, spec, layout)
 
     def _fill(self, spec: TensorSpec, size: int, tensor: Any, parameter: str, fill: Any) -> None:
-        """Gives the tensor its values."""
+        """Fills the tensor."""
         pointer, code = self.framework.pointer(tensor) if size else 0, CODES[spec.dtype]
         if fill is None:
             self.native.fill(spec.index, pointer, size, code)
         elif isinstance(fill, Literal):
             values = array("d", fill.values)
             if len(values) != size:
-                refuse(f"{parameter}: {len(values)} values for a tensor of {size}")
+                refuse(f"{parameter}: the rule gives {len(values)} values for {size} elements")
             self.native.fill_literal(spec.index, pointer, size, code, values.tobytes())
         else:
             self.native.fill(spec.index, pointer, size, code, *fill)
 
     def _large(self, spec: TensorSpec, size: int, parameter: str, fill: Any) -> Any:
-        """A tensor of LARGE_INPUT elements and more: unfilled, shared, or as any other."""
+        """A tensor of at least LARGE_INPUT elements: unfilled, shared, or filled."""
         if self._left_unfilled(spec, size, fill):
             return self._room(spec.shape, spec.dtype)
         tensor = self._shared(spec, fill)
@@ -189,8 +190,8 @@ class CaseInputs:
         return self.unfilled and size >= LARGE_INPUT and spec.dtype in FLOATING and is_free(fill)
 
     def _shared(self, spec: TensorSpec, fill: Any) -> Any:
-        """A large tensor, filled, in memory that it has in common with the slot's other lanes; None where
-        there is none, or the tensor is there to be written."""
+        """A filled large tensor in memory that the slot's lanes share. None if sharing is not possible, or if
+        the call may change the tensor."""
         if not self._can_share() or spec.strides or isinstance(fill, Literal):
             return None
         if spec.index in self._promised():
@@ -199,23 +200,23 @@ class CaseInputs:
         return self._adopted(made, spec.dtype)
 
     def _can_share(self) -> bool:
-        """Whether large tensors may lie where the slot's other lanes have them too."""
+        """Whether large tensors may be in memory that the slot's lanes share."""
         return hasattr(self.framework, "adopt") and not self.functions.execution.timed
 
     def _adopted(self, made: tuple[Any, int] | None, dtype: str) -> Any:
-        """The framework's tensor of what native has made in shared memory, if it has; else None."""
+        """The framework's tensor over shared memory; None if it does not accept it."""
         if made is None:
             return None
         capsule, pointer = made
         try:
             tensor = self.framework.adopt(capsule)
-        except Exception:  # a type that this version does not take: it is filled in memory of its own
+        except Exception:  # this version does not accept the dtype
             return None
         same = self.framework.pointer(tensor) == pointer
         return tensor if same and self.framework.tensor_dtype(tensor) == dtype else None
 
     def _room(self, shape: Any, dtype: str) -> Any:
-        """A large tensor that is filled at once, or shall not be touched."""
+        """An uninitialised large tensor. Its memory is not scrambled."""
         self.native.scramble(False)
         try:
             return self.framework.empty(shape, dtype)
@@ -223,26 +224,26 @@ class CaseInputs:
             self.native.scramble(True)
 
     def _sparse(self, tensor: Any, spec: TensorSpec, layout: Any) -> Any:
-        """The sparse tensor that holds some places of this one, which it is differentiated by."""
+        """The sparse tensor with some of the elements of a dense one, which is differentiated."""
         layout = ask(layout, self.named, spec) if callable(layout) else layout
         if layout is None:
             return tensor
-        if isinstance(layout, tuple):  # with the places of another of the case's tensors
+        if isinstance(layout, tuple):  # with the indices of another tensor of the case
             layout, index = layout
             spec = spec._replace(index=index)
-        self.kept.append(tensor)  # its memory is looked at again after the call
+        self.kept.append(tensor)  # checked for changes after the call
         return self.framework.sparse(tensor, spec, layout)
 
     def _as_asked(self, tensor: Any, spec: TensorSpec, fill: Any) -> Any:
-        """The tensor as the regime wants it."""
+        """The tensor in the layout of the value regime."""
         if self.job.values != "layout" or self.job.lane.reference_functions or spec.size < 2 or spec.strides:
             return tensor
-        if spec.index in self._promised():  # what is written has to be where it is read again
+        if spec.index in self._promised():  # a changed tensor is read again at its address
             return tensor
         return self.framework.as_layout(tensor, spec.index)
 
     def _promised(self) -> set[int]:
-        """The case's tensors that the call may change."""
+        """The numbers of the case's tensors that the call may change."""
         promised = [*RESULT_PLACES]
         if self.entry is not None:
             promised += [self.entry.changes, *self.entry.updates]
@@ -250,11 +251,12 @@ class CaseInputs:
 
 
 def names_of(parameters: Sequence[str], args: Any) -> Sequence[str]:
-    """The parameters' names of positional arguments; those beyond them have numbers."""
+    """The parameters' names of positional arguments; surplus arguments have numbers."""
     if len(args) <= len(parameters):
         return parameters[: len(args)]
     return [parameters[i] if i < len(parameters) else f"arg{i}" for i in range(len(args))]
 
 
 def is_large(spec: TensorSpec) -> bool:
+    """Whether the tensor has at least LARGE_INPUT elements."""
     return spec.size >= LARGE_INPUT

@@ -1,9 +1,9 @@
-"""What text from outside may reach: functions of tensors in a few namespaces, and nothing private."""
+"""Which names a case may use: functions of tensors in a few namespaces, and nothing private."""
 
 from assay.registry import DUNDERS
 from assay.wire import refuse
 
-# Where functions of tensors live, below the framework's root; see callable_name().
+# Namespaces with functions of tensors, below the framework's root.
 NAMESPACES = frozenset(
     [
         "",
@@ -21,7 +21,7 @@ CHANGES_THE_LANE = ("set_", "enable_", "disable_", "monkey_patch_")
 
 
 def public_name(api: str) -> str:
-    """The name itself, if it names something public; private names are never looked up."""
+    """The name itself. Raises Stop if a part of it is private to the framework."""
     for part in api.split(".")[1:]:
         if part.startswith("_") and part not in DUNDERS:
             refuse(f"{api}: {part} is private to the framework")
@@ -29,14 +29,14 @@ def public_name(api: str) -> str:
 
 
 def callable_name(api: str) -> str:
-    """The name itself, if a case may call it although no table knows it.
+    """The name itself, if a case may call it without a reference. Raises Stop otherwise.
 
-    Frameworks also have public functions that run commands (paddle.utils, paddle.amp.core), load
-    code (hub, utils.cpp_extension), or read and write files; text from outside reaches none of them.
+    Frameworks also have public functions that run commands (paddle.utils, paddle.amp.core), load code (hub,
+    utils.cpp_extension), or read and write files. No case may reach them.
     """
     namespace, _, function = api.partition(".")[2].rpartition(".")
     if namespace not in NAMESPACES:
-        refuse(f"{api}: a case may call functions of tensors, and {namespace} is no namespace of those")
+        refuse(f"{api}: a case may call functions of tensors, and {namespace} has none")
     if function in NO_FUNCTION_OF_TENSORS or function.startswith(CHANGES_THE_LANE):
-        refuse(f"{api}: {function} is no function of tensors")
+        refuse(f"{api}: {function} is not a function of tensors")
     return api

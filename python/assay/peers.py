@@ -1,4 +1,4 @@
-"""Who may talk to a server: its address is in a name space that every user of the machine can reach."""
+"""The check of a connecting process: every user of the machine can reach a server's address."""
 
 import os
 import socket
@@ -11,6 +11,6 @@ CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Whether a process of our own user is at the other end."""
+    """Whether the process at the other end belongs to the same user."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     return CREDENTIALS.unpack(credentials)[1] == os.getuid()

@@ -1,8 +1,7 @@
-"""The reference framework, as the API tables see it.
+"""The reference framework for the API tables.
 
-The tables are imported in every lane, because value rules are needed on both sides; only the lane
-that hosts PyTorch may import it, and has done so before it reads the tables. Elsewhere `torch` is
-None and no reference is ever called.
+Every lane imports the tables, because both lanes need the value rules. Only the lane that hosts PyTorch has
+imported it before. In other lanes `torch` is None, and no reference is called.
 """
 
 import sys
@@ -12,12 +11,13 @@ torch: Any = sys.modules.get("torch")
 
 
 def common_shape(*shapes: Any) -> Any:
-    """What they broadcast to; torch.broadcast_shapes() imports sympy for that, 0.4 s in every lane."""
+    """The broadcast shape. torch.broadcast_shapes() would import sympy, which takes 0.4 s in every lane."""
     return torch.broadcast_tensors(*(torch.empty(()).expand(tuple(shape)) for shape in shapes))[0].shape
 
 
 def on_cpu(function: Any, x: Any, *others: Any, **named: Any) -> Any:
-    """What PyTorch makes of it on the CPU, where x is: for what its GPU kernels do otherwise, or cannot."""
+    """The function's result on the CPU, moved back to the device of x: for GPU kernels that differ or do not
+    exist."""
 
     def moved(value: Any, place: Any) -> Any:
         return value.to(place) if isinstance(value, torch.Tensor) else value

@@ -1,19 +1,19 @@
-"""Value regimes: the kinds of values under which every case is run, beside those of its rules.
+"""Value regimes: the sets of values under which every case runs, beside those of its rules.
 
-    usual     what the API's rules say
+    usual     the value rules of the API
     wide      large and tiny magnitudes of both signs, from subnormal to almost infinite
-    nan       NaN in some rows, and rows without
-    infinity  infinities of one sign, of both, and rows without
-    bulk      nothing but -inf: what a reduction makes of it
-    exact     halves and small whole numbers, zeros and ties among them; whole dtypes: few numbers
-    layout    the usual values in tensors that are not contiguous
+    nan       NaN in some rows
+    infinity  infinities of one or both signs in some rows
+    bulk      only -inf: the result of a reduction over it
+    exact     halves and small integers, with zeros and ties; for integer dtypes few numbers
+    layout    the usual values in non-contiguous tensors
 
-An argument follows a regime as far as its rule leaves it free: indices, shapes, labels, boxes, matrices of
-a kind and listed values stay what they are; what is positive stays positive, and a share within [0, 1]. A
-regime that changes no argument of a case is left out. Like rules, regimes see specifications only.
+An argument follows a regime only as far as its rule leaves it free. Indices, shapes, labels, boxes,
+structured matrices and listed values keep their rule; positive values stay positive, and shares stay within
+[0, 1]. A regime that changes no argument of a case is left out. Like rules, regimes see specifications only.
 
-What a regime asks of a family of APIs stands in TRAITS; of a single API in `@api(…, undefined={regime:
-reason})` and `regimes={regime: {parameter: rule}}`.
+TRAITS has the regimes of each family of APIs. A single API has `undefined={regime: reason}` and
+`regimes={regime: {parameter: rule}}`.
 """
 
 import math
@@ -40,61 +40,61 @@ from assay.shared import BOTH, FEW_TERMS, MOST_ELEMENTS, POSITIVE, REGIMES, SHAR
 from assay.spec import COMPLEX, FLOATING, INTEGER, TensorSpec
 
 USUAL = "usual"
-# What is judged there is the result alone: at NaN and infinity no derivative is defined.
+# Regimes that compare results only: derivatives are undefined at NaN and infinity.
 FORWARD_ONLY = frozenset({"nan", "infinity", "bulk"})
 
 HUGE = 1.7e308
-NORMAL = 0.0  # stands for the smallest normal number of a dtype
+NORMAL = 0.0  # the smallest normal number of the dtype
 SMALLEST_NORMAL = {"float16": 2.0**-14, "float64": 2.0**-1022, "complex128": 2.0**-1022}
-LARGEST = {"float16": 2.0**15, "float64": 2.0**1023, "complex128": 2.0**1023}  # power of two
+LARGEST = {"float16": 2.0**15, "float64": 2.0**1023, "complex128": 2.0**1023}  # powers of two
 
 
 class Traits(NamedTuple):
-    """What the APIs of one family have in common."""
+    """What the APIs of one family have in common: their regimes, and what their error bars consist of."""
 
-    wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes
-    sums: bool = True  # results add up elements; otherwise only gradients of what is broadcast do
-    products: bool = False  # of products
-    moves: bool = False  # nothing is computed: results have the same bits, where an API says nothing else
-    # Places are computed, and a rounding of them costs an ulp times the extent: the longest of all, or what a
-    # function of the call's arguments gives.
+    wide: tuple[float, float] = (2.0**-20, 2.0**10)  # magnitudes under `wide`
+    sums: bool = True  # results are sums; otherwise only gradients of broadcast inputs are
+    products: bool = False  # … of products
+    moves: bool = False  # data only moves, so results have the same bits
+    # Coordinates are computed. Their rounding costs one ulp times the extent: the longest of all, or the
+    # result of a function of the call's arguments.
     coordinates: bool | Callable[..., float] = False
-    # Made of exponentials, which lose below an ulp of 1 what they leave above it: 1 - tanh(x)^2, erf(x) + 1.
-    # So many ulps of 1; of x · Φ(x) as well twice as many.
+    # The floor in ulps of 1, for functions made of exponentials: 1 - tanh(x)^2, erf(x) + 1.
     near_one: float = 0.0
-    near_one_back: float | None = None  # of gradients and complex numbers, where it is another number
-    # Sums over windows, or of sums: shapes do not say how many terms there are, but that they are not few.
+    near_one_back: float | None = None  # … of gradients and complex numbers, if it differs
+    # Sums over windows, or nested sums: the shapes do not show the number of terms, which is large.
     chained: bool = False
-    # Where shapes do not say how many terms an element of a result (not of a gradient) is the sum of: that
-    # number, or a function of the call's arguments that gives it, or None where shapes do.
+    # The number of terms of a result element, or a function of the call's arguments, if shapes do not show
+    # it.
     terms: float | Callable[..., float | None] | None = None
-    terms_back: float | Callable[..., float | None] | None = None  # … of a gradient, whichever has more
-    # A result adds up rows of one input, which only it takes: as many terms as the input has elements for it.
+    terms_back: float | Callable[..., float | None] | None = None  # … of a gradient element
+    # A result element sums a row of one input that no other element uses.
     rows: bool = False
-    # What a result adds up are the inputs themselves: of exact values that needs no rounding, and what
-    # follows is one step.
+    # A result sums the inputs themselves. For exact values that is exact, and one rounding follows.
     exact_sums: bool = False
-    # A function of one real number that is good to a few ulps wherever that is (docs/verdicts.md): neither
-    # what the last digit of its input would change nor what is left of 1 excuses a result. Gradients it does.
+    # A function of one real number that is accurate to a few ulps everywhere. Neither conditioning nor the
+    # floor widens the bar of a result.
     direct: bool = False
-    without: Mapping[str, str] = {}  # regime: the reason why nothing is judged there
+    without: Mapping[str, str] = {}  # by regime: the reason why nothing is judged
 
 
 HALF = frozenset({"float16", "bfloat16"})
-# From the smallest normal number on: whether subnormal ones are kept is not promised.
+# From the smallest normal number: frameworks may flush subnormal numbers to zero.
 EVERYTHING = (NORMAL, HUGE)
 
-_ORDER = "where a NaN stands in an order is not promised"
-_CHAOS = "one NaN or infinity reaches every element, by way of differences and products that are not defined"
-_INDEX = "positions, boxes and regions are finite numbers"
-_RANDOM = "a draw is judged by its law, under usual parameters"
+_ORDER = "the position of NaN in a sorted order is not specified"
+_CHAOS = "one NaN or infinity spreads to every element through undefined differences and products"
+_INDEX = "positions, boxes and regions must be finite"
+_RANDOM = "random draws are compared with their distribution, under usual values only"
 
 _FINITE = {"nan": _CHAOS, "infinity": _CHAOS, "bulk": _CHAOS}
-_LAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
-_PLACES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
-_PLACED = {"wide": "a rounding of a place costs what lies beside it, however large that is"}
-_TIES = "which of equal elements is taken, and gets the gradient, is not promised"
-_ELEMENTS = {"bulk": "an element is seen at -inf under `infinity`"}
+_DRAWS = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _RANDOM)
+_COORDINATES = dict.fromkeys(("wide", "nan", "infinity", "bulk", "exact"), _INDEX)
+_ROUNDED_COORDINATES = {
+    "wide": "rounding a coordinate selects a neighbour, whose value may be arbitrarily different"
+}
+_TIES = "which of several equal elements is selected, and gets the gradient, is not specified"
+_ELEMENTS = {"bulk": "elementwise functions are tested at -inf by the regime `infinity`"}
 
 TRAITS: dict[str, Traits] = {
     "unary": Traits(EVERYTHING, False, near_one=0.0, near_one_back=0.5, without=_ELEMENTS),
@@ -122,7 +122,12 @@ TRAITS: dict[str, Traits] = {
         EVERYTHING,
         False,
         moves=True,
-        without={"nan": _ORDER, "infinity": _TIES, "exact": _TIES, "bulk": "all elements are equal"},
+        without={
+            "nan": _ORDER,
+            "infinity": _TIES,
+            "exact": _TIES,
+            "bulk": "all elements are equal, so their order is not specified",
+        },
     ),
     "loss": Traits(near_one=1.0, without=_FINITE),
     "classification": Traits(near_one=1.0, without=_FINITE),
@@ -131,27 +136,29 @@ TRAITS: dict[str, Traits] = {
     "convolution": Traits(chained=True, without=_FINITE),
     "pooling": Traits(exact_sums=True, without=_FINITE),
     "adaptive_pooling": Traits(exact_sums=True, without=_FINITE),
-    "resize": Traits(coordinates=True, without={**_FINITE, **_PLACED}),
-    "detection": Traits(coordinates=True, without=_PLACES),
-    "sparse": Traits(without={**_FINITE, "layout": "sparse tensors are made of places and values"}),
-    "random": Traits(without=_LAWS),
-    "dropout": Traits(sums=False, without=_LAWS),
-    "regions": Traits(coordinates=True, without=_PLACES),
-    "anchors": Traits(coordinates=True, without=_PLACES),
+    "resize": Traits(coordinates=True, without={**_FINITE, **_ROUNDED_COORDINATES}),
+    "detection": Traits(coordinates=True, without=_COORDINATES),
+    "sparse": Traits(
+        without={**_FINITE, "layout": "sparse tensors consist of indices and values, which have no strides"}
+    ),
+    "random": Traits(without=_DRAWS),
+    "dropout": Traits(sums=False, without=_DRAWS),
+    "regions": Traits(coordinates=True, without=_COORDINATES),
+    "anchors": Traits(coordinates=True, without=_COORDINATES),
 }
-# Of PyTorch's own names for what functions of other families do.
+# The traits of an API that belongs to another family by its computation.
 MOVES = {"moves": True, "sums": False, "near_one": 0.0, "wide": EVERYTHING, "without": _ELEMENTS}
 SORTS = MOVES | {"without": TRAITS["sorting"].without}
-DRAWN = _LAWS
-# Families that nothing is said of: what their functions do at the edges has not been looked at.
-_UNSEEN = "nobody has yet said what is defined there for this family"
+DRAWN = _DRAWS
+# Families whose behaviour at the edges has not been specified.
+_UNSEEN = "this family's behaviour under this regime has not been specified"
 OTHERS = Traits(near_one=1.0, without={name: _UNSEEN for name in REGIMES if name not in (USUAL, "layout")})
-# Of these it is known that there are no exponentials in them.
+# Families without exponentials.
 _BUT_EXACT = {name: reason for name, reason in OTHERS.without.items() if name != "exact"}
 TRAITS |= dict.fromkeys(("fourier", "graph", "sparse_images"), Traits(without=_BUT_EXACT))
 TRAITS |= dict.fromkeys(("sequence_loss",), Traits(near_one=1.0, without=_BUT_EXACT))
 TRAITS |= dict.fromkeys(
-    # A decomposition comes by steps of which there are more than shapes say, other ones on a GPU.
+    # These take more steps than shapes show, and other steps on a GPU.
     (
         "attention",
         "decomposition",
@@ -163,18 +170,18 @@ TRAITS |= dict.fromkeys(
     ),
     OTHERS._replace(chained=True),
 )
-# measure/bar.cc: of fewer terms than one is what its inputs' last digits do not excuse.
+# A number of terms below one means that conditioning does not widen the bar (measure/bar.cc).
 DIRECT = 0.0
 
 
 class Skip(NamedTuple):
-    """Nothing is run under this regime. A reason says that a fault there would not be seen."""
+    """Nothing runs under this regime. A reason means that a bug there would not be found."""
 
     reason: str
 
 
 class Tensors:
-    """The tensors of a case, as all regimes of it ask for them: worked out once, when one does."""
+    """The tensors of a case, computed once for all regimes."""
 
     def __init__(self, entry: Any, named: Mapping[str, Any]) -> None:
         self.entry = entry
@@ -182,15 +189,17 @@ class Tensors:
 
     @cached_property
     def specs(self) -> list[TensorSpec]:
+        """The specifications of all tensors."""
         return specs_in(self.named.values())
 
     @cached_property
     def elements(self) -> int:
+        """The number of elements of all tensors."""
         return sum(spec.size for spec in self.specs)
 
     @cached_property
     def usual(self) -> list[tuple[str, TensorSpec, Fill | Literal | None]]:
-        """Each with its parameter's name, and how it is filled under usual values."""
+        """Each tensor with its parameter's name and its fill under usual values."""
         return [
             (name, spec, fill_of(self.entry, name, self.named, spec, USUAL))
             for name, value in self.named.items()
@@ -199,16 +208,18 @@ class Tensors:
 
 
 def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors | None = None) -> Skip | None:
-    """Why a case is not run under a regime; None when it is. `tensors` are those of the same entry and
-    arguments, where several regimes are asked for."""
+    """Why a case does not run under a regime; None if it runs. `tensors` are those of the same entry and
+    arguments."""
     if regime == USUAL:
         return None
     if entry is None:
         return Skip("")
     if entry.kind:
-        return Skip("layers and optimizers run under usual values; the functions in them under all")
+        return Skip(
+            "layers and optimizers run under usual values only; their functions run under every regime"
+        )
     undefined = entry.undefined.get(regime)
-    if not undefined and regime not in entry.regimes:  # rules of its own say what is defined there
+    if not undefined and regime not in entry.regimes:  # an API with its own rules is defined there
         undefined = traits_of(entry).without.get(regime)
     if callable(undefined):
         undefined = ask(undefined, named, None)
@@ -219,7 +230,7 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
     if not specs or tensors.elements > MOST_ELEMENTS:
         return Skip("")
     if regime in FORWARD_ONLY and any(spec.dtype in COMPLEX for spec in specs):
-        return Skip("what a complex number with an infinite or missing part becomes is not promised")
+        return Skip("the result for complex numbers with a NaN or infinite part is not specified")
     if regime == "layout":
         return None if any(spec.size > 1 for spec in specs) else Skip("")
     changed = any(
@@ -230,10 +241,10 @@ def skip_of(entry: Any, named: Mapping[str, Any], regime: str, tensors: Tensors 
 
 
 def specs_in(values: Any) -> list[TensorSpec]:
-    """All tensors of a case's arguments."""
+    """All tensors in a case's arguments."""
     found: list[TensorSpec] = []
     for value in values:
-        if isinstance(value, TensorSpec):  # which is a tuple
+        if isinstance(value, TensorSpec):  # a tuple too
             found.append(value)
         elif isinstance(value, SEQUENCE):
             found += specs_in(value)
@@ -242,6 +253,7 @@ def specs_in(values: Any) -> list[TensorSpec]:
 
 @cache
 def traits_of(entry: Any) -> Traits:
+    """The traits of an API: its family's, with its own changes."""
     traits = TRAITS.get(entry.family, OTHERS)
     return traits._replace(**entry.traits) if entry.traits else traits
 
@@ -254,7 +266,7 @@ def fill_of(
     regime: str,
     rules: Mapping[str, Any] | None = None,
 ) -> Fill | Literal | None:
-    """How a tensor is filled; None is the default of its dtype."""
+    """How a tensor is filled under a regime; None is the default of its dtype."""
     if entry is None:
         return None
     rules = entry.rules if rules is None else rules
@@ -268,7 +280,7 @@ def fill_of(
 def special_of(
     entry: Any, parameter: str, named: Mapping[str, Any], spec: TensorSpec, regime: str
 ) -> Fill | Literal | None:
-    """What an API's own rules for a regime say; None: nothing."""
+    """The API's own rule for a regime; None if it has none."""
     rule = entry.regimes[regime].get(parameter) if regime in entry.regimes else None
     return resolve(rule, named, spec) if rule is not None else None
 
@@ -276,7 +288,7 @@ def special_of(
 def changed_by(
     regime: str, usual: Fill | Literal | None, spec: TensorSpec, entry: Any
 ) -> Fill | Literal | None:
-    """What a regime makes of how a tensor is filled under usual values."""
+    """The fill under a regime, from that under usual values."""
     change = CHANGES.get(regime)
     if change is None or not spec.size:
         return usual
@@ -290,23 +302,26 @@ def changed_by(
 
 
 def is_free(fill: Fill | Literal | None) -> bool:
-    """Whether an argument may take other real numbers than its rule's."""
+    """Whether an argument may take other real numbers than its rule gives."""
     return fill is None or isinstance(fill, Fill) and fill.kind in (UNIFORM, DISTINCT)
 
 
 def row_of(spec: TensorSpec) -> int:
+    """The extent of the last axis; 1 for a scalar."""
     return spec.shape[-1] if spec.shape else 1
 
 
 def signs_of(fill: Fill) -> int:
+    """The signs (src/fill/rule.h) that a fill may have."""
     if fill.low < 0:
         return BOTH
     return SHARE if fill.high <= 1 else POSITIVE
 
 
 def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `wide`."""
     low, high = traits.wide
-    if fill.kind == DISTINCT:  # by a power of two, so that no two become one
+    if fill.kind == DISTINCT:  # scaling by a power of two keeps values distinct
         reach = max(abs(fill.low), abs(fill.high))
         most = min(high, LARGEST.get(spec.dtype, 2.0**127))
         factor = 2.0 ** max(0, math.frexp(most / reach)[1] - 1)
@@ -319,22 +334,26 @@ def wide(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
 
 
 def nan(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `nan`."""
     return fill if spec.dtype in COMPLEX else Fill(WITH_NAN, fill.low, fill.high, row_of(spec))
 
 
 def infinity(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `infinity`."""
     if spec.dtype in COMPLEX or fill.low >= 0:
         return fill
     return Fill(WITH_INFINITY, fill.low, fill.high, row_of(spec))
 
 
 def bulk(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `bulk`."""
     if spec.dtype in COMPLEX or fill.low >= 0:
         return fill
     return Fill(CONSTANT, float("-inf"), float("-inf"), 0)
 
 
 def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
+    """The fill under `exact`."""
     signs = signs_of(fill)
     if signs == SHARE or fill.high <= 0:
         return fill
@@ -342,8 +361,9 @@ def exact(fill: Fill, spec: TensorSpec, traits: Traits) -> Fill:
 
 
 def whole_change(spec: TensorSpec, regime: str, traits: Traits) -> Fill | None:
+    """The fill of an integer tensor under a regime; None keeps the default."""
     if regime == "wide":
-        if traits.products:  # half of the bits: what an overflow becomes in a sum is not defined
+        if traits.products:  # half of the bits, so that no product overflows
             high = 2.0 ** (int(spec.dtype.lstrip("uint")) // 2 - 3)
             return Fill(INTEGERS, 0.0 if spec.dtype.startswith("u") else -high, high, 0)
         return Fill(MAGNITUDES, 0.0, HUGE, BOTH)
@@ -363,23 +383,24 @@ CHANGES: dict[str, Change] = {
 
 
 def equalities_of(entry: Any) -> tuple[str, ...]:
-    """What makes the results of an API equal, as registry.EQUALITIES has it; empty: their values."""
+    """How the results of an API are compared (registry.EQUALITIES); empty means by value."""
     if entry is None or entry.equal:
         return entry.equal if entry is not None else ()
     return ("bits",) if traits_of(entry).moves else ()
 
 
 class Inputs(NamedTuple):
-    """What a call's error bars hang on."""
+    """What the error bars of a call depend on."""
 
-    sizes: list[int]  # elements of its tensors; for gradients those of its results as well
-    longest: int = 1  # axis of one of them
+    sizes: list[int]  # elements of its tensors; for gradients also of its results
+    longest: int = 1  # the longest axis
     named: Mapping[str, Any] = {}  # its arguments
-    half: bool = False  # one of them is of half precision
-    complex: bool = False  # … is of complex numbers
+    half: bool = False  # whether a tensor has half precision
+    complex: bool = False  # whether a tensor is complex
 
     @classmethod
     def of(cls, named: Mapping[str, Any]) -> "Inputs":
+        """The inputs of a call with these named arguments."""
         specs = specs_in(named.values())
         longest = max([extent for spec in specs for extent in spec.shape], default=1)
         dtypes = {spec.dtype for spec in specs}
@@ -390,9 +411,9 @@ class Inputs(NamedTuple):
 def bar_of(
     entry: Any, regime: str, inputs: Inputs, count: int, upstream: float = 0.0
 ) -> tuple[float, float, float]:
-    """What the error bar of a result of `count` elements, or of a gradient under an upstream gradient that
-    reaches so far, is made of: the terms that are added up for one of them, and its floors in ulps of the
-    result's largest value and of 1."""
+    """The parts of the error bar of a result of `count` elements, or of a gradient under an upstream gradient
+    of this magnitude: the number of terms in a sum, and the floors in ulps of the largest element and of
+    1."""
     terms = terms_of(entry, inputs, count)
     if entry is None:
         return terms, 1.0, 0.0
@@ -401,7 +422,7 @@ def bar_of(
     if traits.direct and not upstream and not inputs.complex and terms <= 1:
         return DIRECT, 0.0, 0.0
     scale = 0.0
-    alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # each element hangs on those in its place
+    alone = terms <= 1 and not traits.sums and bool(inputs.sizes)  # elementwise
     if traits.exact_sums and regime == "exact" and not inputs.half and not upstream:
         terms = DIRECT
     if traits.coordinates:
@@ -417,14 +438,14 @@ def bar_of(
 
 
 def said_of(said: float | Callable[..., float | None] | None, inputs: Inputs, otherwise: float) -> float:
-    """What the table says of a call, in words or as a function of its arguments."""
+    """The table's value for a call: a number, or a function of the call's arguments."""
     said = ask(said, inputs.named, None) if callable(said) else said
     return otherwise if said is None else float(said)
 
 
 def terms_of(entry: Any, inputs: Inputs, count: int) -> float:
-    """How many terms are added up for one of `count` elements of a result: the error bar grows with its
-    square root."""
+    """The number of terms in the sum of one of `count` result elements, from the shapes. The error bar grows
+    with its square root."""
     if not count or not inputs.sizes:
         return 1.0
     sizes = sorted(inputs.sizes)
@@ -434,7 +455,7 @@ def terms_of(entry: Any, inputs: Inputs, count: int) -> float:
         return max(1.0, ratio)
     if traits.rows:
         return max(1.0, sizes[-1] / min([count, *(size for size in sizes if size)]))
-    # Of a product [m, k] x [k, n] the root is k, for its gradients m and n.
+    # For a product [m, k] x [k, n] the root is k, for its gradients m and n.
     product = math.sqrt(sizes[-1] * sizes[-2] / count) if len(sizes) > 1 else 1.0
     fewest = FEW_TERMS + 1.0 if traits.chained else 1.0
     return max(fewest, ratio, product, float(inputs.longest))

@@ -1,13 +1,13 @@
-"""The table of APIs: what assay knows of each, and how a family file says it.
+"""The table of APIs: what assay knows of each API, and how a family file registers it.
 
-One function serves an API: it has the tested framework's own signature and the reference's body.
-Python binds the arguments; there is no other mapping language.
+One function stands for an API. It has the tested framework's signature and the reference's body, so Python
+binds the arguments:
 
     @api("paddle.gather", index=integers(0, lambda x, axis=0: x.shape[axis]))
     def gather(x, index, axis=0, name=None):
         return torch.index_select(x, axis, index.reshape(-1))
 
-Where only the name of the framework differs, a line is enough:
+One line is enough if the reference takes the same arguments in the same order:
 
     same("x, name=None", "paddle.abs paddle.Tensor.abs paddle.exp")
 """
@@ -26,16 +26,16 @@ from assay.layers import LAYER, Made
 from assay.rules import AnyRule
 from assay.sparse import is_layout
 
-# What makes two results equal where the element itself is not promised.
-#   value  the elements agree within the tolerance (the default)
-#   sign   their absolute values do: eigenvectors, QR, SVD
-#   sorted the same values in any order
-#   shape  only shape and dtype are promised
-#   bits   nothing is computed, so the bits are the same: data that only moves
+# How two results are compared:
+#   value   elements agree within the tolerance (the default)
+#   sign    absolute values agree: eigenvectors, QR, SVD
+#   sorted  the same values in any order
+#   shape   only shape and dtype
+#   bits    the same bits, for APIs that only move data
 EQUALITIES = ("value", "sign", "sorted", "shape", "bits")
 
-# Methods with underscores on both sides that a case may name. Everything else that starts with an
-# underscore is private to the framework and is refused.
+# Dunder methods that a case may name. Every other name that starts with an underscore is private to the
+# framework and is rejected.
 DUNDERS = frozenset(
     f"__{name}__"
     for name in (
@@ -50,7 +50,7 @@ DUNDERS = frozenset(
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Api:
-    """One API: the reference that stands for it, and what is known of its inputs and results."""
+    """One API: its reference function, and what is known of its inputs and results (see Registry.api)."""
 
     name: str
     call: Callable[..., Any]
@@ -58,21 +58,18 @@ class Api:
     rules: Mapping[str, AnyRule] = field(default_factory=dict)
     grad: bool | Callable[..., bool] = True
     equal: tuple[str, ...] = ()
-    no_gradient: str = ""  # why none is compared, where `grad` is False
-    changes: str = ""  # works in place: this parameter afterwards is the result
+    no_gradient: str = ""  # the reason for `grad=False`
+    changes: str = ""  # the parameter that an in-place call changes; it is compared as the result
     skip: str = ""
-    layouts: Mapping[str, Any] = field(default_factory=dict)  # parameters that are sparse
-    kind: str = ""  # "layer" or "optimizer": first made, then called with `inputs`
+    layouts: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""  # "layer" or "optimizer": constructed first, then called with `inputs`
     inputs: tuple[str, ...] = ()
-    # What is compared of the tested framework's own result, made of it and of the arguments by name.
     shown: Callable[[Any, dict[str, Any]], Any] | None = None
-    family: str = ""  # the file of assay.apis that it stands in
+    family: str = ""  # the file of assay.apis that registers the API
     undefined: Mapping[str, Any] = field(default_factory=dict)
     regimes: Mapping[str, Mapping[str, AnyRule]] = field(default_factory=dict)
-    updates: tuple[str, ...] = ()  # parameters that the call changes beside its result
-    traits: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # where they differ from its family's (regimes.Traits)
+    updates: tuple[str, ...] = ()
+    traits: Mapping[str, Any] = field(default_factory=dict)
     accommodates: tuple[Accommodation, ...] = ()
 
 
@@ -86,15 +83,15 @@ class Registry(dict[str, Api]):
         self._reasons: list[tuple[str, str]] = []
 
     def alias(self, of: str, names: str, changes: str = "") -> None:
-        """More names of an API that some family file registers; `settle` enters them."""
+        """More names of a registered API; they take effect in `settle`."""
         self._aliases += [(of, name, changes) for name in names.split()]
 
     def no_gradient(self, reason: str, names: str) -> None:
-        """Why no gradient of these APIs is compared; `settle` enters it."""
+        """The reason why gradients of these APIs are not compared; it takes effect in `settle`."""
         self._reasons += [(name, reason) for name in names.split()]
 
     def settle(self) -> None:
-        """Enters aliases, likenesses and reasons, once all family files are read."""
+        """Applies aliases, likenesses and reasons after all family files are loaded."""
         for of, name, changes in self._aliases:
             if name in self:
                 raise ValueError(f"{name} is registered twice")
@@ -115,160 +112,124 @@ class Registry(dict[str, Api]):
         self._likenesses.clear()
         for name, reason in self._reasons:
             if self[name].grad is not False:
-                raise ValueError(f"{name}: a reason for no gradient, where one is compared")
+                raise ValueError(f"{name}: has a reason for no gradient, but its gradient is compared")
             self[name] = replace(self[name], no_gradient=reason)
         self._reasons.clear()
 
-    def api(
-        self,
-        *names: str,
-        grad: bool | Callable[..., bool] = True,
-        equal: str | tuple[str, ...] = (),
-        skip: str = "",
-        changes: str = "",
-        layouts: Mapping[str, str | Callable[..., str | None]] | None = None,
-        shown: Callable[[Any, dict[str, Any]], Any] | None = None,
-        rules: Mapping[str, AnyRule] | None = None,
-        undefined: Mapping[str, Any] | None = None,
-        regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
-        updates: tuple[str, ...] = (),
-        traits: Mapping[str, Any] | None = None,
-        accommodates: Accommodation | tuple[Accommodation, ...] = (),
-        **more_rules: AnyRule,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Registers the decorated function as the reference of `names`.
+    def api(self, *names: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator that registers a function as the reference of `names`. Options, all of them optional:
 
-        grad: whether gradients are compared (False where an API promises none), or a function of
-        the call's arguments, by their names, that says so.
+        grad: whether gradients are compared, or a function of the call's arguments that says so.
         equal: one of EQUALITIES for all outputs, or a tuple with one for each output.
-        skip: a reason why cases of this API are not run at all.
-        changes: the parameter that the API changes in place; by default the first one of an API
-        whose name says that it works in place.
-        layouts: the parameters that are sparse tensors, with one of assay.sparse.LAYOUTS, or a
-        pair of one and the number of the case's tensor whose places it takes, or a function of the
-        call's arguments that gives either, or None for a dense tensor.
-        shown: what is compared of the tested framework's own result, a function of it and of the arguments
-        by name: of an object of its own, or of one of many results that are all right.
-        undefined: reasons, by value regime (assay.regimes), why nothing is judged there; a function of the
-        call's arguments may say so for some calls only.
-        updates: parameters that a call changes beside its result, as running statistics are; the reference
-        changes them too, and what they hold afterwards is compared.
+        skip: the reason why cases of this API never run.
+        changes: the parameter that the call changes in place. The default is the first parameter if the
+        name is that of an in-place API.
+        layouts: the layout of each sparse parameter: one of assay.sparse.LAYOUTS, a pair of a layout and the
+        number of the case's tensor whose indices it takes, or a function of the call's arguments that
+        returns either, or None for a dense tensor.
+        shown: a function of the tested framework's result and of the arguments by name. It returns what is
+        compared of an opaque result, or of one of many correct results.
+        undefined: by value regime, the reason why it is not judged, or a function of the call's arguments
+        that returns the reason or nothing.
+        regimes: rules under one value regime, {regime: {parameter: rule}}.
+        updates: parameters that the call changes beside its result, such as running statistics. The
+        reference changes them too, and their values after the call are compared.
         traits: fields of regimes.Traits in which the API differs from its family.
-        accommodates: where the reference follows Paddle against PyTorch or mathematics, or inputs dodge a
-        fault.
-        regimes: rules that hold under a value regime only, {regime: {parameter: rule}}.
-        Keyword arguments are value rules by parameter name; `rules` takes those whose parameter
-        bears the name of an option.
+        accommodates: known deviations (assay.accommodations).
+        rules: value rules of parameters whose names are options.
+        signature: the tested framework's signature as text (see `same`), for a function that names only the
+        parameters that it needs.
+
+        Every other keyword is the value rule of the parameter with that name. Raises ValueError for a name
+        that is registered already, a rule of an unknown parameter, or an invalid option.
         """
-        equal = (equal,) if isinstance(equal, str) else equal
-        accommodates = (accommodates,) if isinstance(accommodates, Accommodation) else accommodates
         family = _caller()
-        unknown = set(equal) - set(EQUALITIES)
-        if unknown:
-            raise ValueError(f"{names[0]}: no such equality: {', '.join(sorted(unknown))}")
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            parameters = tuple(inspect.signature(function).parameters)
-            all_rules = {**more_rules, **(rules or {})}
-            for rule in all_rules:
-                if rule not in parameters:
-                    raise ValueError(f"{names[0]}: a rule for {rule!r}, which is no parameter of it")
-            if not isinstance(updates, tuple) or not set(updates) <= set(parameters):
-                raise ValueError(f"{names[0]}: updates={updates!r} are no parameters of it")
-            for parameter, layout in (layouts or {}).items():
-                if parameter not in parameters or not is_layout(layout):
-                    raise ValueError(f"{names[0]}: {parameter!r} cannot be {layout!r}")
-            for name in names:
-                if name in self:
-                    raise ValueError(f"{name} is registered twice")
-                changed = changes or (parameters[0] if changes_input(name) else "")
-                self[name] = Api(
-                    name, function, parameters, all_rules, grad, equal,
-                    changes=changed, skip=skip, layouts=layouts or {}, shown=shown, family=family,
-                    undefined=undefined or {}, regimes=regimes or {}, updates=updates,
-                    accommodates=accommodates, traits=traits or {},
-                )  # fmt: skip
+            self._enter(names, function, family, **options)
             return function
 
         return register
 
     def layer(
-        self,
-        *names: str,
-        inputs: str,
-        like: str = "",
-        kind: str = LAYER,
-        grad: bool = True,
-        equal: str | tuple[str, ...] = (),
-        **rules: AnyRule,
+        self, *names: str, inputs: str, like: str = "", kind: str = LAYER, **options: Any
     ) -> Callable[[Callable[..., Made]], Callable[..., Made]]:
-        """Registers the decorated function, which makes the layer, as the reference of `names`.
+        """A decorator that registers a function that makes a layer or optimizer as the reference of `names`.
 
-        inputs: the names of what the layer is called with.
-        like: the API whose value rules the inputs follow, where `rules` say nothing else.
+        inputs: the names of the layer's inputs.
+        like: the API whose value rules the inputs follow by default.
+        options: those of `api`.
         """
-        equal = (equal,) if isinstance(equal, str) else equal
         family = _caller()
 
         def register(function: Callable[..., Made]) -> Callable[..., Made]:
-            parameters = tuple(inspect.signature(function).parameters)
-            for name in names:
-                if name in self:
-                    raise ValueError(f"{name} is registered twice")
-                called = tuple(inputs.split())
-                self[name] = Api(
-                    name, function, parameters, rules, grad, equal, kind=kind, inputs=called, family=family
-                )
-                if like:
-                    self._likenesses.append((name, like))
+            self._enter(names, function, family, kind=kind, inputs=tuple(inputs.split()), **options)
+            if like:
+                self._likenesses += [(name, like) for name in names]
             return function
 
         return register
 
-    def same(
-        self,
-        signature: str,
-        names: str,
-        grad: bool = True,
-        home: str = "torch",
-        undefined: Mapping[str, Any] | None = None,
-        regimes: Mapping[str, Mapping[str, AnyRule]] | None = None,
-        traits: Mapping[str, Any] | None = None,
-        **rules: AnyRule,
-    ) -> None:
-        """Registers APIs whose reference has the same name (`paddle.abs`: `torch.abs`).
+    def same(self, signature: str, *names: str, home: str = "torch", to: str = "", **options: Any) -> None:
+        """Registers APIs whose reference takes the same arguments by position (`paddle.abs`: `torch.abs`).
 
-        signature: the tested framework's own, such as "x, name=None"; all parameters but `name`
-        (and `out`, which holds nothing but the result) are handed on by position, those left out at
-        the end are not handed on.
-        home: where the reference lives, such as "torch.nn.functional".
+        signature: the tested framework's signature, such as "x, axis=-1, name=None". All parameters except
+        `name` and `out` are passed on by position.
+        home: the module of the reference, such as "torch.nn.functional".
+        to: the full name of the reference, if its last part differs.
+        options: those of `api`.
         """
-        parameters = [part.split("=")[0].strip() for part in signature.split(",")]
         family = _caller()
-        for full_name in names.split():
-            function = _by_position(f"{home}.{plain_stem(full_name)}", parameters)
-            for rule in rules:
-                if rule not in parameters:
-                    raise ValueError(f"{full_name}: a rule for {rule!r}, which is no parameter of it")
-            if full_name in self:
-                raise ValueError(f"{full_name} is registered twice")
-            changed = parameters[0] if changes_input(full_name) else ""
-            self[full_name] = Api(
-                full_name,
-                function,
-                tuple(parameters),
-                rules,
-                grad,
-                changes=changed,
-                family=family,
-                undefined=undefined or {},
-                regimes=regimes or {},
-                traits=traits or {},
-            )
+        for name in " ".join(names).split():
+            function = _by_position(to or f"{home}.{plain_stem(name)}", signature)
+            self._enter((name,), function, family, **options)
+
+    def _enter(
+        self,
+        names: tuple[str, ...],
+        function: Callable[..., Any],
+        family: str,
+        equal: str | tuple[str, ...] = (),
+        changes: str = "",
+        layouts: Mapping[str, Any] | None = None,
+        rules: Mapping[str, AnyRule] | None = None,
+        updates: tuple[str, ...] = (),
+        accommodates: Accommodation | tuple[Accommodation, ...] = (),
+        signature: str = "",
+        **more: Any,
+    ) -> None:
+        function = _naming(function, signature) if signature else function
+        equal = (equal,) if isinstance(equal, str) else equal
+        accommodates = (accommodates,) if isinstance(accommodates, Accommodation) else accommodates
+        parameters = tuple(inspect.signature(function).parameters)
+        options = {key: value for key, value in more.items() if key in _OPTIONS and value is not None}
+        rules = {key: value for key, value in more.items() if key not in _OPTIONS} | dict(rules or {})
+        if unknown := set(equal) - set(EQUALITIES):
+            raise ValueError(f"{names[0]}: unknown equality: {', '.join(sorted(unknown))}")
+        for rule in rules:
+            if rule not in parameters and rule not in options.get("inputs", ()):
+                raise ValueError(f"{names[0]}: the rule for {rule!r} names no parameter")
+        if not isinstance(updates, tuple) or not set(updates) <= set(parameters):
+            raise ValueError(f"{names[0]}: updates={updates!r} must be a tuple of parameters")
+        for parameter, layout in (layouts or {}).items():
+            if parameter not in parameters or not is_layout(layout):
+                raise ValueError(f"{names[0]}: {layout!r} is not a layout of the parameter {parameter!r}")
+        for name in names:
+            if name in self:
+                raise ValueError(f"{name} is registered twice")
+            changed = changes or (parameters[0] if changes_input(name) else "")
+            self[name] = Api(
+                name, function, parameters, rules, equal=equal, changes=changed, layouts=layouts or {},
+                family=family, updates=updates, accommodates=accommodates, **options,
+            )  # fmt: skip
+
+
+# Options of Registry.api that are stored as they are.
+_OPTIONS = frozenset({"grad", "skip", "shown", "undefined", "regimes", "traits", "kind", "inputs"})
 
 
 def _caller() -> str:
-    """The family file that calls api() or same(), or whose helper does."""
+    """The name of the family file that calls api(), layer() or same()."""
     frame = sys._getframe(2)
     return frame.f_globals.get("__name__", "").rsplit(".", 1)[-1]
 
@@ -282,7 +243,7 @@ def changes_input(name: str) -> bool:
 
 
 def plain_stem(name: str) -> str:
-    """The last part of a name, of the form that changes nothing: `add` of `add_`, `__add__` of `__iadd__`."""
+    """The last part of a name without its in-place form: `add` of `add_`, `__add__` of `__iadd__`."""
     stem = name.rsplit(".", 1)[1]
     if not changes_input(name):
         return stem
@@ -290,26 +251,39 @@ def plain_stem(name: str) -> str:
 
 
 _NOT_IN_PLACE = frozenset({"__invert__", "__index__", "__int__", "__iter__"})
+# Parameters that a reference does not take: a name, and a tensor for the result.
+_IGNORED = ("name", "out")
 
 
-def _by_position(path: str, parameters: list[str]) -> Callable[..., Any]:
-    order = {parameter: position for position, parameter in enumerate(parameters)}
-    target: list[Any] = []
+def signature_of(text: str) -> inspect.Signature:
+    """The signature that `text` writes as a `def` does: "x, axis=-1, *, out=None".
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not target:
-            target.append(_attribute(reference.torch, path))
-        for ignored in ("name", "out"):
-            kwargs.pop(ignored, None)
-        values = list(args[: order.get("name")])
-        if not kwargs:
-            return target[0](*values)
-        for keyword, value in sorted(kwargs.items(), key=lambda item: order.get(item[0], 99)):
-            if order.get(keyword) != len(values):
-                raise TypeError(f"{path}: argument {keyword!r} is unknown, doubled or out of order")
-            values.append(value)
-        return target[0](*values)
+    The text is Python source of a family file, never text of a case."""
+    return inspect.signature(eval(f"lambda {text}: None", {}))
 
+
+def _naming(function: Callable[..., Any], text: str) -> Callable[..., Any]:
+    """A function of this signature that passes on the arguments that `function` names."""
+    named = [name for name in inspect.signature(function).parameters if name in signature_of(text).parameters]
+    passed = ", ".join(f"{name}={name}" for name in named)
+    return eval(f"lambda {text}: function({passed})", {"function": function})
+
+
+def _by_position(path: str, text: str) -> Callable[..., Any]:
+    """A function of this signature that passes its arguments by position to the function at `path`."""
+    signature = signature_of(text)
+    found: list[Any] = []
+
+    def target(*args: Any) -> Any:
+        if not found:
+            found.append(_attribute(reference.torch, path))
+        return found[0](*args)
+
+    ignored = [f"{name}=None" for name in _IGNORED if name not in signature.parameters]
+    whole = ", ".join([text, *(["*"] if ignored and "*" not in text else []), *ignored])
+    passed = ", ".join(name for name in signature.parameters if name not in _IGNORED)
+    call = eval(f"lambda {whole}: target({passed})", {"target": target})
+    call.__signature__ = signature
     return call
 
 
@@ -328,7 +302,7 @@ same = REGISTRY.same
 
 
 def load_all() -> Registry:
-    """Imports every family file of assay.apis; each registers its APIs."""
+    """The registry after importing every family file of assay.apis."""
     package = importlib.import_module("assay.apis")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"assay.apis.{module.name}")

@@ -1,10 +1,10 @@
-"""How well the factors of a matrix do what they promise: each promise as one number, 1 and what is left over.
+"""Residuals of matrix factors: how well factors satisfy their defining equations.
 
-Factors are not unique: signs, phases, what completes a basis, vectors of values that lie close together. What
-is promised is A = USVᴴ, AV = VΛ, and that bases are orthonormal. A residual is taken in float64 from the
-factors as they are, and given in units of the largest element of A times the longest extent, by which the
-errors of such algorithms grow (LAPACK's own tests hold it against 30 such units); rounded to the factors'
-dtype, 1 and a residual is 1 or a few ulps more. The same function looks at both frameworks' factors.
+Factors are not unique: signs, phases, completions of a basis and vectors of close eigenvalues vary. The
+equations A = USVᴴ and AV = VΛ and the orthonormality of a basis hold for all of them. A residual is computed
+in float64, in units of the largest element of A times the longest extent; LAPACK's own tests use the same
+unit and accept 30. Each residual is returned as 1 + residual in the dtype of the factors, so that it can be
+compared in ulps. The same functions are applied to both frameworks.
 """
 
 from collections.abc import Callable
@@ -12,24 +12,26 @@ from typing import Any
 
 try:
     import numpy as np
-except ModuleNotFoundError:  # the tables are read without frameworks as well, and nothing is called there
+except ModuleNotFoundError:  # the tables load without frameworks; nothing is called then
     np: Any = None
 
 Arrays = dict[str, Any]
 
 
 def array_of(tensor: Any) -> Any:
-    """A tensor of either framework, on any device, in double precision."""
+    """A tensor of either framework as an array in double precision."""
     found = np.asarray(tensor.detach().cpu().numpy())
     return found.astype(np.complex128 if np.iscomplexobj(found) else np.float64)
 
 
 def adjoint(matrix: Any) -> Any:
+    """The conjugate transpose of the last two axes."""
     return np.conj(np.swapaxes(matrix, -1, -2))
 
 
 def left_over(difference: Any, scale: Any, dtype: Any) -> Any:
-    """1 and the largest element of the difference, in units of the largest of `scale` times its extents."""
+    """1 + the largest element of `difference`, in units of the largest element of `scale` times the longest
+    extent."""
     if not difference.size:
         return np.ones(1, dtype)
     unit = np.abs(scale).max() * max(*difference.shape[-2:], *scale.shape[-2:])
@@ -37,21 +39,23 @@ def left_over(difference: Any, scale: Any, dtype: Any) -> Any:
 
 
 def orthonormal(basis: Any, dtype: Any) -> Any:
-    """Whether the columns are."""
+    """The residual of BᴴB = 1."""
     one = np.eye(basis.shape[-1])
     return left_over(adjoint(basis) @ basis - one, one if one.size else np.ones((1, 1)), dtype)
 
 
 def real_dtype(tensor: Any) -> Any:
+    """The tensor's dtype, or that of its real part."""
     return np.asarray(tensor.detach().cpu().numpy()).real.dtype
 
 
 def shape_of(tensor: Any) -> list[int]:
+    """The tensor's extents as Python integers."""
     return [int(extent) for extent in tensor.shape]
 
 
 def of_svd(x: Any, u: Any, values: Any, vh: Any) -> Arrays:
-    """x = U diag(values) Vᴴ, or its best part of fewer values, for which only the bases are judged."""
+    """The residuals of x = U diag(values) Vᴴ. For fewer values than the rank, only the bases are judged."""
     left, middle, right = array_of(u), array_of(values), array_of(vh)
     count = middle.shape[-1]
     dtype = real_dtype(values)
@@ -70,8 +74,8 @@ def of_svd(x: Any, u: Any, values: Any, vh: Any) -> Arrays:
 
 
 def of_low_rank(matrix: Any, u: Any, values: Any, v: Any, whole: bool) -> Arrays:
-    """The best parts U diag(values) Vᴴ of the array A, found from random samples: Uᴴ A V = diag(values)
-    however well they were found; where A has no more rank than there are parts they are the `whole` of it."""
+    """The residuals of approximate factors of the array A: Uᴴ A V = diag(values) for any quality of the
+    approximation, and A = U diag(values) Vᴴ if the parts are the `whole` of A."""
     left, middle, right = array_of(u), array_of(values), array_of(v)
     dtype = real_dtype(values)
     shown = {
@@ -90,7 +94,7 @@ def of_low_rank(matrix: Any, u: Any, values: Any, v: Any, whole: bool) -> Arrays
 
 
 def of_eigen(matrix: Any, values: Any, vectors: Any, measure: Callable[[Any, Any], Any]) -> Arrays:
-    """A V = V diag(values) of the array A, and what `measure` says of V."""
+    """The residual of A V = V diag(values) for the array A, and `measure` of V."""
     middle, basis = array_of(values), array_of(vectors)
     dtype = real_dtype(vectors)
     return {
@@ -102,13 +106,13 @@ def of_eigen(matrix: Any, values: Any, vectors: Any, measure: Callable[[Any, Any
 
 
 def unit_columns(basis: Any, dtype: Any) -> Any:
-    """The length of each column is 1."""
+    """The residual of columns of length 1."""
     lengths = np.sqrt((np.abs(basis) ** 2).sum(-2, keepdims=True))
     return left_over(lengths - 1, np.ones((1, 1)), dtype)
 
 
 def triangle(x: Any, lower: bool) -> Any:
-    """The Hermitian matrix of which only this triangle is read."""
+    """The Hermitian matrix that one triangle of x defines."""
     matrix = array_of(x)
     half = np.tril(matrix, -1) if lower else np.triu(matrix, 1)
     diagonal = np.real(np.diagonal(matrix, axis1=-2, axis2=-1))
@@ -116,7 +120,8 @@ def triangle(x: Any, lower: bool) -> Any:
 
 
 def pointed_at(x: Any, found: Any, axis: int) -> tuple[Any, Any, Any]:
-    """Values of x along an axis, what stands where their indices point in one row, and the indices."""
+    """The values, the elements of x that `found`'s indices select along an axis, flattened, and the
+    indices."""
     values, index = found
     source, place = (tensor.detach().cpu().numpy() for tensor in (x, index))
     if place.ndim < source.ndim:

@@ -1,4 +1,4 @@
-"""A result taken apart: its leaves, and long lists of numbers as what they are, arrays."""
+"""The leaves of a result. A long list of numbers is one leaf, an array."""
 
 from array import array
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from assay.laws import Law
 from assay.sparse import Sparse
 
 SEQUENCE = (list, tuple)
-# From so many numbers on a (nested) list is one leaf: each leaf of its own costs 200 bytes of record.
+# A nested list of this many numbers is one leaf, because each leaf takes 200 bytes of the record.
 LONG = 256
 
 
@@ -27,13 +27,14 @@ TYPECODES = {bool: ("b", "bool"), int: ("q", "int64"), float: ("d", "float64"), 
 def flatten(
     value: Any, path: str, tensor_type: type, sparse_parts: Callable[[Any], dict[str, Any] | None]
 ) -> list[tuple[str, Any]]:
-    """The leaves of a result; lists and tuples are one kind of sequence, a sparse tensor is its parts."""
+    """The leaves of a result, each with its path. Lists and tuples count as the same; a sparse tensor is its
+    parts."""
     if isinstance(value, tensor_type):
         parts = sparse_parts(value)
         if parts is None:
             return [(path, value)]
         return flatten(parts, path, tensor_type, sparse_parts)
-    if isinstance(value, Law):  # which is a tuple
+    if isinstance(value, Law):  # a tuple too
         return [(path, value)]
     if isinstance(value, Sparse):
         return flatten(value.parts(), path, tensor_type, sparse_parts)
@@ -51,7 +52,7 @@ def flatten(
 
 
 def packed(value: Any) -> Numbers | None:
-    """A list as Numbers if it is long, regular, and all of its numbers are of one type."""
+    """A list as Numbers if it is long and regular and its numbers have one type; else None."""
     first = value
     while isinstance(first, SEQUENCE) and first:
         first = first[0]
@@ -71,5 +72,5 @@ def packed(value: Any) -> Numbers | None:
     code, dtype = TYPECODES[type(first)]
     try:
         return Numbers(array(code, row), dtype, tuple(shape))
-    except OverflowError:  # beyond int64
+    except OverflowError:  # larger than int64
         return None

@@ -1,14 +1,13 @@
-"""Value rules: which values an argument's tensors take.
+"""Value rules: how the tensors of a case are filled.
 
-A rule is data: a kind that `src/fill` knows and its bounds. A bound may be a function of the call's
-other arguments, taken by the names that the API's signature gives them (tensors arrive as
-`TensorSpec`); the name `this` stands for the tensor that is being filled. A rule may itself be such
-a function that gives a rule, or None for the default of the dtype:
+A rule is data: a kind that `src/fill` knows, and bounds. A bound may be a function of the call's other
+arguments, by their names in the API's signature. Tensors arrive as `TensorSpec`, and `this` is the tensor
+that is filled. A rule may also be a function that returns a rule, or None for the default of the dtype:
 
     @api("paddle.gather", index=integers(0, lambda x, axis=0: x.shape[axis]))
     @api("paddle.pow", x=lambda x, y: positive() if x.dtype == "float16" else None)
 
-Rules see specifications only, never values, so both lanes come to the same result.
+Rules see specifications only, never values, so both lanes get the same result.
 """
 
 import functools
@@ -36,7 +35,7 @@ Bound = float | Callable[..., float]
 
 
 class Fill(NamedTuple):
-    """A rule with its bounds worked out; the numbers of `kind` are FillKind's in src/fill/rule.h."""
+    """A rule with numeric bounds. `kind` is a FillKind of src/fill/rule.h."""
 
     kind: int
     low: float
@@ -45,7 +44,7 @@ class Fill(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """The values themselves, row by row; as many as the tensor has elements."""
+    """The values themselves, row by row, one for each element of the tensor."""
 
     values: Sequence[float]
 
@@ -54,7 +53,7 @@ WORKED_OUT = (Fill, Literal)
 
 
 class Rule(NamedTuple):
-    """A rule whose bounds may still be functions of the call's arguments."""
+    """A rule whose bounds may be functions of the call's arguments."""
 
     kind: int
     low: Bound
@@ -66,27 +65,27 @@ AnyRule = Rule | Fill | Literal | Callable[..., Any] | None
 
 
 def uniform(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
-    """Even over [low, high); complex numbers in both parts."""
+    """Uniform over [low, high); for complex numbers in both parts."""
     return Rule(UNIFORM, low, high)
 
 
 def positive(low: Bound = 0.1, high: Bound = 1.1) -> Rule:
-    """Safely away from zero, for logarithms, roots and divisors."""
+    """Away from zero, for logarithms, roots and divisors."""
     return Rule(UNIFORM, low, high)
 
 
 def integers(low: Bound, high: Bound) -> Rule:
-    """Whole numbers in [low, high), as in range(); also in a floating dtype."""
+    """Integers in [low, high), as in range(); also in a floating dtype."""
     return Rule(INTEGERS, low, high)
 
 
 def distinct(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
-    """No value twice, as far as the dtype has enough of them: for sorts, top-k, pooling with indices."""
+    """No value twice, if the dtype has enough values: for sorting, top-k and pooling with indices."""
     return Rule(DISTINCT, low, high)
 
 
 def increasing(low: Bound = -0.5, high: Bound = 0.5) -> Rule:
-    """Growing along the last axis."""
+    """Increasing along the last axis."""
     return Rule(INCREASING, low, high)
 
 
@@ -106,16 +105,17 @@ def boxes(low: Bound, high: Bound) -> Rule:
 
 
 def halves(low: Bound = -3.0, high: Bound = 3.5) -> Rule:
-    """Halves of whole numbers in [low, high): zeros, ties, and what rounds either way."""
+    """Halves of integers in [low, high): zeros, ties, and values that round either way."""
     return Rule(HALVES, low, high)
 
 
 def constant(value: Bound) -> Rule:
+    """The same value everywhere."""
     return Rule(CONSTANT, value, value)
 
 
 def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
-    """Values worked out from the other arguments, for lengths, offsets and the like."""
+    """Values computed from the other arguments, for lengths, offsets and the like."""
     names = tuple(inspect.signature(values).parameters)
 
     def rule(**arguments: Any) -> Literal:
@@ -126,7 +126,8 @@ def literal(values: Callable[..., Sequence[float]]) -> Callable[..., Literal]:
 
 
 def resolve(rule: AnyRule, arguments: Mapping[str, Any], this: Any) -> Fill | Literal | None:
-    """Works a rule out for the tensor `this` of a call with these named arguments."""
+    """The rule with numeric bounds for the tensor `this` of a call with these named arguments; None is the
+    default of the dtype."""
     while callable(rule):
         rule = ask(rule, arguments, this)
     if rule is None or isinstance(rule, WORKED_OUT):
@@ -143,7 +144,7 @@ def resolve(rule: AnyRule, arguments: Mapping[str, Any], this: Any) -> Fill | Li
 
 
 def ask(function: Callable[..., Any], arguments: Mapping[str, Any], this: Any) -> Any:
-    """Calls a function of a case's arguments with those that it names."""
+    """The result of a function of a case's arguments, called with the arguments that it names."""
     wanted = {}
     for name in _parameters(function):
         if name == "this":
@@ -155,8 +156,8 @@ def ask(function: Callable[..., Any], arguments: Mapping[str, Any], this: Any) -
 
 @functools.lru_cache(4096)
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    plain = isinstance(function, FunctionType) and not function.__dict__  # no decorator has a say in it
+    plain = isinstance(function, FunctionType) and not function.__dict__  # not decorated
     if plain and not function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         code = function.__code__
         return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return tuple(inspect.signature(function).parameters)  # takes 100 µs
+    return tuple(inspect.signature(function).parameters)  # 100 µs

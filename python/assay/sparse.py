@@ -1,13 +1,14 @@
-"""Sparse tensors: which places of a dense one they hold, and what two of them are compared by.
+"""Sparse tensors: which indices of a dense tensor they hold, and how they are compared.
 
-The corpora write a sparse argument as they write any other, by shape and dtype, so the tables say of which
-form it is (`layouts` of @api). Its places depend on the shape alone, never on the values: every kind of value
-stands in a sparse tensor too, zeros included, and both frameworks hold the same places.
+The corpora write a sparse argument by shape and dtype, like any other. The tables state its layout (`layouts`
+of @api). Its indices depend on the shape only, so both frameworks hold the same. Any value may be stored,
+zeros included.
 
-    coo          every axis has indices; sorted, no place twice
+    coo          all axes have indices; sorted and unique
     csr          the last two axes, one after the other for each matrix of a batch
-    hybrid       coo, but for the last axis, which is dense: images with their channels
-    uncoalesced  coo, unsorted, and half of the places hold two values
+    hybrid       coo, with a dense last axis: images with their channels
+    uncoalesced  coo, unsorted, with two values at half of the indices
+
 """
 
 from collections.abc import Callable
@@ -16,29 +17,29 @@ from typing import Any, NamedTuple
 
 LAYOUTS = ("coo", "csr", "hybrid", "uncoalesced")
 
-_PERIOD = 1009  # a prime: no axis falls in step with it
-_SMALL = 1 << 18  # larger tensors hold one place in thirty
+_PERIOD = 1009  # a prime, so that the pattern does not align with an axis
+_SMALL = 1 << 18  # larger tensors store one element in thirty
 
 
 def is_layout(layout: Any) -> bool:
-    """Whether `layouts` of @api may say so."""
+    """Whether `layouts` of @api may contain this value."""
     if isinstance(layout, tuple):
         return len(layout) == 2 and layout[0] in LAYOUTS and isinstance(layout[1], int)
     return callable(layout) or layout in LAYOUTS
 
 
 class Places(NamedTuple):
-    """Where a sparse tensor of this shape has values, and where in the dense one each of them stands."""
+    """The indices of a sparse tensor, and the position of each value in the dense tensor."""
 
-    indices: list[list[int]]  # for each sparse axis the coordinates of all values
-    taken: list[int]  # row of the dense tensor, when that is a matrix of `rows` rows
+    indices: list[list[int]]  # the coordinates of all values, by sparse axis
+    taken: list[int]  # for each value its row in the dense tensor, reshaped to `rows` rows
     rows: int
-    row: tuple[int, ...]  # the shape of one row: () but for hybrid tensors
+    row: tuple[int, ...]  # the shape of one row; () except for hybrid tensors
 
 
 class Sparse(NamedTuple):
-    """A sparse tensor as references take and give it. The indices of both layouts are coordinates,
-    [axes, values], sorted, each place once; values of a hybrid tensor have more than one axis."""
+    """A sparse tensor as references take and return it. The indices of both layouts are coordinates, [axes,
+    values], sorted and unique. Values of a hybrid tensor have more than one axis."""
 
     indices: Any
     values: Any
@@ -46,16 +47,16 @@ class Sparse(NamedTuple):
     layout: str = "coo"
 
     def over(self, function: Callable[[Any], Any]) -> "Sparse":
-        """With `function` of the values in their place; zeros that are not held stay what they are."""
+        """The tensor with `function` applied to the stored values."""
         return self._replace(values=function(self.values))
 
     def dense(self) -> Any:
-        """All of it; values of one place are added up."""
+        """The dense tensor; values with equal indices are added."""
         whole = self.values.new_zeros(self.shape)
         return whole.index_put(tuple(self.indices), self.values, accumulate=True)
 
     def parts(self) -> dict[str, Any]:
-        """What is compared of it, by the names of its parts; Paddle's are the same."""
+        """The compared parts by name; Paddle's have the same names."""
         shape = list(self.shape)
         if self.layout != "csr":
             return {"layout": "coo", "indices": self.indices, "values": self.values, "shape": shape}
@@ -65,7 +66,7 @@ class Sparse(NamedTuple):
         return {"layout": "csr", "crows": crows, "cols": cols, "values": self.values, "shape": shape}
 
     def held(self) -> Any:
-        """True where it has a value; of the sparse axes only."""
+        """A mask over the sparse axes: True where a value is stored."""
         mask = self.indices.new_zeros(self.shape[: len(self.indices)]).bool()
         mask[tuple(self.indices)] = True
         return mask
@@ -78,7 +79,8 @@ def taken_from(dense: Any, held: Any, layout: str = "coo") -> Sparse:
 
 
 def places(shape: tuple[int, ...], index: int, layout: str) -> Places:
-    """Of the case's tensor number `index`: each has places of its own, so that two of them share some."""
+    """The indices of the case's tensor number `index`. Each tensor has its own, so that two tensors share
+    some."""
     axes = len(shape) - (layout == "hybrid")
     extents = shape[:axes]
     size = prod(extents)
@@ -100,7 +102,7 @@ def places(shape: tuple[int, ...], index: int, layout: str) -> Places:
 
 
 def compressed(indices: list[list[int]], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
-    """Coordinates of a matrix, or of a batch of them, as csr has them: where each row begins, and columns."""
+    """Coordinates of a matrix or a batch as CSR: row starts and columns."""
     batches, rows = (shape[0] if len(shape) == 3 else 1), shape[-2]
     counts = [[0] * rows for _ in range(batches)]
     batch_of = indices[0] if len(shape) == 3 else [0] * len(indices[0])

@@ -1,36 +1,37 @@
-"""What a case says of a tensor before it exists."""
+"""What a case states of a tensor before the tensor exists."""
 
 from math import prod
 from typing import NamedTuple
 
 
 class TensorSpec(NamedTuple):
-    """`Tensor([2, 3], "float32")`. `index` counts the tensors of a case, in order of appearance."""
+    """`Tensor([2, 3], "float32")`. `index` counts the tensors of a case in order of appearance."""
 
     shape: tuple[int, ...]
     dtype: str
     index: int
-    strides: tuple[int, ...] = ()  # in elements; () is row by row, without gaps
-    place: str = ""  # the device that the case asks for, such as "cpu"
+    strides: tuple[int, ...] = ()  # in elements; () is contiguous
+    place: str = ""  # the device that the case names, such as "cpu"
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     def storage(self) -> int:
-        """Elements of memory from the first to the last."""
+        """The elements of memory from the first to the last element."""
         if not self.strides or not self.size:
             return self.size
         return 1 + sum((extent - 1) * step for extent, step in zip(self.shape, self.strides, strict=True))
 
     def apart(self) -> tuple[int, ...]:
-        """The shape of the elements that have a place of their own: a stride of 0 repeats one."""
+        """The shape of the elements with distinct addresses: an axis with stride 0 counts once."""
         return tuple(
             1 if step == 0 else extent for extent, step in zip(self.shape, self.strides, strict=True)
         )
 
     def overlaps(self) -> bool:
-        """Whether elements share memory otherwise than by a stride of 0."""
+        """Whether elements share memory in another way than by stride 0."""
         reach = 0
         for step, extent in sorted(zip(self.strides, self.apart(), strict=True)):
             if extent > 1 and step <= reach:
@@ -40,7 +41,7 @@ class TensorSpec(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         return prod(self.shape)
 
 
@@ -51,7 +52,7 @@ class PlaceName(str):
 
 
 class DtypeName(str):
-    """`Dtype(float32)` or `VarType(float32)`: the name of a dtype that the case passes as an object."""
+    """`Dtype(float32)` or `VarType(float32)`: a dtype that the case passes as an object."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
-"""The truth of a case: the reference function in float64 on the same inputs, and how far it moves with them.
+"""The truth of a case: the reference function in float64 on the same inputs, and on perturbed inputs.
 
-The inputs of a case are filled in their own dtype and then widened, which is exact. Under `move` k > 0 every
-floating input is moved by up to half a unit in its last place, up or down; what that does to the result is
-what no float of that dtype can be expected to know (src/measure/bar.h). Odd moves push zeros off their place
-too, so that a kink there is seen; moves 3 and 4 mirror 1 and 2, and so on, so that both sides of it are.
+The inputs are filled in their own dtype and then widened, which is exact. With `move` k > 0, every
+floating-point input changes by up to half a unit in its last place. No result in that dtype can be more
+precise than the change that this causes (src/measure/bar.h). Odd perturbations also move zeros, so that a
+kink at 0 shows. Perturbations 3 and 4 mirror 1 and 2, and so on, so that both sides of a kink show.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ WIDE = {
     "complex64": "complex128",
     "complex128": "complex128",
 }
-# Half a unit in the last place of numbers just above a power of two.
+# Half an ulp of numbers just above a power of two, relative to the number.
 HALF_UNIT = {
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
@@ -37,7 +37,7 @@ class WideCall(Call):
     def __init__(self, of: Call, move: int) -> None:
         super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
         self.move = move
-        self.barred = False  # the bars are those of the call in its own dtypes
+        self.barred = False  # the bars are those of the call in the case's own dtypes
         self.upstream_of = of.upstream_dtypes
         self._name_arguments()
 
@@ -50,7 +50,7 @@ class WideCall(Call):
         if spec.dtype not in WIDE:
             return tensor
         tensor = self.framework.widened(tensor, WIDE[spec.dtype])
-        # Whole numbers and listed values are labels, counts, corners: what they stand for does not move.
+        # Integers and listed values are labels, counts or corners, which have no rounding error.
         fixed = isinstance(fill, Literal) or isinstance(fill, Fill) and fill.kind in (INTEGERS, CONSTANT)
         if self.move and not fixed:
             tensor = self._moved(tensor, spec.dtype, spec.index, self.move % 2 == 1)
@@ -63,7 +63,7 @@ class WideCall(Call):
         return self.framework.moved(tensor, unit, seed, zeros_too)
 
     def _note_overwritten(self) -> None:
-        """Nothing: this is the reference."""
+        """Does nothing: this is the reference."""
 
     def _upstream(self, position: int, shape: Any, dtype: str) -> Any:
         narrow = self.upstream_of.get(position, dtype)
@@ -72,7 +72,7 @@ class WideCall(Call):
 
 
 def evaluations(of: Call) -> list[tuple[list[Any], list[Any]]]:
-    """(outputs, gradients) of the truth and of every move."""
+    """(outputs, gradients) of the truth and of every perturbation."""
     function = of.functions.of(of.job, of.entry)
     found = []
     for move in range(of.job.perturbations + 1):

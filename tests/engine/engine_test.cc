@@ -245,7 +245,7 @@ TEST(Engine, WhatIsNotJudgedUnderAKindOfValuesIsSaid) {
   Cli cli;
   const std::string cases = cli.write_cases({fake("echo", 1), fake("echo", 2), fake("wrong", 3)});
   cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=1"});
-  const std::string unseen = "nobody has yet said what is defined there for this family";
+  const std::string unseen = "this family's behaviour under this regime has not been specified";
   nlohmann::json expected;
   for (const char* values : {"wide", "nan", "infinity", "bulk", "exact"}) {
     expected[values][unseen] = 3;

@@ -2,7 +2,7 @@
 
 import pytest
 from assay import accommodated
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.registry import Registry
 
 
@@ -21,19 +21,19 @@ def test_findings_are_findings(apis, source):
 def test_each_is_said_in_words(apis):
     for name, api in apis.items():
         for each in api.accommodates:
-            assert each.kind in ("follows", "dodges") and len(each.what) > 15, name
+            assert each.kind in ("follows", "avoids") and len(each.what) > 15, name
 
 
 def test_second_names_and_layers_accommodate_the_same():
     table = Registry()
     table.api("paddle.f", accommodates=follows("0 where there is none"))(lambda x: x)
-    table.api("paddle.g", accommodates=(follows("this and that"), dodges("a crash")))(lambda x: x)
+    table.api("paddle.g", accommodates=(follows("this and that"), avoids("a crash")))(lambda x: x)
     table.alias("paddle.f", "paddle.Tensor.f_")
     table.layer("paddle.nn.F", inputs="x", like="paddle.f")(lambda name=None: None)
     table.settle()
     for name in ("paddle.f", "paddle.Tensor.f_", "paddle.nn.F"):
         assert table[name].accommodates == (follows("0 where there is none"),)
-    assert accommodated.told(table)["paddle.g"] == ["follows: this and that", "dodges: a crash"]
+    assert accommodated.told(table)["paddle.g"] == ["follows: this and that", "avoids: a crash"]
 
 
 @pytest.mark.parametrize("name", ["paddle.max", "paddle.Tensor.min", "paddle.nn.Hardshrink", "paddle.gcd_"])

@@ -36,10 +36,10 @@ def test_same_hands_on_by_position(table, calls):
     call(alpha=3, y=2, x=1)
     call(1, 2, name="n")
     call(1, 2, 3, "n")
-    assert calls == [((1, 2), {}), ((1, 2, 3), {}), ((1, 2, 3), {}), ((1, 2), {}), ((1, 2, 3), {})]
+    assert [args for args, _ in calls] == [(1, 2, 1), (1, 2, 3), (1, 2, 3), (1, 2, 1), (1, 2, 3)]
     calls.clear()
     table["paddle.Tensor.add_"].call(1, 2)  # the reference of an in-place name is the plain one
-    assert calls == [((1, 2), {})]
+    assert calls == [((1, 2, 1), {})]
 
 
 @pytest.mark.parametrize("kwargs", [{"alpha": 3}, {"x": 1}, {"unknown": 1}, {"y": 2, "axis": 0}])
@@ -86,23 +86,23 @@ def test_twice_is_an_error(table):
 
 
 def test_unknown_equality_is_an_error(table):
-    with pytest.raises(ValueError, match="no such equality: close"):
-        table.api("paddle.f", equal=("value", "close"))
+    with pytest.raises(ValueError, match="unknown equality: close"):
+        table.api("paddle.f", equal=("value", "close"))(lambda x: x)
     table.api("paddle.g", equal="sign")(lambda x: x)
     assert table["paddle.g"].equal == ("sign",)
 
 
 def test_rules_must_name_parameters(table):
-    with pytest.raises(ValueError, match="'y', which is no parameter"):
+    with pytest.raises(ValueError, match="'y' names no parameter"):
         table.api("paddle.f", y=integers(0, 1))(lambda x: x)
-    with pytest.raises(ValueError, match="'y', which is no parameter"):
+    with pytest.raises(ValueError, match="'y' names no parameter"):
         table.same("x, name=None", "paddle.f", y=integers(0, 1))
     # `rules` takes a parameter whose name is an option of api().
     table.api("paddle.f", rules={"skip": integers(0, 1)})(lambda x, skip: x)
     assert "skip" in table["paddle.f"].rules and not table["paddle.f"].skip
-    with pytest.raises(ValueError, match="no parameters of it"):
+    with pytest.raises(ValueError, match="must be a tuple of parameters"):
         table.api("paddle.g", updates=integers(0, 1))(lambda x, updates: x)
-    with pytest.raises(ValueError, match="no parameters of it"):
+    with pytest.raises(ValueError, match="must be a tuple of parameters"):
         table.api("paddle.g", updates=("y",))(lambda x: x)
 
 

@@ -1,1 +1,1 @@
-"""One file per family of APIs; each registers what it knows in assay.registry."""
+"""One file for each family of APIs, which registers its references in assay.registry."""

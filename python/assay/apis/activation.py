@@ -1,28 +1,28 @@
 """Activations of paddle.nn.functional."""
 
 from assay import gumbel, laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.arguments import as_dtype, as_int
 from assay.reference import on_cpu, torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import distinct, integers, uniform
 from assay.shorthand import edges, spread
 
 FUNCTIONAL = "paddle.nn.functional.{}"
 FUNCTIONAL_IN_PLACE = "paddle.nn.functional.{}_"
-# Beyond most knees. Where an input lies is compared with a knee as it is, so it cannot flip.
+# Beyond most knees. Both lanes compare the input's bits with the knee, so the branch cannot differ.
 WIDE = uniform(-4, 4)
-LAST = integers(-1, 0)  # an axis that comes as a tensor
-PLAIN = {"near_one": 0.0}  # small results have digits of their own
-SLOPES = {"near_one": 0.0, "near_one_back": 2.0}  # … but not slopes, as 1 - tanh²
-# Right to an ulp of 1, and in slopes, as silu's 1 + x (1 - s), to some.
+LAST = integers(-1, 0)  # for an axis that is a tensor
+PLAIN = {"near_one": 0.0}  # small results have full relative precision
+SLOPES = {"near_one": 0.0, "near_one_back": 2.0}  # … but not their gradients, such as 1 - tanh²
+# Accurate to an ulp of 1, and to some ulps of 1 in gradients, such as silu's 1 + x (1 - s).
 CAREFUL = {"near_one": 1.0, "near_one_back": 2.0}
-# Where whole numbers keep away from the knees.
+# The usual values are integers, which avoid the knees.
 BEYOND = edges("x", without="exact")
 
 
 def functional(stems, *forms, torch_name=None, x=WIDE, traits=None, regimes=None):
-    """Activations that torch.nn.functional has too and that take a tensor alone."""
+    """Activations with one tensor argument that torch.nn.functional has too."""
     for stem in stems.split():
         api(*spread(stem, *forms), x=x, traits=traits, regimes=regimes)(torch_activation(torch_name or stem))
 
@@ -44,17 +44,17 @@ functional("log_sigmoid logsigmoid", FUNCTIONAL, torch_name="logsigmoid", traits
 functional("swish", FUNCTIONAL, torch_name="silu", traits=CAREFUL)
 
 
-# Whole numbers, since the knees are where x ± 3, once rounded, is 0 or 6.
+# Integers, because the knees are where the rounded x ± 3 is 0 or 6.
 @api("paddle.nn.functional.hardswish", x=integers(-5, 6), traits=SLOPES, regimes=BEYOND)
 def hardswish(x, name=None, *, out=None):
-    """PyTorch's kernel for GPUs has a sixth in single precision, for float64 too."""
+    """PyTorch's GPU kernel uses a sixth in single precision, also for float64; the CPU computes that case."""
     plain = torch.nn.functional.hardswish
     return on_cpu(plain, x) if x.is_cuda and x.dtype == torch.float64 else plain(x)
 
 
-# The result is x times a difference of 1, down to x = -38. The slope has x (1 - tanh²) in it, x up to 8.7: a
-# tanh that is 2 ulps off, as CUDA's may be, leaves 17 ulps of 1; 18 are right. PyTorch's float32 is 8 off at
-# 8.7, which would excuse four times as much in the other.
+# The result is x times a difference from 1, down to x = -38. The gradient contains x (1 - tanh²) for x up to
+# 8.7, so a tanh that is 2 ulps off, as CUDA's may be, causes an error of 17 ulps of 1; 18 are accepted.
+# PyTorch's float32 is 8 ulps off at 8.7, which would excuse four times as much in the test lane.
 @api("paddle.nn.functional.mish", x=WIDE, traits={"near_one": 4.0, "near_one_back": 3.0})
 def mish(x, name=None):
     return torch.nn.functional.mish(x.double()).to(x.dtype)
@@ -66,15 +66,15 @@ def silu(x, inplace=False, name=None):
 
 
 def in_dtype(function, x, axis, dtype):
-    """Half precision is summed in float32."""
+    """The function in `dtype`; half precision is summed in float32."""
     dtype = as_dtype(dtype) or x.dtype
     half = dtype in (torch.float16, torch.bfloat16)
     return function(x.to(dtype), as_int(axis), dtype=torch.float32 if half else dtype).to(dtype)
 
 
 def peaked(this, axis=-1):
-    """Spread out so far that the largest of a row stands above the rest: shares of long rows are all below
-    the absolute tolerance otherwise."""
+    """Spread so wide that the largest element of a row dominates. Otherwise all shares of a long row are
+    below the absolute tolerance."""
     length = this.shape[axis] if this.shape and isinstance(axis, int) else 1
     reach = min(max(4, 0.35 * length), 300)
     return uniform(-reach, reach)
@@ -87,7 +87,7 @@ def softmax(x, axis=-1, dtype=None, name=None, *, out=None):
 
 @api("paddle.Tensor.softmax", input=WIDE)
 def tensor_softmax(input, dim=None, dtype=None, *, out=None):
-    """The method has PyTorch's signature, and PyTorch's choice of an axis where none is named."""
+    """The method has PyTorch's signature and PyTorch's default axis."""
     return in_dtype(torch.softmax, input, int(input.ndim not in (0, 1, 3)) if dim is None else dim, dtype)
 
 
@@ -96,18 +96,14 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     return in_dtype(torch.log_softmax, x, axis, dtype)
 
 
-@api(
-    "paddle.nn.functional.gelu",
-    x=WIDE,
-    undefined={"infinity": "at -inf its formula is -inf * 0"},
-)
+@api("paddle.nn.functional.gelu", x=WIDE, undefined={"infinity": "the formula is -inf * 0 at -inf"})
 def gelu(x, approximate=False, name=None):
     return torch.nn.functional.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
 
 
 @api(
     *spread("leaky_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
-    accommodates=follows("the gradient at 0 is 1, where PyTorch takes the slope"),
+    accommodates=follows("the gradient at 0 is 1; PyTorch uses the negative slope"),
     traits=PLAIN,
 )
 def leaky_relu(x, negative_slope=0.01, name=None):
@@ -116,7 +112,7 @@ def leaky_relu(x, negative_slope=0.01, name=None):
 
 @api("paddle.nn.functional.prelu", traits=PLAIN)
 def prelu(x, weight, data_format="NCHW", name=None):
-    """torch knows channels on the second axis only."""
+    """PyTorch has channels on the second axis only."""
     if data_format.startswith("NC") or weight.numel() == 1:
         return torch.prelu(x, weight.reshape(-1))
     return torch.prelu(x.movedim(-1, 1), weight).movedim(1, -1)
@@ -127,9 +123,7 @@ def elu(x, alpha=1.0, name=None):
     return torch.nn.functional.elu(x, alpha)
 
 
-@api("paddle.nn.functional.celu", x=WIDE, traits=CAREFUL)
-def celu(x, alpha=1.0, name=None):
-    return torch.celu(x, alpha)
+same("x, alpha=1.0, name=None", "paddle.nn.functional.celu", x=WIDE, traits=CAREFUL)
 
 
 @api("paddle.nn.functional.selu", x=WIDE, traits=CAREFUL)
@@ -137,7 +131,7 @@ def selu(x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None):
     return scale * torch.where(x > 0, x, alpha * torch.expm1(x.clamp(max=0)))
 
 
-# With a low threshold there is a jump where beta · x, once rounded, passes it.
+# With a low threshold the result jumps where the rounded beta · x exceeds it.
 @api("paddle.nn.functional.softplus", x=lambda threshold=20: WIDE if threshold >= 5 else integers(-5, 6))
 def softplus(x, beta=1, threshold=20, name=None):
     return torch.nn.functional.softplus(x, beta, threshold)
@@ -150,23 +144,23 @@ def between(x, low, high):
 
 @api(*spread("hardtanh", FUNCTIONAL, FUNCTIONAL_IN_PLACE), x=WIDE, traits=PLAIN)
 def hardtanh(x, min=-1.0, max=1.0, name=None):
-    """torch's own refuses bounds that are the wrong way round."""
+    """PyTorch's function rejects bounds in the wrong order."""
     return between(x, min, max)
 
 
-# Whole numbers: the knees are where slope · x + offset, once rounded, is 0 or 1.
+# Integers, because the knees are where the rounded slope · x + offset is 0 or 1.
 @api("paddle.nn.functional.hardsigmoid", x=integers(-5, 6), traits=PLAIN, regimes=BEYOND)
 def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
     return between(slope * x + offset, 0, 1)
 
 
-@api(
+same(
+    "x, threshold=1.0, value=0.0, name=None",
     *spread("thresholded_relu", FUNCTIONAL, FUNCTIONAL_IN_PLACE),
+    to="torch.nn.functional.threshold",
     x=uniform(lambda threshold=1.0: threshold - 2, lambda threshold=1.0: threshold + 2),
     traits=PLAIN,
 )
-def thresholded_relu(x, threshold=1.0, value=0.0, name=None):
-    return torch.nn.functional.threshold(x, threshold, value)
 
 
 @api("paddle.nn.functional.softshrink", x=WIDE, traits=PLAIN)
@@ -174,31 +168,30 @@ def softshrink(x, threshold=0.5, name=None):
     return torch.nn.functional.softshrink(x, threshold)
 
 
-@api(
+same(
+    "x, threshold=0.5, name=None",
     "paddle.nn.functional.hardshrink",
+    home="torch.nn.functional",
     x=lambda threshold=0.5: integers(-4, 5) if threshold % 1 else WIDE,
-    accommodates=dodges(
-        "inputs are never the threshold itself, which passes", "functional.hardshrink`: |x| == threshold"
+    accommodates=avoids(
+        "inputs never equal the threshold; Paddle lets the threshold pass",
+        "functional.hardshrink`: |x| == threshold",
     ),
 )
-def hardshrink(x, threshold=0.5, name=None):
-    return torch.nn.functional.hardshrink(x, threshold)
 
 
 @api(
     "paddle.nn.functional.maxout",
     x=distinct(-2, 2),
     traits=PLAIN,
-    undefined={"nan": "whether the largest of some numbers and NaN is NaN is not promised"},
+    undefined={"nan": "the documentation does not say whether a maximum over NaN is NaN"},
 )
 def maxout(x, groups, axis=1, name=None):
     axis %= x.ndim
     return x.unflatten(axis, (-1, groups)).max(axis + 1).values
 
 
-@api("paddle.nn.functional.glu", x=WIDE)
-def glu(x, axis=-1, name=None):
-    return torch.nn.functional.glu(x, axis)
+same("x, axis=-1, name=None", "paddle.nn.functional.glu", home="torch.nn.functional", x=WIDE)
 
 
 @api("paddle.incubate.nn.functional.swiglu", "paddle.nn.functional.swiglu", x=WIDE, y=WIDE)
@@ -208,7 +201,7 @@ def swiglu(x, y=None, name=None):
     return torch.nn.functional.silu(x) * y
 
 
-# Negative inputs only where slopes are drawn, so that every element is random.
+# Negative inputs in training, where slopes are random, so that every element is random.
 @api("paddle.nn.functional.rrelu", x=lambda training=True: uniform(-1, -0.1) if training else None)
 def rrelu(x, lower=0.125, upper=0.3333333333333333, training=True, name=None):
     if not training or upper - lower < 1e-6:

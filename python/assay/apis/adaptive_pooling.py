@@ -16,7 +16,7 @@ SMALL = 65536
 
 
 def output_sizes(output_size, sizes):
-    """The sizes asked for; None stands for the input's own."""
+    """The requested sizes; None stands for the input's own."""
     if isinstance(output_size, torch.Tensor):
         output_size = as_ints(output_size)
     wanted = each(output_size, len(sizes))
@@ -64,7 +64,7 @@ def adaptive_max_pool(x, output_size, return_mask=False, name=None):
 
 
 def fractions(size, windows, kernel, u):
-    """The indices of each window, all of one length: the last index fills up."""
+    """The indices of each window, padded to one length with their last index."""
     step = torch.tensor((size - kernel) / max(1, windows - (kernel > 0)), dtype=torch.float32)
     if not kernel:
         base = size // windows
@@ -84,7 +84,7 @@ def fractions(size, windows, kernel, u):
     grad=lambda random_u=None: random_u is not None,
 )
 def fractional_max_pool(x, output_size, kernel_size=None, random_u=None, return_mask=False, name=None):
-    """Without `random_u` Paddle draws one, and only the shape is promised."""
+    """Without `random_u` Paddle draws one, and only the shape is compared."""
     spatial = x.shape[2:]
     sizes = output_sizes(output_size, spatial)
     if random_u is None:
@@ -117,7 +117,7 @@ def default_sizes(x, kernel_size, stride=None, padding=0):
 
 
 def places(this, x, kernel_size, stride=None, padding=0, output_size=None):
-    """Each value of a map at a place of its own, spread out, as far as the result has room."""
+    """A distinct, spread-out position for each value of a map, as far as the result has room."""
     sizes = output_size or default_sizes(x, kernel_size, stride, padding)
     room = max(1, math.prod(sizes[2 - len(x.shape) :]))
     if this.size > SMALL:
@@ -127,7 +127,7 @@ def places(this, x, kernel_size, stride=None, padding=0, output_size=None):
 
 
 def alike(this):
-    """All values the same where places may coincide, so that it does not matter which comes last."""
+    """Equal values where positions may coincide, so that the order of writing does not matter."""
     return constant(1) if this.size > SMALL else None
 
 
@@ -145,8 +145,8 @@ def max_unpool(
     sizes = list(output_size or natural)[2 - x.ndim :]
     steps = each(kernel_size if stride is None else stride, len(sizes))
     if any(abs(size - n) >= step for size, n, step in zip(sizes, natural, steps, strict=True)):
-        raise ValueError(f"output_size {sizes} for {natural} and stride {steps}")
+        raise ValueError(f"output_size {sizes} does not fit {natural} and stride {steps}")
     if indices.shape != x.shape or data_format[-1] == "C":
-        raise ValueError(f"indices of shape {tuple(indices.shape)} for x of shape {tuple(x.shape)}")
+        raise ValueError(f"indices of shape {tuple(indices.shape)} do not match x of shape {tuple(x.shape)}")
     flat = x.new_zeros(*x.shape[:2], math.prod(sizes))
     return flat.scatter(2, indices.long().flatten(2), x.flatten(2)).unflatten(2, sizes)

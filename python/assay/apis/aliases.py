@@ -1,4 +1,4 @@
-"""Second names: the same function elsewhere, or its form in place. What differs stands in a family file."""
+"""Other names and in-place forms of registered functions. Names with other behaviour are in a family file."""
 
 from assay.registry import alias
 
@@ -19,13 +19,13 @@ alias("paddle.expm1", "paddle.special.expm1")
 for _stem in "conv1d conv2d conv3d group_norm layer_norm adaptive_avg_pool1d".split():
     alias(f"paddle.nn.functional.{_stem}", f"paddle.{_stem}")
 
-# PyTorch's spelling of classes.
+# PyTorch's spelling of class names.
 for _rank in "123":
     alias(f"paddle.nn.AdaptiveAvgPool{_rank}D", f"paddle.nn.AdaptiveAvgPool{_rank}d")
     alias(f"paddle.nn.MaxUnPool{_rank}D", f"paddle.nn.MaxUnpool{_rank}d")
 alias("paddle.nn.SmoothL1Loss", "paddle.nn.HuberLoss")
 
-# Functions of lists and numbers that Paddle binds to Tensor too.
+# Functions of lists and numbers that Paddle also binds to Tensor.
 for _stem in (
     "add_n block_diag broadcast_shape broadcast_shapes broadcast_tensors concat increment is_tensor "
     "negative polar scatter_nd stack"

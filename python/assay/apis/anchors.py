@@ -1,8 +1,8 @@
-"""Boxes that stand for others: prior boxes, their coding, and YOLO."""
+"""Prior boxes, their coding, and YOLO."""
 
 from math import sqrt
 
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, integers, positive, uniform
@@ -14,20 +14,10 @@ def _listed(value):
 
 @api("paddle.vision.ops.prior_box", grad=False)
 def prior_box(
-    input,
-    image,
-    min_sizes,
-    max_sizes=None,
-    aspect_ratios=(1.0,),
-    variance=(0.1, 0.1, 0.2, 0.2),
-    flip=False,
-    clip=False,
-    steps=(0.0, 0.0),
-    offset=0.5,
-    min_max_aspect_ratios_order=False,
-    name=None,
-):
-    """At every place of the feature map the same boxes, as shares of the image."""
+    input, image, min_sizes, max_sizes=None, aspect_ratios=(1.0,), variance=(0.1, 0.1, 0.2, 0.2), flip=False,
+    clip=False, steps=(0.0, 0.0), offset=0.5, min_max_aspect_ratios_order=False, name=None,
+):  # fmt: skip
+    """The same boxes at every position of the feature map, as shares of the image."""
     min_sizes, max_sizes = _listed(min_sizes), _listed(max_sizes)
     ratios = [1.0]
     for ratio in _listed(aspect_ratios):
@@ -65,15 +55,10 @@ def prior_box(
     traits={"sums": False, "coordinates": False, "near_one": 0.0},
 )
 def box_coder(
-    prior_box,
-    prior_box_var,
-    target_box,
-    code_type="encode_center_size",
-    box_normalized=True,
-    axis=0,
+    prior_box, prior_box_var, target_box, code_type="encode_center_size", box_normalized=True, axis=0,
     name=None,
-):
-    """Encoding gives each target in terms of each prior box, decoding turns that around."""
+):  # fmt: skip
+    """Encoding gives each target relative to each prior box; decoding is the inverse."""
     offset = 0 if box_normalized else 1
     variance = torch.ones(4) if prior_box_var is None else prior_box_var
     variance = torch.as_tensor(variance, dtype=target_box.dtype)
@@ -93,7 +78,7 @@ def box_coder(
 
 
 def _predicted(x, anchors, scale_x_y, input_size):
-    """Centre and size, as shares of the image, of the boxes that [batch, anchor, 4, row, column] means."""
+    """Centre and size, as shares of the image, of the boxes in x: [batch, anchor, 4, row, column]."""
     rows, columns = x.shape[3:]
     scaled = torch.sigmoid(x[:, :, :2]) * scale_x_y - 0.5 * (scale_x_y - 1)
     place = torch.stack(torch.meshgrid(torch.arange(columns), torch.arange(rows), indexing="xy"))
@@ -104,19 +89,10 @@ def _predicted(x, anchors, scale_x_y, input_size):
 
 @api("paddle.vision.ops.yolo_box", x=uniform(-6, 3), img_size=integers(100, 500), grad=False)
 def yolo_box(
-    x,
-    img_size,
-    anchors,
-    class_num,
-    conf_thresh,
-    downsample_ratio,
-    clip_bbox=True,
-    name=None,
-    scale_x_y=1.0,
-    iou_aware=False,
-    iou_aware_factor=0.5,
-):
-    """Boxes in pixels and a score for each class; those below the threshold are zeros."""
+    x, img_size, anchors, class_num, conf_thresh, downsample_ratio, clip_bbox=True, name=None, scale_x_y=1.0,
+    iou_aware=False, iou_aware_factor=0.5,
+):  # fmt: skip
+    """Boxes in pixels, and a score for each class; boxes below the threshold are zeros."""
     batch, _, rows, columns = x.shape
     count = len(anchors) // 2
     if not x.numel():
@@ -138,7 +114,7 @@ def yolo_box(
 
 
 def _apart(x, this):
-    """True boxes x, y, w, h, each with its centre in a cell of its own, as long as there are enough."""
+    """Ground-truth boxes x, y, w, h with centres in distinct cells, as long as there are enough cells."""
     rows, columns = x.shape[2:]
     if this.size > 100_000 or rows * columns == 0:
         return uniform(0.1, 0.9)
@@ -155,27 +131,17 @@ def _apart(x, this):
     gt_box=_apart,
     gt_label=integers(0, lambda class_num: class_num),
     gt_score=positive(),
-    accommodates=dodges(
-        "no two true boxes share a cell: the gradient would count the last only",
+    accommodates=avoids(
+        "no two ground-truth boxes share a cell; the gradient would count only the last one",
         "yolo_loss: where two true boxes share",
     ),
 )
 def yolo_loss(
-    x,
-    gt_box,
-    gt_label,
-    anchors,
-    anchor_mask,
-    class_num,
-    ignore_thresh,
-    downsample_ratio,
-    gt_score=None,
-    use_label_smooth=True,
-    name=None,
-    scale_x_y=1.0,
-):
-    """Each true box teaches the anchor most like it; other predictions learn that nothing is there,
-    unless they overlap a true box by more than the threshold."""
+    x, gt_box, gt_label, anchors, anchor_mask, class_num, ignore_thresh, downsample_ratio, gt_score=None,
+    use_label_smooth=True, name=None, scale_x_y=1.0,
+):  # fmt: skip
+    """Each ground-truth box trains the anchor most similar to it. Other predictions are trained as
+    background, unless they overlap a box by more than the threshold."""
     entropy = torch.nn.functional.binary_cross_entropy_with_logits
     batch, _, rows, columns = x.shape
     input_size = downsample_ratio * rows
@@ -185,7 +151,7 @@ def yolo_loss(
     all_sizes = torch.tensor(anchors, dtype=x.dtype).reshape(-1, 2) / input_size
     true = (gt_box[:, :, 2:] >= 1e-6).all(2)
 
-    # Which anchor is most like each true box, and which of those of this head that is.
+    # The anchor most similar to each box, if it belongs to this head.
     shared = torch.minimum(all_sizes, gt_box[:, :, None, 2:]).prod(-1)
     likeness = shared / (all_sizes.prod(-1) + gt_box[:, :, None, 2:].prod(-1) - shared)
     best = likeness.argmax(-1)
@@ -204,7 +170,7 @@ def yolo_loss(
     labels = entropy(chosen[:, 5:], wanted.to(x.dtype), reduction="none")
     of_boxes = (error.sum(1) * (2 - box[:, 2] * box[:, 3]) + labels.sum(1)) * score
 
-    # Objects: 1 with the box's score as weight where one was matched, else 0, else no lesson.
+    # Objectness: 1 for matched predictions, weighted by the box's score; else 0, or ignored.
     sizes = [anchors[2 * each + i] for each in anchor_mask for i in (0, 1)]
     centre, size = _predicted(x.detach(), sizes, scale_x_y, [input_size, input_size])
     near, far = ((centre + sign * size / 2)[:, :, None] for sign in (-1, 1))

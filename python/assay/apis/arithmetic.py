@@ -1,36 +1,37 @@
-"""Mathematics of two tensors, or a tensor and a number, element by element."""
+"""Elementwise mathematics of two tensors, or of a tensor and a number."""
 
 import math
 from functools import reduce
 
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.regimes import FEW_TERMS, POSITIVE
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import MAGNITUDES, Fill, halves, integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, edges, special, spread
 from assay.spec import FLOATING, INTEGER, TensorSpec
 
 
 def together(x, y):
-    """x and y as torch promotes them as Paddle does.
+    """x and y, promoted as Paddle does.
 
-    Paddle is documented to refuse tensors of unlike dtype, none of them of zero dimensions, unless both
-    are floating or one is complex; and it has no complex half precision. Both become the wider type before
-    anything is computed, as in Paddle: torch.pow's gradient takes 1 from a float16 exponent in float16."""
+    Paddle is documented to reject tensors of different dtypes, except 0-d tensors, two floating dtypes, or a
+    complex one; and it has no complex half precision. Both operands get the wider dtype before the
+    computation, as in Paddle: torch.pow's gradient would subtract 1 from a float16 exponent in float16.
+    """
     if isinstance(y, complex) and x.dtype in (torch.float16, torch.bfloat16):
         x = x.float()
     if isinstance(y, torch.Tensor) and x.dtype != y.dtype and x.ndim and y.ndim:
         floating = x.is_floating_point() and y.is_floating_point()
         if not (floating or x.is_complex() or y.is_complex()):
-            raise TypeError(f"no promotion between {x.dtype} and {y.dtype}")
+            raise TypeError(f"{x.dtype} and {y.dtype} cannot be promoted")
         wider = torch.promote_types(x.dtype, y.dtype)
         return x.to(wider), y.to(wider)
     return x, y
 
 
 def constant(x):
-    """x, but no gradient goes through it."""
+    """x without a gradient."""
     return x.detach() if isinstance(x, torch.Tensor) else x
 
 
@@ -39,7 +40,7 @@ def divisor(this):
 
 
 def signed_divisor(this, x, y):
-    """Of both signs, and zero among floats; a whole or complex number divided by zero is undefined."""
+    """Both signs, and zero for floats. An integer or complex division by zero is undefined."""
     if this.dtype in WHOLE:
         return integers(1, 5) if this.dtype.startswith(("u", "b")) else integers(-4, 0)
     return halves(0.5, 3.5) if any(is_complex(value) for value in (this, x, y)) else halves()
@@ -50,16 +51,15 @@ def is_complex(value):
 
 
 def as_divisors(*parameters):
-    """Rules of whole numbers that are divided by under `exact`, and never zero under `wide`."""
+    """Rules for divisors under `exact`, and for integer divisors, which are never zero, under `wide`."""
     exact = dict.fromkeys(parameters, signed_divisor)
     wide = dict.fromkeys(parameters, lambda this: divisor(this) if this.dtype in WHOLE else None)
     return {"exact": exact, "wide": wide}
 
 
 WHOLE = INTEGER | {"bool"}
-# PyTorch gives NaN there.
-BETWEEN = {"infinity": "what lies between two infinities depends on the formula"}
-LOST = "a quotient with more digits than the dtype has leaves no remainder"
+BETWEEN = {"infinity": "the result between two infinities depends on the formula"}
+LOST = "a quotient with more digits than the dtype holds has no defined remainder"
 DIVIDEND = uniform(-20, 20)
 BASE = positive(0.5, 2)
 
@@ -117,7 +117,7 @@ def rtruediv(x, y):
     regimes=as_divisors("y"),
 )
 def floor_divide(x, y, name=None, *, out=None):
-    """A step function; torch refuses to differentiate it at all."""
+    """A step function; PyTorch rejects its differentiation."""
     return torch.floor_divide(*map(constant, together(x, y)))
 
 
@@ -144,7 +144,7 @@ def rmod(x, y):
 
 
 def base_of(x, y):
-    """Negative bases only under whole exponents, and nothing near zero under negative ones."""
+    """Negative bases only for integer exponents, and no values near zero for negative exponents."""
     if x.dtype in WHOLE:
         return integers(1, 5)
     whole = not isinstance(y, TensorSpec) and y == int(y.real) and y.real >= 0
@@ -165,7 +165,7 @@ def rpow(x, y):
     return torch.pow(y, x)
 
 
-# Operands of maximum and minimum: never equal, since the gradient of a tie may go either way.
+# Operands of maximum and minimum are never equal, because the gradient of a tie is not specified.
 UNLIKE = {
     "x": lambda this: integers(-2, 3) if this.dtype in FLOATING else None,
     "y": lambda this: uniform(0.1, 0.9) if this.dtype in FLOATING else None,
@@ -173,24 +173,18 @@ UNLIKE = {
 }
 
 
-@api(*spread("maximum", *PUBLIC), **UNLIKE)
-def maximum(x, y, name=None, *, out=None):
-    return torch.maximum(*together(x, y))
+def _promoted(name, signature="x, y, name=None", **rules):
+    """torch's function of the same name, with promoted operands."""
+
+    @api(*spread(name, *PUBLIC), signature=signature, **rules)
+    def call(x, y):
+        return getattr(torch, name)(*together(x, y))
 
 
-@api(*spread("minimum", *PUBLIC), **UNLIKE)
-def minimum(x, y, name=None, *, out=None):
-    return torch.minimum(*together(x, y))
-
-
-@api(*spread("fmax", *PUBLIC), **UNLIKE)
-def fmax(x, y, name=None):
-    return torch.fmax(*together(x, y))
-
-
-@api(*spread("fmin", *PUBLIC), **UNLIKE)
-def fmin(x, y, name=None):
-    return torch.fmin(*together(x, y))
+for _name in ("maximum", "minimum"):
+    _promoted(_name, "x, y, name=None, *, out=None", **UNLIKE)
+for _name in ("fmax", "fmin"):
+    _promoted(_name, **UNLIKE)
 
 
 @api(*spread("lerp", *PUBLIC, *METHOD_IN_PLACE), x=FACTORS, y=FACTORS, weight=FACTORS, undefined=BETWEEN)
@@ -198,16 +192,16 @@ def lerp(x, y, weight, name=None):
     return torch.lerp(x, y, weight)
 
 
-# A zero has a sign, too.
+# Zeros have signs.
 ZEROS_AS_SIGNS = {"bulk": {"x": special(1.5, -2.0), "y": special(-0.0, 0.0, -0.0, 0.0, -math.inf)}}
 
 
 @api(*spread("copysign", *PUBLIC, *IN_PLACE), regimes=ZEROS_AS_SIGNS)
 def copysign(x, y, name=None):
-    """Paddle keeps whole dtypes, torch makes floats of them."""
+    """Paddle keeps integer dtypes; PyTorch returns floats."""
     if x.is_floating_point():
         return torch.copysign(x, y).to(x.dtype)
-    if x.dtype == torch.bool:  # which has no sign
+    if x.dtype == torch.bool:  # bool has no sign
         return torch.broadcast_tensors(x, y)[0].clone()
     return torch.where(torch.signbit(y), -abs(x), abs(x))
 
@@ -217,7 +211,7 @@ def add_n(inputs, name=None):
     if isinstance(inputs, torch.Tensor):
         return inputs.clone()
     if len({x.dtype for x in inputs}) > 1:
-        raise TypeError("add_n does not promote")
+        raise TypeError("add_n requires tensors of one dtype")
     half = inputs[0].dtype in (torch.float16, torch.bfloat16)
     total = reduce(torch.add, [x.float() for x in inputs] if half else inputs)
     return total.to(inputs[0].dtype)
@@ -227,11 +221,12 @@ def add_n(inputs, name=None):
     *spread("scale", *PUBLIC, *METHOD_IN_PLACE),
     scale=uniform(0.5, 2),
     accommodates=follows(
-        "of whole numbers factor and bias are cut to whole numbers first", "`paddle.scale` of whole numbers"
+        "for integers, the factor and the bias are truncated to integers first",
+        "`paddle.scale` of whole numbers",
     ),
 )
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
-    """A whole dtype takes scale and bias as whole numbers, as its kernel's attributes are."""
+    """For integers, scale and bias are truncated, like the attributes of the kernel."""
     if isinstance(scale, torch.Tensor):
         scale = scale.item()
     if not (x.is_floating_point() or x.is_complex()):
@@ -245,13 +240,13 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     x=uniform(-3, 3),
     min=uniform(-1, -0.5),
     max=uniform(1, 2),
-    # Bounds out of order, as NaN and ties are, may be refused.
+    # Bounds in the wrong order, NaN and ties may be rejected.
     regimes=dict.fromkeys(
         ("wide", "nan", "infinity", "exact"), {"min": uniform(-1, -0.5), "max": uniform(1, 2)}
     ),
 )
 def clip(x, min=None, max=None, name=None, *, out=None):
-    """Bounds are numbers, also where they come as tensors of one element."""
+    """Bounds are numbers or tensors with one element."""
     low, high = (bound.item() if isinstance(bound, torch.Tensor) else bound for bound in (min, max))
     return x.clone() if low is None and high is None else torch.clamp(x, low, high)
 
@@ -260,8 +255,8 @@ def floated(x, dtype):
     return x if x.is_floating_point() or x.is_complex() else x.to(dtype)
 
 
-# Gradients are divided by x² + y² in both frameworks: at 1e-200 Paddle's is infinite and PyTorch's 0, where
-# 5e199 is right, and nothing wider than float64 can say so.
+# Both frameworks divide gradients by x² + y². At 1e-200 Paddle's is infinite and PyTorch's 0; the exact value
+# 5e199 has no float64 truth.
 SQUARES = {"wide": (2.0**-60, 2.0**60)}
 
 
@@ -270,7 +265,7 @@ ON_THE_CUT = {"x": special(0.0, -0.0, 0.0, -0.0, -math.inf), "y": special(1.0, 1
 
 @api(*spread("atan2", *PUBLIC), traits=SQUARES, regimes={"bulk": ON_THE_CUT})
 def atan2(x, y, name=None):
-    """Whole numbers give float64 by Paddle's documentation."""
+    """Integers give float64, as in Paddle's documentation."""
     x, y = together(x, y)
     return torch.atan2(floated(x, torch.float64), floated(y, torch.float64))
 
@@ -289,7 +284,7 @@ def logaddexp(x, y, name=None):
 
 @api(*spread("heaviside", *PUBLIC), x=integers(-1, 2))
 def heaviside(x, y, name=None):
-    """torch has it without a gradient."""
+    """PyTorch has no gradient for it."""
     x, y = torch.broadcast_tensors(x, y)
     return torch.where(x == 0, y, (x > 0).to(x.dtype))
 
@@ -303,7 +298,7 @@ def nextafter(x, y, name=None):
 
 @api(*spread("ldexp", *PUBLIC, *IN_PLACE), x=uniform(-8, 8), y=integers(-3, 4))
 def ldexp(x, y, name=None):
-    """float32, or float64 where x or y is that."""
+    """float32, or float64 if x or y is float64."""
     dtype = torch.float64 if torch.float64 in (x.dtype, y.dtype) else torch.float32
     return torch.mul(x.to(dtype), torch.exp2(y.to(dtype)))
 
@@ -311,47 +306,36 @@ def ldexp(x, y, name=None):
 ABOVE_ZERO = Fill(MAGNITUDES, 1.0, 2.0**62, POSITIVE)
 
 
-@api(
+same(
+    "x, y, name=None",
     *spread("gcd", *PUBLIC, *IN_PLACE),
     regimes={"wide": {"x": ABOVE_ZERO, "y": ABOVE_ZERO}},
-    accommodates=dodges(
-        "large inputs are positive: of the smallest number it never returns",
+    accommodates=avoids(
+        "wide inputs are positive; with the smallest integer the call never returns",
         "paddle.gcd(to_tensor([-2147483648])",
     ),
 )
-def gcd(x, y, name=None):
-    return torch.gcd(x, y)
 
 
-@api(*spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
-def lcm(x, y, name=None):
-    return torch.lcm(x, y)
+same("x, y, name=None", *spread("lcm", *PUBLIC, *IN_PLACE), x=integers(-100, 100), y=integers(-100, 100))
 
 
-NO_GRADIENT_BY_X = follows("no gradient by the first argument; PyTorch has none either")
-
-
-# Series, each term of which is rounded; a GPU's float64 adds up others, 10 ulps away.
+# Series whose terms are rounded. A GPU's float64 uses other series and differs by 10 ulps.
 SERIES = {"terms": FEW_TERMS + 1}
 
 
-@api(
-    *spread("gammainc", *PUBLIC, *IN_PLACE),
-    x=positive(0.5, 3),
-    y=positive(0.5, 3),
-    traits=SERIES,
-    accommodates=NO_GRADIENT_BY_X,
-)
-def gammainc(x, y, name=None):
-    return torch.special.gammainc(x.detach(), y)
+def _incomplete_gamma(name):
+    @api(
+        *spread(name, *PUBLIC, *IN_PLACE),
+        x=positive(0.5, 3),
+        y=positive(0.5, 3),
+        traits=SERIES,
+        signature="x, y, name=None",
+        accommodates=follows("no gradient with respect to the first argument; PyTorch has none either"),
+    )
+    def call(x, y):
+        return getattr(torch.special, name)(x.detach(), y)
 
 
-@api(
-    *spread("gammaincc", *PUBLIC, *IN_PLACE),
-    x=positive(0.5, 3),
-    y=positive(0.5, 3),
-    traits=SERIES,
-    accommodates=NO_GRADIENT_BY_X,
-)
-def gammaincc(x, y, name=None):
-    return torch.special.gammaincc(x.detach(), y)
+_incomplete_gamma("gammainc")
+_incomplete_gamma("gammaincc")

@@ -1,4 +1,4 @@
-"""Audio: windows, mel scale, decibels, cosine transform."""
+"""Windows, mel scale, decibels and cosine transform of paddle.audio."""
 
 import math
 
@@ -21,7 +21,7 @@ def _general_cosine(count, weights):
 
 
 def _taylor(count, nbar=4, sll=30, norm=True):
-    """Side lobes of equal height, `sll` decibels below the peak, for the nearest `nbar`."""
+    """A Taylor window: the nearest `nbar` side lobes have equal height, `sll` decibels below the peak."""
     a = math.acosh(10 ** (sll / 20)) / math.pi
     spread = nbar**2 / (a**2 + (nbar - 0.5) ** 2)
     weights = []
@@ -47,7 +47,7 @@ def _tukey(count, alpha=0.5):
 
 
 def _window(kind, count, *more):
-    """Symmetric, of `count` > 1 values."""
+    """A symmetric window of `count` > 1 values."""
     place = torch.arange(count, dtype=torch.float64)
     middle = (count - 1) / 2
     if kind in _COSINES:
@@ -77,8 +77,7 @@ def _window(kind, count, *more):
 
 @api("paddle.audio.functional.get_window", grad=False)
 def get_window(window, win_length, fftbins=True, dtype="float64"):
-    """Periodic ones are symmetric ones that are one longer, without their last value. Nothing to
-    differentiate goes in."""
+    """A periodic window is a symmetric one of one more value without its last."""
     kind, *more = window if isinstance(window, list | tuple) else (window,)
     dtype = as_dtype(dtype)
     if win_length <= 1:
@@ -144,7 +143,7 @@ def fft_frequencies(sr, n_fft, dtype="float32"):
 def compute_fbank_matrix(
     sr, n_fft, n_mels=64, f_min=0.0, f_max=None, htk=False, norm="slaney", dtype="float32"
 ):
-    """Triangles between neighbouring mel frequencies; Slaney's have the same area."""
+    """Triangles between neighbouring mel frequencies; Slaney's have equal areas."""
     centers = _mels_between(n_mels + 2, f_min, sr / 2 if f_max is None else f_max, htk)
     bins = torch.linspace(0, sr / 2, 1 + n_fft // 2, dtype=torch.float64)
     widths = centers.diff().unsqueeze(1)
@@ -160,9 +159,9 @@ def compute_fbank_matrix(
 
 @api("paddle.audio.functional.power_to_db", spect=uniform(0.01, 4))
 def power_to_db(spect, ref_value=1.0, amin=1e-10, top_db=80.0):
-    """No more than `top_db` decibels below the loudest."""
+    """Decibels, at most `top_db` below the loudest."""
     if amin <= 0 or ref_value <= 0 or (top_db is not None and top_db < 0):
-        raise ValueError(f"ref_value={ref_value}, amin={amin}, top_db={top_db}")
+        raise ValueError(f"invalid ref_value={ref_value}, amin={amin} or top_db={top_db}")
     decibels = 10 * torch.log10(spect.clamp(min=amin)) - 10 * math.log10(max(ref_value, amin))
     if top_db is None:
         return decibels

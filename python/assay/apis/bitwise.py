@@ -1,4 +1,4 @@
-"""Operations on bits."""
+"""Bitwise operations."""
 
 from assay.reference import torch
 from assay.registry import api
@@ -31,7 +31,8 @@ def left_shift(x, y, is_arithmetic=True, out=None, name=None):
 
 @api(*spread("bitwise_right_shift", *PUBLIC, *IN_PLACE), y=DISTANCE)
 def right_shift(x, y, is_arithmetic=True, out=None, name=None):
-    """The logical shift of a negative number brings zeros in: by one with the sign cut off, then the rest."""
+    """A logical shift of a negative number shifts zeros in: by one with the sign cleared, then by the
+    rest."""
     if is_arithmetic:
         return torch.bitwise_right_shift(x, y)
     once = torch.bitwise_right_shift(x, 1) & torch.iinfo(x.dtype).max

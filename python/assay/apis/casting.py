@@ -1,4 +1,4 @@
-"""Copies of a tensor: of another dtype, with other values, apart from the graph, as complex or real."""
+"""Copies of a tensor: another dtype, other values, detached, complex or real."""
 
 from assay.accommodations import follows
 from assay.apis.arithmetic import together
@@ -12,7 +12,8 @@ from assay.spec import FLOATING
 
 
 def castable(x, dtype):
-    """Fractions of either sign for a whole dtype, zeros for bool, nothing negative for unsigned ones."""
+    """Fractions of either sign for an integer dtype, zeros for bool, no negative values for unsigned
+    dtypes."""
     if x.dtype not in FLOATING:
         return None
     target = str(dtype).rsplit(".", 1)[-1]
@@ -22,8 +23,12 @@ def castable(x, dtype):
 
 
 def beyond_float8(dtype):
-    """What is too large for eight bits: the last number or NaN, which versions of PyTorch do not agree on."""
-    return "whether float8 ends at its last number is not promised" if "float8" in str(dtype) else None
+    """Values too large for float8 saturate or become NaN, depending on the version of PyTorch."""
+    return (
+        "the documentation does not say whether float8 saturates or overflows to NaN"
+        if "float8" in str(dtype)
+        else None
+    )
 
 
 BEYOND_FLOAT8 = {"wide": beyond_float8, "infinity": beyond_float8}
@@ -35,9 +40,7 @@ def cast(x, dtype):
 
 
 @api(
-    "paddle.Tensor.astype",
-    rules={"self": lambda dtype, this: castable(this, dtype)},
-    undefined=BEYOND_FLOAT8,
+    "paddle.Tensor.astype", rules={"self": lambda dtype, this: castable(this, dtype)}, undefined=BEYOND_FLOAT8
 )
 def astype(self, dtype):
     return self.to(as_dtype(dtype))
@@ -45,10 +48,13 @@ def astype(self, dtype):
 
 @api(
     "paddle.assign",
-    accommodates=follows("a number becomes float64, of one axis", "`paddle.assign` of a number"),
+    accommodates=follows(
+        "a Python float becomes float64, and a number becomes a tensor of shape [1]",
+        "`paddle.assign` of a number",
+    ),
 )
 def assign(x, output=None):
-    """The result is `output` itself, if given: a gradient counts for it as well as for x."""
+    """The result is `output` itself if given, so a gradient counts for `output` as well as for x."""
     if isinstance(x, torch.Tensor):
         counts = output is not None and output.requires_grad
         return x + (output - output.detach()) if counts else x.clone()
@@ -80,7 +86,7 @@ def where(condition, x=None, y=None, name=None, *, out=None):
 
 
 same("abs, angle, name=None", "paddle.polar", abs=positive())
-same("x, name=None", " ".join(spread("real imag", *PUBLIC)))
+same("x, name=None", *spread("real imag", *PUBLIC))
 
 
 @api(*spread("as_complex", *PUBLIC), undefined=OF_MEMORY)

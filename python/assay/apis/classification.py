@@ -1,4 +1,4 @@
-"""Losses between scores and class labels, and what goes with labels."""
+"""Losses between scores and class labels, and functions of labels."""
 
 import math
 
@@ -17,7 +17,7 @@ def classes(axis=-1):
 
 @literal
 def _shares(this, axis=-1):
-    """The same distribution over the classes for every row: k % 7 + 1, made to add up to one."""
+    """The same distribution over the classes in every row: k % 7 + 1, normalised."""
     extent = this.shape[axis]
     inner = math.prod(this.shape[axis % this.ndim + 1 :])
     weights = [k % 7 + 1 for k in range(extent)]
@@ -26,11 +26,11 @@ def _shares(this, axis=-1):
 
 
 def shares(this, axis=-1):
-    """Soft labels: Paddle's gradient takes for granted that they add up to one."""
+    """Soft labels. Paddle's gradient assumes that they add up to one."""
     if this.size <= 65536:
         return _shares
     extent = this.shape[axis]
-    # In half precision 1 / extent is rounded, always to the same side; random shares are so to both.
+    # In half precision 1 / extent is always rounded in the same direction; random shares are rounded in both.
     rounded = extent > 4096 and this.dtype in ("float16", "bfloat16")
     return uniform(0, 2 / extent) if rounded else constant(1 / extent)
 
@@ -40,14 +40,14 @@ def labels(this, input, axis=-1):
 
 
 def some_ignored(extent, ignore_index, this):
-    """Labels, every third of which is the one that is to be ignored."""
+    """Labels of which every third is `ignore_index`."""
     if "int" not in this.dtype or this.size > 4096 or extent < 1:
         return labels
     return Literal([ignore_index if k % 3 == 1 else k * 7 % extent for k in range(this.size)])
 
 
 def ignoring(scores):
-    """Under `exact` values some labels are ignored; `scores` names the tensor that has the classes."""
+    """Under `exact` values some labels are ignored. `scores` names the tensor of class scores."""
     if scores == "logits":
         rule = lambda this, logits, axis=-1, ignore_index=-100: some_ignored(  # noqa: E731
             logits.shape[axis], ignore_index, this
@@ -60,12 +60,14 @@ def ignoring(scores):
 
 
 def entropy(log_p, label, soft_label, ignore_index, axis):
-    """Cross entropy with its class axis kept; the label has the scores' rank. No gradient by the label."""
+    """Cross entropy with its class axis kept. The label has the rank of the scores and no gradient."""
     label = label.detach()
     expected = list(log_p.shape)
     expected[axis] = expected[axis] if soft_label else 1
     if list(label.shape) != expected:
-        raise ValueError(f"labels of shape {tuple(label.shape)} for scores of shape {tuple(log_p.shape)}")
+        raise ValueError(
+            f"labels of shape {tuple(label.shape)} do not match scores of shape {tuple(log_p.shape)}"
+        )
     if soft_label:
         return -(log_p * label.to(log_p.dtype)).sum(axis, keepdim=True)
     ignored = label == ignore_index
@@ -73,7 +75,7 @@ def entropy(log_p, label, soft_label, ignore_index, axis):
     return torch.where(ignored, 0, -picked)
 
 
-NOT_BY_SOFTMAX = follows("the softmax that is handed back has no gradient")
+NOT_BY_SOFTMAX = follows("the returned softmax has no gradient")
 
 
 @api(
@@ -83,14 +85,9 @@ NOT_BY_SOFTMAX = follows("the softmax that is handed back has no gradient")
     accommodates=(NOT_BY_LABEL, NOT_BY_SOFTMAX),
 )
 def softmax_with_cross_entropy(
-    logits,
-    label,
-    soft_label=False,
-    ignore_index=-100,
-    numeric_stable_mode=True,
-    return_softmax=False,
+    logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False,
     axis=-1,
-):
+):  # fmt: skip
     if label.ndim != logits.ndim:
         label = label.reshape(label.shape[0], logits.shape[1])
     log_p = torch.log_softmax(widened(logits), axis)
@@ -107,19 +104,11 @@ def softmax_with_cross_entropy(
     accommodates=NOT_BY_LABEL,
 )
 def cross_entropy(
-    input,
-    label,
-    weight=None,
-    ignore_index=-100,
-    reduction="mean",
-    soft_label=False,
-    axis=-1,
-    use_softmax=True,
-    label_smoothing=0.0,
-    name=None,
-):
+    input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
+    use_softmax=True, label_smoothing=0.0, name=None,
+):  # fmt: skip
     if soft_label and ignore_index > 0:
-        raise ValueError("ignore_index with soft labels")
+        raise ValueError("ignore_index is not supported with soft labels")
     flat = label.ndim == input.ndim - 1
     if flat:
         label = label.unsqueeze(axis)
@@ -127,9 +116,9 @@ def cross_entropy(
         extent = input.shape[-1]
         if flat:
             label = label.squeeze(axis).long()
-            # A CPU refuses them by itself; a GPU would never work again.
+            # PyTorch checks them on a CPU; on a GPU they would corrupt the context.
             if bool(((label < 0) | (label >= extent)).any()):
-                raise ValueError("labels that are no class")
+                raise ValueError("a label is not a class")
             label = functional.one_hot(label, extent)
         label = (1 - label_smoothing) * label.to(widened(input).dtype) + label_smoothing / extent
         soft_label, flat = True, False
@@ -159,7 +148,7 @@ def cross_entropy(
             "label": lambda this, input, ignore_index=-100: some_ignored(input.shape[1], ignore_index, this)
         }
     },
-    accommodates=follows("no gradient by the weights of the classes"),
+    accommodates=follows("no gradient with respect to the class weights"),
 )
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     weight = None if weight is None else weight.detach()
@@ -177,7 +166,7 @@ def dice_loss(input, label, epsilon=0.00001, name=None):
 @api("paddle.nn.functional.multi_margin_loss", label=classes(1), weight=positive())
 def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean", name=None):
     if weight is not None and weight.shape != input.shape[1:]:
-        raise ValueError("one weight for each class")
+        raise ValueError("weight must have one element for each class")
     label = label.reshape(-1, 1).long()
     loss = torch.relu(margin - input.gather(1, label) + input) ** p
     loss = loss.scatter(1, label, 0)
@@ -196,17 +185,10 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     accommodates=NOT_BY_SOFTMAX,
 )
 def margin_cross_entropy(
-    logits,
-    label,
-    margin1=1.0,
-    margin2=0.5,
-    margin3=0.0,
-    scale=64.0,
-    group=None,
-    return_softmax=False,
+    logits, label, margin1=1.0, margin2=0.5, margin3=0.0, scale=64.0, group=None, return_softmax=False,
     reduction="mean",
-):
-    """The score of the own class is a cosine; it becomes cos(margin1 * angle + margin2) - margin3."""
+):  # fmt: skip
+    """The score of the label's class is a cosine; it becomes cos(margin1 * angle + margin2) - margin3."""
     label = label.reshape(*logits.shape[:-1], 1).long()
     wide = widened(logits)
     angle = torch.acos(wide.gather(-1, label))
@@ -220,7 +202,7 @@ def margin_cross_entropy(
     "paddle.nn.functional.label_smooth",
     label=uniform(0, 1),
     prior_dist=uniform(0, 1),
-    accommodates=follows("no gradient by prior_dist"),
+    accommodates=follows("no gradient with respect to `prior_dist`"),
 )
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     if not 0 <= epsilon <= 1:
@@ -229,10 +211,7 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     return (1 - epsilon) * label + epsilon * prior
 
 
-@api(
-    "paddle.nn.functional.adaptive_log_softmax_with_loss",
-    label=integers(0, lambda cutoffs: cutoffs[-1]),
-)
+@api("paddle.nn.functional.adaptive_log_softmax_with_loss", label=integers(0, lambda cutoffs: cutoffs[-1]))
 def adaptive_log_softmax_with_loss(
     input, label, head_weight, tail_weights, cutoffs, head_bias=None, name=None
 ):
@@ -253,7 +232,7 @@ def adaptive_log_softmax_with_loss(
 
 
 def _wanted(value, other):
-    """A positive count said in the case itself, or the other one."""
+    """A positive number that the case states, or `other`."""
     return value if isinstance(value, int) and value > 0 else other
 
 
@@ -286,9 +265,9 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     label=integers(0, lambda num_classes: num_classes),
 )
 def class_center_sample(label, num_classes, num_samples, group=None):
-    """The classes present come first and in order; only the absent ones that follow are drawn."""
+    """The present classes come first and in order; only the absent classes are random."""
     if num_samples > num_classes:
-        raise ValueError("more samples than classes")
+        raise ValueError("num_samples exceeds num_classes")
     present, remapped = torch.unique(label, return_inverse=True)
     drawn = present.new_zeros(max(0, num_samples - len(present)))
     return remapped.to(label.dtype), torch.cat([present, drawn])

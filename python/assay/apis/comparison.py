@@ -1,4 +1,4 @@
-"""Comparisons, logic and questions about the kind of number; the results are bool."""
+"""Comparisons, logic and predicates; the results are bool."""
 
 from assay.apis.arithmetic import together
 from assay.reference import torch
@@ -7,12 +7,12 @@ from assay.rules import constant, integers, uniform
 from assay.shorthand import IN_PLACE, PUBLIC, beside, cycled, edges, spread
 from assay.spec import FLOATING, TensorSpec
 
-FEW = integers(-2, 3)  # so few that many are equal
+FEW = integers(-2, 3)  # few values, so that many are equal
 TRUTHS = integers(-1, 2)
 
 
 def met(x, y):
-    """Two tensors share few values; beside a number, x has that number too."""
+    """Two tensors share few values; beside a number, x contains that number."""
     return FEW if isinstance(y, TensorSpec) else beside(y)
 
 
@@ -35,7 +35,7 @@ def one(this):
 
 
 def around_one(*shares):
-    """Around 1, each so many times the relative tolerance away from it."""
+    """Values around 1, at these multiples of the relative tolerance."""
 
     def rule(this, rtol=1e-05):
         usable = this.dtype in NEIGHBOURS and isinstance(rtol, float) and 1e-6 < rtol < 0.1
@@ -44,20 +44,20 @@ def around_one(*shares):
     return rule
 
 
-NEIGHBOURS = ("float32", "float64")  # which have numbers between 1 and what a tolerance makes of it
+NEIGHBOURS = ("float32", "float64")  # dtypes that can represent 1 plus a share of the tolerance
 NEAR = {"x": one, "y": around_one(0, 0.37, 2.71, 73, -0.37, -2.71)}
 
 
 @api(*spread("isclose", *PUBLIC), x=FEW, y=FEW, regimes={**edges("x", "y"), "exact": NEAR})
 def isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
-    """torch refuses negative tolerances and unlike dtypes; this is the documented formula."""
+    """The documented formula. PyTorch's function rejects negative tolerances and different dtypes."""
     x, y = (tensor if tensor.is_complex() else tensor.double() for tensor in (x, y))
     close = (x == y) | ((x - y).abs() <= atol + rtol * y.abs())
     return close | (x.isnan() & y.isnan()) if equal_nan else close
 
 
 def alike(this):
-    """Equal tensors, but for small ones, which may be so or not."""
+    """Equal tensors; small ones may differ."""
     return constant(1) if this.size > 4 else integers(0, 2)
 
 
@@ -90,23 +90,17 @@ logical("logical_or")
 logical("logical_xor")
 
 
-@api(*spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
-def logical_not(x, name=None, *, out=None):
-    return torch.logical_not(x)
+same("x, name=None, *, out=None", *spread("logical_not", *PUBLIC, *IN_PLACE), x=TRUTHS, regimes=edges("x"))
 
 
 def special(this):
-    """NaN and infinities among the floats; whole and complex numbers have none."""
+    """NaN and infinities for floats."""
     values = [float("nan"), 0.25, float("inf"), -0.5, float("-inf"), 0.0]
     return cycled(values) if this.dtype in FLOATING else None
 
 
-same(
-    "x, name=None",
-    " ".join(spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC)),
-    x=special,
-)
-same("x", " ".join(spread("is_complex is_floating_point", *PUBLIC)))
+same("x, name=None", *spread("isnan isinf isfinite isneginf isposinf isreal", *PUBLIC), x=special)
+same("x", *spread("is_complex is_floating_point", *PUBLIC))
 
 
 @api(*spread("is_integer", *PUBLIC))
@@ -119,7 +113,7 @@ def is_tensor(x):
     return isinstance(x, torch.Tensor)
 
 
-# What Python asks of a tensor of one element.
+# Conversions of a tensor with one element to a Python value.
 
 
 @api(*spread("bool nonzero", "paddle.Tensor.__{}__"), x=integers(0, 2))

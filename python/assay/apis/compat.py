@@ -1,4 +1,4 @@
-"""paddle.compat: PyTorch's own functions, with PyTorch's parameters."""
+"""paddle.compat: PyTorch's functions with PyTorch's parameters."""
 
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
@@ -6,13 +6,12 @@ from assay.regimes import MOVES, SORTS
 from assay.registry import api
 from assay.rules import constant, distinct, integers
 
-# Equal tensors, but for small ones, which may be so or not.
+# Equal tensors; small ones may differ.
 _ALIKE = lambda this: constant(1) if this.size > 4 else integers(0, 2)  # noqa: E731
 
 
 @api("paddle.compat.equal", input=_ALIKE, other=_ALIKE, grad=False)
 def equal(input, other):
-    """True or false has no gradient."""
     common = torch.promote_types(input.dtype, other.dtype)
     return torch.equal(input.to(common), other.to(common))
 
@@ -39,10 +38,10 @@ def _extreme(name, both):
         f"paddle.compat.{name}",
         input=lambda this: distinct(-2, 2),
         other=lambda this: distinct(-2, 2),
-        traits=SORTS | {"moves": False},  # of equal elements the gradient is a share
+        traits=SORTS | {"moves": False},  # equal elements share the gradient
     )
     def extreme(input, dim=None, keepdim=False, *, out=None, other=None):
-        """Of all, along an axis with the place, or of two tensors."""
+        """The extreme of all elements, along an axis with its index, or of two tensors."""
         other = dim if isinstance(dim, torch.Tensor) else other
         if other is not None:
             return getattr(torch, both)(input, other)
@@ -56,14 +55,13 @@ _extreme("max", "maximum")
 
 @api("paddle.compat.unique", input=integers(0, 5), grad=False)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """Paddle promises no gradient of what is unique."""
     return torch.unique(input, sorted, return_inverse, return_counts, dim)
 
 
 def _median(name):
     @api(f"paddle.compat.{name}", input=lambda this: distinct(-2, 2), traits=SORTS)
     def median(input, dim=None, keepdim=False, *, out=None):
-        """The lower of two in the middle."""
+        """The lower of the two middle values."""
         found = getattr(torch, name)
         return found(input) if dim is None else tuple(found(input, dim, keepdim))
 
@@ -79,7 +77,7 @@ def pad(input, pad, mode="constant", value=0.0):
 
 @api("paddle.compat.nn.functional.softmax", "paddle.softmax", "paddle.special.softmax", input=integers(-4, 5))
 def softmax(input, dim=None, dtype=None, *, out=None):
-    """Over the first axis of tensors with one or three, where none is named, and the second of others."""
+    """Without an axis: the first axis for 0, 1 or 3 axes, else the second."""
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
     return torch.softmax(input, dim, dtype=as_dtype(dtype))
@@ -87,7 +85,7 @@ def softmax(input, dim=None, dtype=None, *, out=None):
 
 @api("paddle.compat.nn.functional.linear", traits={"near_one": 0.0})
 def linear(input, weight, bias=None):
-    """The weight has the outputs first, other than Paddle's own."""
+    """The weight is [out, in], unlike Paddle's own."""
     return torch.nn.functional.linear(input, weight, bias)
 
 
@@ -98,16 +96,9 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 @api("paddle.compat.nn.functional.scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    query,
-    key,
-    value,
-    attn_mask=None,
-    dropout_p=0.0,
-    is_causal=False,
-    scale=None,
-    enable_gqa=False,
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
 ):
-    """Batch, head, sequence, width, as PyTorch has them."""
+    """The layout is batch, head, sequence, width."""
     scores = (query @ key.transpose(-1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
         hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)

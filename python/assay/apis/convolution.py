@@ -1,17 +1,17 @@
-"""Convolutions and their transposes."""
+"""Convolutions and transposed convolutions."""
 
-from assay.apis.windows import channels_back, channels_second, each, padded, paddings
+from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, padded, paddings
 from assay.reference import torch
 from assay.registry import api
 
 
 def extents(kernel, dilation):
-    """What a kernel spans in each dimension."""
+    """The extent of a dilated kernel in each dimension."""
     return [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
 
 
 def nothing(x, weight, channels, sizes):
-    """The sum over no products; an input or a kernel is empty, which torch refuses."""
+    """The result for an empty input or kernel, which PyTorch rejects."""
     y = x.new_zeros(x.shape[0], channels, *sizes)
     return y + 0 * (x.sum() + weight.sum())
 
@@ -29,7 +29,7 @@ def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
     convolve = (torch.conv1d, torch.conv2d, torch.conv3d)[count - 1]
     if not x.numel() or not weight.numel():
         if x.shape[1] != weight.shape[1] * groups:
-            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+            raise ValueError(f"{x.shape[1]} channels do not match a kernel of shape {tuple(weight.shape)}")
         spans = zip(x.shape[2:], pairs, extents(weight.shape[2:], dilation), stride, strict=True)
         sizes = [max(0, (n + before + after - extent) // s + 1) for n, (before, after), extent, s in spans]
         y = nothing(x, weight, weight.shape[0], sizes)
@@ -40,23 +40,14 @@ def convolved(x, weight, bias, stride, padding, dilation, groups, data_format):
     return with_bias(y, bias, data_format)
 
 
-@api("paddle.nn.functional.conv1d")
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
-@api("paddle.nn.functional.conv2d")
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
-
-
-@api("paddle.nn.functional.conv3d")
-def conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW", name=None):
-    return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
+def _convolution(rank, layout):
+    @api(f"paddle.nn.functional.conv{rank}d")
+    def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, name=None):
+        return convolved(x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 def transposed(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format):
-    """The whole transpose, cut by the padding; what is asked for beyond its end is zero."""
+    """The full transposed convolution, cropped by the padding. Requested elements beyond its end are zero."""
     x = channels_second(x, data_format)
     count = x.ndim - 2
     stride, dilation = each(stride, count), each(dilation, count)
@@ -68,10 +59,10 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
     if output_size is not None:
         beyond = [size - n for size, n in zip(each(output_size, count), natural, strict=True)]
         if any(not 0 <= more < max(1, step) for more, step in zip(beyond, stride, strict=True)):
-            raise ValueError(f"output_size {output_size} for {natural} and stride {stride}")
+            raise ValueError(f"output_size {output_size} does not fit {natural} and stride {stride}")
     if not x.numel() or not weight.numel():
         if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
-            raise ValueError(f"{x.shape[1]} channels for a kernel of shape {tuple(weight.shape)}")
+            raise ValueError(f"{x.shape[1]} channels do not match a kernel of shape {tuple(weight.shape)}")
         sizes = [n + more for n, more in zip(natural, beyond, strict=True)]
         return with_bias(nothing(x, weight, weight.shape[1] * groups, sizes), bias, data_format)
     y = transpose(x, weight, None, stride, 0, 0, groups, dilation)
@@ -79,58 +70,16 @@ def transposed(x, weight, bias, stride, padding, output_padding, groups, dilatio
     return with_bias(y, bias, data_format)
 
 
-@api("paddle.nn.functional.conv1d_transpose")
-def conv1d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCL",
-    name=None,
-):
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
+def transpose_options(groups_first):
+    """The shared part of the signatures of transposed convolutions and their layers."""
+    order = "groups=1, dilation=1" if groups_first else "dilation=1, groups=1"
+    return f"stride=1, padding=0, output_padding=0, {order}"
 
 
-@api("paddle.nn.functional.conv2d_transpose")
-def conv2d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    dilation=1,
-    groups=1,
-    output_size=None,
-    data_format="NCHW",
-    name=None,
-):
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
-
-
-@api("paddle.nn.functional.conv3d_transpose")
-def conv3d_transpose(
-    x,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    output_padding=0,
-    groups=1,
-    dilation=1,
-    output_size=None,
-    data_format="NCDHW",
-    name=None,
-):
-    return transposed(
-        x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format
-    )
+for _rank, _layout in enumerate(LAYOUTS, 1):
+    _convolution(_rank, _layout)
+    api(
+        f"paddle.nn.functional.conv{_rank}d_transpose",
+        signature=f"x, weight, bias=None, {transpose_options(_rank != 2)}, output_size=None, "
+        f"data_format='{_layout}', name=None",
+    )(transposed)

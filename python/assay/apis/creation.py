@@ -1,17 +1,17 @@
-"""Tensors out of nothing: filled with one value, ranges, grids, index triangles, uninitialised memory."""
+"""Tensors from shapes and numbers: constants, ranges, triangle indices, uninitialised memory."""
 
 from assay import laws
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers, positive
 
-EXTENT = integers(1, 5)  # for shapes that are given as tensors
+EXTENT = integers(1, 5)  # for shapes that are tensors
 
 
 def _number(value):
-    """A Python number out of a number, text or a tensor of one element."""
+    """A Python number from a number, a string or a tensor with one element."""
     if isinstance(value, torch.Tensor):
         return value.item()
     return float(value) if isinstance(value, str) else value
@@ -26,87 +26,65 @@ def _default_dtype(value):
     return kinds.get(type(value), torch.float32)
 
 
-@api("paddle.full", shape=EXTENT, grad=False, equal="bits")
-def full(
-    shape,
-    fill_value,
-    dtype=None,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-):
+# The ends of the signatures. References use none of these parameters.
+PLACED = "device=None, requires_grad=False, pin_memory=False"
+_SHAPE = f"dtype=None, name=None, *, out=None, {PLACED}"
+_LIKE = f"dtype=None, name=None, *, {PLACED}"
+_NEW = f"*, dtype=None, {PLACED}"
+
+
+@api("paddle.full", shape=EXTENT, grad=False, equal="bits", signature=f"shape, fill_value, {_SHAPE}")
+def full(shape, fill_value, dtype):
     return _filled(shape, fill_value, as_dtype(dtype) or _default_dtype(fill_value))
 
 
-@api("paddle.full_like", grad=False, equal="bits")
-def full_like(x, fill_value, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
+@api("paddle.full_like", grad=False, equal="bits", signature=f"x, fill_value, {_LIKE}")
+def full_like(x, fill_value, dtype):
     return _filled(x.shape, fill_value, as_dtype(dtype) or x.dtype)
 
 
-def _constant(value):
-    def of_shape(
-        shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False
-    ):
-        return _filled(shape, value, as_dtype(dtype) or torch.float32)
-
-    def like(x, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
-        return _filled(x.shape, value, as_dtype(dtype) or x.dtype)
-
-    return of_shape, like
-
-
-for _name, _value in (("zeros", 0), ("ones", 1)):
-    _of_shape, _like = _constant(_value)
-    api(f"paddle.{_name}", shape=EXTENT, grad=False)(_of_shape)
-    api(f"paddle.{_name}_like", grad=False)(_like)
-
-
-@api("paddle.empty", shape=EXTENT, grad=False)
-def empty(shape, dtype=None, name=None, *, out=None, device=None, requires_grad=False, pin_memory=False):
-    return laws.anything(as_ints(shape), as_dtype(dtype) or torch.float32)
-
-
-@api("paddle.empty_like", grad=False)
-def empty_like(x, dtype=None, name=None, *, device=None, requires_grad=False, pin_memory=False):
-    return laws.anything(x.shape, as_dtype(dtype) or x.dtype)
-
-
-@api("paddle.Tensor.new_full", size=EXTENT, grad=False)
-def new_full(var, size, fill_value, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+@api(
+    "paddle.Tensor.new_full",
+    size=EXTENT,
+    grad=False,
+    signature=f"var, size, fill_value, *, dtype=None, {PLACED}",
+)
+def new_full(var, size, fill_value, dtype):
     return _filled(size, fill_value, as_dtype(dtype) or var.dtype)
 
 
-@api("paddle.Tensor.new_zeros", size=EXTENT, grad=False)
-def new_zeros(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    return _filled(size, 0, as_dtype(dtype) or var.dtype)
+def _constant(name, made):
+    """The three forms of a constant tensor; `made(shape, dtype)` fills it."""
+
+    @api(f"paddle.{name}", shape=EXTENT, grad=False, signature=f"shape, {_SHAPE}")
+    def of_shape(shape, dtype):
+        return made(as_ints(shape), as_dtype(dtype) or torch.float32)
+
+    @api(f"paddle.{name}_like", grad=False, signature=f"x, {_LIKE}")
+    def like(x, dtype):
+        return made(x.shape, as_dtype(dtype) or x.dtype)
+
+    @api(
+        f"paddle.Tensor.new_{name}", size=EXTENT, grad=False, signature=f"var, size, *, dtype=None, {PLACED}"
+    )
+    def new(var, size, dtype):
+        return made(as_ints(size), as_dtype(dtype) or var.dtype)
 
 
-@api("paddle.Tensor.new_ones", size=EXTENT, grad=False)
-def new_ones(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    return _filled(size, 1, as_dtype(dtype) or var.dtype)
+_constant("zeros", lambda shape, dtype: _filled(shape, 0, dtype))
+_constant("ones", lambda shape, dtype: _filled(shape, 1, dtype))
+_constant("empty", laws.anything)
 
 
-@api("paddle.Tensor.new_empty", size=EXTENT, grad=False)
-def new_empty(var, size, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    return laws.anything(as_ints(size), as_dtype(dtype) or var.dtype)
+same("x, value", "paddle.Tensor.fill_", to="torch.full_like")
 
 
-@api("paddle.Tensor.fill_")
-def fill_(x, value):
-    return torch.full_like(x, value)
-
-
-@api("paddle.Tensor.zero_")
-def zero_(x):
-    return torch.zeros_like(x)
+same("x", "paddle.Tensor.zero_", to="torch.zeros_like")
 
 
 @api("paddle.Tensor.set_", grad=False, undefined=OF_MEMORY)
 def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
-    """x becomes a view into the memory of `source`."""
+    """x becomes a view of the memory of `source`."""
     if source is None:
         return torch.empty(0, dtype=x.dtype)
     if shape is None:
@@ -115,25 +93,21 @@ def set_(x, source=None, shape=None, stride=None, offset=0, name=None):
 
 
 def _begin(end=None, step=1):
-    """Such that there is something to count, up or down."""
+    """A start from which there is something to count, up or down."""
     if end is None:
         return integers(5, 10)
     return integers(10, 15) if isinstance(step, int | float) and step < 0 else integers(0, 3)
 
 
-@api("paddle.arange", start=_begin, end=integers(5, 10), step=integers(1, 3), grad=False)
-def arange(
-    start=0,
-    end=None,
-    step=1,
-    dtype=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-    name=None,
-):
+@api(
+    "paddle.arange",
+    start=_begin,
+    end=integers(5, 10),
+    step=integers(1, 3),
+    grad=False,
+    signature=f"start=0, end=None, step=1, dtype=None, *, out=None, {PLACED}, name=None",
+)
+def arange(start, end, step, dtype):
     if end is None:
         start, end = 0, start
     bounds = [start, end, step]
@@ -147,7 +121,7 @@ def _is_whole(value):
     return not value.is_floating_point() if isinstance(value, torch.Tensor) else isinstance(value, int)
 
 
-# The start and so many steps, which may cancel: what is left near zero is what rounding the step left.
+# The start plus a multiple of the step may cancel; the rounding error of the step remains.
 @api("paddle.linspace", num=integers(3, 8), grad=False, traits={"terms": 2.0})
 def linspace(start, stop, num, dtype=None, name=None, *, out=None, device=None, requires_grad=False):
     start, stop = (_number(bound) for bound in (start, stop))
@@ -160,18 +134,14 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None):
     return torch.logspace(start, stop, as_int(num), base, dtype=as_dtype(dtype) or torch.float32)
 
 
-@api("paddle.eye", num_rows=EXTENT, num_columns=EXTENT, grad=False)
-def eye(
-    num_rows,
-    num_columns=None,
-    dtype=None,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-):
+@api(
+    "paddle.eye",
+    num_rows=EXTENT,
+    num_columns=EXTENT,
+    grad=False,
+    signature=f"num_rows, num_columns=None, {_SHAPE}",
+)
+def eye(num_rows, num_columns, dtype):
     rows = as_int(num_rows)
     columns = rows if num_columns is None else as_int(num_columns)
     return torch.eye(rows, columns, dtype=as_dtype(dtype) or torch.float32)

@@ -1,31 +1,28 @@
-"""Running sums, products and extremes; differences and integrals between neighbours."""
+"""Running sums, products and extremes; differences and integrals of neighbours."""
 
 from assay.apis.reduction import factors, some_zeros
 from assay.apis.sorting import ALL
 from assay.arguments import as_dtype, as_int, in_float32
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers, positive
-from assay.shorthand import FACTORS, reals
+from assay.shorthand import FACTORS, IN_PLACE, PUBLIC, reals, spread
 
 AXIS = integers(0, lambda x: max(x.ndim, 1))
 
 
 def along(x, axis):
-    """`x` and the axis to run along: all of it in one row where no axis is named."""
+    """`x` and the axis to run along; flattened if no axis is given."""
     return (x.reshape(-1), 0) if axis is None else (x, as_int(axis))
 
 
-# Rounding errors of running sums grow with the length and stay where the sum returns to 0.
+# Longer running sums have large rounding errors where the sum returns to 0.
 LONG = 100_000
 
 
 @api(
-    "paddle.cumsum",
-    "paddle.cumsum_",
-    "paddle.Tensor.cumsum",
-    "paddle.Tensor.cumsum_",
-    # Whole numbers, whose sums are exact; but upstream gradients are none.
+    *spread("cumsum", *PUBLIC, *IN_PLACE),
+    # Integers have exact sums, but upstream gradients are not integers.
     x=reals(lambda this: integers(-4, 5) if this.size > LONG else None),
     axis=AXIS,
     grad=lambda x: x.size <= 10 * LONG,
@@ -34,42 +31,31 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     return torch.cumsum(*along(x, axis), dtype=as_dtype(dtype))
 
 
-@api(
-    "paddle.cumprod",
-    "paddle.cumprod_",
-    "paddle.Tensor.cumprod",
-    "paddle.Tensor.cumprod_",
-    x=factors,
-    dim=AXIS,
-    regimes={"exact": {"x": some_zeros}},
-)
+@api(*spread("cumprod", *PUBLIC, *IN_PLACE), x=factors, dim=AXIS, regimes={"exact": {"x": some_zeros}})
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     row, axis = along(x.to(as_dtype(dtype) or x.dtype), dim)
     return in_float32(lambda row: torch.cumprod(row, axis, dtype=row.dtype), row)
 
 
-@api("paddle.logcumsumexp", "paddle.Tensor.logcumsumexp")
+@api(*spread("logcumsumexp", *PUBLIC))
 def logcumsumexp(x, axis=None, dtype=None, name=None):
     dtype = as_dtype(dtype) or (x.dtype if x.is_floating_point() else torch.float32)
     row, axis = along(x.to(dtype), axis)
     return in_float32(lambda row: torch.logcumsumexp(row, axis), row)
 
 
-@api("paddle.cummax", "paddle.Tensor.cummax", x=ALL)
-def cummax(x, axis=None, dtype="int64", name=None):
-    values, index = torch.cummax(*along(x, axis))
-    return values, index.to(as_dtype(dtype))
+def _extremes(name):
+    @api(*spread(name, *PUBLIC), x=ALL, signature="x, axis=None, dtype='int64', name=None")
+    def call(x, axis, dtype):
+        values, index = getattr(torch, name)(*along(x, axis))
+        return values, index.to(as_dtype(dtype))
 
 
-@api("paddle.cummin", "paddle.Tensor.cummin", x=ALL)
-def cummin(x, axis=None, dtype="int64", name=None):
-    values, index = torch.cummin(*along(x, axis))
-    return values, index.to(as_dtype(dtype))
+_extremes("cummax")
+_extremes("cummin")
 
 
-@api("paddle.diff", "paddle.Tensor.diff")
-def diff(x, n=1, axis=-1, prepend=None, append=None, name=None, *, out=None):
-    return torch.diff(x, n, axis, prepend, append)
+same("x, n=1, axis=-1, prepend=None, append=None, name=None, *, out=None", *spread("diff", *PUBLIC))
 
 
 def trapezoids(y, x, dx, axis):
@@ -84,11 +70,11 @@ def trapezoids(y, x, dx, axis):
     return (y.narrow(axis, 0, count) + y.narrow(axis, 1, count)) * width / 2
 
 
-@api("paddle.trapezoid", "paddle.Tensor.trapezoid", y=FACTORS, x=FACTORS, dx=positive())
+@api(*spread("trapezoid", *PUBLIC), y=FACTORS, x=FACTORS, dx=positive())
 def trapezoid(y, x=None, dx=None, axis=-1, name=None):
     return trapezoids(y, x, dx, axis).sum(axis)
 
 
-@api("paddle.cumulative_trapezoid", "paddle.Tensor.cumulative_trapezoid", y=FACTORS, x=FACTORS, dx=positive())
+@api(*spread("cumulative_trapezoid", *PUBLIC), y=FACTORS, x=FACTORS, dx=positive())
 def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
     return trapezoids(y, x, dx, axis).cumsum(axis)

@@ -1,4 +1,4 @@
-"""Matrices taken apart, inverted and solved."""
+"""Decompositions, inverses and solutions of matrices."""
 
 from functools import partial
 from operator import mul
@@ -7,23 +7,24 @@ from assay import residuals
 from assay.accommodations import follows
 from assay.laws import anything
 from assay.reference import on_cpu, torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, constant, positive, positive_definite, symmetric
+from assay.shorthand import LINALG, PUBLIC, spread
 
-# Up to so many elements are made one by one.
+# The largest numbers of elements that rules list one by one.
 MANY = 1 << 20
 SMALL = 1 << 12
 
 
 def invertible(this):
-    """Square matrices with eigenvalues near 1; others as they come."""
+    """Square matrices with eigenvalues near 1; default values for others."""
     if this.ndim < 2 or this.shape[-1] != this.shape[-2] or this.size == 0:
         return None
     return positive_definite(-1 / this.shape[-1], 1 / this.shape[-1])
 
 
 def _lopsided(this, spread):
-    """Square matrices with eigenvalues near 1 that are not their own transposes; large ones are."""
+    """Square non-symmetric matrices with eigenvalues near 1; large ones are symmetric."""
     usual = invertible(this)
     if usual is None or this.size > SMALL or this.dtype.startswith("complex"):
         return usual
@@ -45,7 +46,7 @@ def lopsided(this):
 
 
 def turned(this):
-    """The same, but for every other matrix, the first one too, whose determinant is negative."""
+    """The same, but every other matrix, including the first, has a negative determinant."""
     matrices = _lopsided(this, 1)
     if not isinstance(matrices, Literal):
         return matrices
@@ -63,29 +64,25 @@ def mirrored(this, hermitian=True):
     return symmetric() if hermitian and square else None
 
 
-@api("paddle.inverse", "paddle.Tensor.inverse", "paddle.linalg.inv", x=lopsided)
-def inverse(x, name=None):
-    return torch.linalg.inv(x)
+same("x, name=None", *spread("inverse", *PUBLIC), "paddle.linalg.inv", to="torch.linalg.inv", x=lopsided)
 
 
-@api("paddle.linalg.det", x=turned)
-def det(x, name=None):
-    return torch.linalg.det(x)
+same("x, name=None", "paddle.linalg.det", home="torch.linalg", x=turned)
 
 
-@api("paddle.linalg.slogdet", "paddle.Tensor.slogdet", x=turned)
+@api(*spread("slogdet", *LINALG), x=turned)
 def slogdet(x, name=None):
-    """Sign and logarithm stacked."""
+    """Sign and logarithm, stacked."""
     return torch.stack([part.to(x.dtype) for part in torch.linalg.slogdet(x)])
 
 
-@api("paddle.linalg.cholesky", "paddle.Tensor.cholesky", x=invertible)
+@api(*spread("cholesky", *LINALG), x=invertible)
 def cholesky(x, upper=False, name=None):
     return torch.linalg.cholesky(x, upper=upper)
 
 
 def triangular(this, upper=False):
-    """Well-conditioned triangles."""
+    """Well-conditioned triangular matrices."""
     if this.size > MANY or this.ndim < 2:
         return None
     rows, columns = this.shape[-2:]
@@ -99,18 +96,16 @@ def triangular(this, upper=False):
     )
 
 
-@api("paddle.linalg.cholesky_solve", "paddle.Tensor.cholesky_solve", y=triangular)
+@api(*spread("cholesky_solve", *LINALG), y=triangular)
 def cholesky_solve(x, y, upper=False, name=None):
-    """Torch's own gradient by `y` fills the half that is not read."""
+    """PyTorch's gradient with respect to `y` also fills the unused half."""
     return torch.cholesky_solve(x, y.triu() if upper else y.tril(), upper)
 
 
-@api("paddle.linalg.cholesky_inverse", "paddle.Tensor.cholesky_inverse", x=triangular)
-def cholesky_inverse(x, upper=False, name=None):
-    return torch.cholesky_inverse(x, upper)
+same("x, upper=False, name=None", *spread("cholesky_inverse", *LINALG), x=triangular)
 
 
-@api("paddle.linalg.solve", "paddle.Tensor.solve", x=lopsided)
+@api(*spread("solve", *LINALG), x=lopsided)
 def solve(x, y, left=True, name=None, *, out=None):
     return torch.linalg.solve(x, y, left=left)
 
@@ -121,9 +116,9 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     return torch.linalg.solve_triangular(matrix, y, upper=upper != transpose, unitriangular=unitriangular)
 
 
-@api("paddle.linalg.pinv", "paddle.Tensor.pinv", x=invertible)
+@api(*spread("pinv", *LINALG), x=invertible)
 def pinv(x, rcond=1e-15, hermitian=False, name=None):
-    """The gradient by a Hermitian matrix is Hermitian."""
+    """The gradient with respect to a Hermitian matrix is Hermitian."""
     square = x.shape[-1] == x.shape[-2]
     matrix = (x + x.mH) / 2 if hermitian and square else x
     return torch.linalg.pinv(matrix, rtol=rcond, hermitian=hermitian)
@@ -137,14 +132,14 @@ def moderate(this):
     return rule and rule._replace(low=rule.low / 4, high=rule.high / 4)
 
 
-@api("paddle.linalg.matrix_power", "paddle.Tensor.matrix_power", x=moderate, traits={"chained": True})
+@api(*spread("matrix_power", *LINALG), x=moderate, traits={"chained": True})
 def matrix_power(x, n, name=None):
     return torch.linalg.matrix_power(x, n)
 
 
-@api("paddle.linalg.cond", "paddle.Tensor.cond", x=lopsided)
+@api(*spread("cond", *LINALG), x=lopsided)
 def cond(x, p=None, name=None):
-    """Not torch's, which cannot be differentiated for every p, but for what is empty."""
+    """PyTorch's function is not differentiable for every p; it is used for empty matrices only."""
     if p not in (None, 2, -2) and x.shape[-1] != x.shape[-2]:
         raise ValueError(f"p={p} is for square matrices")
     if x.numel() == 0:
@@ -157,7 +152,7 @@ def cond(x, p=None, name=None):
 
 
 def half_empty(this):
-    """Ones on the first half of the diagonal, and zeros: no rounding makes its rank doubtful."""
+    """Ones on the first half of the diagonal, else zeros, so that rounding does not change the rank."""
     if this.ndim < 2 or this.size > SMALL:
         return constant(0)
     rows, columns = this.shape[-2:]
@@ -174,24 +169,24 @@ def half_empty(this):
     rtol=positive(0.05, 0.5),
 )
 def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
-    """`tol` is absolute. Torch wants both limits as numbers or both as tensors."""
+    """`tol` is absolute. PyTorch requires both limits as numbers or both as tensors."""
     limits = {"atol": atol if tol is None else tol, "rtol": rtol}
     if any(isinstance(limit, torch.Tensor) for limit in limits.values()):
         limits = {key: limit if limit is None else torch.as_tensor(limit) for key, limit in limits.items()}
     return torch.linalg.matrix_rank(x, **limits, hermitian=hermitian)
 
 
-# Paddle documents that mode "r" has no derivative, and "complete" only that of square matrices.
-@api("paddle.linalg.qr", "paddle.Tensor.qr", grad=lambda mode="reduced": mode == "reduced")
+# Paddle documents no derivative for mode "r", and for "complete" only that of square matrices.
+@api(*spread("qr", *LINALG), grad=lambda mode="reduced": mode == "reduced")
 def qr(x, mode="reduced", name=None):
-    """Torch has no gradient for R alone; that of the reduced factors is the same R."""
+    """PyTorch has no gradient for mode "r"; R is that of the reduced factors."""
     if mode == "r":
         return torch.linalg.qr(x).R
     return tuple(torch.linalg.qr(x, mode))
 
 
 def on_host(found):
-    """Residuals as tensors of the reference: the error bar is said of tensors only."""
+    """Residuals as tensors of the reference, because only tensors have an error bar."""
     if torch is None:
         return found
     return {
@@ -209,9 +204,7 @@ def svd(x, full_matrices=False, name=None, *, out=None):
     return _svd(x, torch.linalg.svd(x, full_matrices=full_matrices))
 
 
-@api("paddle.linalg.svdvals")
-def svdvals(x, name=None):
-    return torch.linalg.svdvals(x)
+same("x, name=None", "paddle.linalg.svdvals", home="torch.linalg")
 
 
 def parts_of(x, q):
@@ -219,7 +212,7 @@ def parts_of(x, q):
 
 
 def of_low_rank(this, q, shares):
-    """Sums of products of a column and a row, made of halves: no more of them than parts are asked for."""
+    """Sums of outer products of halves, at most as many as the requested parts."""
     if this.size > MANY or this.ndim < 2:
         return None
     rows, columns = this.shape[-2:]
@@ -230,8 +223,8 @@ def of_low_rank(this, q, shares):
             strict=True,
         )
     )
-    across = across or [()] * columns  # a sum of nothing
-    rows_of: dict[tuple[float, ...], list[float]] = {}  # few rows differ: their places count modulo 7
+    across = across or [()] * columns  # an empty sum
+    rows_of: dict[tuple[float, ...], list[float]] = {}  # few rows differ, because positions count modulo 7
     values: list[float] = []
     for place in range(this.size // max(rows * columns, 1)):
         for i in range(rows):
@@ -249,15 +242,15 @@ def low_rank(q=None, *, this):
 
 
 def of_the_same_rank(q=None, *, this):
-    """The same columns and rows in other shares, so that less this one a matrix is of low rank as well."""
+    """The same columns and rows with other shares, so that the difference of both has low rank too."""
     return of_low_rank(this, q, (0.25, 1, 0.5))
 
 
 def _low_rank(matrix, q, found, whole):
-    """What the parts of a matrix promise, and the values where these are all that it has."""
+    """The residuals of a matrix's parts, and the values if the parts are the whole matrix."""
     few = min(matrix.shape[-2:])
     if q > few > 0:
-        raise ValueError(f"q={q} for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
+        raise ValueError(f"q={q} is too large for matrices of {matrix.shape[-2]} x {matrix.shape[-1]}")
     whole = q >= few or (whole and matrix.size <= MANY)
     u, values, v = found
     known = whole or torch is None
@@ -268,7 +261,7 @@ def _low_rank(matrix, q, found, whole):
 
 
 def best_parts(matrix, q):
-    """The exact ones; random samples find them where that is all there is."""
+    """The exact parts. Random samples find them if the matrix has no more."""
     u, values, vh = torch.linalg.svd(matrix, full_matrices=False)
     return u[..., :q], values[..., :q], vh.mH[..., :q]
 
@@ -280,8 +273,7 @@ def _svd_lowrank(given, found):
 
 
 @api(
-    "paddle.linalg.svd_lowrank",
-    "paddle.Tensor.svd_lowrank",
+    *spread("svd_lowrank", *LINALG),
     grad=False,
     x=low_rank,
     M=of_the_same_rank,
@@ -293,7 +285,7 @@ def svd_lowrank(x, q=None, niter=2, M=None, name=None):
 
 
 def principal_parts(x, found, q=None, center=True, whole=True):
-    """What is promised of those of a dense tensor; `whole` where it is known to be of low rank."""
+    """The residuals of the principal parts of a dense tensor; `whole` if its rank is known to be low."""
     matrix = residuals.array_of(x)
     if center and matrix.size:
         matrix = matrix - matrix.mean(-2, keepdims=True)
@@ -301,8 +293,7 @@ def principal_parts(x, found, q=None, center=True, whole=True):
 
 
 @api(
-    "paddle.linalg.pca_lowrank",
-    "paddle.Tensor.pca_lowrank",
+    *spread("pca_lowrank", *LINALG),
     grad=False,
     x=low_rank,
     shown=lambda found, given: principal_parts(given["x"], found, given.get("q"), given.get("center", True)),
@@ -334,9 +325,7 @@ def eigh(x, UPLO="L", name=None):
     return _eigh(x, torch.linalg.eigh(x, UPLO), UPLO == "L")
 
 
-@api("paddle.linalg.eigvalsh", "paddle.Tensor.eigvalsh", x=mirrored)
-def eigvalsh(x, UPLO="L", name=None):
-    return torch.linalg.eigvalsh(x, UPLO)
+same('x, UPLO="L", name=None', *spread("eigvalsh", *LINALG), home="torch.linalg", x=mirrored)
 
 
 def _eig(x, found):
@@ -346,8 +335,7 @@ def _eig(x, found):
 
 
 @api(
-    "paddle.linalg.eig",
-    "paddle.Tensor.eig",
+    *spread("eig", *LINALG),
     equal=("sorted", "value"),
     grad=False,
     shown=lambda found, given: _eig(given["x"], found),
@@ -356,12 +344,10 @@ def eig(x, name=None):
     return _eig(x, torch.linalg.eig(x))
 
 
-@api("paddle.linalg.eigvals", "paddle.Tensor.eigvals", equal="sorted", grad=False)
-def eigvals(x, name=None):
-    return torch.linalg.eigvals(x)
+same("x, name=None", *spread("eigvals", *LINALG), home="torch.linalg", equal="sorted", grad=False)
 
 
-@api("paddle.linalg.lu", "paddle.Tensor.lu")
+@api(*spread("lu", *LINALG))
 def lu(x, pivot=True, get_infos=False, name=None):
     factors, pivots, info = torch.linalg.lu_factor_ex(x, pivot=pivot)
     return (factors, pivots, info) if get_infos else (factors, pivots)
@@ -375,22 +361,21 @@ def exchanges(x, this):
     return Literal([min(i % count + 1 + i // 2 % 2, rows) for i in range(this.size)])
 
 
-@api("paddle.linalg.lu_unpack", "paddle.Tensor.lu_unpack", y=exchanges)
+@api(*spread("lu_unpack", *LINALG), y=exchanges)
 def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
 
 
 @api(
-    "paddle.linalg.lstsq",
-    "paddle.Tensor.lstsq",
+    *spread("lstsq", *LINALG),
     x=invertible,
     grad=False,
-    accommodates=follows("on a CPU the rank is int32, PyTorch's int64"),
+    accommodates=follows("the rank is int32 on the CPU; PyTorch returns int64"),
 )
 def lstsq(x, y, rcond=None, driver=None, name=None):
-    """Torch takes the residuals of nothing for zero."""
+    """PyTorch returns no residuals for underdetermined systems."""
     solve = torch.linalg.lstsq
-    if x.is_cuda and driver not in (None, "gels"):  # PyTorch has one driver for GPUs
+    if x.is_cuda and driver not in (None, "gels"):  # PyTorch has only the driver gels on GPUs
         solve = partial(on_cpu, solve)
     solution, residuals, rank, values = solve(x, y, rcond=rcond, driver=driver)
     if residuals.numel():
@@ -398,14 +383,12 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
     return solution, residuals, rank if driver == "gels" or x.is_cuda else rank.int(), values
 
 
-@api("paddle.linalg.householder_product", "paddle.Tensor.householder_product")
-def householder_product(x, tau, name=None):
-    return torch.linalg.householder_product(x, tau)
+same("x, tau, name=None", *spread("householder_product", *LINALG), home="torch.linalg")
 
 
 @api("paddle.linalg.lu_solve", lu=invertible, pivots=lambda lu, this: exchanges(lu, this))
 def lu_solve(b, lu, pivots, trans="N", name=None):
-    """`trans` is "N", "T" or "C": not, transposed, and conjugated too."""
+    """`trans` is "N" (plain), "T" (transposed) or "C" (conjugate transposed)."""
     factors = torch.lu_unpack(lu, pivots)
     matrix = factors[0].to(lu.dtype) @ factors[1] @ factors[2]
     return torch.linalg.solve({"N": matrix, "T": matrix.mT, "C": matrix.mH}[trans], b)

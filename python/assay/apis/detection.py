@@ -10,12 +10,12 @@ from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, distinct, integers, positive
 
-_MOST = 1_500_000  # numbers that a rule writes out one by one
+_MOST = 1_500_000  # the largest number of values that a rule lists
 _LISTED = 1 << 16
 _CELL = 64
-_BLOCK = 64  # boxes looked at together where overlapping ones are suppressed
+_BLOCK = 64  # boxes of a block in _survivors
 
-# A JPEG file of 16 x 8 grey pixels: one block of 138, one of 128, which every decoder gives exactly.
+# A JPEG file of 16 x 8 grey pixels: one block of 138 and one of 128, which every decoder reproduces exactly.
 _JPEG = bytes.fromhex(
     "FFD8 FFDB004300" + "08" * 64 + "FFC0000B080008001001011100"
     "FFC4001400 01" + "00" * 15 + "04 FFC4001410 01" + "00" * 15 + "00 FFDA0008010100003F00 50AF FFD9"
@@ -27,7 +27,7 @@ _JPEG = bytes.fromhex(
     x=lambda this: Literal([*_JPEG, *[0] * (this.size - len(_JPEG))][: this.size]),
 )
 def decode_jpeg(x, mode="unchanged", name=None):
-    """Of the one file that its rule gives."""
+    """The image of the file that the value rule gives."""
     blocks = torch.tensor([138, 128], dtype=torch.uint8).repeat_interleave(8)
     return blocks.expand(3 if mode == "rgb" else 1, 8, 16)
 
@@ -41,11 +41,12 @@ def _overlaps(box, others, offset):
 
 
 def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
-    """Indices of the boxes that no box kept before them overlaps by more than the threshold.
+    """Indices of the boxes that overlap no earlier surviving box by more than the threshold.
 
-    Overlaps are those of _overlaps, a block of boxes with all that come after them at a time; which
-    of the block are kept is then settled one by one. One box at a time took three times as long. The
-    threshold is of the boxes' dtype, because overlaps of whole boxes are often equal to it."""
+    Overlaps (see _overlaps) are computed for a block of boxes with all later boxes; the survivors within the
+    block are then found one by one. One box at a time took three times as long. The threshold has the boxes'
+    dtype, because overlaps of integer boxes are often equal to it.
+    """
     lower, upper = candidates.T[:2].contiguous(), candidates.T[2:].contiguous()
     areas = (upper - lower + offset).prod(0)
     worst = torch.zeros_like(areas)
@@ -56,7 +57,7 @@ def _survivors(candidates, threshold, offset=0.0, most=None, eta=1.0):
         sides.sub_(torch.maximum(lower[:, rows, None], lower[:, None, start:])).add_(offset).clamp_(min=0)
         shared = sides[0] * sides[1]
         overlaps = shared / (areas[rows, None] + areas[start:] - shared)
-        overlaps.nan_to_num_(nan=0.0, posinf=torch.inf)  # of two boxes without area
+        overlaps.nan_to_num_(nan=0.0, posinf=torch.inf)  # two boxes without area
         among, before, here = overlaps[:, rows - start].tolist(), worst[rows].tolist(), []
         for i, index in enumerate(rows.tolist()):
             if before[i] > limit or any(among[j][i] > limit for j in here):
@@ -84,9 +85,9 @@ def _cornered(centre, size, offset):
 
 
 def _groups(this):
-    """Anchors in groups of four, each group in a cell of its own: the second like the first, the third
-    moved by a quarter of its width, the fourth by half. The boxes that come of them overlap clearly
-    more or clearly less than any usual threshold, whatever the last bit of an exponential is."""
+    """Anchors in groups of four, each group in its own cell. The second equals the first, the third is
+    shifted by a quarter of its width, the fourth by half. The resulting boxes overlap by clearly more or
+    less than any usual threshold, whatever the rounding of an exponential."""
     if not 4 <= this.size <= _MOST:
         return boxes(0, 1000)
     columns = isqrt(this.size // 16) + 1
@@ -119,27 +120,17 @@ def _image(anchors, this):
     variances=positive(0.005, 0.02),
     grad=False,
     accommodates=follows(
-        "boxes below a pixel go, however small min_size is", "`min_size` of `generate_proposals`"
+        "boxes smaller than one pixel are removed, however small `min_size` is",
+        "`min_size` of `generate_proposals`",
     ),
 )
 def generate_proposals(
-    scores,
-    bbox_deltas,
-    img_size,
-    anchors,
-    variances,
-    pre_nms_top_n=6000,
-    post_nms_top_n=1000,
-    nms_thresh=0.5,
-    min_size=0.1,
-    eta=1.0,
-    pixel_offset=False,
-    return_rois_num=False,
-    name=None,
-):
-    """Best scores first; one box of zeros stands for none at all."""
+    scores, bbox_deltas, img_size, anchors, variances, pre_nms_top_n=6000, post_nms_top_n=1000,
+    nms_thresh=0.5, min_size=0.1, eta=1.0, pixel_offset=False, return_rois_num=False, name=None,
+):  # fmt: skip
+    """Best scores first; one zero box stands for no box."""
     if not return_rois_num or len({each.dtype for each in (scores, bbox_deltas, anchors, variances)}) > 1:
-        raise ValueError("return_rois_num should be True, and the dtypes the same")
+        raise ValueError("return_rois_num must be True, and all dtypes must be the same")
     offset = 1.0 if pixel_offset else 0.0
     rois, probabilities = [scores.new_zeros(0, 4)], [scores.new_zeros(0, 1)]
     for image in range(len(scores)):
@@ -169,7 +160,7 @@ def generate_proposals(
 
 
 def _of_all_levels(min_level, max_level, refer_level, refer_scale, this):
-    """Boxes of every level and beyond, none of them near the size where the next level begins."""
+    """Boxes of every level and beyond, none near the size at which the next level starts."""
     if this.size > _MOST or this.size % 4:
         return boxes(0, 1000)
     values = []
@@ -197,7 +188,7 @@ def distribute_fpn_proposals(
     level = level.clamp(min_level, max_level)
     image = torch.repeat_interleave(torch.arange(len(rois_num)), rois_num.long())
     if len(image) != len(fpn_rois):
-        raise ValueError(f"{len(fpn_rois)} boxes, {len(image)} in rois_num")
+        raise ValueError(f"rois_num counts {len(image)} boxes, but there are {len(fpn_rois)}")
     members = [torch.nonzero(level == each).flatten() for each in range(min_level, max_level + 1)]
     restore = torch.cat(members).argsort().to(torch.int32)[:, None]
     counts = [torch.bincount(image[each], minlength=len(rois_num)).to(torch.int32) for each in members]
@@ -212,7 +203,7 @@ def distribute_fpn_proposals(
     grad=False,
 )
 def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=None, top_k=None):
-    """Each category by itself: far from each other, boxes of two categories never overlap."""
+    """Categories are independent: their boxes are moved far apart."""
     if scores is None:
         return _survivors(boxes, iou_threshold)
     order = scores.argsort(descending=True)
@@ -223,7 +214,7 @@ def nms(boxes, iou_threshold=0.3, scores=None, category_idxs=None, categories=No
 
 
 def off_thresholds(this):
-    """No score twice, and none that is a threshold of few digits: what is above hangs on no rounding."""
+    """Distinct scores that are not thresholds of few digits, so that rounding does not decide."""
     if not 0 < this.size <= _LISTED:
         return distinct(0.001, 0.999)
     step = 7919 if this.size % 7919 else 7907
@@ -235,24 +226,14 @@ def off_thresholds(this):
     bboxes=lambda this: whole_boxes(64, 64, this),
     scores=off_thresholds,
     grad=False,
-    accommodates=follows("gives (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
+    accommodates=follows("returns (out, rois_num, index)", "matrix_nms returns (out, rois_num, index)"),
 )
 def matrix_nms(
-    bboxes,
-    scores,
-    score_threshold,
-    post_threshold,
-    nms_top_k,
-    keep_top_k,
-    use_gaussian=False,
-    gaussian_sigma=2.0,
-    background_label=0,
-    normalized=True,
-    return_index=False,
-    return_rois_num=True,
+    bboxes, scores, score_threshold, post_threshold, nms_top_k, keep_top_k, use_gaussian=False,
+    gaussian_sigma=2.0, background_label=0, normalized=True, return_index=False, return_rois_num=True,
     name=None,
-):
-    """Scores fall by the overlap with each better box, less so where that one is itself overlapped."""
+):  # fmt: skip
+    """A score decays with the overlap with each better box, less so if that box is itself overlapped."""
     offset = 0.0 if normalized else 1.0
     found, indices, counts = [], [], []
     for image, (box, score) in enumerate(zip(bboxes, scores, strict=True)):

@@ -1,22 +1,18 @@
-"""Diagonals and triangles: taken out, put in, cut off."""
+"""Diagonals and triangles."""
 
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
+from assay.shorthand import IN_PLACE, PUBLIC, spread
+
+same("x, diagonal=0, name=None, *, out=None", *spread("tril", *PUBLIC, *IN_PLACE))
 
 
-@api("paddle.tril", "paddle.tril_", "paddle.Tensor.tril", "paddle.Tensor.tril_")
-def tril(x, diagonal=0, name=None, *, out=None):
-    return torch.tril(x, diagonal)
+same("x, diagonal=0, name=None, *, out=None", *spread("triu", *PUBLIC, *IN_PLACE))
 
 
-@api("paddle.triu", "paddle.triu_", "paddle.Tensor.triu", "paddle.Tensor.triu_")
-def triu(x, diagonal=0, name=None, *, out=None):
-    return torch.triu(x, diagonal)
-
-
-@api("paddle.diag", "paddle.Tensor.diag")
+@api(*spread("diag", *PUBLIC))
 def diag(x, offset=0, padding_value=0, name=None):
-    """A vector (or a number) becomes a matrix with this padding; of a matrix the diagonal is taken."""
+    """A matrix with this diagonal for a vector or a number; the diagonal for a matrix."""
     if x.ndim > 1:
         return torch.diag(x, offset)
     extent = x.numel() + abs(offset)
@@ -24,25 +20,17 @@ def diag(x, offset=0, padding_value=0, name=None):
     return torch.diagonal_scatter(padding, x.reshape(-1), offset)
 
 
-@api("paddle.diagflat", "paddle.Tensor.diagflat")
-def diagflat(x, offset=0, name=None):
-    return torch.diagflat(x, offset)
+same("x, offset=0, name=None", *spread("diagflat", *PUBLIC))
 
 
-@api("paddle.diag_embed", "paddle.Tensor.diag_embed")
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Linear in the input, and so differentiable, although Paddle's result asks for no gradient."""
-    return torch.diag_embed(input, offset, dim1, dim2)
+# Differentiable, although Paddle's result has stop_gradient set.
+same("input, offset=0, dim1=-2, dim2=-1", *spread("diag_embed", *PUBLIC))
 
 
-@api("paddle.diagonal", "paddle.Tensor.diagonal")
-def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
-    return torch.diagonal(x, offset, axis1, axis2)
+same("x, offset=0, axis1=0, axis2=1, name=None", *spread("diagonal", *PUBLIC))
 
 
-@api("paddle.diagonal_scatter", "paddle.Tensor.diagonal_scatter")
-def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
-    return torch.diagonal_scatter(x, y, offset, axis1, axis2)
+same("x, y, offset=0, axis1=0, axis2=1, name=None", *spread("diagonal_scatter", *PUBLIC))
 
 
 @api("paddle.Tensor.fill_diagonal_tensor", "paddle.Tensor.fill_diagonal_tensor_")
@@ -52,7 +40,7 @@ def fill_diagonal_tensor(x, y, offset=0, dim1=0, dim2=1, name=None):
 
 @api("paddle.Tensor.fill_diagonal_")
 def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
-    """The main diagonal of all axes; a tall matrix that wraps begins it anew below."""
+    """The main diagonal of all axes. With `wrap` the diagonal of a tall matrix starts again below."""
     columns = x.shape[1]
     step = max(1, sum(_strides(x.shape)))
     end = x.numel() if wrap or x.ndim > 2 else min(x.numel(), columns * columns)

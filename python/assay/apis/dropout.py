@@ -1,4 +1,4 @@
-"""Dropout: each gives the law that the draw must obey."""
+"""Dropout. The references return the distribution of the result."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,10 +13,10 @@ PROBABILITY = uniform(0.2, 0.8)
 
 @api("paddle.nn.functional.dropout", p=PROBABILITY)
 def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_train", name=None):
-    """One draw for each index along `axis`; what lies beside it falls together."""
+    """One draw for each index along `axis`; other axes share it."""
     keep = 1 - float(p)
     if mode not in ("upscale_in_train", "downscale_in_infer") or not 0 <= keep <= 1:
-        raise ValueError("dropout: p or mode out of range")
+        raise ValueError("dropout: invalid p or mode")
     upscale = mode == "upscale_in_train"
     if not training:
         return x if upscale else x * keep
@@ -27,29 +27,28 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
 
 
 def together(x, axes):
-    """The number of the draw that each element of x takes part in: one for each index along the axes."""
+    """For each element of x the number of its draw: one draw for each index along the axes."""
     axes = {range(x.ndim)[axis] for axis in axes}
     shape = [extent if axis in axes else 1 for axis, extent in enumerate(x.shape)]
     return torch.arange(prod(shape), device=x.device).reshape(shape).expand(x.shape)
 
 
-@api("paddle.nn.functional.dropout2d", p=PROBABILITY)
-def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    return _channels(x, p, training, data_format)
-
-
-@api("paddle.nn.functional.dropout3d", p=PROBABILITY)
-def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    return _channels(x, p, training, data_format)
-
-
 def _channels(x, p, training, data_format):
+    """Whole channels are dropped together."""
     if x.ndim != len(data_format):
-        raise ValueError(f"dropout: {x.ndim} dimensions as {data_format}")
+        raise ValueError(f"dropout: {x.ndim} dimensions do not match {data_format}")
     return dropout(x, p, [0, data_format.index("C")], training)
 
 
-# What selu tends to for large negative numbers: what falls becomes it.
+for _rank, _layout in ((2, "NCHW"), (3, "NCDHW")):
+    api(
+        f"paddle.nn.functional.dropout{_rank}d",
+        p=PROBABILITY,
+        signature=f"x, p=0.5, training=True, data_format='{_layout}', name=None",
+    )(_channels)
+
+
+# The limit of selu for large negative numbers, which replaces dropped elements.
 _FALLEN = -1.6732632423543772848 * 1.0507009873554804934
 
 
@@ -60,16 +59,16 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 
 @api("paddle.nn.functional.feature_alpha_dropout")
 def feature_alpha_dropout(x, p=0.5, training=True, name=None):
-    """Whole channels fall."""
+    """Whole channels are dropped."""
     if training and 0 < p < 1 and x.ndim < 2:
-        raise ValueError("feature_alpha_dropout: no channels")
+        raise ValueError("feature_alpha_dropout: the input has no channels")
     return _alpha(x, p, training, together(x, (0, 1)) if x.ndim > 1 else 0)
 
 
 def _alpha(x, p, training, groups=0):
-    """Scaled and shifted so that mean 0 and variance 1 stay what they are."""
+    """Scaled and shifted so that mean 0 and variance 1 are preserved."""
     if not 0 <= p <= 1:
-        raise ValueError("alpha_dropout: p out of range")
+        raise ValueError("alpha_dropout: p must be between 0 and 1")
     if not training or p == 0:
         return x
     if p == 1:

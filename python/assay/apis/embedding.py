@@ -1,4 +1,4 @@
-"""Tables of vectors."""
+"""Embedding tables."""
 
 from assay.apis.loss import functional
 from assay.reference import torch
@@ -7,7 +7,7 @@ from assay.rules import Literal, integers
 
 
 def _rows(weight, this, padding_idx=None):
-    """Every third row is the one that stands for nothing."""
+    """Every third index is `padding_idx`."""
     rows = weight.shape[0]
     if padding_idx is None or not rows or this.size > 1 << 16:
         return integers(0, rows)
@@ -16,15 +16,9 @@ def _rows(weight, this, padding_idx=None):
 
 @api("paddle.nn.functional.embedding", x=_rows)
 def embedding(
-    x,
-    weight,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    sparse=False,
-    scale_grad_by_freq=False,
+    x, weight, padding_idx=None, max_norm=None, norm_type=2.0, sparse=False, scale_grad_by_freq=False,
     name=None,
-):
+):  # fmt: skip
     """A row at `padding_idx` reads as zeros."""
     rows = x.long()
     if max_norm:
@@ -33,12 +27,12 @@ def embedding(
         weight = weight + weight.detach() * shrink
     if scale_grad_by_freq:
         result = functional.embedding(rows, weight, scale_grad_by_freq=True)
-    else:  # torch's embedding has no gradient of complex tables
+    else:  # PyTorch's embedding has no gradient for complex tables
         result = weight.index_select(0, rows.reshape(-1)).reshape(*rows.shape, weight.shape[1])
     if padding_idx is None:
         return result
     if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise ValueError(f"padding_idx {padding_idx} for {weight.shape[0]} rows")
+        raise ValueError(f"padding_idx {padding_idx} is out of range for {weight.shape[0]} rows")
     return torch.where((rows == padding_idx % weight.shape[0]).unsqueeze(-1), 0, result)
 
 
@@ -49,7 +43,7 @@ def parameters_to_vector(parameters, name=None):
 
 @api("paddle.nn.utils.vector_to_parameters", changes="parameters", grad=False)
 def vector_to_parameters(vec, parameters, name=None):
-    """The vector may be longer than what it is cut into."""
+    """The vector may be longer than all parameters."""
     sizes = [each.numel() for each in parameters]
     pieces = torch.split(vec[: sum(sizes)], sizes)
     return [piece.reshape(each.shape) for piece, each in zip(pieces, parameters, strict=True)]

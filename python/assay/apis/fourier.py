@@ -1,4 +1,4 @@
-"""Fourier transforms, of whole signals and of a window that slides over them."""
+"""Fourier transforms of whole signals and of sliding windows."""
 
 from assay.reference import torch
 from assay.registry import api, same
@@ -44,45 +44,17 @@ def rfftfreq(n, d=1.0, dtype=None, name=None, *, out=None, device=None, requires
 
 @api("paddle.signal.stft", window=positive())
 def stft(
-    x,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    pad_mode="reflect",
-    normalized=False,
-    onesided=None,
-    name=None,
-):
+    x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect",
+    normalized=False, onesided=None, name=None,
+):  # fmt: skip
     return torch.stft(
-        x,
-        n_fft,
-        hop_length,
-        win_length,
-        window,
-        center,
-        pad_mode,
-        normalized,
-        onesided,
-        return_complex=True,
+        x, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex=True
     )
 
 
-@api("paddle.signal.istft", window=positive())
-def istft(
-    x,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    normalized=False,
-    onesided=True,
-    length=None,
-    return_complex=False,
-    name=None,
-):
-    return torch.istft(
-        x, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
-    )
+same(
+    "x, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=True, "
+    "length=None, return_complex=False, name=None",
+    "paddle.signal.istft",
+    window=positive(),
+)

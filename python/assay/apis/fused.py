@@ -9,7 +9,7 @@ from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, integers, uniform
 
-# How an activation's name is said in torch; the last two halve the last axis.
+# Activations by Paddle's name; the last two halve the last axis.
 _ACTIVATIONS = {
     "none": lambda x: x,
     "relu": lambda x: torch.relu(x),
@@ -17,30 +17,30 @@ _ACTIVATIONS = {
     "swiglu": lambda x: swiglu(x),
     "geglu": lambda x: torch.nn.functional.gelu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1],
 }
-NOT_BY_MASK = follows("no gradient by the mask")
+NOT_BY_MASK = follows("no gradient with respect to the mask")
 _COMPUTE = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
 def absent():
-    """An output that is not there: Paddle hands over a tensor that was never given a shape."""
+    """A missing output, for which Paddle returns a tensor without a shape."""
     return torch.empty(0)
 
 
 def quantized(values):
-    """Whole numbers of rounded products. Half precision decides between neighbours by its last bit, and
-    no law knows "off by one", so that only shape and dtype are promised."""
+    """Rounded products as int8. Half precision decides between neighbours by its last bit, and no comparison
+    accepts "off by one", so only shape and dtype are compared."""
     return laws.anything(values.shape, torch.int8)
 
 
 def _normalised(x, weight, bias, epsilon):
-    """Over the last axis; the parameters may be of a wider dtype than x."""
+    """Layer norm over the last axis; the parameters may have a wider dtype than x."""
     width = (x.shape[-1],)
     weight, bias = (None if each is None else each.reshape(width).to(x.dtype) for each in (weight, bias))
     return torch.nn.functional.layer_norm(x, width, weight, bias, epsilon)
 
 
 def _sum(first, *others):
-    """What there is of it, in at least float32."""
+    """The sum of the given terms, in at least float32."""
     total = widened(first)
     for other in others:
         total = total if other is None else total + widened(other)
@@ -75,19 +75,10 @@ def fused_linear_activation(x, y, bias, trans_x=False, trans_y=False, activation
     dequant_scales=uniform(0.005, 0.02),
 )
 def fused_bias_act(
-    x,
-    bias=None,
-    dequant_scales=None,
-    shift=None,
-    smooth=None,
-    act_method="gelu",
-    compute_dtype="default",
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
-    """Scaled back from whole numbers, biased, activated, shifted and smoothed, made whole again."""
+    x, bias=None, dequant_scales=None, shift=None, smooth=None, act_method="gelu", compute_dtype="default",
+    quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
+    """Dequantises, adds the bias, activates, shifts and smooths, and quantises."""
     dtype = getattr(torch, _COMPUTE[compute_dtype]) if x.dtype == torch.int32 else x.dtype
     result = widened(x) if dequant_scales is None else x * dequant_scales
     result = _ACTIVATIONS[act_method](_sum(result, bias))
@@ -98,22 +89,15 @@ def fused_bias_act(
 
 @api(
     "paddle.incubate.nn.functional.fused_rms_norm",
-    accommodates=follows("a bias without a residual is ignored", "fused_rms_norm without residual ignores"),
+    accommodates=follows(
+        "`bias` is ignored when there is no residual", "fused_rms_norm without residual ignores"
+    ),
 )
 def fused_rms_norm(
-    x,
-    norm_weight,
-    norm_bias,
-    epsilon,
-    begin_norm_axis=1,
-    bias=None,
-    residual=None,
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
-    """Of x + residual + bias; their sum is the second result, if there is a residual."""
+    x, norm_weight, norm_bias, epsilon, begin_norm_axis=1, bias=None, residual=None, quant_scale=-1,
+    quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
+    """The norm of x + residual + bias. Their sum is the second result if there is a residual."""
     total = _sum(x, residual, bias if residual is not None else None)
     axes = list(range(begin_norm_axis % x.ndim, x.ndim))
     shape = x.shape[axes[0] :]
@@ -128,27 +112,19 @@ def fused_rms_norm(
     "paddle.incubate.nn.functional.fused_layer_norm",
     grad=False,
     accommodates=follows(
-        "gives four results, of which mean and variance are compared by their shape",
+        "returns four results; only the shapes of mean and variance are compared",
         "fused_layer_norm returns four tensors",
     ),
 )
 def fused_layer_norm(
-    x,
-    norm_weight,
-    norm_bias,
-    epsilon,
-    residual_alpha=1.0,
-    begin_norm_axis=1,
-    bias=None,
-    residual=None,
-    quant_scale=-1,
-    quant_round_type=0,
-    quant_max_bound=0,
-    quant_min_bound=0,
-):
-    """Of x + residual_alpha * residual + bias, or that sum itself where there is nothing to scale with.
-    Besides the documented result Paddle gives that sum (unset without a residual, and where it is the
-    result), mean and variance (both for its own use, on CPU the variance's root is inverted)."""
+    x, norm_weight, norm_bias, epsilon, residual_alpha=1.0, begin_norm_axis=1, bias=None, residual=None,
+    quant_scale=-1, quant_round_type=0, quant_max_bound=0, quant_min_bound=0,
+):  # fmt: skip
+    """The norm of x + residual_alpha * residual + bias, or that sum if there is no scale and no bias.
+
+    Beside the documented result Paddle returns the sum (unset without a residual, and if it is the result),
+    and mean and variance for its own use; on the CPU the variance is an inverse root.
+    """
     total = _sum(x, None if residual is None else widened(residual) * residual_alpha, bias)
     rows, plain = x.shape[:begin_norm_axis], norm_weight is None and norm_bias is None
     result = total
@@ -162,7 +138,7 @@ def fused_layer_norm(
 
 @api("paddle.incubate.nn.functional.fused_dropout_add")
 def fused_dropout_add(x, y, p=0.5, training=True, mode="upscale_in_train", name=None):
-    """What falls leaves y."""
+    """A dropped element leaves y."""
     kept = dropout(x, p, training=training, mode=mode)
     if not isinstance(kept, laws.Law):
         return kept + y
@@ -175,23 +151,15 @@ def _draws(training, *rates):
 
 
 def fallen(x, rate, training, mode):
-    """Dropout that draws nothing: in inference, or at a rate of 0 or 1."""
+    """Dropout without a draw: in inference, or at a rate of 0 or 1."""
     return dropout(x, rate, training=training, mode=mode)
 
 
 @api("paddle.incubate.nn.functional.fused_bias_dropout_residual_layer_norm")
 def fused_bias_dropout_residual_layer_norm(
-    x,
-    residual,
-    bias=None,
-    ln_scale=None,
-    ln_bias=None,
-    dropout_rate=0.5,
-    ln_epsilon=1e-5,
-    training=True,
-    mode="upscale_in_train",
-    name=None,
-):
+    x, residual, bias=None, ln_scale=None, ln_bias=None, dropout_rate=0.5, ln_epsilon=1e-5, training=True,
+    mode="upscale_in_train", name=None,
+):  # fmt: skip
     if _draws(training, dropout_rate):
         return laws.anything(x.shape, x.dtype)
     total = _sum(residual, fallen(_sum(x, bias), dropout_rate, training, mode))
@@ -200,27 +168,11 @@ def fused_bias_dropout_residual_layer_norm(
 
 @api("paddle.incubate.nn.functional.fused_feedforward")
 def fused_feedforward(
-    x,
-    linear1_weight,
-    linear2_weight,
-    linear1_bias=None,
-    linear2_bias=None,
-    ln1_scale=None,
-    ln1_bias=None,
-    ln2_scale=None,
-    ln2_bias=None,
-    dropout1_rate=0.5,
-    dropout2_rate=0.5,
-    activation="relu",
-    ln1_epsilon=1e-5,
-    ln2_epsilon=1e-5,
-    pre_layer_norm=False,
-    training=True,
-    mode="upscale_in_train",
-    ring_id=-1,
-    add_residual=True,
-    name=None,
-):
+    x, linear1_weight, linear2_weight, linear1_bias=None, linear2_bias=None, ln1_scale=None, ln1_bias=None,
+    ln2_scale=None, ln2_bias=None, dropout1_rate=0.5, dropout2_rate=0.5, activation="relu", ln1_epsilon=1e-5,
+    ln2_epsilon=1e-5, pre_layer_norm=False, training=True, mode="upscale_in_train", ring_id=-1,
+    add_residual=True, name=None,
+):  # fmt: skip
     if _draws(training, dropout1_rate, dropout2_rate):
         return laws.anything(x.shape, x.dtype)
     inner = widened(x)
@@ -237,33 +189,14 @@ def fused_feedforward(
 
 @api("paddle.incubate.nn.functional.fused_multi_head_attention", accommodates=NOT_BY_MASK)
 def fused_multi_head_attention(
-    x,
-    qkv_weight,
-    linear_weight,
-    pre_layer_norm=False,
-    pre_ln_scale=None,
-    pre_ln_bias=None,
-    ln_scale=None,
-    ln_bias=None,
-    pre_ln_epsilon=1e-5,
-    qkv_bias=None,
-    linear_bias=None,
-    cache_kv=None,
-    attn_mask=None,
-    dropout_rate=0.5,
-    attn_dropout_rate=0.5,
-    ln_epsilon=1e-5,
-    training=True,
-    mode="upscale_in_train",
-    ring_id=-1,
-    add_residual=True,
-    num_heads=-1,
-    transpose_qkv_wb=False,
-    name=None,
-):
-    """A cache is prepended to keys and values and handed back, longer."""
+    x, qkv_weight, linear_weight, pre_layer_norm=False, pre_ln_scale=None, pre_ln_bias=None, ln_scale=None,
+    ln_bias=None, pre_ln_epsilon=1e-5, qkv_bias=None, linear_bias=None, cache_kv=None, attn_mask=None,
+    dropout_rate=0.5, attn_dropout_rate=0.5, ln_epsilon=1e-5, training=True, mode="upscale_in_train",
+    ring_id=-1, add_residual=True, num_heads=-1, transpose_qkv_wb=False, name=None,
+):  # fmt: skip
+    """A cache is prepended to keys and values and returned, extended."""
     if not transpose_qkv_wb and qkv_weight.shape[0] != 3:
-        raise ValueError(f"qkv_weight is {tuple(qkv_weight.shape)}")
+        raise ValueError(f"qkv_weight has the wrong shape {tuple(qkv_weight.shape)}")
     if _draws(training, dropout_rate, attn_dropout_rate):
         return laws.anything(x.shape, x.dtype)
     inner = widened(x)

@@ -1,7 +1,7 @@
 """Fused attention of paddle.incubate, and attention under sparse masks."""
 
 from assay import laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.apis.fused import absent, quantized
 from assay.arguments import widened
 from assay.reference import torch
@@ -10,7 +10,7 @@ from assay.rules import Literal, constant, distinct, integers, uniform
 
 
 def _attended(query, key, value, scale, hidden=None, mask=None):
-    """Attention of [..., head, place, width]; keys and values may have fewer heads. A query that sees
+    """Attention over [..., head, position, width]. Keys and values may have fewer heads. A query that sees
     nothing gives 0."""
     groups = query.shape[-3] // max(1, key.shape[-3])
     key, value = (widened(each).repeat_interleave(groups, -3) for each in (key, value))
@@ -23,12 +23,12 @@ def _attended(query, key, value, scale, hidden=None, mask=None):
 
 
 def _later(rows, columns):
-    """Where a query must not look: at what comes after it."""
+    """The causal mask: True where a query must not look."""
     return torch.ones(rows, columns, dtype=torch.bool).triu(1)
 
 
 def _turned(x, sin, cos, in_pairs):
-    """x turned by an angle in the planes of neighbouring numbers, or of the halves' like numbers."""
+    """x rotated in the planes of neighbouring elements, or of corresponding elements of both halves."""
     if in_pairs:
         ahead = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
     else:
@@ -42,36 +42,29 @@ def _turned(x, sin, cos, in_pairs):
     sin=uniform(-1, 1),
     cos=uniform(-1, 1),
     position_ids=integers(0, lambda sin: sin.shape[1] if sin.ndim == 4 else sin.shape[0]),
-    accommodates=follows("no gradient by the tables of sines and cosines"),
+    accommodates=follows("no gradient with respect to `sin` and `cos`"),
 )
 def fused_rotary_position_embedding(
-    q,
-    k=None,
-    v=None,
-    sin=None,
-    cos=None,
-    position_ids=None,
-    use_neox_rotary_style=True,
-    time_major=False,
+    q, k=None, v=None, sin=None, cos=None, position_ids=None, use_neox_rotary_style=True, time_major=False,
     rotary_emb_base=10000.0,
-):
-    """What Paddle calls the neox style turns neighbours."""
+):  # fmt: skip
+    """What Paddle calls the neox style rotates neighbouring elements."""
     length, width = q.shape[0 if time_major else 1], q.shape[3]
     if any(each is not None and each.shape[:2] != q.shape[:2] for each in (k, v)):
-        raise ValueError("q, k and v of other batches or lengths")
+        raise ValueError("q, k and v must have the same batch and length")
     if sin is None or cos is None:
         if position_ids is not None or not use_neox_rotary_style:
-            raise ValueError("position_ids and halves need sin and cos")
+            raise ValueError("position_ids and use_neox_rotary_style=False require sin and cos")
         speed = rotary_emb_base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         angle = (torch.arange(length)[:, None] * speed).repeat_interleave(2, 1)
         sin, cos = angle.sin(), angle.cos()
     if sin.shape != cos.shape or sin.shape[-1] != width or (sin.ndim == 4 and sin.shape[::2] != (1, 1)):
-        raise ValueError(f"tables {tuple(sin.shape)}, {tuple(cos.shape)} for {tuple(q.shape)}")
+        raise ValueError(f"sin {tuple(sin.shape)} and cos {tuple(cos.shape)} do not match q {tuple(q.shape)}")
     sin, cos = (table.detach().reshape(-1, width) for table in (sin, cos))
     if position_ids is None and len(sin) != length or len(sin) < length:
-        raise ValueError(f"tables of {len(sin)} places for {length}")
+        raise ValueError(f"sin and cos have {len(sin)} positions, but q has {length}")
     places = torch.arange(length)[None] if position_ids is None else position_ids
-    sin, cos = (widened(table)[places][:, :, None] for table in (sin, cos))  # [batch, place, 1, width]
+    sin, cos = (widened(table)[places][:, :, None] for table in (sin, cos))  # [batch, position, 1, width]
     if time_major:
         sin, cos = sin.transpose(0, 1), cos.transpose(0, 1)
     return tuple(
@@ -89,10 +82,11 @@ def fused_rotary_position_embedding(
 def variable_length_memory_efficient_attention(
     query, key, value, seq_lens, kv_seq_lens, mask=None, scale=None, causal=False, pre_cache_length=0
 ):
-    """The mask may be larger than the scores. Inputs have full length: what lies beyond is not defined."""
+    """The mask may be larger than the scores. All sequences have full length, because results beyond the
+    length are undefined."""
     rows, columns = query.shape[2], key.shape[2]
     if mask is not None and (mask.shape[:2] != (len(query), 1) or len(key) != len(query)):
-        raise ValueError(f"mask {tuple(mask.shape)} for {tuple(query.shape)}")
+        raise ValueError(f"mask {tuple(mask.shape)} does not match query {tuple(query.shape)}")
     hidden = torch.arange(columns) >= kv_seq_lens.reshape(-1, 1, 1, 1)
     hidden = hidden | _later(rows, columns) if causal else hidden.expand(-1, 1, rows, columns)
     mask = None if mask is None else mask[:, :, :rows, :columns]
@@ -100,7 +94,7 @@ def variable_length_memory_efficient_attention(
 
 
 def _starts(key, causal=False, *, this):
-    """Each column hides some rows well away from its own, so that every row sees itself."""
+    """Each column hides some rows far from its own, so that every row sees itself."""
     length, kinds = this.shape[2:]
     if this.size > 400_000:
         return constant(length)
@@ -118,26 +112,13 @@ def _starts(key, causal=False, *, this):
 
 @api("paddle.nn.functional.flashmask_attention", startend_row_indices=_starts)
 def flashmask_attention(
-    query,
-    key,
-    value,
-    startend_row_indices=None,
-    *,
-    dropout=0.0,
-    causal=False,
-    window_size=None,
-    return_softmax_lse=False,
-    return_seed_offset=False,
-    fixed_seed_offset=None,
-    rng_name="",
-    training=True,
-    name=None,
-    softmax_scale=None,
-    block_mask=None,
-):
+    query, key, value, startend_row_indices=None, *, dropout=0.0, causal=False, window_size=None,
+    return_softmax_lse=False, return_seed_offset=False, fixed_seed_offset=None, rng_name="", training=True,
+    name=None, softmax_scale=None, block_mask=None,
+):  # fmt: skip
     """A column hides the rows from a start to an end below the diagonal, and likewise above it."""
     if window_size is not None or return_softmax_lse or return_seed_offset or block_mask is not None:
-        raise NotImplementedError("windows, block masks and further results")
+        raise NotImplementedError("the reference has no windows, block masks or further results")
     if dropout and training:
         return laws.anything(query.shape, query.dtype)
     rows, columns = query.shape[1], key.shape[1]
@@ -158,7 +139,7 @@ def flashmask_attention(
 
 
 def _columns(sparse_csr_offset, this):
-    """In every row as many columns as in any other, one after another from the row's own, cyclically."""
+    """The same number of columns in every row, starting at the row's own, cyclically."""
     rows = sparse_csr_offset.shape[-1] - 1
     each = this.shape[-1] // max(1, rows)
     if this.size > 400_000:
@@ -180,7 +161,7 @@ def _columns(sparse_csr_offset, this):
 def sparse_attention(
     query, key, value, sparse_csr_offset, sparse_csr_columns, key_padding_mask=None, attn_mask=None, name=None
 ):
-    """Only the places that the layout names are seen, as far as the masks are not 0 there."""
+    """Only positions of the layout are visible, if the masks are not 0 there."""
     length = query.shape[2]
     counts = sparse_csr_offset.long().diff(dim=-1)
     seen = torch.zeros(*query.shape[:3], length, dtype=torch.bool)
@@ -195,22 +176,22 @@ def sparse_attention(
     return _attended(query, key, value, query.shape[3] ** -0.5, ~seen)
 
 
-UNTURNED = dodges("rotations are by no angle: which numbers a kernel turns together is not documented")
+UNTURNED = avoids("rotation angles are 0; which elements the kernel rotates together is undocumented")
 
 
 def _no_turn(this):
-    """Cosines 1 and sines 0."""
+    """Cosines of 1 and sines of 0."""
     half = this.size // 2
     return Literal([1] * half + [0] * half) if this.size <= 400_000 else constant(0)
 
 
-_WHOLE = {  # as whole numbers, which a scale for each column brings back
-    "qkv_out_scale": uniform(-0.05, 0.05),
+_WHOLE = {  # integers, dequantised by a scale for each column
+    "qkv_out_scale": uniform(-0.05, 0.05)
 }
 
 
 def _heads_of(qkv, width, kv_heads):
-    """Query, key and value from their numbers side by side."""
+    """Query, key and value from one row of elements."""
     heads = qkv.shape[-1] // width - 2 * kv_heads
     return qkv.unflatten(-1, (-1, width)).split((heads, kv_heads, kv_heads), -2)
 
@@ -227,7 +208,7 @@ def _finished(result, shift, smooth, out_scale):
 
 
 def _steps(cache_kv, src_mask):
-    """How many steps of decoding are seen: the mask says so, or the cache is full."""
+    """The number of visible decoding steps, from the mask or the size of the cache."""
     return cache_kv.shape[3] if src_mask is None else src_mask.shape[-1]
 
 
@@ -241,29 +222,14 @@ def _steps(cache_kv, src_mask):
     **_WHOLE,
 )
 def masked_multihead_attention(
-    x,
-    cache_kv=None,
-    bias=None,
-    src_mask=None,
-    cum_offsets=None,
-    sequence_lengths=None,
-    rotary_tensor=None,
-    beam_cache_offset=None,
-    qkv_out_scale=None,
-    out_shift=None,
-    out_smooth=None,
-    seq_len=1,
-    rotary_emb_dims=0,
-    use_neox_rotary_style=False,
-    compute_dtype="default",
-    out_scale=-1,
-    quant_round_type=1,
-    quant_max_bound=127.0,
-    quant_min_bound=-127.0,
-):
-    """One step of decoding: key and value go into the cache behind those of the earlier steps."""
+    x, cache_kv=None, bias=None, src_mask=None, cum_offsets=None, sequence_lengths=None, rotary_tensor=None,
+    beam_cache_offset=None, qkv_out_scale=None, out_shift=None, out_smooth=None, seq_len=1, rotary_emb_dims=0,
+    use_neox_rotary_style=False, compute_dtype="default", out_scale=-1, quant_round_type=1,
+    quant_max_bound=127.0, quant_min_bound=-127.0,
+):  # fmt: skip
+    """One decoding step: key and value are stored in the cache after those of earlier steps."""
     if beam_cache_offset is not None:
-        raise NotImplementedError("beam search")
+        raise NotImplementedError("the reference has no beam search")
     _, batch, kv_heads, _, width = cache_kv.shape
     seen = _steps(cache_kv, src_mask)
     qkv = _prepared(x.reshape(batch, -1), qkv_out_scale, bias, cache_kv.dtype)
@@ -278,7 +244,8 @@ def masked_multihead_attention(
     return _finished(result.reshape(batch, -1), out_shift, out_smooth, out_scale), cache
 
 
-# What is decoded has one token for each sequence; else all tokens of sequences of one length are there.
+# A decoding step has one token for each sequence. Otherwise all tokens of sequences of equal length are
+# given.
 def _encoded(qkv, block_tables):
     length = qkv.shape[0] // block_tables.shape[0]
     return 0 if length == 1 else length
@@ -312,45 +279,16 @@ def _borders(qkv, this):
     **_WHOLE,
 )
 def block_multihead_attention(
-    qkv,
-    key_cache,
-    value_cache,
-    seq_lens_encoder,
-    seq_lens_decoder,
-    seq_lens_this_time,
-    padding_offsets,
-    cum_offsets,
-    cu_seqlens_q,
-    cu_seqlens_k,
-    block_tables,
-    pre_key_cache=None,
-    pre_value_cache=None,
-    cache_k_quant_scales=None,
-    cache_v_quant_scales=None,
-    cache_k_dequant_scales=None,
-    cache_v_dequant_scales=None,
-    qkv_out_scale=None,
-    qkv_bias=None,
-    out_shift=None,
-    out_smooth=None,
-    max_enc_len_this_time=None,
-    max_dec_len_this_time=None,
-    rope_emb=None,
-    mask=None,
-    tgt_mask=None,
-    max_seq_len=-1,
-    block_size=64,
-    use_neox_style=False,
-    use_dynamic_cachekv_quant=False,
-    quant_round_type=1,
-    quant_max_bound=127.0,
-    quant_min_bound=-127.0,
-    out_scale=-1,
-    compute_dtype="default",
-    rope_theta=10000.0,
-):
-    """Keys and values lie in blocks that a table names. Of caches kept as bytes, of what precedes them
-    and of the qkv handed back only shape and dtype are compared."""
+    qkv, key_cache, value_cache, seq_lens_encoder, seq_lens_decoder, seq_lens_this_time, padding_offsets,
+    cum_offsets, cu_seqlens_q, cu_seqlens_k, block_tables, pre_key_cache=None, pre_value_cache=None,
+    cache_k_quant_scales=None, cache_v_quant_scales=None, cache_k_dequant_scales=None,
+    cache_v_dequant_scales=None, qkv_out_scale=None, qkv_bias=None, out_shift=None, out_smooth=None,
+    max_enc_len_this_time=None, max_dec_len_this_time=None, rope_emb=None, mask=None, tgt_mask=None,
+    max_seq_len=-1, block_size=64, use_neox_style=False, use_dynamic_cachekv_quant=False, quant_round_type=1,
+    quant_max_bound=127.0, quant_min_bound=-127.0, out_scale=-1, compute_dtype="default", rope_theta=10000.0,
+):  # fmt: skip
+    """Keys and values are stored in blocks that a table names. For byte caches, prefix caches and the
+    returned qkv only shape and dtype are compared."""
     batch, (_, kv_heads, _, width) = len(block_tables), key_cache.shape
     dtype = torch.float16 if qkv.dtype == torch.int32 else qkv.dtype
     query, key, value = (

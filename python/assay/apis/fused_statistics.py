@@ -1,4 +1,4 @@
-"""Fused kernels of GPUs that hand back what they normalised by, and kernels of mixtures of experts."""
+"""Fused GPU kernels that also return their statistics, and kernels of mixtures of experts."""
 
 from assay.arguments import as_dtype, widened
 from assay.reference import torch
@@ -31,13 +31,13 @@ def fast_rms_norm(x, scale, epsilon=1e-05, name=None):
 
 @api("paddle.incubate.nn.functional.int_bincount", x=integers(lambda low: low, lambda high: high), grad=False)
 def int_bincount(x, low, high, dtype=None, name=None):
-    """How often each whole number in [low, high) occurs."""
+    """The number of occurrences of each integer in [low, high)."""
     counts = torch.bincount(x.flatten().long() - low, minlength=high - low)[: high - low]
     return counts.to(as_dtype(dtype) or x.dtype)
 
 
 @api("paddle.incubate.nn.functional.moe_combine", scatter_index=integers(0, lambda x: x.shape[0]))
 def moe_combine(x, combine_weights, scatter_index, name=None):
-    """What each token's experts gave, weighted: scatter_index says in which rows, expert by expert."""
+    """The weighted sum of the outputs of each token's experts. scatter_index has their rows, by expert."""
     rows = widened(x)[scatter_index.long()]  # experts, tokens, width
     return (rows * widened(combine_weights).T.unsqueeze(-1)).sum(0).to(x.dtype)

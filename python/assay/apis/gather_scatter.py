@@ -1,4 +1,4 @@
-"""Taking and putting elements by index."""
+"""Gathering and scattering of elements by index."""
 
 from math import prod
 
@@ -6,42 +6,38 @@ from assay.accommodations import follows
 from assay.apis.indexing import NO_PLACE_TWICE, mask_for, mask_with, no_place_twice
 from assay.arguments import as_int
 from assay.reference import common_shape, torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import DISTINCT, Fill, Literal, constant, distinct, integers
+from assay.shorthand import IN_PLACE, METHOD_IN_PLACE, PUBLIC, spread
 
-_WALK = 20_000  # as many rows of coordinates are worked out; longer walks repeat them
-_MOST = 4_000_000  # numbers that are handed over one by one
+_WALK = 20_000  # rows of coordinates; longer tensors repeat them
+_MOST = 4_000_000  # the largest number of values that a rule lists
 
 
 @api(
-    "paddle.gather",
-    "paddle.Tensor.gather",
+    *spread("gather", *PUBLIC),
     index=integers(0, lambda x, axis=None: x.shape[axis if isinstance(axis, int) else 0]),
     axis=constant(0),
 )
 def gather(x, index, axis=None, name=None, out=None):
-    """A column of indices counts as a row; a 0-d index takes its axis away."""
+    """A column of indices counts as a row; a 0-d index removes its axis."""
     axis = 0 if axis is None else as_int(axis)
     taken = torch.index_select(x, axis, index.reshape(-1))
     return taken if index.ndim else taken.squeeze(axis)
 
 
-@api(
-    "paddle.index_select",
-    "paddle.Tensor.index_select",
-    index=integers(0, lambda x, axis=0: x.shape[axis]),
-)
+@api(*spread("index_select", *PUBLIC), index=integers(0, lambda x, axis=0: x.shape[axis]))
 def index_select(x, index, axis=0, name=None, *, out=None):
     return torch.index_select(x, axis, index)
 
 
-@api("paddle.index_sample", "paddle.Tensor.index_sample", index=integers(0, lambda x: x.shape[1]))
+@api(*spread("index_sample", *PUBLIC), index=integers(0, lambda x: x.shape[1]))
 def index_sample(x, index):
     return torch.gather(x, 1, index.long())
 
 
 def _coordinates(extents, this):
-    """Rows of coordinates within `extents`, along a walk that meets each place once before it comes again."""
+    """Rows of coordinates within `extents` that visit every position before one recurs."""
     depth = this.shape[-1] if this.shape else 1
     if this.size > _MOST:
         return integers(0, min(extents[:depth], default=1))
@@ -60,20 +56,19 @@ def _coordinates(extents, this):
 
 
 def _repeated(extents, this):
-    """The same few places again and again: what is added to a place twice counts twice."""
+    """Few positions, repeated, so that several values are added at one position."""
     depth = this.shape[-1] if this.shape else 1
     return integers(0, max(1, min([*extents[:depth], 2])))
 
 
-@api("paddle.gather_nd", "paddle.Tensor.gather_nd", index=lambda x, this: _coordinates(x.shape, this))
+@api(*spread("gather_nd", *PUBLIC), index=lambda x, this: _coordinates(x.shape, this))
 def gather_nd(x, index, name=None):
     """The last axis of the index holds coordinates of the first axes of x."""
     return x[tuple(index.long().unbind(-1))] if index.shape[-1] else x.expand(*index.shape[:-1], *x.shape)
 
 
 @api(
-    "paddle.scatter_nd_add",
-    "paddle.Tensor.scatter_nd_add",
+    *spread("scatter_nd_add", *PUBLIC),
     index=lambda x, this: _coordinates(x.shape, this),
     regimes={"exact": {"index": lambda x, this: _repeated(x.shape, this)}},
 )
@@ -89,20 +84,17 @@ def scatter_nd(index, updates, shape, name=None):
 
 
 def _rows(extent, this):
-    """No row twice if there are enough, so that the order of writing does not matter."""
+    """Distinct rows if there are enough, so that the order of writing does not matter."""
     return distinct(0, extent) if this.size <= extent else integers(0, extent)
 
 
 def _alike(value, doubtful):
-    """Values that are all the same where some of them compete for a place."""
+    """Equal values if several are written to one position."""
     return constant(0.25 if "float" in value.dtype else 1) if doubtful else None
 
 
 @api(
-    "paddle.scatter",
-    "paddle.scatter_",
-    "paddle.Tensor.scatter",
-    "paddle.Tensor.scatter_",
+    *spread("scatter", *PUBLIC, *IN_PLACE),
     index=lambda x, overwrite=True, *, this: (
         _rows(x.shape[0], this) if overwrite else integers(0, x.shape[0])
     ),
@@ -113,7 +105,7 @@ def _alike(value, doubtful):
     },
 )
 def scatter(x, index, updates, overwrite=True, name=None, out=None):
-    """Not overwriting means: the rows named are emptied, then the updates are added up there."""
+    """With overwrite=False the named rows are zeroed and the updates added."""
     rows = index.reshape(-1).long()
     updates = updates.reshape(len(rows), *x.shape[1:])
     if overwrite:
@@ -121,11 +113,7 @@ def scatter(x, index, updates, overwrite=True, name=None, out=None):
     return x.index_fill(0, rows, 0).index_add(0, rows, updates)
 
 
-@api(
-    "paddle.take_along_axis",
-    "paddle.Tensor.take_along_axis",
-    indices=integers(0, lambda arr, axis: arr.shape[axis]),
-)
+@api(*spread("take_along_axis", *PUBLIC), indices=integers(0, lambda arr, axis: arr.shape[axis]))
 def take_along_axis(arr, indices, axis, broadcast=True, *, out=None):
     if broadcast:
         arr, indices = _broadcast_but(axis, arr, indices)
@@ -133,17 +121,17 @@ def take_along_axis(arr, indices, axis, broadcast=True, *, out=None):
 
 
 def _broadcast_but(axis, *tensors):
-    """Broadcasts tensors of one rank to one shape in all axes but this one."""
+    """Broadcasts tensors of one rank in all axes except this one."""
     moved = [tensor.movedim(axis, -1) for tensor in tensors]
     common = common_shape(*(tensor.shape[:-1] for tensor in moved))
     return [tensor.expand(*common, tensor.shape[-1]).movedim(-1, axis) for tensor in moved]
 
 
-_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod"}  # where the names differ
+_REDUCTIONS = {"add": "sum", "mul": "prod", "multiply": "prod"}  # names that differ
 
 
 def _places_along(arr, axis, reduce="assign", *, this):
-    """For assignment no place twice along the axis, if it is long enough."""
+    """For assignment, distinct positions along the axis, if it is long enough."""
     extent, count = arr.shape[axis], this.shape[axis]
     if reduce != "assign" or count > extent:
         return integers(0, extent)
@@ -154,14 +142,10 @@ def _places_along(arr, axis, reduce="assign", *, this):
     return Literal(places * (this.size // max(1, len(places))))
 
 
-@api(
-    "paddle.put_along_axis",
-    "paddle.Tensor.put_along_axis",
-    "paddle.Tensor.put_along_axis_",
-    indices=_places_along,
-)
+@api(*spread("put_along_axis", *PUBLIC, *METHOD_IN_PLACE), indices=_places_along)
 def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):
-    """Broadcast, the indices grow to the shape of arr but for the axis, unless they are larger somewhere."""
+    """With `broadcast` the indices expand to the shape of arr except along the axis, unless they are larger
+    somewhere."""
     if not isinstance(values, torch.Tensor):
         values = torch.tensor(values, dtype=arr.dtype)
     if broadcast:
@@ -185,8 +169,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
 
 
 @api(
-    "paddle.take",
-    "paddle.Tensor.take",
+    *spread("take", *PUBLIC),
     index=lambda x, mode="raise": integers(-x.size, x.size) if mode == "raise" else integers(-99, 100),
 )
 def take(x, index, mode="raise", name=None):
@@ -199,7 +182,7 @@ def take(x, index, mode="raise", name=None):
 
 
 def _put_at(x, indices, value, accumulate=False, *, this):
-    """No place twice if possible."""
+    """Distinct positions if possible."""
     if this.dtype == "bool":
         counts = [other.shape[-1] for other in indices if other.dtype != "bool" and other.shape]
         return mask_with(max(counts), this.size) if counts else mask_for(x, this, value)
@@ -208,36 +191,20 @@ def _put_at(x, indices, value, accumulate=False, *, this):
     return integers(0, extent) if accumulate else no_place_twice(this, x.shape[: len(before)], extent)
 
 
-@api(
-    "paddle.index_put",
-    "paddle.index_put_",
-    "paddle.Tensor.index_put",
-    "paddle.Tensor.index_put_",
-    indices=_put_at,
-    accommodates=NO_PLACE_TWICE,
-)
+@api(*spread("index_put", *PUBLIC, *IN_PLACE), indices=_put_at, accommodates=NO_PLACE_TWICE)
 def index_put(x, indices, value, accumulate=False, name=None):
     return x.index_put(tuple(indices), value, accumulate)
 
 
-@api(
-    "paddle.index_add",
-    "paddle.index_add_",
-    "paddle.Tensor.index_add",
-    "paddle.Tensor.index_add_",
-    index=integers(0, lambda x, axis: x.shape[axis]),
-)
+@api(*spread("index_add", *PUBLIC, *IN_PLACE), index=integers(0, lambda x, axis: x.shape[axis]))
 def index_add(x, index, axis, value, alpha=1, name=None, *, out=None):
     return torch.index_add(x, axis, index, value, alpha=alpha)
 
 
 @api(
-    "paddle.index_fill",
-    "paddle.index_fill_",
-    "paddle.Tensor.index_fill",
-    "paddle.Tensor.index_fill_",
+    *spread("index_fill", *PUBLIC, *IN_PLACE),
     index=integers(0, lambda x, axis: x.shape[axis]),
-    accommodates=follows("where x is empty nothing is filled, whatever the index says"),
+    accommodates=follows("an empty x is returned unchanged; the index is not checked"),
 )
 def index_fill(x, index, axis, value, name=None):
     if x.numel() == 0:
@@ -245,54 +212,34 @@ def index_fill(x, index, axis, value, name=None):
     return torch.index_fill(x, axis, index.long(), value)
 
 
-@api("paddle.masked_fill", "paddle.masked_fill_", "paddle.Tensor.masked_fill", "paddle.Tensor.masked_fill_")
+@api(*spread("masked_fill", *PUBLIC, *IN_PLACE))
 def masked_fill(x, mask, value, name=None):
     if not isinstance(value, torch.Tensor):
         value = torch.tensor(value, dtype=x.dtype)
     return torch.where(mask, value.to(x.dtype), x)
 
 
-@api(
-    "paddle.masked_scatter",
-    "paddle.masked_scatter_",
-    "paddle.Tensor.masked_scatter",
-    "paddle.Tensor.masked_scatter_",
-)
-def masked_scatter(x, mask, value, name=None):
-    return torch.masked_scatter(x, mask, value)
+same("x, mask, value, name=None", *spread("masked_scatter", *PUBLIC, *IN_PLACE))
 
 
-@api(
-    "paddle.multiplex",
-    "paddle.Tensor.multiplex",
-    index=integers(0, lambda inputs: len(inputs)),
-    traits={"moves": True},
-)
+@api(*spread("multiplex", *PUBLIC), index=integers(0, lambda inputs: len(inputs)), traits={"moves": True})
 def multiplex(inputs, index, name=None):
     """Row r of the result is row r of the input that index[r] names."""
     rows = torch.arange(len(index))
     return torch.stack(inputs)[index.reshape(-1).long(), rows]
 
 
-@api("paddle.shard_index", "paddle.Tensor.shard_index", input=integers(0, lambda index_num: index_num))
+@api(*spread("shard_index", *PUBLIC), input=integers(0, lambda index_num: index_num))
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     size = -(-index_num // nshards)
     return torch.where(input // size == shard_id, input % size, ignore_value)
 
 
-@api(
-    "paddle.scatter_add",
-    "paddle.Tensor.scatter_add",
-    index=integers(0, lambda input, dim: input.shape[dim]),
-)
+@api(*spread("scatter_add", *PUBLIC), index=integers(0, lambda input, dim: input.shape[dim]))
 def scatter_add(input, dim, index, src):
     return torch.scatter_add(input, dim, index.long(), src)
 
 
-@api(
-    "paddle.scatter_reduce",
-    "paddle.Tensor.scatter_reduce",
-    index=integers(0, lambda input, dim: input.shape[dim]),
-)
+@api(*spread("scatter_reduce", *PUBLIC), index=integers(0, lambda input, dim: input.shape[dim]))
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return torch.scatter_reduce(input, dim, index.long(), src, reduce, include_self=include_self)

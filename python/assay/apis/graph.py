@@ -1,17 +1,17 @@
 """Messages along the edges of a graph, and sums over segments."""
 
 from assay import laws
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.arguments import as_int, widened
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, constant, distinct, increasing, integers, positive
 
-_MOST = 400_000  # numbers that a rule writes out one by one
+_MOST = 400_000  # the largest number of values that a rule lists
 
 
 def _source(x, this):
-    """Nodes in turn, so that (with `_target`) no edge occurs twice and no maximum is attained twice."""
+    """Nodes in turn, so that with `_target` no edge is duplicated and no maximum is a tie."""
     count = x.shape[0]
     if this.size > _MOST or not count:
         return integers(0, count)
@@ -31,14 +31,14 @@ def _apart(this):
 
 
 _EDGES = {"src_index": _source, "dst_index": _target, "out_size": constant(lambda x: max(1, x.shape[0]))}
-ONE_EDGE = dodges(
-    "no edge comes twice: a maximum would give its gradient twice", "geometric.send_u_recv max/min"
+ONE_EDGE = avoids(
+    "no edge is duplicated; a maximum would propagate its gradient twice", "geometric.send_u_recv max/min"
 )
-_TIED = "which of equal messages gets the gradient of the largest is not promised"
+_TIED = "the documentation does not say which of several equal messages gets the gradient"
 
 
 def _picks(reduce_op="sum", pool_type="sum"):
-    """Whether a message is taken, so that nothing is added up, instead of a sum of all."""
+    """Whether the reduction selects one message instead of summing."""
     return reduce_op in ("max", "min") or pool_type in ("max", "min")
 
 
@@ -60,8 +60,8 @@ _MESSAGES = {
 
 
 def _gathered(messages, rows, count, reduce_op):
-    """Messages with the same row brought together; rows without any are 0. They are only put to 0 in the
-    end, since torch shares the gradient of a maximum with whatever equals it at the start."""
+    """Messages reduced by row; rows without messages are 0. They become 0 only at the end, because PyTorch
+    shares a maximum's gradient with equal initial values."""
     wide, rows = widened(messages), rows.long()
     index = rows.reshape(-1, *[1] * (wide.ndim - 1)).expand_as(wide)
     result = wide.new_full((count, *wide.shape[1:]), torch.nan if wide.is_floating_point() else 0)
@@ -76,7 +76,7 @@ def _rows(out_size, x):
 
 
 def _alike(x, y):
-    """Both with as many dimensions, at least two; those that one lacks come after its first."""
+    """Both tensors with the same number of axes, at least two; missing axes are inserted after the first."""
     rank = max(x.ndim, y.ndim, 2)
     x, y = (each.unsqueeze(-1) if each.ndim == 1 else each for each in (x, y))
     return (each.reshape(each.shape[0], *[1] * (rank - each.ndim), *each.shape[1:]) for each in (x, y))
@@ -130,7 +130,7 @@ for _stem in _REDUCTIONS:
 
 
 def _shared_out(row, this):
-    """Every node has as many edges as any other, give or take one."""
+    """All nodes have the same number of edges, up to one."""
     nodes = this.size - 1
     if not 0 < nodes <= _MOST:
         return None
@@ -145,16 +145,9 @@ def _shared_out(row, this):
     perm_buffer=lambda this: distinct(0, this.size),
 )
 def sample_neighbors(
-    row,
-    colptr,
-    input_nodes,
-    sample_size=-1,
-    eids=None,
-    return_eids=False,
-    perm_buffer=None,
-    name=None,
+    row, colptr, input_nodes, sample_size=-1, eids=None, return_eids=False, perm_buffer=None, name=None
 ):
-    """All neighbours of a node, or a random choice where it has more than are asked for."""
+    """All neighbours of a node, or a random choice if there are more than requested."""
     begin, end = (colptr.flatten()[input_nodes.flatten() + step].tolist() for step in (0, 1))
     edges = [torch.arange(a, b) for a, b in zip(begin, end, strict=True)]
     if 0 <= sample_size < max((len(each) for each in edges), default=0):

@@ -1,17 +1,18 @@
-"""Subscripts: x[…], x[…] = value, and the functions that cut slices out of a tensor or put them in."""
+"""Subscripts: x[…], x[…] = value, and functions for slices."""
 
 import math
 
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.arguments import as_ints
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, distinct, integers
+from assay.shorthand import PUBLIC, spread
 from assay.spec import TensorSpec
 
 
 def _width(item):
-    """How many axes of the tensor a subscript takes."""
+    """The number of axes that a subscript item uses."""
     if item is None or isinstance(item, bool):
         return 0
     if isinstance(item, list):
@@ -26,7 +27,7 @@ def _is_mask(item):
 
 
 def subscripts(index, ndim):
-    """The items of a subscript, each with the first axis that it takes; the Ellipsis is left out."""
+    """The items of a subscript except Ellipsis, each with the first axis that it uses."""
     items = index if type(index) is tuple else (index,)  # a TensorSpec is a tuple too
     axis = 0
     for item in items:
@@ -38,7 +39,7 @@ def subscripts(index, ndim):
 
 
 def mask_with(count, size):
-    """A mask of `size` elements of which `count` are true; the rarer of the two are spread."""
+    """A mask of `size` elements of which `count` are true; the rarer value is spread."""
     rare = min(count, size - count)
     step = size // max(1, rare)
     values = [count > rare] * size
@@ -47,21 +48,21 @@ def mask_with(count, size):
 
 
 def mask_for(x, mask, value):
-    """As many trues as there are rows of values, if the values come in rows; else half of it."""
+    """As many true elements as rows of values, if the values come in rows; else half."""
     if isinstance(value, TensorSpec) and value.ndim == x.ndim - mask.ndim + 1 and value.shape[0] != 1:
         return mask_with(value.shape[0], mask.size)
     return mask_with((mask.size + 1) // 2, mask.size) if mask.size < 1000 else None
 
 
 def _taken(x, index, this):
-    """Integers within the axis that they index; coins for masks."""
+    """Integers within the indexed axis; random values for masks."""
     for item, axis in subscripts(index, x.ndim):
         if item == this or isinstance(item, list) and this in item:
             return None if _is_mask(this) else integers(-x.shape[axis], x.shape[axis])
 
 
 def _put(x, index, value, this):
-    """No place twice if possible, so that the order of writing does not matter."""
+    """Distinct positions if possible, so that the order of writing does not matter."""
     rule = _taken(x, index, this)
     if rule is None:
         return mask_for(x, this, value)
@@ -74,18 +75,18 @@ def _put(x, index, value, this):
     return no_place_twice(this, before, int(rule.high))
 
 
-NO_PLACE_TWICE = dodges(
-    "no place is written twice: the gradient would go to the wrong value", "`y[i] = v` with an index twice"
+NO_PLACE_TWICE = avoids(
+    "no position is written twice; the gradient would go to the wrong value", "`y[i] = v` with an index twice"
 )
-SOME_PLACE = dodges(
-    "a mask that is False everywhere is refused; half of a small one is True",
+SOME_PLACE = avoids(
+    "half of a small mask is True; Paddle rejects a mask that is False everywhere",
     "a mask that is False everywhere",
 )
 
 
 def no_place_twice(this, before, extent):
-    """For one of several tensors that make places together, after those that index axes of these extents:
-    the first runs fastest, the next one counts its rounds."""
+    """Indices for one of several index tensors. `before` has the extents of the axes that earlier ones index:
+    the first varies fastest, the next counts its rounds."""
     done = math.prod(before)
     if not extent or before and this.size <= done:
         return integers(0, extent)
@@ -95,7 +96,7 @@ def no_place_twice(this, before, extent):
 
 
 def _as_index(item):
-    """NumPy's reading of a list: an array (torch takes it for a tuple)."""
+    """NumPy's reading of a list as an array; PyTorch reads it as a tuple."""
     if not isinstance(item, list):
         return item
     tensors = any(isinstance(part, torch.Tensor) for part in item)
@@ -104,7 +105,7 @@ def _as_index(item):
 
 @api("paddle.Tensor.__getitem__", index=_taken)
 def getitem(x, index):
-    """A negative step, which torch lacks, is a positive one through the flipped axis."""
+    """PyTorch has no negative steps: they become positive steps through the flipped axis."""
     items = list(index) if type(index) is tuple else [index]
     for item, axis in subscripts(index, x.ndim):
         if isinstance(item, slice) and item.step is not None and item.step < 0:
@@ -120,7 +121,7 @@ def getitem(x, index):
 
 @api("paddle.Tensor.__setitem__", index=_put, accommodates=(NO_PLACE_TWICE, SOME_PLACE))
 def setitem(x, index, value):
-    """The places that the subscript picks from x are found by the same subscript on their numbers."""
+    """The positions in x come from the same subscript of their flat indices."""
     places = getitem(torch.arange(x.numel()).reshape(x.shape), index)
     if isinstance(value, torch.Tensor):
         value = value.to(x.dtype)
@@ -145,13 +146,13 @@ def _end(input, axes, ends, this):
     return integers(extent // 2, extent + 1)
 
 
-@api("paddle.slice", "paddle.Tensor.slice", starts=_start, ends=_end)
+@api(*spread("slice", *PUBLIC), starts=_start, ends=_end)
 def slice_(input, axes, starts, ends):
     return input[_cut(input, axes, starts, ends, [1] * len(axes))]
 
 
 def _cut(x, axes, starts, ends, strides):
-    """The subscript that these make; an end before the beginning is 0, not counted from the end again."""
+    """The subscript of these slices."""
     cut = [slice(None)] * x.ndim
     parts = zip(as_ints(axes), as_ints(starts), as_ints(ends), as_ints(strides), strict=True)
     for axis, start, end, stride in parts:
@@ -160,8 +161,7 @@ def _cut(x, axes, starts, ends, strides):
 
 
 @api(
-    "paddle.strided_slice",
-    "paddle.Tensor.strided_slice",
+    *spread("strided_slice", *PUBLIC),
     starts=lambda x, axes, starts, this: _start(x, axes, starts, this),
     ends=lambda x, axes, ends, this: _end(x, axes, ends, this),
     strides=integers(1, 3),
@@ -170,11 +170,9 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
     return getitem(x, _cut(x, axes, starts, ends, strides))
 
 
-@api("paddle.slice_scatter", "paddle.Tensor.slice_scatter")
+@api(*spread("slice_scatter", *PUBLIC))
 def slice_scatter(x, value, axes, starts, ends, strides, name=None):
     return setitem(x, _cut(x, axes, starts, ends, strides), value)
 
 
-@api("paddle.select_scatter", "paddle.Tensor.select_scatter")
-def select_scatter(x, values, axis, index, name=None):
-    return torch.select_scatter(x, values, axis, index)
+same("x, values, axis, index, name=None", *spread("select_scatter", *PUBLIC))

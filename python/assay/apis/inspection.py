@@ -1,8 +1,9 @@
-"""Questions about a tensor: its shape, rank and size, and its values as Python numbers."""
+"""Properties of a tensor, and its values as Python numbers."""
 
 from assay.arguments import as_int
 from assay.reference import torch
 from assay.registry import api
+from assay.shorthand import PUBLIC, spread
 
 
 def number(value, dtype):
@@ -14,17 +15,17 @@ def shape(input):
     return number(list(input.shape), torch.int64)
 
 
-@api("paddle.numel", "paddle.Tensor.numel")
+@api(*spread("numel", *PUBLIC))
 def numel(x, name=None):
     return number(x.numel(), torch.int64)
 
 
-@api("paddle.rank", "paddle.Tensor.rank")
+@api(*spread("rank", *PUBLIC))
 def rank(input):
     return number(input.ndim, torch.int32)
 
 
-@api("paddle.is_empty", "paddle.Tensor.is_empty")
+@api(*spread("is_empty", *PUBLIC))
 def is_empty(x, name=None):
     return number(x.numel() == 0, torch.bool)
 
@@ -41,7 +42,7 @@ def element_size(x):
 
 @api("paddle.Tensor.item")
 def item(x, *args):
-    """One element, by no index, one in the flat order, or one for each axis."""
+    """One element, by no index, by a flat index, or by an index for each axis."""
     if not args:
         return x.item()
     if len(args) == 1:
@@ -49,6 +50,6 @@ def item(x, *args):
     return x[tuple(as_int(index) for index in args)].item()
 
 
-@api("paddle.tolist", "paddle.Tensor.tolist")
+@api(*spread("tolist", *PUBLIC))
 def tolist(x):
     return x.tolist()

@@ -1,15 +1,16 @@
-"""Tensors put together and taken apart along an axis: concat, stack, split, unbind, meshgrid."""
+"""Joining and splitting along an axis: concat, stack, split, unbind, meshgrid."""
 
 from assay.arguments import as_int, as_ints
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import constant, literal
+from assay.shorthand import PUBLIC, spread
 
 
 def alike(tensors):
-    """Paddle documents that joined tensors have one dtype, and refuses others; torch promotes them."""
+    """Raises TypeError for different dtypes, which Paddle documents to reject; PyTorch would promote them."""
     if len({tensor.dtype for tensor in tensors}) > 1:
-        raise TypeError("tensors of unlike dtype")
+        raise TypeError("the tensors must have one dtype")
     return tensors
 
 
@@ -35,22 +36,19 @@ for _function in ("vstack", "hstack", "dstack", "row_stack", "column_stack"):
 
 
 def _divisible_axis(x, parts, this):
-    """An axis, given as a tensor, that can be divided so."""
+    """An axis, given as a tensor, that the parts divide."""
     axes = [axis for axis, extent in enumerate(x.shape) if isinstance(parts, int) and extent % parts == 0]
     return [*axes, 0][:1] * this.size
 
 
 @api(
-    "paddle.split",
-    "paddle.Tensor.split",
+    *spread("split", *PUBLIC),
     axis=literal(lambda x, num_or_sections, this: _divisible_axis(x, num_or_sections, this)),
     num_or_sections=constant(1),
 )
 def split(x, num_or_sections, axis=0, name=None):
-    """A number of equal parts, or their extents, of which one may be -1: what is left.
-
-    Of an axis without extent all parts are empty, whatever their extents should be.
-    """
+    """A number of equal parts, or their extents; -1 stands for the rest. All parts of an empty axis are
+    empty."""
     axis = as_int(axis)
     extent = x.shape[axis]
     if isinstance(num_or_sections, int):
@@ -64,42 +62,38 @@ def split(x, num_or_sections, axis=0, name=None):
     return list(torch.split(x, sections, axis))
 
 
-@api(
-    "paddle.chunk",
-    "paddle.Tensor.chunk",
-    axis=literal(lambda x, chunks, this: _divisible_axis(x, chunks, this)),
-)
+@api(*spread("chunk", *PUBLIC), axis=literal(lambda x, chunks, this: _divisible_axis(x, chunks, this)))
 def chunk(x, chunks, axis=0, name=None):
     """Equal parts only, unlike torch.chunk."""
     return split(x, chunks, axis)
 
 
-@api("paddle.tensor_split", "paddle.Tensor.tensor_split", axis=constant(0))
+@api(*spread("tensor_split", *PUBLIC), axis=constant(0))
 def tensor_split(x, num_or_indices, axis=0, name=None):
     return list(torch.tensor_split(x, num_or_indices, as_int(axis)))
 
 
-@api("paddle.vsplit", "paddle.Tensor.vsplit")
+@api(*spread("vsplit", *PUBLIC))
 def vsplit(x, num_or_indices, name=None):
     return tensor_split(torch.vsplit(x, 1)[0], num_or_indices, 0)
 
 
-@api("paddle.hsplit", "paddle.Tensor.hsplit")
+@api(*spread("hsplit", *PUBLIC))
 def hsplit(x, num_or_indices, name=None):
     return tensor_split(x, num_or_indices, 0 if x.ndim == 1 else 1)
 
 
-@api("paddle.dsplit", "paddle.Tensor.dsplit")
+@api(*spread("dsplit", *PUBLIC))
 def dsplit(x, num_or_indices, name=None):
     return tensor_split(x, num_or_indices, 2)
 
 
-@api("paddle.unbind", "paddle.Tensor.unbind")
+@api(*spread("unbind", *PUBLIC))
 def unbind(input, axis=0):
     return list(torch.unbind(input, axis))
 
 
-@api("paddle.unstack", "paddle.Tensor.unstack")
+@api(*spread("unstack", *PUBLIC))
 def unstack(x, axis=0, num=None):
     return list(torch.unbind(x, axis))
 
@@ -115,9 +109,7 @@ def cartesian_prod(x, name=None):
     return torch.cartesian_prod(*x)
 
 
-@api("paddle.combinations", "paddle.Tensor.combinations")
-def combinations(x, r=2, with_replacement=False, name=None):
-    return torch.combinations(x, r, with_replacement)
+same("x, r=2, with_replacement=False, name=None", *spread("combinations", *PUBLIC))
 
 
 @api("paddle.block_diag")

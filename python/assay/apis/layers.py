@@ -1,4 +1,4 @@
-"""Layers that are a function with its options kept: by name, from the function's own reference."""
+"""Layers that store the options of a function: one line for each, from the reference of the function."""
 
 import inspect
 from typing import Any
@@ -10,15 +10,15 @@ from assay.registry import REGISTRY, layer
 def _bound(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """A constructor's arguments by name."""
     if len(args) > len(names) or set(kwargs) - set(names):
-        raise TypeError(f"{args} {kwargs} for {', '.join(names)}")
+        raise TypeError(f"arguments {args} {kwargs} do not match ({', '.join(names)})")
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
 def kept(class_name: str, function: str, inputs: str, options: str = "", always: Any = None) -> None:
-    """Registers a class whose call is `function` of its inputs and of the options it was made with.
+    """Registers a class whose call is `function` of its inputs and of the constructor's options.
 
-    options: the constructor's parameters in order; `made=function's` where the names differ.
-    always: what is handed to the function besides.
+    options: the constructor's parameters in order; `constructor=function` if the names differ.
+    always: further arguments of the function.
     """
     pairs = [each.split("=") for each in [*options.split(), "name"]]
     names = [pair[0] for pair in pairs]
@@ -44,7 +44,7 @@ def _signature(names: list[str]) -> Any:
 
 
 def _all(text: str) -> None:
-    """A line for each class: Class function(inputs) options."""
+    """Registers the classes of lines "Class function(inputs) options"."""
     for line in text.strip().splitlines():
         class_names, rest = line.strip().split(" ", 1)
         function, rest = rest.split("(", 1)

@@ -1,4 +1,5 @@
-"""Recurrent cells and networks. Gates: LSTM's are input, forget, cell, output; GRU's reset, update, new."""
+"""Recurrent cells and networks. The gates are input, forget, cell, output (LSTM) and reset, update, new
+(GRU)."""
 
 from assay.layers import Made, without
 from assay.reference import torch
@@ -22,7 +23,7 @@ def _projected(x, weight, bias):
 
 
 def _step(kind, p, x, state, activation="tanh"):
-    """One step of a cell; the new state is a tuple, the output its first part."""
+    """One step of a cell. The new state is a tuple whose first part is the output."""
     from_input = _projected(x, p["weight_ih"], p.get("bias_ih"))
     from_state = _projected(state[0], p["weight_hh"], p.get("bias_hh"))
     if kind == "SimpleRNN":
@@ -56,50 +57,34 @@ def _cell(kind, input_size, hidden_size, attributes, activation="tanh"):
 
 @layer("paddle.nn.SimpleRNNCell", inputs="inputs states")
 def simple_rnn_cell(
-    input_size,
-    hidden_size,
-    activation="tanh",
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    name=None,
-):
+    input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
+    bias_hh_attr=None, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("SimpleRNN", input_size, hidden_size, attributes, activation)
 
 
 @layer("paddle.nn.LSTMCell", inputs="inputs states")
 def lstm_cell(
-    input_size,
-    hidden_size,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    proj_size=0,
-    name=None,
-):
+    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
+    proj_size=0, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("LSTM", input_size, hidden_size, attributes)
 
 
 @layer("paddle.nn.GRUCell", inputs="inputs states")
 def gru_cell(
-    input_size,
-    hidden_size,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
+    input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
     name=None,
-):
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _cell("GRU", input_size, hidden_size, attributes)
 
 
 def _one_way(kind, p, inputs, state, lengths, activation, backwards):
-    """Over time, first axis; behind a sequence's end its state stays and its output is 0."""
+    """One direction over time, the first axis. After the end of a sequence its state stays and its output is
+    0."""
     times = range(len(inputs))
     outputs = [None] * len(inputs)
     for time in reversed(times) if backwards else times:
@@ -157,19 +142,10 @@ _LENGTHS = {"sequence_length": integers(1, lambda inputs, time_major=False: _tim
 
 @layer("paddle.nn.SimpleRNN", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def simple_rnn(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    activation="tanh",
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None,
     name=None,
-):
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network(
         "SimpleRNN", input_size, hidden_size, num_layers, direction, time_major, attributes, activation
@@ -178,36 +154,17 @@ def simple_rnn(
 
 @layer("paddle.nn.LSTM", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def lstm(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    proj_size=0,
-    name=None,
-):
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, proj_size=0, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network("LSTM", input_size, hidden_size, num_layers, direction, time_major, attributes)
 
 
 @layer("paddle.nn.GRU", inputs="inputs initial_states sequence_length", **_LENGTHS)
 def gru(
-    input_size,
-    hidden_size,
-    num_layers=1,
-    direction="forward",
-    time_major=False,
-    dropout=0.0,
-    weight_ih_attr=None,
-    weight_hh_attr=None,
-    bias_ih_attr=None,
-    bias_hh_attr=None,
-    name=None,
-):
+    input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
+    weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None,
+):  # fmt: skip
     attributes = weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr
     return _network("GRU", input_size, hidden_size, num_layers, direction, time_major, attributes)

@@ -1,12 +1,12 @@
-"""Layers without parameters that change a shape: pads, flattening, enlarging."""
+"""Layers without parameters that change a shape: padding, flattening, upsampling."""
 
 from assay.apis.padding import pad
 from assay.apis.resize import interpolate
+from assay.apis.windows import LAYOUTS
 from assay.layers import Made
 from assay.reference import torch
 from assay.registry import layer
 
-_LAYOUTS = ("NCL", "NCHW", "NCDHW")
 _LIKE = "paddle.nn.functional.interpolate"
 
 
@@ -38,7 +38,7 @@ def _pads(rank, letter, layout):
             return made(padding, mode, value, data_format)
 
 
-for _rank, _layout in enumerate(_LAYOUTS, 1):
+for _rank, _layout in enumerate(LAYOUTS, 1):
     for _letter in "Dd":
         _pads(_rank, _letter, _layout)
 

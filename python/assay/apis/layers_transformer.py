@@ -1,5 +1,5 @@
-"""Attention with heads, and the layers that are made of it. Dropout draws too often in them to be judged by
-a law: with a rate above 0 only the shape is compared."""
+"""Multi-head attention and transformer layers. With dropout only the shape is compared, because the layers
+draw too often for one distribution."""
 
 from assay import laws
 from assay.apis.normalization import layer_norm
@@ -29,8 +29,8 @@ def _attention_shapes(prefix, width, key_width, value_width, bias):
 
 
 def _attention(p, prefix, heads, query, key, value, mask):
-    """The result and the weights. A mask of bool or whole numbers says what may be seen, one of fractions
-    is added."""
+    """The result and the weights. A bool or integer mask selects what is visible; a floating mask is
+    added."""
     q, k, v = (
         _apply(p, f"{prefix}{name}_proj", x).unflatten(-1, (heads, -1)).transpose(1, 2)
         for name, x in (("q", query), ("k", key), ("v", value))
@@ -48,15 +48,9 @@ def _attention(p, prefix, heads, query, key, value, mask):
     grad=lambda dropout=0.0: not dropout,
 )
 def multi_head_attention(
-    embed_dim,
-    num_heads,
-    dropout=0.0,
-    kdim=None,
-    vdim=None,
-    need_weights=False,
-    weight_attr=None,
+    embed_dim, num_heads, dropout=0.0, kdim=None, vdim=None, need_weights=False, weight_attr=None,
     bias_attr=None,
-):
+):  # fmt: skip
     widths = kdim or embed_dim, vdim or embed_dim
 
     def call(p, query, key=None, value=None, attn_mask=None, cache=None):
@@ -71,7 +65,7 @@ def multi_head_attention(
 
 
 def _draws_nothing(dropout=0.1, attn_dropout=None, act_dropout=None):
-    """Where dropout draws, only the shape is compared, and no gradient."""
+    """Whether no dropout draws. If one does, only the shape is compared, and no gradient."""
     return not any((dropout, attn_dropout, act_dropout))
 
 
@@ -83,7 +77,7 @@ def _norm(p, name, x, epsilon):
 
 
 def _block(d_model, nhead, dim_feedforward, options, attentions):
-    """Attentions, then two linear layers; each is added to what goes in, and normalised before or after."""
+    """Attentions, then two linear layers. Each has a residual connection, and a norm before or after it."""
     activation, normalize_before, bias_attr, epsilon, draws = options
     bias = bias_attr is not False
     shapes = _linear("linear1", d_model, dim_feedforward, bias)
@@ -114,47 +108,29 @@ def _block(d_model, nhead, dim_feedforward, options, attentions):
     return call, shapes
 
 
-@layer("paddle.nn.TransformerEncoderLayer", inputs="src src_mask cache", grad=_draws_nothing)
-def encoder_layer(
-    d_model,
-    nhead,
-    dim_feedforward,
-    dropout=0.1,
-    activation="relu",
-    attn_dropout=None,
-    act_dropout=None,
-    normalize_before=False,
-    weight_attr=None,
-    bias_attr=None,
-    layer_norm_eps=1e-05,
-):
-    draws = any((dropout, attn_dropout, act_dropout))
-    options = activation, normalize_before, bias_attr, layer_norm_eps, draws
-    call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn"])
-    return Made(lambda p, src, src_mask=None: call(p, src, [(None, src_mask)]), shapes)
+def _registered(name, inputs, attentions, call_of):
+    @layer(f"paddle.nn.{name}", inputs=inputs, grad=_draws_nothing)
+    def make(
+        d_model, nhead, dim_feedforward, dropout=0.1, activation="relu", attn_dropout=None, act_dropout=None,
+        normalize_before=False, weight_attr=None, bias_attr=None, layer_norm_eps=1e-05,
+    ):  # fmt: skip
+        draws = not _draws_nothing(dropout, attn_dropout, act_dropout)
+        options = activation, normalize_before, bias_attr, layer_norm_eps, draws
+        block, shapes = _block(d_model, nhead, dim_feedforward, options, attentions)
+        return Made(call_of(block), shapes)
 
 
-@layer(
-    "paddle.nn.TransformerDecoderLayer", inputs="tgt memory tgt_mask memory_mask cache", grad=_draws_nothing
+_registered(
+    "TransformerEncoderLayer",
+    "src src_mask cache",
+    ["self_attn"],
+    lambda block: lambda p, src, src_mask=None: block(p, src, [(None, src_mask)]),
 )
-def decoder_layer(
-    d_model,
-    nhead,
-    dim_feedforward,
-    dropout=0.1,
-    activation="relu",
-    attn_dropout=None,
-    act_dropout=None,
-    normalize_before=False,
-    weight_attr=None,
-    bias_attr=None,
-    layer_norm_eps=1e-05,
-):
-    draws = any((dropout, attn_dropout, act_dropout))
-    options = activation, normalize_before, bias_attr, layer_norm_eps, draws
-    call, shapes = _block(d_model, nhead, dim_feedforward, options, ["self_attn", "cross_attn"])
-
-    def decode(p, tgt, memory, tgt_mask=None, memory_mask=None):
-        return call(p, tgt, [(None, tgt_mask), (memory, memory_mask)])
-
-    return Made(decode, shapes)
+_registered(
+    "TransformerDecoderLayer",
+    "tgt memory tgt_mask memory_mask cache",
+    ["self_attn", "cross_attn"],
+    lambda block: lambda p, tgt, memory, tgt_mask=None, memory_mask=None: block(
+        p, tgt, [(None, tgt_mask), (memory, memory_mask)]
+    ),
+)

@@ -1,6 +1,7 @@
-"""Layers with weights: linear, convolutions, normalisations, embedding, PReLU, losses."""
+"""Layers with weights: linear, convolutions, norms, embedding, PReLU, losses."""
 
 from dataclasses import replace
+from math import prod
 
 from assay.apis import convolution, normalization
 from assay.apis.activation import prelu as prelu_function
@@ -8,7 +9,7 @@ from assay.apis.embedding import embedding as embedding_function
 from assay.apis.products import bilinear as bilinear_function
 from assay.apis.products import linear as linear_function
 from assay.apis.sequence_loss import hsigmoid_loss
-from assay.apis.windows import each
+from assay.apis.windows import LAYOUTS, each
 from assay.layers import Made, without
 from assay.reference import torch
 from assay.registry import layer
@@ -31,20 +32,9 @@ def bilinear(in1_features, in2_features, out_features, weight_attr=None, bias_at
 
 @layer("paddle.nn.Embedding", inputs="x", x=integers(0, lambda num_embeddings: num_embeddings))
 def embedding(
-    num_embeddings,
-    embedding_dim,
-    padding_idx=None,
-    max_norm=None,
-    norm_type=2.0,
-    scale_grad_by_freq=False,
-    sparse=False,
-    _weight=None,
-    _freeze=False,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    name=None,
-):
+    num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+    sparse=False, _weight=None, _freeze=False, device=None, dtype=None, weight_attr=None, name=None,
+):  # fmt: skip
     def call(p, x):
         return embedding_function(
             x, p["weight"], padding_idx, max_norm, norm_type, scale_grad_by_freq=scale_grad_by_freq
@@ -60,30 +50,15 @@ def prelu(num_parameters=1, init=0.25, weight_attr=None, data_format="NCHW", nam
 
 # -- convolutions --
 
-_LAYOUTS = ("NCL", "NCHW", "NCDHW")
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
 
 
 def _convolution(rank, layout):
-    apply = (convolution.conv1d, convolution.conv2d, convolution.conv3d)[rank - 1]
-
     @layer(f"paddle.nn.Conv{rank}D", f"paddle.nn.Conv{rank}d", inputs="x")
     def conv(
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        device=None,
-        dtype=None,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=layout,
-    ):
+        in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+        padding_mode="zeros", device=None, dtype=None, weight_attr=None, bias_attr=None, data_format=layout,
+    ):  # fmt: skip
         shapes = {"weight": (out_channels, in_channels // groups, *each(kernel_size, rank))}
         if bias is not False and bias_attr is not False:
             shapes["bias"] = (out_channels,)
@@ -94,73 +69,37 @@ def _convolution(rank, layout):
                 sides = [side for amount in reversed(each(padding, rank)) for side in (amount, amount)]
                 x = torch.nn.functional.pad(x, sides, _MODES[padding_mode])
                 around = 0
-            return apply(x, p["weight"], p.get("bias"), stride, around, dilation, groups, data_format)
+            weights = p["weight"], p.get("bias")
+            return convolution.convolved(x, *weights, stride, around, dilation, groups, data_format)
 
         return Made(call, shapes)
 
 
 def _transposed(rank, layout):
-    names = ("conv1d_transpose", "conv2d_transpose", "conv3d_transpose")
-    apply = getattr(convolution, names[rank - 1])
-
-    def made(in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, **options):
-        shapes = {
-            "weight": (in_channels, out_channels // groups, *each(kernel_size, rank)),
-            "bias": (out_channels,),
-        }
+    @layer(
+        f"paddle.nn.Conv{rank}DTranspose",
+        inputs="x output_size",
+        signature=f"in_channels, out_channels, kernel_size, {convolution.transpose_options(rank == 1)}, "
+        f"weight_attr=None, bias_attr=None, data_format='{layout}'",
+    )
+    def transpose(
+        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, dilation,
+        weight_attr, bias_attr, data_format,
+    ):  # fmt: skip
+        kernel = (in_channels, out_channels // groups, *each(kernel_size, rank))
+        shapes = {"weight": kernel, "bias": (out_channels,)}
 
         def call(p, x, output_size=None):
-            if output_size is not None:
-                options["output_padding"] = 0
+            beyond = output_padding if output_size is None else 0
             weights = p["weight"], p.get("bias")
-            return apply(x, *weights, groups=groups, output_size=output_size, **options)
+            return convolution.transposed(
+                x, *weights, stride, padding, beyond, groups, dilation, output_size, data_format
+            )
 
         return Made(call, without(shapes, weight=weight_attr, bias=bias_attr))
 
-    if rank > 1:
 
-        @layer(f"paddle.nn.Conv{rank}DTranspose", inputs="x output_size")
-        def transpose(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride=1,
-            padding=0,
-            output_padding=0,
-            dilation=1,
-            groups=1,
-            weight_attr=None,
-            bias_attr=None,
-            data_format=layout,
-        ):
-            return made(
-                in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
-                padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
-            )  # fmt: skip
-
-        return
-
-    @layer("paddle.nn.Conv1DTranspose", inputs="x output_size")
-    def transpose1d(
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups=1,
-        dilation=1,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=layout,
-    ):
-        return made(
-            in_channels, out_channels, kernel_size, groups, weight_attr, bias_attr, stride=stride,
-            padding=padding, output_padding=output_padding, dilation=dilation, data_format=data_format,
-        )  # fmt: skip
-
-
-for _rank, _layout in enumerate(_LAYOUTS, 1):
+for _rank, _layout in enumerate(LAYOUTS, 1):
     _convolution(_rank, _layout)
     _transposed(_rank, _layout)
 
@@ -169,7 +108,7 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
 
 def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format, by_statistics):
-    """In training, by the batch; the running statistics follow it."""
+    """Batch norm in training; the running statistics are updated."""
     shapes = without({"weight": (channels,), "bias": (channels,)}, weight=weight_attr, bias=bias_attr)
     shapes |= {"_mean": (channels,), "_variance": (channels,)}
 
@@ -183,33 +122,22 @@ def _batch_norm(channels, momentum, epsilon, weight_attr, bias_attr, data_format
     return Made(call, shapes, rules, state=("_mean", "_variance"))
 
 
-for _rank, _layout in enumerate(_LAYOUTS, 1):
+for _rank, _layout in enumerate(LAYOUTS, 1):
 
     @layer(f"paddle.nn.BatchNorm{_rank}D", inputs="input")
     def batch_norm(
-        num_features,
-        momentum=0.9,
-        epsilon=1e-05,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=_layout,
-        use_global_stats=None,
-        name=None,
-    ):
+        num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format=_layout,
+        use_global_stats=None, name=None,
+    ):  # fmt: skip
         return _batch_norm(
             num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats
         )
 
     @layer(f"paddle.nn.InstanceNorm{_rank}D", inputs="input")
     def instance_norm(
-        num_features,
-        epsilon=1e-05,
-        momentum=0.9,
-        weight_attr=None,
-        bias_attr=None,
-        data_format=_layout,
+        num_features, epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None, data_format=_layout,
         name=None,
-    ):
+    ):  # fmt: skip
         shapes = {"scale": (num_features,), "bias": (num_features,)}
 
         def call(p, x):
@@ -220,22 +148,10 @@ for _rank, _layout in enumerate(_LAYOUTS, 1):
 
 @layer("paddle.nn.BatchNorm", inputs="input")
 def old_batch_norm(
-    num_channels,
-    act=None,
-    is_test=False,
-    momentum=0.9,
-    epsilon=1e-05,
-    param_attr=None,
-    bias_attr=None,
-    dtype="float32",
-    data_layout="NCHW",
-    in_place=False,
-    moving_mean_name=None,
-    moving_variance_name=None,
-    do_model_average_for_mean_and_var=True,
-    use_global_stats=False,
-    trainable_statistics=False,
-):
+    num_channels, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,
+    dtype="float32", data_layout="NCHW", in_place=False, moving_mean_name=None, moving_variance_name=None,
+    do_model_average_for_mean_and_var=True, use_global_stats=False, trainable_statistics=False,
+):  # fmt: skip
     made = _batch_norm(
         num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
     )
@@ -249,33 +165,18 @@ def old_batch_norm(
 
 @layer("paddle.nn.SyncBatchNorm", inputs="x")
 def sync_batch_norm(
-    num_features,
-    momentum=0.9,
-    epsilon=1e-05,
-    weight_attr=None,
-    bias_attr=None,
-    data_format="NCHW",
-    name=None,
+    num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCHW", name=None
 ):
     return _batch_norm(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None)
 
 
 @layer("paddle.nn.LayerNorm", inputs="input")
 def layer_norm(
-    normalized_shape,
-    epsilon=1e-05,
-    elementwise_affine=True,
-    bias=True,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    bias_attr=None,
-    name=None,
-):
+    normalized_shape, epsilon=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None,
+    weight_attr=None, bias_attr=None, name=None,
+):  # fmt: skip
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = prod(shape)
     shapes = {"weight": (count,), "bias": (count,)} if elementwise_affine else {}
     shapes = without(shapes, weight=weight_attr, bias=False if bias is False else bias_attr)
 
@@ -287,17 +188,9 @@ def layer_norm(
 
 @layer("paddle.nn.GroupNorm", inputs="input")
 def group_norm(
-    num_groups,
-    num_channels,
-    epsilon=1e-05,
-    affine=True,
-    device=None,
-    dtype=None,
-    weight_attr=None,
-    bias_attr=None,
-    data_format="NCHW",
-    name=None,
-):
+    num_groups, num_channels, epsilon=1e-05, affine=True, device=None, dtype=None, weight_attr=None,
+    bias_attr=None, data_format="NCHW", name=None,
+):  # fmt: skip
     shapes = {"weight": (num_channels,), "bias": (num_channels,)} if affine else {}
 
     def call(p, x):
@@ -308,10 +201,9 @@ def group_norm(
 
 @layer("paddle.nn.SpectralNorm", inputs="x")
 def spectral_norm(weight_shape, dim=0, power_iters=1, eps=1e-12, dtype="float32"):
-    """The weight divided by its largest singular value, which power iteration comes to."""
-    height, width = weight_shape[dim], 1
-    for axis, extent in enumerate(weight_shape):
-        width *= extent if axis != dim else 1
+    """The weight divided by its largest singular value, from power iteration."""
+    height = weight_shape[dim]
+    width = prod(weight_shape) // height
 
     def call(p, x):
         matrix = x.movedim(dim, 0).flatten(1)

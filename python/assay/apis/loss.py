@@ -2,7 +2,7 @@
 
 import math
 
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import integers, positive, uniform
@@ -15,11 +15,11 @@ SIGN = integers(-1, 2)  # -1 and 1 are labels; see NO_LOSS
 
 functional = torch and torch.nn.functional
 
-# Nothing but the reduction adds up, and no result is what an exponential left of 1.
+# Only the reduction sums, and no result has the absolute precision of 1.
 BY_ELEMENT = {"sums": False, "near_one": 0.0}
 
-NOT_BY_LABEL = follows("no gradient by the label")
-NO_LOSS = follows("a label of 0, which is not documented, is no loss")
+NOT_BY_LABEL = follows("no gradient with respect to the label")
+NO_LOSS = follows("a label of 0, which is undocumented, contributes no loss")
 
 
 def reduced(loss, reduction):
@@ -29,7 +29,7 @@ def reduced(loss, reduction):
         return loss.sum()
     if reduction in ("none", None):
         return loss
-    raise ValueError(f"no such reduction: {reduction}")
+    raise ValueError(f"unknown reduction {reduction}")
 
 
 @api("paddle.nn.functional.square_error_cost", input=FACTORS, label=FACTORS, traits=BY_ELEMENT)
@@ -68,7 +68,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
 
 
 def _logits(this):
-    """Whole numbers in small tensors and no 0 in large ones, where one of millions would be found by luck."""
+    """Integers for small tensors. Large tensors avoid 0, where a known bug would be found only by chance."""
     return integers(-4, 5) if this.size <= 1000 else uniform(-2 + 2**-25, 2)
 
 
@@ -79,9 +79,9 @@ def _logits(this):
     weight=WEIGHT,
     pos_weight=WEIGHT,
     accommodates=(
-        follows("no gradient by label and pos_weight"),
-        dodges(
-            "large tensors have no logit of 0, where the gradient is 1 too small",
+        follows("no gradient with respect to `label` and `pos_weight`"),
+        avoids(
+            "large tensors contain no logit of exactly 0, where the gradient is too small by 1",
             "the gradient at a logit of exactly 0",
         ),
     ),
@@ -99,7 +99,7 @@ def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean"
     logit=FACTORS,
     label=SHARE,
     normalizer=positive(1, 2),
-    accommodates=follows("the gradient by the label leaves out that of the cross entropy"),
+    accommodates=follows("the gradient with respect to the label omits the cross-entropy term"),
     traits={"sums": False, "near_one_back": 8.0},  # powers times logarithms
 )
 def sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction="sum", name=None):
@@ -148,7 +148,7 @@ def gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-6, reductio
     if variance.shape != input.shape and variance.shape == input.shape[:-1]:
         variance = variance.unsqueeze(-1)
     elif variance.shape not in (input.shape, (*input.shape[:-1], 1)):
-        raise ValueError("variance is of incorrect shape")
+        raise ValueError("the shape of variance does not match the input")
     variance = variance + (variance.clamp(min=epsilon) - variance).detach()
     loss = 0.5 * (torch.log(variance) + torch.square(input - label) / variance)
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
@@ -191,8 +191,8 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
     label=SIGN,
     accommodates=(
         NO_LOSS,
-        follows("1e-11 is added to each square, PyTorch's 1e-12"),
-        follows("the margin is taken from the cosine", "margin of `cosine_embedding_loss`"),
+        follows("1e-11 is added to each squared norm; PyTorch adds 1e-12"),
+        follows("the margin is subtracted from the cosine", "margin of `cosine_embedding_loss`"),
     ),
 )
 def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", name=None):

@@ -1,15 +1,15 @@
-"""What only tensors have: their casts, questions about how they are kept, copies."""
+"""Tensor methods: casts, properties, copies, and methods of sparse tensors."""
 
 from math import prod
 
 from assay import laws
-from assay.accommodations import dodges
+from assay.accommodations import avoids
 from assay.apis.casting import castable
 from assay.apis.shape import OF_MEMORY
 from assay.arguments import as_dtype, as_int, as_ints
 from assay.reference import torch
 from assay.regimes import DRAWN, OTHERS
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import integers, positive
 from assay.shorthand import PUBLIC, spread
 from assay.sparse import taken_from
@@ -40,7 +40,7 @@ def type_as(self, other):
 
 @api("paddle.Tensor.to", rules={"self": lambda dtype=None, *, this: castable(this, dtype)})
 def to(self, dtype=None, *args, **kwargs):
-    """To a dtype, a device, or as another tensor is; on one device a device changes nothing."""
+    """Converts to a dtype, to a device, or to the dtype of another tensor. A device changes nothing here."""
     target = kwargs.get("other", dtype)
     if isinstance(target, torch.Tensor):
         return self.to(target.dtype)
@@ -112,26 +112,24 @@ def numpy(self):
 
 @api("paddle.Tensor.copy_", changes="self", grad=False)
 def copy_(self, other, blocking=True):
-    """Behind the back of differentiation."""
     return other.to(self.dtype).expand(self.shape)
 
 
 @api("paddle.Tensor.set_value", changes="self", grad=False)
 def set_value(self, value):
-    """Behind the back of differentiation."""
     return value.clone()
 
 
 @api(
     "paddle.Tensor.resize_",
     grad=False,
-    accommodates=dodges(
-        "of elements that were not there only the shape is looked at: the memory does not grow",
+    accommodates=avoids(
+        "only the shape is compared when the tensor grows; Paddle does not allocate the memory",
         "x.resize_([5, 5])",
     ),
 )
 def resize_(x, shape, fill_zero=False, name=None):
-    """More elements than there were are 0 or whatever lies there; Paddle's makes a tensor of its own."""
+    """Additional elements are 0 or uninitialised. Paddle's method makes a new tensor."""
     more = prod(shape) - x.numel()
     if more > 0 and not fill_zero:
         return laws.anything(shape, x.dtype)
@@ -141,9 +139,9 @@ def resize_(x, shape, fill_zero=False, name=None):
 
 @api("paddle.Tensor.random_", grad=False, undefined=DRAWN)
 def random_(x, from_=0, to=None, *, generator=None):
-    """A draw. Whole numbers that the dtype can hold, unless it is said which."""
+    """Uniform over the integers that the dtype represents, or over the given range."""
     if to is None and from_ == 0:
-        # Up to where every whole number of the dtype stands.
+        # The largest integer up to which the dtype represents all.
         to = round(2 / torch.finfo(x.dtype).eps) if x.is_floating_point() else torch.iinfo(x.dtype).max
     low, high = (0, from_) if to is None else (from_, to)
     return laws.integer_draw(low, high, x.shape, x.dtype)
@@ -163,17 +161,9 @@ def split_with_sizes(self, split_sizes, dim=0):
 
 @api("paddle.Tensor.top_p_sampling", x=positive(), ps=positive(0.3, 0.9), grad=False, undefined=DRAWN)
 def top_p_sampling(
-    x,
-    ps,
-    threshold=None,
-    topp_seed=None,
-    seed=-1,
-    k=0,
-    mode="truncated",
-    return_top=False,
-    name=None,
+    x, ps, threshold=None, topp_seed=None, seed=-1, k=0, mode="truncated", return_top=False, name=None
 ):
-    """A draw among the most probable, of which only the shape is compared."""
+    """A draw among the most probable classes; only the shape is compared."""
     shape = (x.shape[0], 1)
     drawn = laws.anything(shape, x.dtype), laws.anything(shape, torch.int64)
     if not return_top:
@@ -184,14 +174,10 @@ def top_p_sampling(
 # -- PyTorch's names with PyTorch's parameters --
 
 
-@api(*spread("true_divide", *PUBLIC), other=positive())
-def true_divide(input, other, *, out=None):
-    return torch.true_divide(input, other)
+same("input, other, *, out=None", *spread("true_divide", *PUBLIC), other=positive())
 
 
-@api(*spread("argwhere", *PUBLIC), input=integers(-1, 2))
-def argwhere(input):
-    return torch.argwhere(input)
+same("input", *spread("argwhere", *PUBLIC), input=integers(-1, 2))
 
 
 @api(*spread("view_as_complex", *PUBLIC), undefined=OF_MEMORY)
@@ -204,75 +190,43 @@ def view_as_real(input):
     return torch.stack([input.real, input.imag], -1)
 
 
-@api(
+same(
+    "x, tau, y, left=True, transpose=False, name=None",
     *spread("ormqr", "paddle.linalg.{}", "paddle.Tensor.{}"),
     grad=False,
     traits={"sums": True, "near_one": 1.0, "without": OTHERS.without},
 )
-def ormqr(x, tau, y, left=True, transpose=False, name=None):
-    """The product with the whole Q of Householder's reflections; Paddle promises no gradient of it."""
-    return torch.ormqr(x, tau, y, left, transpose)
 
 
 # -- sparse tensors --
 
 
-@api("paddle.Tensor.is_coalesced", layouts={"self": "uncoalesced"})
-def is_coalesced(self):
-    return False
+def _of_sparse(name, layout, function):
+    @api(f"paddle.Tensor.{name}", layouts={"self": layout})
+    def answer(self):
+        return function(self)
 
 
-@api("paddle.Tensor.indices", layouts={"self": "coo"})
-def indices(self):
-    return self.indices
-
-
-@api("paddle.Tensor.values", layouts={"self": "coo"})
-def values(self):
-    return self.values
-
-
-@api("paddle.Tensor.nnz", layouts={"self": "coo"})
-def nnz(self):
-    return len(self.values)
-
-
-@api("paddle.Tensor.sparse_dim", layouts={"self": "hybrid"})
-def sparse_dim(self):
-    return len(self.indices)
-
-
-@api("paddle.Tensor.dense_dim", layouts={"self": "hybrid"})
-def dense_dim(self):
-    return self.values.ndim - 1
-
-
-@api("paddle.Tensor.crows", layouts={"self": "csr"})
-def crows(self):
-    return self.parts()["crows"]
-
-
-@api("paddle.Tensor.cols", layouts={"self": "csr"})
-def cols(self):
-    return self.parts()["cols"]
-
-
-@api("paddle.Tensor.to_dense", layouts={"self": "coo"})
-def to_dense(self):
-    return self.dense()
-
+_of_sparse("is_coalesced", "uncoalesced", lambda x: False)
+_of_sparse("indices", "coo", lambda x: x.indices)
+_of_sparse("values", "coo", lambda x: x.values)
+_of_sparse("nnz", "coo", lambda x: len(x.values))
+_of_sparse("to_dense", "coo", lambda x: x.dense())
+_of_sparse("sparse_dim", "hybrid", lambda x: len(x.indices))
+_of_sparse("dense_dim", "hybrid", lambda x: x.values.ndim - 1)
+_of_sparse("crows", "csr", lambda x: x.parts()["crows"])
+_of_sparse("cols", "csr", lambda x: x.parts()["cols"])
 
 _SOME_ZEROS = integers(-1, 2)
 
 
 @api("paddle.Tensor.to_sparse_coo", rules={"self": _SOME_ZEROS})
 def to_sparse_coo(self, sparse_dim):
-    """Whole rows of the axes that stay dense are held, if there is anything in them."""
+    """Rows of the dense axes are stored if they have a non-zero element."""
     rows = self.detach() != 0
     return taken_from(self, rows.flatten(sparse_dim).any(-1) if sparse_dim < self.ndim else rows)
 
 
 @api("paddle.Tensor.to_sparse_csr", rules={"self": _SOME_ZEROS}, grad=False)
 def to_sparse_csr(self):
-    """No gradient flows through Paddle's conversions to csr."""
     return taken_from(self, self != 0, "csr")

@@ -1,4 +1,4 @@
-"""Tensors from data, and what has no family of its own."""
+"""Tensors from data, and APIs without a family of their own."""
 
 from assay import laws
 from assay.apis.dropout import together
@@ -10,7 +10,7 @@ from assay.rules import Literal, distinct, integers, literal, positive, uniform
 
 
 def _made(data, dtype):
-    """Numbers become float32, int64 or complex64, unless a dtype is named; of tensors a copy."""
+    """A tensor of numbers (float32, int64 or complex64 by default), or a copy of a tensor."""
     if isinstance(data, torch.Tensor):
         return data.detach().to(as_dtype(dtype) or data.dtype)
     if isinstance(data, list | tuple) and data and isinstance(data[0], torch.Tensor):
@@ -18,14 +18,10 @@ def _made(data, dtype):
     return torch.tensor(data, dtype=as_dtype(dtype))
 
 
-@api("paddle.to_tensor")
-def to_tensor(data, dtype=None, place=None, stop_gradient=True):
-    return _made(data, dtype)
-
-
-@api("paddle.as_tensor")
-def as_tensor(data, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    return _made(data, dtype)
+api("paddle.to_tensor", signature="data, dtype=None, place=None, stop_gradient=True")(_made)
+api("paddle.as_tensor", signature="data, dtype=None, device=None, requires_grad=False, pin_memory=False")(
+    _made
+)
 
 
 @api("paddle.asarray")
@@ -35,7 +31,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @api("paddle.range")
 def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, requires_grad=False, name=None):
-    """As many as the formula says, the last one included: floor((end - start) / step) + 1."""
+    """floor((end - start) / step) + 1 elements, including the last."""
     start, end = (0, start) if end is None else (start, end)
     dtype = as_dtype(dtype) or torch.float32
     count = int((end - start) / step // 1) + 1
@@ -44,7 +40,7 @@ def numbers(start=0, end=None, step=1, dtype=None, *, out=None, device=None, req
 
 @api("paddle.autograd.jacobian", shown=lambda found, given: _evaluated(found))
 def jacobian(ys, xs, batch_axis=None):
-    """Of tensors that come from no common graph, as those of a case: zeros."""
+    """Zeros, because the tensors of a case have no common graph."""
     if isinstance(xs, list | tuple):
         return [jacobian(ys, x, batch_axis) for x in xs]
     if batch_axis is None:
@@ -54,7 +50,7 @@ def jacobian(ys, xs, batch_axis=None):
 
 @api("paddle.autograd.hessian", shown=lambda found, given: _evaluated(found))
 def hessian(ys, xs, batch_axis=None):
-    """Zeros, likewise; of several inputs a block for each two of them."""
+    """Zeros, with one block for each pair of inputs."""
     batch = () if batch_axis is None else ys.shape[:1]
     if not isinstance(xs, list | tuple):
         return ys.new_zeros(*batch, xs.shape[-1], xs.shape[-1])
@@ -62,7 +58,7 @@ def hessian(ys, xs, batch_axis=None):
 
 
 def _evaluated(found):
-    """Paddle works a Jacobian out when it is indexed. It is not differentiated a second time."""
+    """The value of Paddle's lazy Jacobian."""
     if isinstance(found, list | tuple):
         return [_evaluated(part) for part in found]
     return found[:].detach()
@@ -70,9 +66,9 @@ def _evaluated(found):
 
 @api("paddle.nn.functional.dropout1d")
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Channels fall together."""
+    """Whole channels are dropped."""
     if not 0 <= p <= 1 or input.ndim not in (2, 3):
-        raise ValueError(f"p={p} for {input.ndim} dimensions")
+        raise ValueError(f"p={p} is invalid for {input.ndim} dimensions")
     if not training or p == 0:
         return input
     if p == 1:
@@ -94,7 +90,6 @@ def identity_loss(x, reduction="none"):
     grad=False,
 )
 def accuracy(input, label, k=1, correct=None, total=None, name=None):
-    """A share has no gradient."""
     best = torch.topk(input, k, -1).indices
     return (best == label.reshape(-1, 1)).any(-1).float().mean()
 
@@ -103,8 +98,8 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     "paddle.text.viterbi_decode", grad=False, lengths=lambda potentials: integers(1, potentials.shape[1] + 1)
 )
 def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=True, name=None):
-    """The best path, which has no gradient; the last tag but one starts, the last one stops. What lies
-    behind a sequence's end is 0, and the paths are as long as the longest sequence."""
+    """The best path. The last tag but one starts and the last one stops. Positions after the end of a
+    sequence are 0; paths are as long as the longest sequence."""
     batch, _, tags = potentials.shape
     begin = transition_params[-2] if include_bos_eos_tag else potentials.new_zeros(tags)
     end = transition_params[:, -1] if include_bos_eos_tag else potentials.new_zeros(tags)
@@ -130,15 +125,33 @@ def viterbi_decode(potentials, transition_params, lengths, include_bos_eos_tag=T
 # -- graphs --
 
 
+_REINDEX = "x, neighbors, count, value_buffer=None, index_buffer=None"
+_REINDEXED = {
+    "x": lambda this: Literal(range(this.size)),
+    "neighbors": integers(0, lambda x: 3 * x.size),
+    "count": literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
+}
+
+
+def _shared(amount, among):
+    """Integers that add up to `amount`."""
+    return [amount * (i + 1) // among - amount * i // among for i in range(among)]
+
+
+@api(
+    "paddle.incubate.graph_reindex",
+    grad=False,
+    signature=f"{_REINDEX}, flag_buffer_hashtable=False, name=None",
+    **_REINDEXED,
+)
 @api(
     "paddle.geometric.reindex_graph",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
     grad=False,
+    signature=f"{_REINDEX}, name=None",
+    **_REINDEXED,
 )
-def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
-    """Numbers of nodes in the order in which they are first seen; whole numbers have no gradient."""
+def reindex_graph(x, neighbors, count):
+    """Numbers the nodes in the order of their first occurrence."""
     order = {node: place for place, node in enumerate(x.tolist())}
     for node in neighbors.tolist():
         order.setdefault(node, len(order))
@@ -147,34 +160,14 @@ def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, nam
     return source, target.repeat_interleave(count.long()), torch.tensor(list(order), dtype=x.dtype)
 
 
-@api(
-    "paddle.incubate.graph_reindex",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(lambda this, neighbors=None: _shared(neighbors.size, this.size)),
-    grad=False,
-)
-def graph_reindex(
-    x, neighbors, count, value_buffer=None, index_buffer=None, flag_buffer_hashtable=False, name=None
-):
-    """Whole numbers have no gradient."""
-    return reindex_graph(x, neighbors, count)
-
-
-def _shared(amount, among):
-    """Whole numbers that add up to `amount`."""
-    return [amount * (i + 1) // among - amount * i // among for i in range(among)]
-
-
-@api(
-    "paddle.geometric.reindex_heter_graph",
-    x=lambda this: Literal(range(this.size)),
-    neighbors=integers(0, lambda x: 3 * x.size),
-    count=literal(
+_HETEROGENEOUS = _REINDEXED | {
+    "count": literal(
         lambda this, neighbors=None, count=None: _shared(neighbors[count.index(this)].size, this.size)
-    ),
-    grad=False,
-)
+    )
+}
+
+
+@api("paddle.geometric.reindex_heter_graph", grad=False, **_HETEROGENEOUS)
 def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """The edges of several graphs, one after the other."""
     return reindex_graph(x, torch.cat(list(neighbors)), torch.cat(list(count)))
@@ -192,7 +185,7 @@ _GRAPH = {
 def weighted_sample_neighbors(
     row, colptr, edge_weight, input_nodes, sample_size=-1, eids=None, return_eids=False, name=None
 ):
-    """All neighbours of a node, or some by their weight; a draw has no gradient."""
+    """All neighbours of a node, or a weighted random choice."""
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)
 
 
@@ -203,15 +196,7 @@ def weighted_sample_neighbors(
     perm_buffer=lambda this: distinct(0, this.size),
 )
 def graph_sample_neighbors(
-    row,
-    colptr,
-    input_nodes,
-    eids=None,
-    perm_buffer=None,
-    sample_size=-1,
-    return_eids=False,
-    flag_perm_buffer=False,
-    name=None,
-):
-    """A draw of edges, which have no gradient."""
+    row, colptr, input_nodes, eids=None, perm_buffer=None, sample_size=-1, return_eids=False,
+    flag_perm_buffer=False, name=None,
+):  # fmt: skip
     return sample_neighbors(row, colptr, input_nodes, sample_size, eids, return_eids)

@@ -1,9 +1,9 @@
-"""Why no gradient is compared of an API whose entry says `grad=False`; each of them stands here once."""
+"""The reasons why no gradient is compared, for every API with `grad=False`."""
 
 from assay.registry import no_gradient
 
 no_gradient(
-    "the result depends on shapes and numbers alone, or is a constant",
+    "the result is a constant or depends only on shapes and Python numbers",
     """
     paddle.full paddle.full_like paddle.zeros paddle.zeros_like paddle.ones paddle.ones_like paddle.empty
     paddle.empty_like paddle.Tensor.new_full paddle.Tensor.new_zeros paddle.Tensor.new_ones
@@ -12,7 +12,7 @@ no_gradient(
     """,
 )
 no_gradient(
-    "a draw: differentiating it is not defined, or its gradient is another draw",
+    "the result is a random draw, whose gradient is undefined or random itself",
     """
     paddle.normal paddle.log_normal paddle.randn paddle.standard_normal paddle.randn_like paddle.rand
     paddle.rand_like paddle.uniform paddle.randint paddle.randint_like paddle.randperm paddle.bernoulli
@@ -25,7 +25,7 @@ no_gradient(
     """,
 )
 no_gradient(
-    "the result is made of whole numbers, true or false, or counts, or steps from one value to another",
+    "the result consists of integers, booleans, counts or steps",
     """
     paddle.compat.equal paddle.histogram paddle.Tensor.histogram paddle.histogramdd
     paddle.Tensor.histogramdd paddle.bincount paddle.Tensor.bincount paddle.metric.accuracy
@@ -37,25 +37,25 @@ no_gradient(
     """,
 )
 no_gradient(
-    "which of several equal values has the gradient is not promised",
+    "the documentation does not say which of several equal values gets the gradient",
     """
     paddle.unique paddle.Tensor.unique paddle.unique_consecutive paddle.Tensor.unique_consecutive
     paddle.compat.unique paddle.mode paddle.Tensor.mode
     """,
 )
 no_gradient(
-    "vectors are unique up to a sign or a phase only, and an upstream gradient on them tells these apart",
+    "vectors are unique only up to sign or phase, and an upstream gradient depends on both",
     """
     paddle.linalg.svd paddle.linalg.eigh paddle.linalg.eig paddle.Tensor.eig paddle.linalg.svd_lowrank
     paddle.Tensor.svd_lowrank paddle.linalg.pca_lowrank paddle.Tensor.pca_lowrank paddle.sparse.pca_lowrank
     """,
 )
 no_gradient(
-    "values come in no promised order, so no upstream gradient belongs to one of them",
+    "the values have no specified order, so an upstream gradient cannot be assigned to them",
     "paddle.linalg.eigvals paddle.Tensor.eigvals",
 )
 no_gradient(
-    "Paddle has no backward kernel of it, and its documentation promises none",
+    "Paddle has no backward kernel, and its documentation promises none",
     """
     paddle.linalg.lstsq paddle.Tensor.lstsq paddle.linspace paddle.logspace paddle.histogram_bin_edges
     paddle.Tensor.histogram_bin_edges paddle.linalg.ormqr paddle.Tensor.ormqr paddle.sparse.coalesce
@@ -63,7 +63,7 @@ no_gradient(
     """,
 )
 no_gradient(
-    "a kernel for inference: Paddle registers no backward for it",
+    "an inference kernel, for which Paddle registers no backward kernel",
     """
     paddle.incubate.nn.functional.fused_bias_act paddle.incubate.nn.functional.fused_layer_norm
     paddle.incubate.nn.functional.variable_length_memory_efficient_attention
@@ -72,21 +72,21 @@ no_gradient(
     """,
 )
 no_gradient(
-    "values are put there behind the back of differentiation",
+    "the call writes values outside of the autograd graph",
     """
     paddle.Tensor.set_ paddle.Tensor.copy_ paddle.Tensor.set_value paddle.Tensor.resize_
     paddle.nn.utils.vector_to_parameters
     """,
 )
 no_gradient(
-    "no gradient flows through Paddle's conversions to csr, which the operand is",
+    "Paddle's conversion to CSR, which makes the operand, has no gradient",
     """
     paddle.Tensor.to_sparse_csr paddle.sparse.sparse_csr_tensor paddle.sparse.matmul paddle.sparse.mv
     paddle.sparse.addmm
     """,
 )
 no_gradient(
-    "an optimizer's step is not differentiated",
+    "optimizer steps are not differentiated",
     " ".join(
         f"paddle.optimizer.{name}"
         for name in (

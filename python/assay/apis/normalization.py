@@ -25,7 +25,7 @@ def standard(x, axes, epsilon):
 
 
 def follow(running, batch, momentum):
-    """The running statistic takes a step towards that of the batch."""
+    """Moves a running statistic towards the batch's."""
     with torch.no_grad():
         running.copy_(momentum * running + (1 - momentum) * batch.to(running.dtype))
 
@@ -37,22 +37,13 @@ def follow(running, batch, momentum):
     regimes=FAR_FROM_ZERO,
 )
 def batch_norm(
-    x,
-    running_mean,
-    running_var,
-    weight=None,
-    bias=None,
-    training=False,
-    momentum=0.9,
-    epsilon=1e-5,
-    data_format="NCHW",
-    use_global_stats=None,
-    name=None,
-):
-    """Paddle normalises by the batch when training, or when told not to use global statistics."""
+    x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-5,
+    data_format="NCHW", use_global_stats=None, name=None,
+):  # fmt: skip
+    """Uses batch statistics in training, or with use_global_stats=False."""
     y = widened(channels_second(x, data_format))
     if running_mean.shape != y.shape[1:2] or running_var.shape != y.shape[1:2]:
-        raise ValueError(f"statistics for {len(running_mean)} of {y.shape[1]} channels")
+        raise ValueError(f"statistics of {len(running_mean)} channels do not match {y.shape[1]} channels")
     if use_global_stats is False or (training and use_global_stats is None):
         axes = [0, *range(2, y.ndim)]
         if training and y.numel():
@@ -68,18 +59,10 @@ def batch_norm(
 
 @api("paddle.nn.functional.instance_norm", regimes=FAR_FROM_ZERO)
 def instance_norm(
-    x,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.9,
-    eps=1e-5,
-    data_format="NCHW",
-    name=None,
-):
-    """Always by the input itself, whatever `use_input_stats` says."""
+    x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.9,
+    eps=1e-5, data_format="NCHW", name=None,
+):  # fmt: skip
+    """Always uses input statistics, whatever `use_input_stats` is."""
     y = standard(widened(x).reshape(*x.shape[:2], math.prod(x.shape[2:])), [-1], eps)
     return scaled(y.reshape(x.shape), weight, bias).to(x.dtype)
 
@@ -96,7 +79,7 @@ def group_norm(x, num_groups, epsilon=1e-5, weight=None, bias=None, data_format=
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-5, name=None):
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if shape != list(x.shape[x.ndim - len(shape) :]):
-        raise ValueError(f"normalized_shape {shape} for a tensor of shape {tuple(x.shape)}")
+        raise ValueError(f"normalized_shape {shape} does not match a tensor of shape {tuple(x.shape)}")
     y = standard(widened(x), list(range(x.ndim - len(shape), x.ndim)), epsilon)
     y = y if weight is None else y * weight.reshape(shape)
     return (y if bias is None else y + bias.reshape(shape)).to(x.dtype)
@@ -104,7 +87,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-5, name=N
 
 @api("paddle.nn.functional.rms_norm")
 def rms_norm(input, normalized_shape, weight=None, eps=1e-5, name=None):
-    """The result, and the reciprocal of the root mean square."""
+    """The result, and the reciprocal root mean square."""
     x = widened(input)
     axes = list(range(x.ndim - len(normalized_shape), x.ndim))
     scale = torch.rsqrt(torch.square(x).mean(axes, keepdim=True) + eps)
@@ -129,13 +112,13 @@ def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
 
 
 def norm(x, p, axis, keepdim):
-    """The p-norm; with p = 0 the number of elements that are not 0, without a gradient."""
+    """The p-norm. For p = 0 it is the number of non-zero elements, without a gradient."""
     if x.shape[axis] == 0 and abs(p) == math.inf:
         return x.sum(axis, keepdim)
     return torch.linalg.vector_norm(x, p, axis, keepdim)
 
 
-# Vectors so short that only `eps` keeps the quotient of their lengths small.
+# Vectors so short that `eps` bounds the quotient of their lengths.
 SHORT = uniform(-1e-5, 1e-5)
 
 
@@ -150,7 +133,7 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-8):
 
 @api("paddle.nn.functional.temporal_shift")
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
-    """The first channels come from the step before, the next from the step after, the rest stay."""
+    """The first channels come from the previous step, the next channels from the next step; the rest stay."""
     y = channels_second(x, data_format)
     steps = y.unflatten(0, (y.shape[0] // seg_num, seg_num))
     first, second = int(y.shape[1] * shift_ratio), int(y.shape[1] * 2 * shift_ratio)

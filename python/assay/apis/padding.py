@@ -1,4 +1,4 @@
-"""Padding, and rearranging of pixels and channels."""
+"""Padding, and rearrangement of pixels and channels."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from assay.rules import integers
 
 
 def extended(x, axis, before, after, mode):
-    """x longer along the axis, with values of its own."""
+    """x extended along the axis with values of its own."""
     size = x.shape[axis]
     index = torch.arange(-before, size + after, device=x.device)
     if mode == "replicate":
@@ -20,16 +20,15 @@ def extended(x, axis, before, after, mode):
         index = index % size
     else:
         if max(before, after) >= size:
-            raise ValueError(f"reflection of {before} and {after} values about {size}")
+            raise ValueError(f"cannot reflect {before} and {after} values of an axis of extent {size}")
         index = (size - 1) - (index.abs() - (size - 1)).abs()
     return x.index_select(axis, index)
 
 
 @api("paddle.nn.functional.pad", pad=integers(0, 2))
 def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis=True, name=None):
-    """Amounts as torch gives them, from the last axis on: of the space where there are as many as it
-    has sides or where they are a tensor, else of any axes; or, one for every side, from the first axis on.
-    """
+    """Amounts in PyTorch's order, from the last axis: for the spatial axes if there is one pair for each or
+    `pad` is a tensor, else for any axes. With a pair for every axis they start at the first axis."""
     amounts = as_ints(pad)
     value = value.item() if isinstance(value, torch.Tensor) else value
     everywhere = mode == "constant" and isinstance(pad, Sequence) and len(amounts) != 2 * (x.ndim - 2)
@@ -43,7 +42,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     data_format = data_format or "NCHW"
     y = channels_second(x, data_format)
     if not 3 <= x.ndim <= 5 or len(pairs) != x.ndim - 2:
-        raise ValueError(f"{len(pairs)} pairs for {x.ndim} dimensions")
+        raise ValueError(f"{len(pairs)} pairs of padding do not match {x.ndim} dimensions")
     if mode == "constant":
         y = padded(y, pairs[::-1], value)
     else:
@@ -66,7 +65,7 @@ def sides(paddings):
 @api("paddle.nn.functional.unfold")
 def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     y = padded(x, sides([paddings] * 4 if isinstance(paddings, int) else list(paddings)))
-    y = y.reshape(-1, 1, *y.shape[2:])  # torch refuses no channels but takes an empty batch
+    y = y.reshape(-1, 1, *y.shape[2:])  # PyTorch rejects zero channels but accepts an empty batch
     y = functional.unfold(y, each(kernel_sizes, 2), each(dilations, 2), 0, each(strides, 2))
     return y.reshape(x.shape[0], x.shape[1] * y.shape[1], y.shape[2])
 

@@ -4,7 +4,7 @@ import math
 
 from assay import laws
 from assay.apis.loss import functional
-from assay.apis.windows import channels_back, channels_second, each, of_nothing, padded, paddings
+from assay.apis.windows import LAYOUTS, channels_back, channels_second, each, of_nothing, padded, paddings
 from assay.arguments import widened
 from assay.reference import torch
 from assay.registry import api
@@ -22,16 +22,18 @@ class Windows:
         self.kernel = each(kernel, x.ndim - 2)
         self.stride = self.kernel if stride is None else each(stride, x.ndim - 2)
         self.pairs = paddings(padding, x.shape[2:], self.kernel, self.stride, data_format)
-        self.counts, self.whole = [], []  # how many windows; paddings with which all of them fit
+        self.counts, self.whole = [], []  # the number of windows; the padding with which all fit
         for n, k, s, (before, after) in zip(x.shape[2:], self.kernel, self.stride, self.pairs, strict=True):
             count = (n + before + after - k + (s - 1 if ceil_mode else 0)) // s + 1
             if count < 1 and x.numel():
-                raise NotImplementedError(f"a window of {k} over {n} values")  # Paddle's result is empty
+                raise NotImplementedError(
+                    f"the reference has no window of {k} over {n} values"
+                )  # Paddle returns an empty result
             self.counts.append(max(0, count))
             self.whole.append((before, max(after, (count - 1) * s + k - n - before)))
 
     def run(self, pool, x, pairs, fill, **options):
-        """The pool over x with these paddings; torch refuses no channels but takes an empty batch."""
+        """The pool over x with these paddings. PyTorch rejects zero channels but accepts an empty batch."""
         y = padded(x.reshape(-1, 1, *x.shape[2:]), pairs, fill)
         return pool(y, self.kernel, self.stride, **options)
 
@@ -48,7 +50,7 @@ class Windows:
 
 
 def flat_index(index, widths, sizes, pairs):
-    """Indices into a padded map as indices into the map itself."""
+    """Indices into a padded map as indices into the map."""
     result, scale = 0, 1
     for width, size, (before, _) in zip(reversed(widths), reversed(sizes), reversed(pairs), strict=True):
         result, scale = result + (index % width - before) * scale, scale * size
@@ -56,8 +58,8 @@ def flat_index(index, widths, sizes, pairs):
     return result.int()
 
 
-def max_pooled(x, kernel, stride, padding, return_mask, ceil_mode, data_format):
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+def max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format="NCL"):
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         empty = windows.of_nothing()
         return (empty, windows.of_nothing(torch.int32)) if return_mask else empty
@@ -71,45 +73,14 @@ def max_pooled(x, kernel, stride, padding, return_mask, ceil_mode, data_format):
     return windows.result(y), flat_index(index, widths, sizes, windows.whole).reshape(windows.result(y).shape)
 
 
-@api("paddle.nn.functional.max_pool1d", x=distinct())
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
-
-
-@api("paddle.nn.functional.max_pool2d", x=distinct())
-def max_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCHW",
-    name=None,
+def avg_pooled(
+    x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override=None, data_format="NCL"
 ):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-@api("paddle.nn.functional.max_pool3d", x=distinct())
-def max_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    return_mask=False,
-    ceil_mode=False,
-    data_format="NCDHW",
-    name=None,
-):
-    return max_pooled(x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_format):
-    """`exclusive` counts no padding; what ceil_mode adds beyond the padding never counts."""
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+    """`exclusive` does not count padding. Elements that ceil_mode adds beyond the padding never count."""
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         return windows.of_nothing()
-    y = widened(windows.x)
+    y, divisor = widened(windows.x), divisor_override
     if divisor is None:
         ones = y.new_ones(1, 1, *y.shape[2:])
         pairs = windows.whole
@@ -120,45 +91,10 @@ def avg_pooled(x, kernel, stride, padding, ceil_mode, exclusive, divisor, data_f
     return windows.result(windows.sums(y, windows.whole) / divisor)
 
 
-@api("paddle.nn.functional.avg_pool1d", x=UNCENTRED)
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, None, "NCL")
-
-
-@api("paddle.nn.functional.avg_pool2d", x=UNCENTRED)
-def avg_pool2d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCHW",
-    name=None,
-):
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
-
-
-@api("paddle.nn.functional.avg_pool3d", x=UNCENTRED)
-def avg_pool3d(
-    x,
-    kernel_size,
-    stride=None,
-    padding=0,
-    ceil_mode=False,
-    exclusive=True,
-    divisor_override=None,
-    data_format="NCDHW",
-    name=None,
-):
-    return avg_pooled(x, kernel_size, stride, padding, ceil_mode, exclusive, divisor_override, data_format)
-
-
-def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
+def lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format):
     if norm_type == math.inf:
-        return max_pooled(x, kernel, stride, padding, False, ceil_mode, data_format)
-    windows = Windows(x, kernel, stride, padding, ceil_mode, data_format)
+        return max_pooled(x, kernel_size, stride, padding, False, ceil_mode, data_format)
+    windows = Windows(x, kernel_size, stride, padding, ceil_mode, data_format)
     if not x.numel():
         return windows.of_nothing()
     if norm_type == -math.inf:  # x ** norm_type and its gradient are infinite
@@ -166,24 +102,36 @@ def lp_pooled(x, norm_type, kernel, stride, padding, ceil_mode, data_format):
     return windows.result(windows.sums(widened(windows.x) ** norm_type, windows.whole) ** (1 / norm_type))
 
 
-# Of the root of a sum of powers a rounding counts as often as the power says.
+# The root of a sum of powers multiplies rounding errors by the power.
 POWERS = {"chained": True, "exact_sums": False}
 
 
 def _promised(norm_type):
-    """Of the power of -inf only the shape is."""
+    """For -inf only the shape is compared."""
     return norm_type != -math.inf
 
 
-@api("paddle.nn.functional.lp_pool1d", x=positive(), grad=_promised, traits=POWERS)
-def lp_pool1d(
-    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL", name=None
-):
-    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+_KERNEL = "kernel_size, stride=None, padding=0"
 
-
-@api("paddle.nn.functional.lp_pool2d", x=positive(), grad=_promised, traits=POWERS)
-def lp_pool2d(
-    x, norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW", name=None
-):
-    return lp_pooled(x, norm_type, kernel_size, stride, padding, ceil_mode, data_format)
+for _rank, _layout in enumerate(LAYOUTS, 1):
+    _format = f", data_format='{_layout}'" if _rank > 1 else ""
+    api(
+        f"paddle.nn.functional.max_pool{_rank}d",
+        x=distinct(),
+        signature=f"x, {_KERNEL}, return_mask=False, ceil_mode=False{_format}, name=None",
+    )(max_pooled)
+    _options = "ceil_mode=False, exclusive=True, divisor_override=None"
+    _options = _options if _rank > 1 else "exclusive=True, ceil_mode=False"
+    api(
+        f"paddle.nn.functional.avg_pool{_rank}d",
+        x=UNCENTRED,
+        signature=f"x, {_KERNEL}, {_options}{_format}, name=None",
+    )(avg_pooled)
+    if _rank < 3:
+        api(
+            f"paddle.nn.functional.lp_pool{_rank}d",
+            x=positive(),
+            grad=_promised,
+            traits=POWERS,
+            signature=f"x, norm_type, {_KERNEL}, ceil_mode=False, data_format='{_layout}', name=None",
+        )(lp_pooled)

@@ -5,7 +5,7 @@ from assay.arguments import as_ints, in_float32
 from assay.reference import torch
 from assay.registry import api, same
 from assay.rules import literal
-from assay.shorthand import FACTORS, short_factors
+from assay.shorthand import FACTORS, IN_PLACE, LINALG, PUBLIC, short_factors, spread
 from assay.spec import TensorSpec
 
 SHORT = {"x": short_factors, "y": short_factors}
@@ -16,21 +16,21 @@ def turned(matrix, transpose):
 
 
 def matched(x, y):
-    """A real factor of a complex one counts as complex; other dtypes must agree."""
+    """A real factor of a complex one is converted to complex; other dtypes must agree."""
     if x.is_complex() == y.is_complex():
         return x, y
     common = torch.promote_types(x.dtype, y.dtype)
     return x.to(common), y.to(common)
 
 
-@api("paddle.matmul", "paddle.linalg.matmul", "paddle.Tensor.matmul", **SHORT)
+@api("paddle.matmul", *spread("matmul", *LINALG), **SHORT)
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None, *, out=None):
     return torch.matmul(*matched(turned(x, transpose_x), turned(y, transpose_y)))
 
 
 @api(
     "paddle.Tensor.__matmul__",
-    accommodates=follows("the left side decides the dtype, unless one side is complex"),
+    accommodates=follows("the left operand decides the dtype, unless one operand is complex"),
     **SHORT,
 )
 def matmul_operator(x, y):
@@ -43,28 +43,24 @@ def matmul_from_right(x, y):
     return torch.matmul(y.to(x.dtype), x)
 
 
-@api("paddle.mm", "paddle.Tensor.mm", input=short_factors, mat2=short_factors)
+@api(*spread("mm", *PUBLIC), input=short_factors, mat2=short_factors)
 def mm(input, mat2, name=None):
     return torch.matmul(*matched(input, mat2))
 
 
-@api("paddle.bmm", "paddle.Tensor.bmm", **SHORT)
-def bmm(x, y, name=None, *, out=None):
-    return torch.bmm(x, y)
+same("x, y, name=None, *, out=None", *spread("bmm", *PUBLIC), **SHORT)
 
 
 same("x, vec, name=None", "paddle.mv paddle.Tensor.mv", x=short_factors, vec=short_factors)
 same("x, y, name=None", "paddle.inner paddle.Tensor.inner", **SHORT)
 
 
-@api("paddle.kron", "paddle.Tensor.kron", x=FACTORS, y=FACTORS, traits={"sums": False})
-def kron(x, y, name=None):
-    return torch.kron(x, y)
+same("x, y, name=None", *spread("kron", *PUBLIC), x=FACTORS, y=FACTORS, traits={"sums": False})
 
 
-@api("paddle.dot", "paddle.Tensor.dot", **SHORT)
+@api(*spread("dot", *PUBLIC), **SHORT)
 def dot(x, y, name=None, *, out=None):
-    """Of every pair of rows; complex numbers are not conjugated."""
+    """The product of each pair of rows, without conjugation."""
     return torch.sum(x * y, -1, dtype=x.dtype)
 
 
@@ -73,30 +69,28 @@ def vecdot(x, y, axis=-1, name=None):
     return torch.sum(x.conj() * y, axis)
 
 
-@api("paddle.outer", "paddle.Tensor.outer", "paddle.ger", x=FACTORS, y=FACTORS)
+@api(*spread("outer", *PUBLIC), "paddle.ger", x=FACTORS, y=FACTORS)
 def outer(x, y, name=None, *, out=None):
     return torch.outer(x.reshape(-1), y.reshape(-1))
 
 
-@api("paddle.cross", "paddle.Tensor.cross", "paddle.linalg.cross", x=FACTORS, y=FACTORS)
+@api(*spread("cross", *PUBLIC), "paddle.linalg.cross", x=FACTORS, y=FACTORS)
 def cross(x, y, axis=9, name=None):
-    """9 stands for the first axis of length 3."""
+    """axis=9 stands for the first axis of extent 3."""
     return torch.linalg.cross(x, y, dim=x.shape.index(3) if axis == 9 else axis)
 
 
-@api("paddle.addmm", "paddle.addmm_", "paddle.Tensor.addmm", "paddle.Tensor.addmm_", **SHORT)
+@api(*spread("addmm", *PUBLIC, *IN_PLACE), **SHORT)
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.matmul(x, y)
 
 
-@api("paddle.baddbmm", "paddle.baddbmm_", "paddle.Tensor.baddbmm", "paddle.Tensor.baddbmm_", **SHORT)
+@api(*spread("baddbmm", *PUBLIC, *IN_PLACE), **SHORT)
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
     return beta * input + alpha * torch.bmm(x, y)
 
 
-@api("paddle.linalg.multi_dot", "paddle.Tensor.multi_dot", x=short_factors)
-def multi_dot(x, name=None):
-    return torch.linalg.multi_dot(x)
+same("x, name=None", *spread("multi_dot", *LINALG), home="torch.linalg", x=short_factors)
 
 
 @api("paddle.einsum")
@@ -105,16 +99,16 @@ def einsum(equation, *operands):
 
 
 def contracted(x, y, axes, this):
-    """Axes given as tensors: the last of `x` against the first of `y`, or those where both agree."""
+    """Axes given as tensors: the last axes of `x` with the first of `y`, or axes of equal extent."""
     if isinstance(axes, TensorSpec) or len(axes) == 1:
         equal = [axis for axis in range(min(x.ndim, y.ndim)) if x.shape[axis] == y.shape[axis]]
         return (equal + [0] * this.size)[: this.size]
     return range(this.size) if this == axes[1] else range(x.ndim - this.size, x.ndim)
 
 
-@api("paddle.tensordot", "paddle.Tensor.tensordot", axes=literal(contracted), **SHORT)
+@api(*spread("tensordot", *PUBLIC), axes=literal(contracted), **SHORT)
 def tensordot(x, y, axes=2, name=None):
-    """One row of axes serves both sides; of two rows the shorter is filled up from the longer."""
+    """One row of axes serves both tensors; the shorter of two rows is completed from the longer."""
     if isinstance(axes, int):
         return torch.tensordot(x, y, axes)
     axes = axes.tolist() if isinstance(axes, torch.Tensor) else axes
@@ -124,14 +118,14 @@ def tensordot(x, y, axes=2, name=None):
     return torch.tensordot(x, y, (left + right[len(left) :], right + left[len(right) :]))
 
 
-@api("paddle.trace", "paddle.Tensor.trace")
+@api(*spread("trace", *PUBLIC))
 def trace(x, offset=0, axis1=0, axis2=1, name=None):
     return torch.diagonal(x, offset, axis1, axis2).sum(-1, dtype=x.dtype)
 
 
-@api("paddle.vander", "paddle.Tensor.vander")
+@api(*spread("vander", *PUBLIC))
 def vander(x, n=None, increasing=False, name=None):
-    """Not torch's, which cannot be differentiated."""
+    """PyTorch's function is not differentiable."""
     n = len(x) if n is None else n
     columns = torch.cat([torch.ones_like(x)[:, None], x[:, None].expand(-1, max(n - 1, 0))], 1)
     powers = columns.cumprod(1, dtype=x.dtype)[:, :n]

@@ -1,7 +1,7 @@
-"""Weights as whole numbers of 8 or 4 bits."""
+"""Weights as integers of 8 or 4 bits."""
 
 from assay import laws
-from assay.accommodations import dodges, follows
+from assay.accommodations import avoids, follows
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import constant, positive
@@ -10,9 +10,9 @@ _ARCHITECTURES = (70, 75, 80, 86, 89, 90, 92, 100)
 
 
 def _check_architecture(arch):
-    """A device's own where none is named: a CPU has none."""
+    """Raises ValueError for an unknown architecture, or if none is given and there is no GPU."""
     if arch is None and not torch.cuda.is_available() or arch is not None and arch not in _ARCHITECTURES:
-        raise ValueError(f"no architecture {arch}")
+        raise ValueError(f"unknown architecture {arch}")
 
 
 @api(
@@ -22,8 +22,8 @@ def _check_architecture(arch):
     accommodates=follows("the scale has the dtype of x", "weight_quantize: scale has the dtype of x"),
 )
 def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
-    """In which order weights lie is a matter of the device's kernels: of bytes only which they are is
-    compared, of halves of bytes only how many. Bytes for kernels are unsigned, above -128."""
+    """The order of weights depends on the device's kernels. For bytes only the set of values is compared, for
+    half bytes only the shape. Kernels take unsigned bytes, offset by 128."""
     rows, columns = x.shape
     bits = 4 if algo.endswith("int4") else 8
     largest = 127 if bits == 8 else 7
@@ -47,18 +47,20 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     weight=constant(-103),
     weight_scale=positive(0.001, 0.01),
     accommodates=(
-        dodges("all weights are one number: their order is a matter of the device's kernels"),
-        follows("no gradient but by x"),
+        avoids("all weights are equal; the order of the weights depends on the device's kernels"),
+        follows("only x has a gradient"),
     ),
 )
 def weight_only_linear(
     x, weight, bias=None, weight_scale=None, weight_dtype="int8", arch=None, group_size=-1
 ):
-    """All weights are the byte 153, that is 153 - 128 or twice 9 - 8."""
+    """All weights are the byte 153: 153 - 128, or twice 9 - 8."""
     _check_architecture(arch)
     value, columns = (25, len(weight)) if weight_dtype == "int8" else (1, 2 * len(weight))
     if x.shape[-1] != weight.shape[1] or weight_scale.shape[-1] != columns:
-        raise ValueError(f"{tuple(x.shape)} by {tuple(weight.shape)}, scale {tuple(weight_scale.shape)}")
+        raise ValueError(
+            f"shapes do not match: {tuple(x.shape)}, {tuple(weight.shape)}, {tuple(weight_scale.shape)}"
+        )
     scale = weight_scale.detach().float().reshape(-1, columns)
     scale = scale.repeat_interleave(x.shape[-1] // len(scale), 0)
     result = x.float() @ (scale * value)

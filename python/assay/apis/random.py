@@ -1,4 +1,4 @@
-"""Random draws: each gives the law that the tested framework's draw must obey."""
+"""Random draws. The references return the distribution of the result."""
 
 from functools import reduce
 from math import sqrt
@@ -9,13 +9,13 @@ from assay.arguments import as_dtype, as_ints
 from assay.reference import common_shape, torch
 from assay.registry import api
 from assay.rules import Literal, increasing, integers, positive, uniform
-from assay.shorthand import LITERAL_LIMIT
+from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
 
-SHARE = uniform(0.05, 0.95)  # probabilities that are neither certain nor next to it
+SHARE = uniform(0.05, 0.95)  # probabilities away from 0 and 1
 
 
 def _normal_dtype(mean, std):
-    """float32 unless a tensor says otherwise; a complex mean makes it complex."""
+    """float32, or a tensor's dtype; complex for a complex mean."""
     dtypes = [value.dtype for value in (mean, std) if isinstance(value, torch.Tensor)] or [torch.float32]
     dtypes += [torch.complex64] * isinstance(mean, complex)
     return reduce(torch.promote_types, dtypes)
@@ -29,7 +29,7 @@ def _normal_shape(mean, std, shape):
 
 
 def _normal(mean, std, shape, dtype):
-    """The parts of a complex draw are two draws, each with half of the variance."""
+    """A complex draw has two parts, each with half of the variance."""
     if dtype.is_complex:
         mean, std = torch.as_tensor(mean, dtype=dtype).expand(shape), std * sqrt(0.5)
     return laws.normal_draw(mean, std, shape, dtype)
@@ -70,16 +70,7 @@ def rand_like(input, name=None, *, dtype=None, device=None, requires_grad=False)
 
 @api("paddle.uniform", shape=EXTENT, grad=False)
 def uniform_draw(
-    shape,
-    dtype=None,
-    min=0,
-    max=1.0,
-    seed=0,
-    name=None,
-    *,
-    out=None,
-    device=None,
-    requires_grad=False,
+    shape, dtype=None, min=0, max=1.0, seed=0, name=None, *, out=None, device=None, requires_grad=False
 ):
     return laws.uniform_draw(min, max, as_ints(shape), as_dtype(dtype) or torch.float32)
 
@@ -123,8 +114,8 @@ def standard_gamma(x, name=None):
 
 
 def _weights(this, num_samples=1, replacement=False):
-    """Growing, so that it shows where they are not heeded; in small rows some without weight, if enough are
-    left to draw from."""
+    """Increasing weights, so that ignoring them shows. Small rows have zero weights if enough categories
+    remain."""
     categories = this.shape[-1] if this.shape else 1
     if this.size > LITERAL_LIMIT or categories == 1 or not (replacement or num_samples <= categories // 2):
         return increasing(0.05, 1.05)
@@ -132,7 +123,7 @@ def _weights(this, num_samples=1, replacement=False):
     return Literal(row * (this.size // categories))
 
 
-@api("paddle.multinomial", "paddle.Tensor.multinomial", x=_weights, grad=False)
+@api(*spread("multinomial", *PUBLIC), x=_weights, grad=False)
 def multinomial(x, num_samples=1, replacement=False, name=None, *, out=None):
     return laws.categorical_draw(x, (*x.shape[:-1], num_samples), torch.int64, replacement)
 

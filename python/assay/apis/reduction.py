@@ -7,20 +7,20 @@ from assay.arguments import as_axes, as_dtype, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import halves, integers, literal, uniform
-from assay.shorthand import FACTORS, FAR_FROM_ZERO, UNCENTRED
+from assay.shorthand import FACTORS, FAR_FROM_ZERO, PUBLIC, UNCENTRED, spread
 from assay.spec import INTEGER
 
-# Axes given as tensors: one after the other, each axis once (`x` is tensor 0 of its case).
+# Axes given as tensors: each axis once, in order (`x` is tensor 0 of its case).
 AXES = literal(lambda this, x=None: [(this.index + i) % max(x.ndim if x else 1, 1) for i in range(this.size)])
 
-EVENLY = follows("the gradient is shared evenly among equal elements", "gradient of `paddle.max` and `min`")
+EVENLY = follows("equal elements share the gradient evenly", "gradient of `paddle.max` and `min`")
 
-# Some zeros, to be counted.
+# Some zeros.
 SPARSE = integers(-1, 2)
 
 
 def axes_of(x, axis):
-    """The axes asked for, as a tuple: all for None and for an empty list."""
+    """The axes as a tuple; all axes for None and for an empty list."""
     axes = as_axes(axis)
     if axes is None:
         return tuple(range(x.ndim))
@@ -28,7 +28,7 @@ def axes_of(x, axis):
 
 
 def rows_of(x, axis):
-    """`x` with the given axes merged into one at its end, and the shape that keepdim gives the rest."""
+    """`x` with these axes merged into the last one, and the shape with keepdim."""
     if x.ndim == 0:
         return x.reshape(1), ()
     axes = [range(x.ndim)[one] for one in axes_of(x, axis)]
@@ -38,7 +38,7 @@ def rows_of(x, axis):
 
 
 def factors(x, dtype=None):
-    """Values whose product stays near 1, however many they are; small whole numbers for integers."""
+    """Values whose product stays near 1 for any number of elements; small integers for integer dtypes."""
     if x.dtype in INTEGER or dtype is not None and "int" in dtype:
         return integers(1, 3)
     spread = min(0.25, 2 / math.sqrt(max(x.size, 1)))
@@ -46,23 +46,23 @@ def factors(x, dtype=None):
 
 
 def some_zeros(this):
-    """Small factors, zeros among them."""
+    """Small factors, including zeros."""
     return integers(-2, 3) if this.dtype in INTEGER else halves(-2, 2.5)
 
 
-@api("paddle.sum", "paddle.Tensor.sum", axis=AXES)
+@api(*spread("sum", *PUBLIC), axis=AXES)
 def total(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
-    """Booleans and int32 are summed as int64; other small integers keep their dtype."""
+    """bool and int32 are summed as int64; other small integers keep their dtype."""
     dtype = as_dtype(dtype) or (torch.int64 if x.dtype in (torch.bool, torch.int32) else x.dtype)
     return torch.sum(x, axes_of(x, axis), keepdim=keepdim, dtype=dtype)
 
 
-@api("paddle.nansum", "paddle.Tensor.nansum", axis=AXES)
+@api(*spread("nansum", *PUBLIC), axis=AXES)
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
     return total(torch.nan_to_num(x, 0.0, math.inf, -math.inf), axis, dtype, keepdim)
 
 
-@api("paddle.mean", "paddle.Tensor.mean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("mean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """The mean of integers is an integer, rounded towards zero."""
     dtype = as_dtype(dtype) or x.dtype
@@ -72,31 +72,25 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     return torch.mean(wide, axes_of(x, axis), keepdim=keepdim).to(dtype)
 
 
-@api("paddle.nanmean", "paddle.Tensor.nanmean", x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
+@api(*spread("nanmean", *PUBLIC), x=UNCENTRED, axis=AXES, traits={"exact_sums": True})
 def nanmean(x, axis=None, keepdim=False, name=None):
     return torch.nanmean(x, axes_of(x, axis), keepdim=keepdim)
 
 
-@api("paddle.max", "paddle.Tensor.max", axis=AXES, accommodates=EVENLY)
-@api("paddle.amax", "paddle.Tensor.amax", axis=AXES)
+@api(*spread("max", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("amax", *PUBLIC), axis=AXES)
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
-    """The gradient is shared evenly among equal elements."""
+    """Equal elements share the gradient evenly."""
     return torch.amax(x, axes_of(x, axis), keepdim)
 
 
-@api("paddle.min", "paddle.Tensor.min", axis=AXES, accommodates=EVENLY)
-@api("paddle.amin", "paddle.Tensor.amin", axis=AXES)
+@api(*spread("min", *PUBLIC), axis=AXES, accommodates=EVENLY)
+@api(*spread("amin", *PUBLIC), axis=AXES)
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
     return torch.amin(x, axes_of(x, axis), keepdim)
 
 
-@api(
-    "paddle.prod",
-    "paddle.Tensor.prod",
-    x=factors,
-    axis=AXES,
-    regimes={"exact": {"x": some_zeros}},
-)
+@api(*spread("prod", *PUBLIC), x=factors, axis=AXES, regimes={"exact": {"x": some_zeros}})
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     rows, kept = rows_of(x, axis)
     rows = rows.to(as_dtype(dtype) or x.dtype)
@@ -104,42 +98,41 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     return result.reshape(kept) if keepdim else result
 
 
-@api("paddle.all", "paddle.Tensor.all", axis=AXES)
-def all_of(x, axis=None, keepdim=False, name=None, *, out=None):
-    return torch.all(x.bool(), axes_of(x, axis), bool(keepdim))
+def _truth(name):
+    @api(*spread(name, *PUBLIC), axis=AXES, signature="x, axis=None, keepdim=False, name=None, *, out=None")
+    def call(x, axis, keepdim):
+        return getattr(torch, name)(x.bool(), axes_of(x, axis), bool(keepdim))
 
 
-@api("paddle.any", "paddle.Tensor.any", axis=AXES)
-def any_of(x, axis=None, keepdim=False, name=None, *, out=None):
-    return torch.any(x.bool(), axes_of(x, axis), bool(keepdim))
+_truth("all")
+_truth("any")
 
 
-@api("paddle.count_nonzero", "paddle.Tensor.count_nonzero", x=SPARSE, axis=AXES)
+@api(*spread("count_nonzero", *PUBLIC), x=SPARSE, axis=AXES)
 def count_nonzero(x, axis=None, keepdim=False, name=None):
     return torch.sum(x != 0, axes_of(x, axis), keepdim=keepdim)
 
 
-# Where inputs are exact PyTorch is right to the last digit; Paddle adds up squares of differences from a
-# rounded mean.
-FROM_A_MEAN = {"exact": "in which order squares of differences from a mean are added up is not promised"}
+# For exact inputs PyTorch is correct to the last digit; Paddle sums squared deviations from a rounded mean.
+FROM_A_MEAN = {"exact": "the order in which squared deviations are summed is not specified"}
 
 
-@api("paddle.var", "paddle.Tensor.var", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
+@api(*spread("var", *PUBLIC), x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1, out=None):
     correction = correction if unbiased is None else int(unbiased)
     return torch.var(x, axes_of(x, axis), correction=correction, keepdim=keepdim)
 
 
-@api("paddle.std", "paddle.Tensor.std", x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
+@api(*spread("std", *PUBLIC), x=FACTORS, axis=AXES, undefined=FROM_A_MEAN, regimes=FAR_FROM_ZERO)
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     return torch.std(x, axes_of(x, axis), correction=int(unbiased), keepdim=keepdim)
 
 
-@api("paddle.logsumexp", "paddle.Tensor.logsumexp", axis=AXES)
+@api(*spread("logsumexp", *PUBLIC), axis=AXES)
 def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
     return in_float32(lambda x: torch.logsumexp(x, axes_of(x, axis), keepdim), x)
 
 
-@api("paddle.reduce_as", "paddle.Tensor.reduce_as")
+@api(*spread("reduce_as", *PUBLIC))
 def reduce_as(x, target, name=None):
     return x.sum_to_size(target.shape)

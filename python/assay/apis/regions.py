@@ -1,22 +1,22 @@
-"""Pooling over regions of an image, and convolution that samples where it is told."""
+"""Pooling over image regions, and deformable convolution."""
 
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import Literal, boxes, constant, distinct, uniform
 
-_MOST = 400_000  # numbers that a rule writes out one by one
+_MOST = 400_000  # the largest number of values that a rule lists
 
 
 def lengths(total, this):
-    """As many lengths as the tensor has elements; even, and `total` in all."""
+    """Nearly equal lengths that add up to `total`."""
     if not 0 < this.size <= _MOST:
         return constant(0)
     return Literal([total * (i + 1) // this.size - total * i // this.size for i in range(this.size)])
 
 
 def whole_boxes(width, height, this):
-    """Boxes within an image, up to half as wide and high. They have whole numbers, so that what is
-    computed from them is exact and no rounding decides between one pixel or box and the next."""
+    """Boxes within an image, up to half as wide and high. Their coordinates are integers, so that computed
+    coordinates are exact and rounding does not select a pixel or box."""
     width, height = max(2, int(width)), max(2, int(height))
     if this.size > _MOST or this.size % 4:
         return boxes(0, min(width, height))
@@ -41,10 +41,10 @@ def _pair(value):
 
 
 def _by_image(x, boxes, boxes_num):
-    """(image, slice of its boxes) one after another, few boxes at once for the sake of memory."""
+    """Pairs of an image and a slice of its boxes; few boxes at once, to limit memory."""
     counts = boxes_num.tolist()
     if len(counts) != len(x) or sum(counts) != len(boxes):
-        raise ValueError(f"{len(boxes)} boxes for {len(x)} images, but boxes_num has {counts}")
+        raise ValueError(f"boxes_num {counts} does not match {len(boxes)} boxes and {len(x)} images")
     first = 0
     for image, count in zip(x.unbind(0), counts, strict=True):
         for start in range(first, first + count, 64):
@@ -53,8 +53,8 @@ def _by_image(x, boxes, boxes_num):
 
 
 def _mean_weights(start, extent, bins, ratio, size):
-    """[box, bin, place]: the weight of each place of an axis in the mean of a bin's samples, each of
-    which lies between two places."""
+    """[box, bin, position]: the weight of each position of an axis in the mean of a bin's samples, which lie
+    between two positions."""
     points = torch.ceil(extent / bins).clamp(min=1) if ratio <= 0 else torch.full_like(extent, ratio)
     most = int(points.max())
     sample = torch.arange(most)
@@ -74,8 +74,8 @@ def _mean_weights(start, extent, bins, ratio, size):
 def roi_align(
     x, boxes, boxes_num, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=True, name=None
 ):
-    """The mean of a bin's samples, each of which lies between four pixels: so the sum of a few pixels with
-    weights, which are the products of those of their rows and columns."""
+    """The mean of a bin's samples, each interpolated from four pixels: a weighted sum of few pixels, with
+    products of row and column weights."""
     (height, width), (rows, columns) = x.shape[2:], _pair(output_size)
     if not len(boxes):
         return x.new_zeros(0, x.shape[1], rows, columns) + 0 * x.sum()
@@ -103,7 +103,8 @@ def roi_align(
 
 
 def _windows(weights):
-    """Of each bin of [box, bin, place] the places in a row that hold all of its weight, and their weights."""
+    """For each bin of [box, bin, position] the consecutive positions with all of its weight, and their
+    weights."""
     places = torch.arange(weights.shape[2])
     some = weights != 0
     first = torch.where(some, places, weights.shape[2]).amin(2)
@@ -114,8 +115,8 @@ def _windows(weights):
 
 
 def _bins(start, extent, bins, size):
-    """First place and the one after the last of every bin, [box, bin], within the image. In float32
-    with a division of two tensors, as everywhere, since the ends of bins hang on its last bit."""
+    """The first position of every bin and the one after its last, [box, bin], within the image. Computed in
+    float32 with a division of two tensors, because the bounds depend on the last bit."""
     start, extent = start[:, None], extent[:, None]
     step, each = extent / torch.full_like(extent, bins), torch.arange(bins, dtype=extent.dtype)
     begin = torch.floor(each * step + start).clamp(0, size)
@@ -124,7 +125,7 @@ def _bins(start, extent, bins, size):
 
 @api("paddle.vision.ops.roi_pool", x=distinct(), equal="bits", **_REGIONS)
 def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
-    """The largest value of each bin, 0 for one outside the image; bins overlap where they share a pixel."""
+    """The largest value of each bin, 0 outside the image; neighbouring bins may share a pixel."""
     (height, width), (rows, columns) = x.shape[2:], _pair(output_size)
     corners = torch.floor(boxes.detach() * spatial_scale + 0.5)
     start, extent = corners[:, :2], (corners[:, 2:] - corners[:, :2] + 1).clamp(min=1)
@@ -145,7 +146,7 @@ def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
 
 @api("paddle.vision.ops.psroi_pool", **_REGIONS)
 def psroi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
-    """Each bin has channels of its own and takes their mean over its place; 0 outside the image."""
+    """Each bin has its own channels and takes their mean; 0 outside the image."""
     (height, width), (rows, columns) = x.shape[2:], _pair(output_size)
     corners = torch.floor(boxes.detach() + 0.5)
     start = corners[:, :2] * spatial_scale
@@ -168,19 +169,10 @@ def _mean_of_bins(begin, end, size):
 
 @api("paddle.vision.ops.deform_conv2d", offset=uniform(0.1, 0.9), mask=uniform(0.1, 1.1))
 def deform_conv2d(
-    x,
-    offset,
-    weight,
-    bias=None,
-    stride=1,
-    padding=0,
-    dilation=1,
-    deformable_groups=1,
-    groups=1,
-    mask=None,
+    x, offset, weight, bias=None, stride=1, padding=0, dilation=1, deformable_groups=1, groups=1, mask=None,
     name=None,
-):
-    """A product of the weights with what lies at the shifted places, between pixels, 0 outside."""
+):  # fmt: skip
+    """The weighted sum of values at shifted positions, interpolated between pixels, 0 outside."""
     batch, channels, height, width = x.shape
     high, wide, (rows, columns) = *weight.shape[2:], offset.shape[2:]
     steps = [_pair(each) for each in (stride, padding, dilation)]

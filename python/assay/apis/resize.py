@@ -8,7 +8,7 @@ from assay.apis.loss import functional
 from assay.apis.windows import channels_back, channels_second, each
 from assay.arguments import as_ints, widened
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import Literal, integers, literal, uniform
 
 
@@ -42,7 +42,7 @@ TAPS = {"nearest": nearest, "linear": linear, "bilinear": linear, "trilinear": l
 
 
 def resized(x, axis, size, ratio, mode, align_corners, align_mode):
-    """x with `size` values along the axis, each a weighted sum of a few old ones."""
+    """x with `size` values along the axis, each a weighted sum of a few values."""
     old = x.shape[axis]
     places = torch.arange(size, dtype=torch.float32, device=x.device)
     if align_corners:
@@ -69,20 +69,14 @@ def scales(scale_factor, count):
     "paddle.nn.functional.upsample",
     size=integers(3, 9),
     scale_factor=uniform(1.1, 2.4),
-    accommodates=follows("places are worked out in float32, also of float64: their floor decides"),
+    accommodates=follows(
+        "coordinates are computed in float32 even for float64; their floor selects the pixel"
+    ),
 )
 def interpolate(
-    x,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=False,
-    align_mode=0,
-    data_format=None,
-    recompute_scale_factor=None,
-    antialias=False,
-    name=None,
-):
+    x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0, data_format=None,
+    recompute_scale_factor=None, antialias=False, name=None,
+):  # fmt: skip
     data_format = data_format or "NCHW"
     mode = mode.lower()
     y = channels_second(x, data_format)
@@ -90,7 +84,9 @@ def interpolate(
     if mode == "area":
         return adaptive_avg(x, size, "NCHW")
     if len(old) not in RANKS[mode] or (size is None) == (scale_factor is None):
-        raise ValueError(f"{mode} of {x.ndim} dimensions, size {size}, scale_factor {scale_factor}")
+        raise ValueError(
+            f"{mode} does not accept {x.ndim} dimensions, size {size} and scale_factor {scale_factor}"
+        )
     if size is not None:
         new = output_sizes(size, old)
         ratios = [n / m for n, m in zip(old, new, strict=True)]
@@ -99,22 +95,22 @@ def interpolate(
         new = [int(f * n) for n, f in zip(old, factors, strict=True)]
         ratios = [1 / factor if new != list(old) else 1 for factor in factors]
     if min(new) <= 0:
-        raise ValueError(f"size {new}")
+        raise ValueError(f"size {new} is not positive")
     y = widened(y)
     for axis, (m, ratio) in enumerate(zip(new, ratios, strict=True), 2):
         y = resized(y, axis, m, ratio, mode, align_corners, align_mode)
     return channels_back(y, data_format).to(x.dtype)
 
 
-_MOST = 3_000_000  # numbers that are listed; cases with more have no error bar
-_PERIOD = 4093  # points, which then come again
+_MOST = 3_000_000  # values that are listed; larger cases have no error bar
+_PERIOD = 4093  # the number of points after which they repeat
 _BEYOND = uniform(-1.2, 1.2)
 
 
 def between_pixels(x, align_corners=True, *, this):
-    """Points in an image and around it, an odd number of eighths of a pixel beside one: at a pixel and in the
-    middle of two the slope jumps, or which is the nearest."""
-    extents = x.shape[:1:-1]  # the last axis of the image is the first number of a point
+    """Points in and around an image, at an odd number of eighths of a pixel: at a pixel and halfway between
+    two the gradient jumps, or the nearest pixel changes."""
+    extents = x.shape[:1:-1]  # the first coordinate of a point is the last axis of the image
     if this.shape[-1:] != (len(extents),) or not 0 < this.size <= _MOST or 0 in extents:
         return _BEYOND
     points = array("d")
@@ -131,13 +127,16 @@ def neighbours(x):
 
 
 def of_a_gradient(x, grid):
-    """That of a point adds up channels, that of a pixel four times as many points as there are for each."""
+    """The number of terms: a point's gradient sums channels, a pixel's sums four times the points per
+    pixel."""
     points, pixels = grid.size / (x.ndim - 2), max(1, x.size // max(1, x.shape[1]))
     return neighbours(x) * max(x.shape[1], 4 * points / pixels, 1)
 
 
-@api(
+same(
+    'x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None',
     "paddle.nn.functional.grid_sample",
+    home="torch.nn.functional",
     grid=between_pixels,
     traits={
         "coordinates": lambda x: max(x.shape[2:], default=1),
@@ -145,8 +144,6 @@ def of_a_gradient(x, grid):
         "terms_back": of_a_gradient,
     },
 )
-def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True, name=None):
-    return functional.grid_sample(x, grid, mode, padding_mode, align_corners)
 
 
 @api(

@@ -1,43 +1,38 @@
-"""Which elements: unique ones, those that are not zero, those that a mask or another set names."""
+"""Unique and non-zero elements, masks and membership."""
 
 from assay.arguments import as_dtype
 from assay.laws import anything
 from assay.reference import torch
-from assay.registry import api
+from assay.registry import api, same
 from assay.rules import distinct, integers
+from assay.shorthand import PUBLIC, spread
 
 SPARSE = integers(-1, 2)
 
 
 def repeated(axis=None):
-    """Values that occur several times; whole rows do if they are made of few different values."""
+    """Values that occur several times; whole rows repeat if they consist of few values."""
     return integers(0, 16) if axis is None else integers(0, 2)
 
 
 def first_places(inverse, count):
-    """For each of `count` unique values the index where it stands first."""
+    """For each of `count` unique values the index of its first occurrence."""
     places = torch.arange(inverse.numel(), device=inverse.device)
     return places.new_full((count,), inverse.numel()).scatter_reduce(0, inverse, places, "amin")
 
 
 def chosen(values, *extras):
-    """Paddle's result: the values alone, or a tuple with those of the extras that are asked for."""
+    """Paddle's result: the values alone, or a tuple with the requested extras."""
     asked = [extra for extra, wanted in extras if wanted]
     return (values, *asked) if asked else values
 
 
-@api("paddle.unique", "paddle.Tensor.unique", x=repeated, grad=False)
+@api(*spread("unique", *PUBLIC), x=repeated, grad=False)
 def unique(
-    x,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
-    dtype="int64",
-    sorted=True,
+    x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", sorted=True,
     name=None,
-):
-    """Which of several equal rows is pointed at is not promised."""
+):  # fmt: skip
+    """The index of one of several equal rows is not specified."""
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
     inverse, dtype = inverse.reshape(-1), as_dtype(dtype)
     first = first_places(inverse, counts.numel()).to(dtype)
@@ -49,39 +44,32 @@ def unique(
     )
 
 
-@api("paddle.unique_consecutive", "paddle.Tensor.unique_consecutive", x=integers(0, 2), grad=False)
+@api(*spread("unique_consecutive", *PUBLIC), x=integers(0, 2), grad=False)
 def unique_consecutive(x, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
     values, inverse, counts = torch.unique_consecutive(x, True, True, axis)
     dtype = as_dtype(dtype)
-    return chosen(
-        values,
-        (inverse.reshape(-1).to(dtype), return_inverse),
-        (counts.to(dtype), return_counts),
-    )
+    return chosen(values, (inverse.reshape(-1).to(dtype), return_inverse), (counts.to(dtype), return_counts))
 
 
-@api("paddle.nonzero", "paddle.Tensor.nonzero", x=lambda x: None if x.dtype == "bool" else SPARSE)
+@api(*spread("nonzero", *PUBLIC), x=lambda x: None if x.dtype == "bool" else SPARSE)
 def nonzero(x, as_tuple=False, *, out=None):
     return torch.nonzero(x, as_tuple=as_tuple)
 
 
-@api("paddle.masked_select", "paddle.Tensor.masked_select")
-def masked_select(x, mask, name=None, *, out=None):
-    return torch.masked_select(x, mask)
+same("x, mask, name=None, *, out=None", *spread("masked_select", *PUBLIC))
 
 
 def members(this, assume_unique=False):
-    """Small whole numbers, so that both sets have some in common; each once where that is assumed."""
+    """Small integers, so that both sets share some; distinct if uniqueness is assumed."""
     return distinct(0, max(this.size, 1)) if assume_unique else integers(0, 50)
 
 
 def _promised_unique(assume_unique=False):
-    return "`assume_unique` promises that no value comes twice" if assume_unique else ""
+    return "`assume_unique` requires that no value occurs twice" if assume_unique else ""
 
 
 @api(
-    "paddle.isin",
-    "paddle.Tensor.isin",
+    *spread("isin", *PUBLIC),
     x=members,
     test_x=members,
     undefined=dict.fromkeys(("nan", "infinity", "bulk", "exact"), _promised_unique),

@@ -1,4 +1,4 @@
-"""Losses of whole sequences and of paths in a tree, and the sequences of a beam search."""
+"""Losses of sequences and tree paths, and beam search."""
 
 import math
 
@@ -24,16 +24,10 @@ def _steps(log_probs):
     traits={"chained": True},
 )
 def ctc_loss(
-    log_probs,
-    labels,
-    input_lengths,
-    label_lengths,
-    blank=0,
-    reduction="mean",
-    norm_by_times=False,
+    log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean", norm_by_times=False,
     zero_infinity=False,
-):
-    """Paddle takes raw scores and its mean is over the losses divided by label length."""
+):  # fmt: skip
+    """Paddle takes raw scores. Its mean is over the losses divided by the label lengths."""
     lengths = input_lengths.long(), label_lengths.long()
     loss = functional.ctc_loss(
         torch.log_softmax(log_probs, 2),
@@ -53,30 +47,22 @@ def ctc_loss(
     label=integers(1, lambda input: input.shape[3]),
     input_lengths=constant(lambda input: input.shape[1]),
     label_lengths=constant(lambda input: input.shape[2] - 1),
-    # A step for each place of the lattice's path; then the losses of the batch.
+    # One term for each position of the path, then the losses of the batch.
     traits={"chained": True, "terms": lambda input: sum(input.shape[:3])},
 )
 def rnnt_loss(
-    input,
-    label,
-    input_lengths,
-    label_lengths,
-    blank=0,
-    fastemit_lambda=0.001,
-    reduction="mean",
-    name=None,
+    input, label, input_lengths, label_lengths, blank=0, fastemit_lambda=0.001, reduction="mean", name=None
 ):
-    """Forward probabilities of the transducer's lattice, one step in time after another.
-
-    The input is said to be log probabilities, so nothing is normalised here."""
+    """Forward probabilities of the transducer's lattice, one time step after another. The input is documented
+    to be log probabilities, so it is not normalised."""
     if fastemit_lambda:
-        raise NotImplementedError("rnnt_loss with FastEmit")
+        raise NotImplementedError("the reference of rnnt_loss has no FastEmit")
     stay = input[..., blank]
     emit = input[:, :, :-1].gather(-1, label.long()[:, None, :, None].expand(-1, input.shape[1], -1, -1))
     emit = emit.squeeze(-1)
     losses = []
     for b, (steps, length) in enumerate(zip(input_lengths.tolist(), label_lengths.tolist(), strict=True)):
-        alpha = [input.new_zeros(())] + [None] * length  # nothing emitted before the first step
+        alpha = [input.new_zeros(())] + [None] * length  # nothing is emitted before the first step
         for t in range(steps):
             for u in range(length + 1):
                 come = [alpha[u] + stay[b, t - 1, u]] if t else alpha[:1] if not u else []
@@ -91,20 +77,12 @@ def rnnt_loss(
     label=integers(0, lambda num_classes: num_classes),
     path_table=integers(0, lambda weight: weight.shape[0]),
     path_code=integers(0, 2),
-    accommodates=follows("scores are cut at -40 and 40"),
+    accommodates=follows("scores are clipped to [-40, 40]"),
 )
 def hsigmoid_loss(
-    input,
-    label,
-    num_classes,
-    weight,
-    bias=None,
-    path_table=None,
-    path_code=None,
-    is_sparse=False,
-    name=None,
+    input, label, num_classes, weight, bias=None, path_table=None, path_code=None, is_sparse=False, name=None
 ):
-    """Along the path to the class: inner nodes 1 … in heap order, leaves num_classes + label."""
+    """Along the path to the class: inner nodes from 1 on in heap order, leaves num_classes + label."""
     if path_table is None:
         leaf = label.reshape(-1, 1) + num_classes
         bits = torch.arange(math.floor(math.log2(2 * num_classes - 1)), device=label.device)
@@ -121,9 +99,11 @@ def hsigmoid_loss(
 
 @api("paddle.nn.functional.gather_tree", parents=integers(0, lambda ids: ids.shape[2]))
 def gather_tree(ids, parents):
-    """The whole sequences of a beam search, followed back from the last step: time, batch, beam."""
+    """The sequences of a beam search, followed back from the last step: [time, batch, beam]."""
     if ids.ndim != 3 or ids.shape != parents.shape:
-        raise ValueError(f"ids and parents of shapes {tuple(ids.shape)}, {tuple(parents.shape)}")
+        raise ValueError(
+            f"ids {tuple(ids.shape)} and parents {tuple(parents.shape)} must have the same 3 axes"
+        )
     steps = []
     beam = torch.arange(ids.shape[2], device=ids.device).expand(ids.shape[1:])
     for step, parent in zip(reversed(ids), reversed(parents.long()), strict=True):

@@ -1,4 +1,4 @@
-"""The same elements in another shape or order: reshape, transpose, squeeze, expand, tile, flip, views."""
+"""Other shapes and orders of the same elements: reshape, transpose, squeeze, expand, tile, flip, views."""
 
 from math import prod
 
@@ -7,16 +7,17 @@ from assay.arguments import as_axes, as_dtype, as_int, as_ints
 from assay.reference import common_shape, torch
 from assay.registry import api, same
 from assay.rules import integers, literal
+from assay.shorthand import IN_PLACE, PUBLIC, spread
 from assay.spec import TensorSpec
 
 
 def _filled(shape, wanted, this):
-    """The values of the tensor `this`, which is a shape or one entry of it, when `wanted` is that shape."""
+    """The values of `this`, which is the shape or one entry of it, if the shape is `wanted`."""
     return wanted if shape == this else [wanted[list(shape).index(this)]] * this.size
 
 
 def _holding(extents, shape):
-    """`shape` with numbers for its tensors, so that it holds as many elements as `extents` do."""
+    """`shape` with numbers for its tensors, so that it has as many elements as `extents`."""
     entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
     known = [extents[at] if entry == 0 else entry for at, entry in enumerate(entries) if type(entry) is int]
     open_places = [at for at, entry in enumerate(entries) if type(entry) is not int]
@@ -30,7 +31,7 @@ def _holding(extents, shape):
 
 
 def _over(extents, shape):
-    """`shape` with numbers for its tensors, so that `extents` can be broadcast to it."""
+    """`shape` with numbers for its tensors, so that `extents` broadcasts to it."""
     entries = [None] * shape.size if isinstance(shape, TensorSpec) else list(shape)
     below = [1] * (len(entries) - len(extents)) + list(extents)
     return [
@@ -40,14 +41,11 @@ def _over(extents, shape):
 
 
 @api(
-    "paddle.reshape",
-    "paddle.reshape_",
-    "paddle.Tensor.reshape",
-    "paddle.Tensor.reshape_",
+    *spread("reshape", *PUBLIC, *IN_PLACE),
     shape=literal(lambda x, shape, this: _filled(shape, _holding(x.shape, shape), this)),
 )
 def reshape(x, shape, name=None):
-    """A 0 in `shape` stands for the extent of x at that place, unless x has no elements."""
+    """A 0 in `shape` keeps the extent of x, unless x is empty."""
     sizes = as_ints(shape)
     if x.numel():
         sizes = [x.shape[at] if size == 0 else size for at, size in enumerate(sizes)]
@@ -55,58 +53,50 @@ def reshape(x, shape, name=None):
 
 
 @api(
-    "paddle.unflatten",
-    "paddle.Tensor.unflatten",
+    *spread("unflatten", *PUBLIC),
     shape=literal(lambda x, axis, shape, this: _filled(shape, _holding([x.shape[axis]], shape), this)),
 )
 def unflatten(x, axis, shape, name=None):
     return torch.unflatten(x, axis, as_ints(shape))
 
 
-# What they give depends on how the input lies in memory, and not every way will do.
-OF_MEMORY = {"layout": "it is defined by the memory of its input"}
+# These APIs depend on the memory layout of the input, and reject some layouts.
+OF_MEMORY = {"layout": "the result depends on the memory layout of the input"}
 
 
-@api("paddle.view", "paddle.Tensor.view", undefined=OF_MEMORY)
+@api(*spread("view", *PUBLIC), undefined=OF_MEMORY)
 def view(x, shape_or_dtype, name=None):
     return x.view(shape_or_dtype if isinstance(shape_or_dtype, list | tuple) else as_dtype(shape_or_dtype))
 
 
-@api("paddle.view_as", "paddle.Tensor.view_as", undefined=OF_MEMORY)
+@api(*spread("view_as", *PUBLIC), undefined=OF_MEMORY)
 def view_as(x, other, name=None):
     return x.view(other.shape)
 
 
-@api("paddle.as_strided", "paddle.Tensor.as_strided", undefined=OF_MEMORY)
-def as_strided(x, shape, stride, offset=0, name=None):
-    return torch.as_strided(x, shape, stride, offset)
+same("x, shape, stride, offset=0, name=None", *spread("as_strided", *PUBLIC), undefined=OF_MEMORY)
 
 
-@api("paddle.unfold", "paddle.Tensor.unfold")
+@api(*spread("unfold", *PUBLIC))
 def unfold(x, axis, size, step, name=None):
     return x.unfold(axis, size, step)
 
 
-@api("paddle.flatten", "paddle.flatten_", "paddle.Tensor.flatten", "paddle.Tensor.flatten_")
-def flatten(x, start_axis=0, stop_axis=-1, name=None):
-    return torch.flatten(x, start_axis, stop_axis)
+same("x, start_axis=0, stop_axis=-1, name=None", *spread("flatten", *PUBLIC, *IN_PLACE))
 
 
 same("input", "paddle.ravel paddle.Tensor.ravel")
 same("input, name=None", "paddle.t paddle.t_ paddle.Tensor.t paddle.Tensor.t_")
 
 
-@api("paddle.matrix_transpose", "paddle.Tensor.matrix_transpose", "paddle.linalg.matrix_transpose")
+@api(*spread("matrix_transpose", *PUBLIC), "paddle.linalg.matrix_transpose")
 def matrix_transpose(x, name=None):
     return x.mT
 
 
 @api(
-    "paddle.transpose",
-    "paddle.Tensor.transpose",
-    "paddle.transpose_",
-    "paddle.Tensor.transpose_",
-    accommodates=follows("axes that perm does not come to stay where they are"),
+    *spread("transpose", *PUBLIC, *IN_PLACE),
+    accommodates=follows("axes beyond the length of `perm` keep their positions"),
 )
 def transpose(x, perm, name=None):
     return torch.permute(x, (*perm, *range(len(perm), x.ndim)))
@@ -117,49 +107,35 @@ same("x, source, destination, name=None", "paddle.moveaxis paddle.Tensor.moveaxi
 
 
 def _axes_of_one(x, count):
-    """As many axes, those with one element first; then axis 0, which a single value has, too."""
+    """This many axes: those of extent 1 first, then axis 0."""
     axes = sorted(range(x.ndim), key=lambda axis: x.shape[axis] != 1)
     return (axes + [0] * min(count, 64))[:count]
 
 
-@api(
-    "paddle.squeeze",
-    "paddle.squeeze_",
-    "paddle.Tensor.squeeze",
-    "paddle.Tensor.squeeze_",
-    axis=literal(lambda x, this: _axes_of_one(x, this.size)),
-)
+@api(*spread("squeeze", *PUBLIC, *IN_PLACE), axis=literal(lambda x, this: _axes_of_one(x, this.size)))
 def squeeze(x, axis=None, name=None):
     axes = as_axes(axis)
     return torch.squeeze(x) if axes is None else torch.squeeze(x, axes)
 
 
-@api(
-    "paddle.unsqueeze",
-    "paddle.unsqueeze_",
-    "paddle.Tensor.unsqueeze",
-    "paddle.Tensor.unsqueeze_",
-    axis=literal(lambda this: range(this.size)),
-)
+@api(*spread("unsqueeze", *PUBLIC, *IN_PLACE), axis=literal(lambda this: range(this.size)))
 def unsqueeze(x, axis, name=None):
-    """Several axes are added one after the other, each in the shape that the ones before it left."""
+    """Axes are added one after the other, each in the shape of the previous step."""
     for place in as_ints(axis):
         x = torch.unsqueeze(x, place)
     return x
 
 
 @api(
-    "paddle.expand",
-    "paddle.Tensor.expand",
-    "paddle.broadcast_to",
-    "paddle.Tensor.broadcast_to",
+    *spread("expand", *PUBLIC),
+    *spread("broadcast_to", *PUBLIC),
     shape=literal(lambda x, shape, this: _filled(shape, _over(x.shape, shape), this)),
 )
 def expand(x, shape, name=None):
     return x.expand(as_ints(shape))
 
 
-@api("paddle.expand_as", "paddle.Tensor.expand_as")
+@api(*spread("expand_as", *PUBLIC))
 def expand_as(x, y, name=None):
     return x.expand(y.shape)
 
@@ -170,7 +146,7 @@ def broadcast_tensors(input, name=None):
 
 
 def _common(shapes):
-    """An extent of -1 is not known yet: it gives way to any other but 1."""
+    """An unknown extent of -1 yields to any other extent except 1."""
     known = [[1 if extent == -1 else extent for extent in shape] for shape in shapes]
     marks = [[2 if extent == -1 else 1 for extent in shape] for shape in shapes]
     pairs = zip(common_shape(*known), common_shape(*marks), strict=True)
@@ -187,38 +163,31 @@ def broadcast_shapes(*shapes):
     return _common(shapes)
 
 
-@api("paddle.tile", "paddle.Tensor.tile", repeat_times=integers(1, 4))
+@api(*spread("tile", *PUBLIC), repeat_times=integers(1, 4))
 def tile(x, repeat_times, name=None):
     return torch.tile(x, as_ints(repeat_times))
 
 
-@api(
-    "paddle.repeat_interleave",
-    "paddle.Tensor.repeat_interleave",
-    repeats=integers(1, 4),
-    axis=integers(0, 1),
-)
+@api(*spread("repeat_interleave", *PUBLIC), repeats=integers(1, 4), axis=integers(0, 1))
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     return torch.repeat_interleave(x, repeats, None if axis is None else as_int(axis))
 
 
-@api("paddle.flip", "paddle.Tensor.flip", "paddle.reverse", "paddle.Tensor.reverse")
+@api(*spread("flip", *PUBLIC), *spread("reverse", *PUBLIC))
 def flip(x, axis, name=None):
     return torch.flip(x, as_ints(axis))
 
 
-@api("paddle.rot90", "paddle.Tensor.rot90")
-def rot90(x, k=1, axes=(0, 1), name=None):
-    return torch.rot90(x, k, axes)
+same("x, k=1, axes=(0, 1), name=None", *spread("rot90", *PUBLIC))
 
 
-@api("paddle.roll", "paddle.Tensor.roll", shifts=integers(-3, 4))
+@api(*spread("roll", *PUBLIC), shifts=integers(-3, 4))
 def roll(x, shifts, axis=None, name=None):
     return torch.roll(x, as_ints(shifts), None if axis is None else as_ints(axis))
 
 
 def _at_least(function):
-    """One tensor in, one out; several (or a list of them) in, a list out."""
+    """One tensor gives one tensor; several, or a list of them, give a list."""
 
     def call(*inputs, name=None):
         inputs = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], list | tuple) else inputs
@@ -234,7 +203,7 @@ for _function in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 @api("paddle.crop", shape=integers(1, 2), offsets=integers(0, 1))
 def crop(x, shape=None, offsets=None, name=None):
-    """A -1 in `shape` means all that is left after the offset."""
+    """A -1 in `shape` means everything after the offset."""
     starts = [0] * x.ndim if offsets is None else as_ints(offsets)
     extents = x.shape if shape is None else as_ints(shape)
     for axis, (start, extent) in enumerate(zip(starts, extents, strict=True)):
@@ -242,6 +211,6 @@ def crop(x, shape=None, offsets=None, name=None):
     return x
 
 
-@api("paddle.narrow", "paddle.Tensor.narrow", start=integers(0, 1))
+@api(*spread("narrow", *PUBLIC), start=integers(0, 1))
 def narrow(input, dim, start, length):
     return torch.narrow(input, dim, as_int(start), length)

@@ -1,4 +1,4 @@
-"""Order: extremes by index, sorts, searches in sorted sequences."""
+"""Extremes by index, sorting, and search in sorted sequences."""
 
 import math
 
@@ -8,15 +8,13 @@ from assay.regimes import TRAITS
 from assay.registry import api
 from assay.residuals import pointed_at
 from assay.rules import DISTINCT, Fill, Literal, halves, increasing, integers, uniform
-from assay.shorthand import LITERAL_LIMIT
+from assay.shorthand import LITERAL_LIMIT, PUBLIC, spread
 from assay.spec import INTEGER, TensorSpec
 
 
 def no_ties(axes_of_none):
-    """All elements of one row different, as far as the dtype has enough values; rows lie along `axis`.
-
-    Within a stretch as long as the axis and all that follow it no value comes twice.
-    """
+    """Distinct elements in each row along `axis`, if the dtype has enough values: no value occurs twice
+    within a stretch as long as the axis and all axes after it."""
 
     def rule(this, axis=None):
         axes = axes_of_none if axis is None else axis
@@ -35,82 +33,77 @@ ALL = no_ties(())
 
 
 def extent(x, axis=None):
-    """Length of the axis that is searched, the last one unless said otherwise."""
+    """The extent of the searched axis, the last one by default."""
     return x.shape[-1 if axis is None else axis] if x.shape else 1
 
 
-def extreme_index(function, x, axis, keepdim, dtype):
-    index = function(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
-    return index.to(as_dtype(dtype))
+def _extreme_index(name):
+    @api(
+        *spread(name, *PUBLIC),
+        x=ALL,
+        axis=integers(0, 1),
+        signature="x, axis=None, keepdim=False, dtype='int64', name=None",
+    )
+    def call(x, axis, keepdim, dtype):
+        index = getattr(torch, name)(x, None if axis is None else as_int(axis), keepdim=bool(keepdim))
+        return index.to(as_dtype(dtype))
 
 
-@api("paddle.argmax", "paddle.Tensor.argmax", x=ALL, axis=integers(0, 1))
-def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
-    return extreme_index(torch.argmax, x, axis, keepdim, dtype)
+_extreme_index("argmax")
+_extreme_index("argmin")
 
 
-@api("paddle.argmin", "paddle.Tensor.argmin", x=ALL, axis=integers(0, 1))
-def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
-    return extreme_index(torch.argmin, x, axis, keepdim, dtype)
-
-
-@api(
-    "paddle.topk",
-    "paddle.Tensor.topk",
-    x=LAST,
-    k=integers(1, lambda x, axis=None: extent(x, axis) + 1),
-)
+@api(*spread("topk", *PUBLIC), x=LAST, k=integers(1, lambda x, axis=None: extent(x, axis) + 1))
 def topk(x, k, axis=None, largest=True, sorted=True, name=None, *, out=None):
     return tuple(torch.topk(x, as_int(k), -1 if axis is None else axis, largest, sorted=True))
 
 
-@api("paddle.sort", "paddle.Tensor.sort", x=LAST)
+@api(*spread("sort", *PUBLIC), x=LAST)
 def sort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).values
 
 
-@api("paddle.msort", "paddle.Tensor.msort", input=no_ties(0))
+@api(*spread("msort", *PUBLIC), input=no_ties(0))
 def msort(input, *, out=None):
     return torch.sort(input, dim=0, stable=True).values
 
 
-@api("paddle.argsort", "paddle.Tensor.argsort", x=LAST)
+@api(*spread("argsort", *PUBLIC), x=LAST)
 def argsort(x, axis=-1, descending=False, stable=False, name=None):
     return torch.sort(x, dim=axis, descending=descending, stable=True).indices
 
 
-@api("paddle.kthvalue", "paddle.Tensor.kthvalue", x=LAST)
+@api(*spread("kthvalue", *PUBLIC), x=LAST)
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
     return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
 
 
 @api(
-    "paddle.mode",
-    "paddle.Tensor.mode",
+    *spread("mode", *PUBLIC),
     x=integers(0, lambda x, axis=-1: max(extent(x, axis) // 2, 2)),
     equal=("value", "value", "shape"),
     grad=False,
     shown=lambda found, given: pointed_at(given["x"], found, given.get("axis", -1)),
 )
 def mode(x, axis=-1, keepdim=False, name=None):
-    """The least of the most frequent values; which of the equal elements is pointed at is not promised."""
-    # On a GPU PyTorch may give another of the most frequent ones.
+    """The smallest of the most frequent values; the index of one of the equal elements is not specified."""
+    # On a GPU PyTorch may return another of the most frequent values.
     values, index = on_cpu(torch.mode, x, axis, keepdim) if x.is_cuda else torch.mode(x, axis, keepdim)
     return values, values.reshape(-1), index
 
 
 def steps(this):
-    """Growing; whole numbers leave gaps."""
+    """Increasing; integers leave gaps."""
     return increasing(0, 4 * this.shape[-1]) if this.dtype in INTEGER else increasing(-0.5, 0.5)
 
 
 def around(sorted_sequence, this):
-    """Values from below the first step to beyond the last."""
+    """Values from below the first step to above the last."""
     return integers(0, 4 * sorted_sequence.shape[-1] + 2) if this.dtype in INTEGER else uniform(-0.6, 0.6)
 
 
 def met(this):
-    """Growing halves that come again and again, where a place is left or right of equal ones."""
+    """Increasing halves with repetitions, so that left and right of equal elements differ."""
     if this.dtype in INTEGER or this.size > LITERAL_LIMIT:
         return None
     row = max(1, this.shape[-1])
@@ -121,12 +114,12 @@ def asked(this):
     return None if this.dtype in INTEGER else halves(-3.5, 4)
 
 
-# Where equal elements stand is promised here, other than by a sort.
+# Unlike sorting, these APIs specify the position among equal elements.
 SEARCH = {"without": {name: why for name, why in TRAITS["sorting"].without.items() if name != "exact"}}
 
 
 def search(sorted_sequence, values, out_int32, right):
-    """In the common dtype: torch refuses what differs."""
+    """In the common dtype, because PyTorch rejects different dtypes."""
     common = torch.promote_types(sorted_sequence.dtype, values.dtype)
     return torch.searchsorted(
         sorted_sequence.to(common), values.to(common).contiguous(), out_int32=out_int32, right=right
@@ -147,8 +140,7 @@ def searchsorted(
 
 
 @api(
-    "paddle.bucketize",
-    "paddle.Tensor.bucketize",
+    *spread("bucketize", *PUBLIC),
     x=around,
     sorted_sequence=steps,
     regimes={"exact": {"sorted_sequence": met, "x": asked}},

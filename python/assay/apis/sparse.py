@@ -1,4 +1,4 @@
-"""Sparse tensors: what is done to their values, to their places, and with two of them."""
+"""Sparse tensors: functions of their values, of their indices, and of two of them."""
 
 from math import prod
 
@@ -13,18 +13,18 @@ from assay.sparse import Sparse, taken_from
 from assay.spec import TensorSpec
 
 COO = {"x": "coo"}
-# A value for each value that is held, fewer than the elements that the case says.
+# Elementwise over the stored values, of which there are fewer than the case states.
 BY_VALUE = {"sums": False, "terms": 1.0, "near_one": 0.5}
 OF_VALUE = dict.fromkeys(("sin", "sinh", "asinh", "atan"), BY_VALUE | {"direct": True})
-# Their gradients are what a square leaves of 1.
+# Their gradients are 1 minus or plus a square.
 OF_VALUE |= dict.fromkeys(("tan", "tanh", "expm1"), BY_VALUE | {"near_one": 1.0})
 _OVER_POSITIVE = {"sqrt": reals(positive())}
 
 
 def _infinite(x):
-    """A product of what overflows in one part and not in the other."""
+    """Products of complex numbers that overflow in one part are undefined."""
     is_complex = x.dtype.startswith("complex")
-    return "what a complex number with an infinite part becomes is not promised" if is_complex else ""
+    return "the result for a complex number with an infinite part is not specified" if is_complex else ""
 
 
 def _by_value(name, function, **rules):
@@ -42,7 +42,7 @@ for (
         **({"x": _OVER_POSITIVE[_name]} if _name in _OVER_POSITIVE else {}),
         undefined={"wide": _infinite} if _name == "expm1" else {},
     )
-_by_value("isnan", lambda values: torch.isnan(values), grad=False)  # true or false has none
+_by_value("isnan", lambda values: torch.isnan(values), grad=False)
 
 
 @api("paddle.sparse.pow", layouts=COO, traits=BY_VALUE, x=positive(0.5, 1.5))
@@ -74,7 +74,7 @@ def leaky_relu(x, negative_slope=0.01, name=None):
 
 @api("paddle.sparse.nn.functional.softmax", layouts=COO)
 def softmax(x, axis=-1, name=None):
-    """Among the values that are held; a row without any stays empty."""
+    """Over the stored values; a row without values stays empty."""
     held = x.held()
     scores = x.dense().masked_fill(~held, -torch.inf)
     return taken_from(torch.softmax(scores, axis), held)
@@ -89,7 +89,7 @@ def transpose(x, perm, name=None):
 
 
 def _extents(shape, x):
-    """0 keeps the extent that stands there, -1 is what is left."""
+    """0 keeps an extent, -1 is the rest."""
     return [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(as_ints(shape))]
 
 
@@ -109,20 +109,19 @@ def cut(x, axes, starts, ends, name=None):
 
 
 def coalesced(x):
-    """Values of one place added up, places in order."""
+    """Values at equal indices are added; indices are sorted."""
     held = x.held()
     return taken_from(x.dense(), held)
 
 
 @api("paddle.sparse.coalesce", "paddle.Tensor.coalesce", layouts={"x": "uncoalesced"}, grad=False)
 def coalesce(x, name=None):
-    """Paddle's has no gradient."""
     return coalesced(x)
 
 
 @api("paddle.sparse.sum", layouts=COO)
 def total(x, axis=None, dtype=None, keepdim=False, name=None):
-    """The sum of nothing is not held; that of everything is one place of one axis."""
+    """Empty sums are not stored; the sum of everything has one index."""
     x = x if dtype is None else x.over(lambda values: values.to(as_dtype(dtype)))
     axes = as_axes(axis)
     if axes is None or (len(x.shape) == 1 and not keepdim):
@@ -141,7 +140,7 @@ def is_same_shape(x, y):
 
 
 def _coordinates(shape, this):
-    """Of as many places as there are columns, each once and in order."""
+    """As many distinct, sorted indices as there are columns."""
     axes, count = this.shape
     size = prod(shape[:axes])
     places = [place * size // count for place in range(count)]
@@ -154,7 +153,7 @@ def _coordinates(shape, this):
 
 @api("paddle.sparse.sparse_coo_tensor", indices=lambda shape, this: _coordinates(shape, this))
 def sparse_coo_tensor(indices, values, shape=None, dtype=None, place=None, stop_gradient=True):
-    """A copy: no gradient reaches the values, unless the tensor is asked to have one."""
+    """A copy. The values have a gradient only with stop_gradient=False."""
     values = values.to(as_dtype(dtype) or values.dtype)
     shape = as_ints(shape) if shape is not None else (indices.amax(1) + 1).tolist()
     return Sparse(indices, values.detach() if stop_gradient else values, tuple(shape))
@@ -172,7 +171,7 @@ def _columns(count, rows):
     grad=False,
 )
 def sparse_csr_tensor(crows, cols, values, shape, dtype=None, place=None, stop_gradient=True):
-    """No gradient flows through csr. Columns count up from 0 in each row."""
+    """Columns count up from 0 in each row."""
     rows = torch.arange(len(crows) - 1).repeat_interleave(crows.diff())
     inside = torch.arange(len(cols)) - crows.long()[rows]
     values = values.to(as_dtype(dtype) or values.dtype)
@@ -183,19 +182,19 @@ def sparse_csr_tensor(crows, cols, values, shape, dtype=None, place=None, stop_g
 
 
 def _apart(y, this):
-    """Images to which a value is added for each channel hold whole rows of channels."""
+    """Images whose channels get a bias store whole rows of channels."""
     return "hybrid" if isinstance(y, TensorSpec) and y.shape != this.shape else "coo"
 
 
 def _beside(x, this):
-    """What is added to each row of channels is dense."""
+    """A bias for each channel is dense."""
     return "coo" if this.shape == x.shape else None
 
 
 def _both(name, function):
     @api(f"paddle.sparse.{name}", layouts={"x": _apart, "y": _beside})
     def binary(x, y, name=None):
-        """Of places that either holds."""
+        """Over the indices that either operand stores."""
         if not isinstance(y, Sparse):
             return x.over(lambda values: function(values, y))
         return taken_from(function(x.dense(), y.dense()), x.held() | y.held())
@@ -210,10 +209,10 @@ _both("multiply", lambda x, y: x * y)
     "paddle.sparse.divide",
     layouts={"x": "coo", "y": ("coo", 0)},
     y=positive(0.5, 1.5),
-    accommodates=follows("what neither holds is 0 / 0 and held as NaN"),
+    accommodates=follows("positions that neither operand stores become NaN (0 / 0)"),
 )
 def divide(x, y, name=None):
-    """Whole numbers become fractions."""
+    """Integers become fractions."""
     if not isinstance(y, Sparse):
         return x.over(lambda values: values / y)
     return taken_from(x.dense() / y.dense(), torch.ones(x.shape, dtype=torch.bool))
@@ -255,7 +254,6 @@ def _principal(found, given):
 
 @api("paddle.sparse.pca_lowrank", layouts=COO, grad=False, shown=_principal)
 def pca_lowrank(x, q=None, center=True, niter=2, name=None):
-    """Singular vectors have no gradient that a sign does not change."""
     dense = x.dense()
     q = parts_of(dense, q if q is None else as_int(q))
     return principal_parts(dense, best_principal(dense, q, center), q, center, whole=False)
@@ -263,7 +261,7 @@ def pca_lowrank(x, q=None, center=True, niter=2, name=None):
 
 @api("paddle.sparse.nn.functional.attention", layouts={"sparse_mask": "csr"})
 def attention(query, key, value, sparse_mask, key_padding_mask=None, attn_mask=None, name=None):
-    """A mask of 0 hides; only places that the sparse mask holds count at all."""
+    """A mask of 0 hides a position; only stored positions of the sparse mask count."""
     scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
     hidden = ~sparse_mask.held().reshape(scores.shape)
     if key_padding_mask is not None:

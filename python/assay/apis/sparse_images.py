@@ -1,8 +1,8 @@
-"""Sparse images and volumes: places that hold a whole row of channels each, channels last."""
+"""Sparse images and volumes: each stored position has a whole row of channels; channels last."""
 
 from assay.accommodations import follows
 from assay.apis.convolution import convolved
-from assay.apis.pooling import max_pool3d
+from assay.apis.pooling import max_pooled
 from assay.reference import torch
 from assay.registry import api
 from assay.sparse import Sparse, taken_from
@@ -11,7 +11,7 @@ IMAGE = {"x": "hybrid"}
 
 
 def _windows(x, weight, stride, padding, dilation):
-    """Sums of products over windows, and how many held places each window saw."""
+    """Sums of products over windows, and whether each window has a stored position."""
     count = len(x.shape) - 2
     layout = "NHWC" if count == 2 else "NDHWC"
     kernel = weight.movedim((-1, -2), (0, 1))
@@ -28,7 +28,7 @@ def _with(y, bias):
 def _convolution(rank, layout):
     @api(f"paddle.sparse.nn.functional.conv{rank}d", layouts=IMAGE)
     def conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, name=None):
-        """Every window that sees a held place is held."""
+        """Every window with a stored position is stored."""
         return _with(taken_from(*_windows(x, weight, stride, padding, dilation)), bias)
 
     @api(
@@ -36,22 +36,14 @@ def _convolution(rank, layout):
         f"paddle.sparse.nn.functional.subm_conv{rank}d_igemm",
         layouts=IMAGE,
         accommodates=follows(
-            "stride and padding change nothing", "Stride of `sparse.nn.functional.subm_conv2d`"
+            "`stride` and `padding` have no effect", "Stride of `sparse.nn.functional.subm_conv2d`"
         ),
     )
     def submanifold(
-        x,
-        weight,
-        bias=None,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        data_format=layout,
-        key=None,
+        x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format=layout, key=None,
         name=None,
-    ):
-        """The same places as before, each with the window round it."""
+    ):  # fmt: skip
+        """The positions of the input, each with the window around it."""
         around = [d * (k - 1) // 2 for k, d in zip(weight.shape[:rank], _each(dilation, rank), strict=True)]
         y, _ = _windows(x, weight, 1, around, dilation)
         return _with(Sparse(x.indices, y[tuple(x.indices)], tuple(y.shape)), bias)
@@ -69,13 +61,12 @@ _convolution(3, "NDHWC")
     "paddle.sparse.nn.functional.max_pool3d",
     layouts=IMAGE,
     equal="bits",
-    undefined={"exact": "which of equal elements gets the gradient is not promised"},
+    undefined={"exact": "the documentation does not say which of several equal elements gets the gradient"},
 )
 def pooled(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NDHWC", name=None):
-    """The largest of what is held; a window that sees nothing stays empty."""
+    """The largest stored value; a window without any stays empty."""
     held = x.held().unsqueeze(-1)
     dense = x.dense().masked_fill(~held, -torch.inf)
-    shape = kernel_size, stride, padding
-    y = max_pool3d(dense, *shape, ceil_mode=ceil_mode, data_format="NDHWC")
-    seen = max_pool3d(held.float(), *shape, ceil_mode=ceil_mode, data_format="NDHWC")
+    options = kernel_size, stride, padding, False, ceil_mode, "NDHWC"
+    y, seen = max_pooled(dense, *options), max_pooled(held.float(), *options)
     return taken_from(y, seen.squeeze(-1) > 0.5)

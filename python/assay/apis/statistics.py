@@ -7,12 +7,12 @@ from assay.arguments import as_int, in_float32
 from assay.reference import torch
 from assay.registry import api
 from assay.rules import increasing, integers, positive, uniform
-from assay.shorthand import FACTORS
+from assay.shorthand import FACTORS, LINALG, PUBLIC, spread
 
 
 def middle(x, axis, keepdim, mode, without_nan):
-    """The median: the mean of the middle two, or (`min`) the lower one and its place. Of NaN it is the first
-    one, or it is taken `without_nan`."""
+    """The median: the mean of the two middle values, or (`min`) the lower one and its index. It is the first
+    NaN if there is one, unless `without_nan`."""
     rows, kept = rows_of(x, axis)
     shape = kept if keepdim else rows.shape[:-1]
     if rows.shape[-1] == 0:
@@ -33,15 +33,19 @@ def middle(x, axis, keepdim, mode, without_nan):
 
 
 def _placed(mode="avg"):
-    return "which of equal elements has the place is not promised" if mode == "min" else ""
+    return (
+        "the documentation does not say which of several equal elements the index names"
+        if mode == "min"
+        else ""
+    )
 
 
 PLACES = dict.fromkeys(("infinity", "bulk"), _placed)
 
 
-@api("paddle.median", "paddle.Tensor.median", x=ALL, undefined=PLACES)
+@api(*spread("median", *PUBLIC), x=ALL, undefined=PLACES)
 def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
-    """The average is float32, for float64 float64."""
+    """The average is float32, or float64 for float64."""
     if mode == "avg":
         return middle(x if x.dtype == torch.float64 else x.float(), axis, keepdim, mode, False)[0]
     values, places = middle(x, axis, keepdim, mode, False)
@@ -49,12 +53,11 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None, *, out=None):
 
 
 @api(
-    "paddle.nanmedian",
-    "paddle.Tensor.nanmedian",
+    *spread("nanmedian", *PUBLIC),
     x=ALL,
     undefined=PLACES,
     accommodates=follows(
-        "of whole numbers the average is cut to a whole number", "`paddle.nanmedian` of whole numbers"
+        "the average of integers is truncated to an integer", "`paddle.nanmedian` of whole numbers"
     ),
 )
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
@@ -71,12 +74,12 @@ BETWEEN = {
 
 
 def quantiles(x, q, axis, keepdim, interpolation, without_nan):
-    """NaN where there is one, or `without_nan`. A list with one q is as good as the q itself."""
+    """NaN if a row has one, unless `without_nan`. A list with one q is like the q itself."""
     rows, kept = rows_of(x, axis)
     ordered = torch.sort(rows, dim=-1).values  # NaN comes last
     count = torch.sum(~torch.isnan(rows), -1, keepdim=True)
     q = torch.as_tensor(q, dtype=x.dtype, device=x.device).detach().reshape(-1)
-    # Of a row that is NaN throughout nothing is counted: its first value is as good as any.
+    # For a row of NaN the first position is used.
     position = q.reshape(-1, *[1] * rows.ndim) * (count - 1).clamp(min=0)
     if interpolation == "nearest":
         position, interpolation = position.round(), "lower"
@@ -89,36 +92,35 @@ def quantiles(x, q, axis, keepdim, interpolation, without_nan):
     return result[0] if len(q) == 1 else result
 
 
-# Between an infinity and a number stands NaN or the infinity, as the formula is written.
-BETWEEN_INFINITIES = {"infinity": "what lies between an infinity and a number depends on the formula"}
-# Of a q that is NaN a place is computed: on a CPU the frameworks say that there is none, a GPU has a fault.
+BETWEEN_INFINITIES = {"infinity": "the result between an infinity and a number depends on the formula"}
+# A NaN in q becomes an index: CPUs report an error, GPUs an illegal access.
 UNDEFINED = {"undefined": BETWEEN_INFINITIES, "regimes": {"nan": {"q": uniform(0, 1)}}}
 
 
-@api("paddle.quantile", "paddle.Tensor.quantile", x=ALL, q=uniform(0, 1), **UNDEFINED)
+@api(*spread("quantile", *PUBLIC), x=ALL, q=uniform(0, 1), **UNDEFINED)
 def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None, *, out=None):
     return quantiles(x, q, axis, keepdim, interpolation, False)
 
 
-@api("paddle.nanquantile", "paddle.Tensor.nanquantile", x=ALL, q=uniform(0, 1), **UNDEFINED)
+@api(*spread("nanquantile", *PUBLIC), x=ALL, q=uniform(0, 1), **UNDEFINED)
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
     return quantiles(x, q, axis, keepdim, interpolation, True)
 
 
 def limits(x, low, high, margin):
-    """The range of a histogram: that of the values where none is given, widened if it is empty."""
+    """The range of a histogram: by default that of the values, widened if it is empty."""
     if low == high == 0 and x.numel():
         low, high = x.min().item(), x.max().item()
     return (low - margin, high + margin) if low == high else (low, high)
 
 
-# Whole numbers, so that none stands within a rounding error of an edge.
+# Integers, so that no value is within a rounding error of an edge.
 WHOLE = integers(-8, 9)
 
 
-@api("paddle.histogram", "paddle.Tensor.histogram", input=WHOLE, grad=False)
+@api(*spread("histogram", *PUBLIC), input=WHOLE, grad=False)
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
-    """Computed here, and in float64: torch knows no weights on a GPU."""
+    """Computed here in float64, because PyTorch has no weights on a GPU."""
     low, high = limits(input, min, max, 1)
     inside = (input >= low) & (input <= high)
     place = ((input[inside].double() - low) * bins / (high - low)).long().clamp(max=bins - 1)
@@ -128,43 +130,35 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     return counts if weight is None and not density else counts.float()
 
 
-@api("paddle.histogram_bin_edges", "paddle.Tensor.histogram_bin_edges", input=WHOLE, grad=False)
+@api(*spread("histogram_bin_edges", *PUBLIC), input=WHOLE, grad=False)
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     return torch.linspace(*limits(input, min, max, 0.5), bins + 1, device=input.device)
 
 
-def spread(ranges=None):
-    """Over the ranges and a little beyond."""
+def over_ranges(ranges=None):
+    """Over the ranges and slightly beyond."""
     return uniform(min(ranges) - 0.5, max(ranges[1::2]) + 0.5) if ranges else uniform(0, 10)
 
 
-@api(
-    "paddle.histogramdd",
-    "paddle.Tensor.histogramdd",
-    x=spread,
-    bins=increasing(0, 10),
-    weights=positive(),
-    grad=False,
-)
+@api(*spread("histogramdd", *PUBLIC), x=over_ranges, bins=increasing(0, 10), weights=positive(), grad=False)
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
-    """On the CPU: torch has it nowhere else."""
+    """On the CPU, where PyTorch has it."""
     bins = [edges.cpu() for edges in bins] if isinstance(bins, tuple) else bins
     weights = None if weights is None else weights.detach().cpu()
     counts, edges = torch.histogramdd(x.detach().cpu(), bins, range=ranges, weight=weights, density=density)
     return counts.to(x.device), [edge.to(x.device) for edge in edges]
 
 
-@api("paddle.bincount", "paddle.Tensor.bincount", x=integers(0, 20), minlength=integers(0, 40), grad=False)
+@api(*spread("bincount", *PUBLIC), x=integers(0, 20), minlength=integers(0, 40), grad=False)
 def bincount(x, weights=None, minlength=0, name=None):
     return torch.bincount(x, weights, as_int(minlength))
 
 
-FROM_A_MEAN = {"infinity": "what lies between an infinity and a mean depends on the formula"}
+FROM_A_MEAN = {"infinity": "the difference between an infinity and a mean depends on the formula"}
 
 
 @api(
-    "paddle.linalg.cov",
-    "paddle.Tensor.cov",
+    *spread("cov", *LINALG),
     x=FACTORS,
     fweights=integers(1, 10),
     aweights=integers(1, 10),
@@ -179,6 +173,6 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     return in_float32(covariance, x if rowvar or x.ndim < 2 else x.T)
 
 
-@api("paddle.linalg.corrcoef", "paddle.Tensor.corrcoef", undefined=FROM_A_MEAN)
+@api(*spread("corrcoef", *LINALG), undefined=FROM_A_MEAN)
 def corrcoef(x, rowvar=True, name=None):
     return in_float32(torch.corrcoef, x if rowvar or x.ndim < 2 else x.T)

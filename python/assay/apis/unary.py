@@ -1,4 +1,4 @@
-"""Mathematics of one tensor, element by element."""
+"""Elementwise mathematics of one tensor."""
 
 import math
 
@@ -7,28 +7,28 @@ from assay.registry import api, same
 from assay.rules import integers, positive, uniform
 from assay.shorthand import FACTORS, IN_PLACE, METHOD_IN_PLACE, PUBLIC, cycled, edges, special, spread
 
-# Wide enough to see the function's shape; whole numbers where the dtype is whole.
+# Wide enough for the function's shape.
 AROUND_ZERO = uniform(-3, 3)
 INSIDE_ONE = uniform(-0.9, 0.9)
 ABOVE_ZERO = positive(0.2, 5)
 ABOVE_ONE = uniform(1.1, 5)
-# Inputs are the same bits in both lanes, so a step function of the input itself cannot flip.
+# Both lanes have the same input bits, so a step function of the input cannot differ.
 STEPS = uniform(-5, 5)
 
 
 DIRECT = {"direct": True}
-# Sums of exponentials, logarithms or series, which lose below an ulp of 1.
+# Sums of exponentials, logarithms or series have the absolute precision of 1.
 NEAR_ONE = {"near_one": 0.5, "near_one_back": 1.0}
 SERIES = {"near_one": 1.0, "near_one_back": 2.0}
 
 
-# Where rules keep to the positive, what stands at 0, below it and at infinity.
+# Values at 0, below 0 and at infinity for functions with positive usual values.
 BEYOND = edges("x", without="nan wide")
 
 
 def unary(stems, *forms, x=None, traits=None, regimes=None):
-    """Functions that bear torch's name and take a tensor alone."""
-    same("x, name=None", " ".join(spread(stems, *forms)), x=x, traits=traits, regimes=regimes)
+    """Functions with PyTorch's name and one tensor argument."""
+    same("x, name=None", *spread(stems, *forms), x=x, traits=traits, regimes=regimes)
 
 
 unary("abs neg conj angle sgn", *PUBLIC)
@@ -40,7 +40,7 @@ unary("rad2deg", *PUBLIC, x=AROUND_ZERO)
 unary("sinc", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=NEAR_ONE)
 unary("deg2rad", *PUBLIC, x=uniform(-360, 360))
 unary("sin cos atan sinh cosh asinh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=DIRECT)
-# 1 - tanh² counts the five ulps of Paddle's tanh twice.
+# 1 - tanh² doubles the error of 5 ulps of Paddle's tanh.
 unary("tanh", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits={"near_one_back": 1.0})
 unary("i0", *PUBLIC, *IN_PLACE, x=AROUND_ZERO, traits=SERIES)
 unary("expm1 erf", *PUBLIC, x=AROUND_ZERO)
@@ -54,7 +54,7 @@ unary("log log2 log10 log1p", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("lgamma digamma", *PUBLIC, *IN_PLACE, x=ABOVE_ZERO, traits=NEAR_ONE)
 unary("sqrt rsqrt reciprocal", *PUBLIC, *METHOD_IN_PLACE, x=ABOVE_ZERO, regimes=BEYOND)
 unary("floor ceil", *PUBLIC, *METHOD_IN_PLACE, x=STEPS)
-same("input, name=None", " ".join(spread("trunc", *PUBLIC, *IN_PLACE)), input=STEPS)
+same("input, name=None", *spread("trunc", *PUBLIC, *IN_PLACE), input=STEPS)
 
 
 @api("paddle.Tensor.__neg__")
@@ -74,35 +74,27 @@ def magnitude(var):
 
 @api(*spread("sign", *PUBLIC))
 def sign(x, name=None, *, out=None):
-    """Of complex numbers too, which torch leaves to sgn. NaN has none, as in NumPy; torch says 0."""
+    """Includes complex numbers, like torch.sgn. The sign of NaN is NaN, as in NumPy; PyTorch returns 0."""
     found = torch.sgn(x)
     return torch.where(torch.isnan(x), x, found) if x.is_floating_point() else found
 
 
 @api(*spread("frac", *PUBLIC, *IN_PLACE), x=STEPS)
 def frac(x, name=None, *, out=None):
-    """Of whole numbers too, which torch has not."""
+    """Includes integers, which PyTorch rejects."""
     return x - torch.trunc(x)
 
 
-@api(*spread("gammaln", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
-def gammaln(x, name=None):
-    return torch.lgamma(x)
+same("x, name=None", *spread("gammaln", *PUBLIC, *IN_PLACE), to="torch.lgamma", x=ABOVE_ZERO, traits=NEAR_ONE)
 
 
-@api(*spread("i0e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i0e(x, name=None):
-    return torch.special.i0e(x)
+same("x, name=None", *spread("i0e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
-@api(*spread("i1", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i1(x, name=None):
-    return torch.special.i1(x)
+same("x, name=None", *spread("i1", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
-@api(*spread("i1e", *PUBLIC), x=AROUND_ZERO, traits=SERIES)
-def i1e(x, name=None):
-    return torch.special.i1e(x)
+same("x, name=None", *spread("i1e", *PUBLIC), home="torch.special", x=AROUND_ZERO, traits=SERIES)
 
 
 @api(*spread("polygamma", *PUBLIC, *IN_PLACE), x=ABOVE_ZERO, traits=NEAR_ONE)
@@ -110,19 +102,19 @@ def polygamma(x, n, name=None):
     return torch.polygamma(n, x)
 
 
-@api(
+same(
+    "x, p, name=None",
     *spread("multigammaln", *PUBLIC, *IN_PLACE),
+    home="torch.special",
     x=uniform(lambda p: p, lambda p: p + 3),
     traits=NEAR_ONE,
-    undefined={"wide": "below (p - 1) / 2 there is none, and its terms have poles"},
+    undefined={"wide": "the function is undefined below (p - 1) / 2, and its terms have poles"},
 )
-def multigammaln(x, p, name=None):
-    return torch.special.multigammaln(x, p)
 
 
 @api(
     *spread("round", *PUBLIC, *METHOD_IN_PLACE),
-    # With decimals it is x · 10^decimals that is rounded, which may flip: whole numbers do not.
+    # With decimals the rounded x · 10^decimals may differ; integers do not.
     x=lambda decimals=0: integers(-50, 50) if decimals else STEPS,
 )
 def round(x, decimals=0, name=None):
@@ -133,7 +125,7 @@ def round(x, decimals=0, name=None):
 
 @api(
     *spread("logit", *PUBLIC, *IN_PLACE),
-    # Beyond eps, but not so near to it that a rounding of 1 - eps decides.
+    # Around eps, but not so close that the rounding of 1 - eps decides.
     x=lambda eps=None: (
         cycled([eps / 2, 0.5, 1 - eps / 2, 0.4], uniform(1.5 * eps, 1 - 1.5 * eps))
         if eps and eps < 0.3
@@ -153,23 +145,22 @@ def stanh(x, scale_a=0.67, scale_b=1.7159, name=None):
     *spread("frexp", *PUBLIC),
     x=STEPS,
     undefined={
-        "nan": "C leaves the exponent of NaN open",
-        "infinity": "C leaves the exponent of infinity open",
-        "wide": "the gradient is divided by a power of two, which underflows",
+        "nan": "C leaves the exponent of NaN unspecified",
+        "infinity": "C leaves the exponent of infinity unspecified",
+        "wide": "the gradient is divided by a power of two that underflows",
     },
 )
 def frexp(x, name=None):
-    """Paddle gives the exponent in x's dtype, torch as int32."""
+    """Paddle returns the exponent in x's dtype, PyTorch as int32."""
     mantissa, exponent = torch.frexp(x.float() if x.dtype == torch.float16 else x)
     return mantissa.to(x.dtype), exponent.to(x.dtype)
 
 
-@api(
+same(
+    "x, nan=0.0, posinf=None, neginf=None, name=None",
     *spread("nan_to_num", *PUBLIC, *IN_PLACE),
     x=cycled([float("nan"), 0.25, float("inf"), -0.5, float("-inf")]),
 )
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None, name=None):
-    return torch.nan_to_num(x, nan, posinf, neginf)
 
 
 @api("paddle.increment", x=integers(-9, 9), changes="x")

@@ -1,13 +1,15 @@
-"""Kernel windows as Paddle describes them: sizes, strides, paddings and data formats."""
+"""Kernel windows in Paddle's terms: sizes, strides, paddings and data formats."""
 
 from collections.abc import Sequence
 
 from assay import laws
 from assay.reference import torch
 
+LAYOUTS = ("NCL", "NCHW", "NCDHW")  # the default data format by number of dimensions
+
 
 def channels_second(x, data_format):
-    """x with its channels in second place, where the format has them last."""
+    """x with its channels on the second axis."""
     return x.movedim(-1, 1) if data_format[-1] == "C" and x.ndim > 2 else x
 
 
@@ -19,18 +21,18 @@ def each(value, count):
     """One int for each dimension, from an int or a list of them."""
     values = list(value) if isinstance(value, Sequence) else [value] * count
     if len(values) != count:
-        raise ValueError(f"{count} values expected: {value}")
+        raise ValueError(f"expected {count} values, got {value}")
     return values
 
 
 def paddings(padding, sizes, kernel, stride, data_format):
-    """(before, after) for each dimension, from all of Paddle's ways to say it."""
+    """(before, after) for each dimension, from any of Paddle's forms of padding."""
     count = len(sizes)
     if isinstance(padding, str):
         if padding.upper() == "VALID":
             return [(0, 0)] * count
         if padding.upper() != "SAME":
-            raise ValueError(f"no such padding: {padding}")
+            raise ValueError(f"unknown padding {padding}")
         totals = [max(0, (-(-n // s) - 1) * s + k - n) for n, k, s in zip(sizes, kernel, stride, strict=True)]
         return [(total // 2, total - total // 2) for total in totals]
     if not isinstance(padding, Sequence):
@@ -41,7 +43,7 @@ def paddings(padding, sizes, kernel, stride, data_format):
         if not last:
             outer, inner = padding[:2], padding[2:]
         if len(inner) != count or any(value for pair in outer for value in pair):
-            raise ValueError(f"padding {padding} for {count} dimensions")
+            raise ValueError(f"padding {padding} does not match {count} dimensions")
         return [tuple(pair) for pair in inner]
     if len(padding) == 2 * count:
         return list(zip(padding[::2], padding[1::2], strict=True))
@@ -49,12 +51,12 @@ def paddings(padding, sizes, kernel, stride, data_format):
 
 
 def padded(x, pairs, value=0):
-    """x with (before, after) values more in each of its last dimensions; fewer where negative."""
+    """x with this many more values before and after each of its last dimensions; negative amounts crop."""
     flat = [amount for pair in reversed(pairs) for amount in pair]
     return torch.nn.functional.pad(x, flat, value=value) if any(flat) else x
 
 
 def of_nothing(x, sizes, data_format, dtype=None):
-    """A map made of the empty map x, channels second: empty too, or of values that nobody promises."""
+    """The result for an empty map x, channels second: empty, or uninitialised values."""
     y = channels_back(x.new_empty(*x.shape[:2], *sizes, dtype=dtype), data_format)
     return laws.anything(y.shape, y.dtype) if y.numel() else y

@@ -1,9 +1,8 @@
-"""How a lane executes a call: one file for each way, found by its name.
+"""Executions: how a lane runs a call. One file for each, found by its name.
 
-A lane is told its way with every batch ("eager"), or several, joined by "+", the innermost first: under
-"amp+to_static" a compiled function runs the call with automatic mixed precision.
-
-A file has a class `Way` with what differs from `Plain`.
+Every batch names the execution ("eager"), or several joined by "+", innermost first: under "amp+to_static" a
+compiled function runs the call with automatic mixed precision. A file has a class `Way` with what differs
+from `Plain`.
 """
 
 import importlib
@@ -19,30 +18,30 @@ Function = Callable[..., Any]
 
 
 class Plain:
-    """The call as it stands, once."""
+    """Runs the call as it is, once."""
 
-    runs = 1  # how often a case is run, from making its inputs on
-    timed = False  # its time is asked for, and not its results
-    in_place = True  # a call may change its arguments; without, it only returns
+    runs = 1  # how often a case runs, including its inputs
+    timed = False  # the time is measured instead of the results
+    in_place = True  # whether a call may change its arguments
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
 
     def wrap(self, function: Function, api: str) -> Function:
-        """What is called instead of `function`, which stands for `api`. Asked for once for each API, so that
-        the function itself costs nothing."""
+        """The function that replaces `function`, the implementation of `api`. A lane calls this once for each
+        API."""
         return function
 
 
 class Execution:
-    """All ways that a lane was told, as one."""
+    """All executions of a lane, combined. Raises Stop for an unknown name."""
 
     def __init__(self, name: str, framework: Framework) -> None:
         known = names()
         ways = []
         for part in name.split("+"):
             if part not in known:
-                refuse(f"no execution is called {part}; there are {', '.join(known)}")
+                refuse(f"unknown execution {part}; known are {', '.join(known)}")
             ways.append(importlib.import_module(f"assay.execution.{part}").Way(framework))
         self.ways = ways
         self.runs = max(way.runs for way in ways)
@@ -50,7 +49,7 @@ class Execution:
         self.timed = any(way.timed for way in ways)
 
     def wrap(self, function: Function, api: str) -> Function:
-        """What is called instead of `function`."""
+        """The function that replaces `function`."""
         for way in self.ways:
             function = way.wrap(function, api)
         return function
@@ -58,12 +57,13 @@ class Execution:
 
 @cache
 def names() -> tuple[str, ...]:
-    """All ways that there are."""
+    """The names of all executions."""
     return tuple(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def ability(framework: Framework, method: str, words: str) -> Any:
-    """A method that not every framework has; a case that needs it is skipped with these words."""
+    """An optional method of the framework. Raises Stop with these words, which skips the case, if it is
+    missing."""
     found = getattr(framework, method, None)
     if found is None:
         raise Stop(SKIPPED, f"{framework.name} {framework.version} has no {words}")

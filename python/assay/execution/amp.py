@@ -1,4 +1,4 @@
-"""The call under automatic mixed precision; gradients are taken outside of it, as training does."""
+"""The call under automatic mixed precision. Gradients are computed outside of it, as in training."""
 
 from typing import Any
 
@@ -6,7 +6,10 @@ from assay.execution import Function, Plain, ability
 
 
 class Way(Plain):
+    """Wraps the call in the framework's autocast context."""
+
     def wrap(self, function: Function, api: str) -> Function:
+        """The function under autocast. Raises Stop if the framework has none."""
         autocast = ability(self.framework, "autocast", "automatic mixed precision")
 
         def mixed(*args: Any, **kwargs: Any) -> Any:

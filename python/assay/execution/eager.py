@@ -1,4 +1,4 @@
-"""Each operation at once, as the call says it."""
+"""The call as it is: each operation runs immediately."""
 
 from assay.execution import Plain as Way
 

@@ -1,7 +1,9 @@
-"""The call again and again, with a clock: how long it takes instead of what it gives (assay.timed)."""
+"""The call repeatedly under a clock: its time is the result (assay.timed)."""
 
 from assay.execution import Plain
 
 
 class Way(Plain):
+    """Measures time instead of results."""
+
     timed = True

@@ -1,10 +1,13 @@
-"""The call as a graph that is compiled first; gradients go through that graph, too."""
+"""The call as a compiled graph. Gradients run through the graph too."""
 
 from assay.execution import Function, Plain, ability
 
 
 class Way(Plain):
-    in_place = False  # a graph returns what it computes; its arguments stay as they are
+    """Compiles the function of each API."""
+
+    in_place = False  # a graph does not change its arguments
 
     def wrap(self, function: Function, api: str) -> Function:
+        """The compiled function. Raises Stop if the framework has no static graphs."""
         return ability(self.framework, "compiled", "static graphs")(function, api)

@@ -1,104 +1,187 @@
-"""One file per framework. Each is a class with the same few methods; see `Framework`.
+"""One file for each framework, with a subclass of `Framework`.
 
-A framework object is made in the cold fork server, where it may import but run nothing and touch no
-device; `start` runs in the forked lane.
+The cold fork server makes the framework object. There it may import, but must run no operation and touch no
+device. `start` runs in the forked lane.
 """
 
 import importlib
 import inspect
 import os
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from assay.spec import TensorSpec
 from assay.wire import refuse
 
 
 class Dense(NamedTuple):
-    """A tensor as elements in memory: dense, row by row. `keep` keeps them alive."""
+    """A tensor as contiguous elements in memory, row by row. `keep` owns the memory."""
 
     keep: Any
     pointer: int
     count: int
     dtype: str
     shape: Sequence[int]
-    on_device: bool = False  # in the memory of the lane's GPU, not in the host's
+    on_device: bool = False  # in the memory of the lane's GPU instead of the host's
 
 
-class Framework(Protocol):
-    """What a lane asks of a framework. `dtypes` lacks those that this version lacks. `sparse` makes the
-    sparse form of a dense tensor, differentiable if that is; `sparse_parts` takes one apart, as Sparse.parts
-    does, and gives None for a dense tensor. `strided` gives the same values in memory with gaps, `optimized`
-    a parameter after the steps of an optimizer, each with so many times this gradient.
+class Framework(ABC):
+    """What a lane needs of a framework. `dtypes` holds the dtypes of this version.
 
-    Some executions ask for more, and skip the cases of a framework that lacks it: `autocast()` gives a
-    context of automatic mixed precision, `compiled(function, api)` what runs an API's function as a static
-    graph. `stopwatch()` gives the clock of the lane's device, None on the CPU, and may be left out: mark()
-    notes a moment in the device's stream, between(a, b) the nanoseconds between two that are past, wait()
-    waits for all that was begun. `warm()`, which may be left out as well, runs on a GPU what makes a first
-    case slow, in a lane that is forked ahead (assay.spares).
-
-    A build tells with `devices()` the kinds of device that it has, those first that a test of "another
-    device" should take, and with `notes()`, by execution, what people should know. Both are asked in the cold
-    fork server; without them there is a CPU and nothing to know. One that cannot differentiate says
-    `has_gradients = False`: then results alone are compared.
+    These methods are optional:
+        devices()                    the device kinds of the build, preferred ones first; default: the CPU
+        notes()                      remarks for users, by execution
+        autocast()                   a context of automatic mixed precision
+        compiled(function, api)      a function that runs an API's function as a static graph
+        stopwatch()                  the device's clock (assay.frameworks.stopwatch), or None on the CPU
+        warm()                       runs on a GPU what slows down a first case, in a spare lane
+        (assay.spares) adopt(capsule)               a tensor from a DLPack capsule, without a copy
+        widened(tensor, dtype)       the tensor in a wider dtype; for a reference lane moved(tensor, unit,
+        seed, zeros_too)  the perturbed tensor; for a reference lane
+    The cold fork server calls devices() and notes(). A case that needs a missing method is skipped. If
+    `has_gradients` is False, only results are compared.
     """
 
     name: str
     version: str
     tensor_type: type
     dtypes: dict[str, Any]
+    _names: dict[Any, str]  # the name of each dtype
+    _NO_KERNEL: re.Pattern[str]
+    _OUT_OF_MEMORY: re.Pattern[str]
 
-    def start(self, device: str) -> None: ...
-    def release(self) -> None: ...  # gives memory that it keeps for later back to the device
-    def seed(self, seed: int) -> None: ...
-    def empty(self, shape: Sequence[int], dtype: str) -> Any: ...
-    def pointer(self, tensor: Any) -> int: ...
-    def resolve(self, api: str) -> Callable[..., Any]: ...
-    def want_gradient(self, tensor: Any) -> None: ...
-    def writable(self, tensor: Any) -> Any: ...
-    def differentiable(self, tensor: Any) -> bool: ...
-    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]: ...
-    def dense(self, tensor: Any) -> Dense: ...
-    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any: ...
-    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None: ...
-    def strided(self, tensor: Any, spec: TensorSpec) -> Any: ...
-    def place(self, name: str) -> Any: ...
-    def parameters(self, layer: Any) -> dict[str, Any]: ...
+    @abstractmethod
+    def start(self, device: str) -> None:
+        """Selects the device ("cpu", "gpu:0") of a forked lane."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Returns cached memory to the device."""
+
+    @abstractmethod
+    def seed(self, seed: int) -> None:
+        """Seeds the random generators of the lane's devices."""
+
+    @abstractmethod
+    def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        """An uninitialised tensor."""
+
+    @abstractmethod
+    def resolve(self, api: str) -> Callable[..., Any]:
+        """The framework's function for an API's full name. Raises AttributeError or Stop if there is none."""
+
+    @abstractmethod
+    def want_gradient(self, tensor: Any) -> None:
+        """Marks a leaf tensor as differentiable."""
+
+    @abstractmethod
+    def writable(self, tensor: Any) -> Any:
+        """A differentiable copy that an in-place call may change."""
+
+    @abstractmethod
+    def differentiable(self, tensor: Any) -> bool:
+        """Whether gradients flow through the tensor."""
+
+    @abstractmethod
+    def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        """The gradients of the inputs under the upstream gradients of the outputs; None for an unused
+        input."""
+
+    @abstractmethod
+    def dense(self, tensor: Any) -> Dense:
+        """The elements of a tensor of any layout, copied only if they are not contiguous."""
+
+    @abstractmethod
+    def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        """The sparse form of a dense tensor (assay.sparse), differentiable if the tensor is."""
+
+    @abstractmethod
+    def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        """The same values in memory with the strides of `spec`."""
+
+    @abstractmethod
+    def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
+        """A parameter with this value, and the optimizer that `make` constructs for it."""
+
+    @abstractmethod
+    def dtype_name(self, dtype: Any) -> str | None:
+        """The name of a dtype object; None for any other object."""
+
+    def sparse_parts(self, tensor: Any) -> dict[str, Any] | None:
+        """The parts of a sparse tensor, as Sparse.parts returns them; None for a dense tensor."""
+        return None
+
+    def as_layout(self, tensor: Any, number: int) -> Any:
+        """The same values in a non-contiguous or offset layout, for the regime `layout`."""
+        return tensor
+
+    def place(self, name: str) -> Any:
+        """The object for a device that a case names. References compute on their own device."""
+        return name
+
+    def pointer(self, tensor: Any) -> int:
+        """The address of the first element."""
+        return tensor.data_ptr()
+
+    def constant(self, tensor: Any) -> Any:
+        """The tensor outside of the autograd graph."""
+        return tensor.detach()
+
+    def shape(self, tensor: Any) -> Sequence[int]:
+        """The extents of the tensor."""
+        return tuple(tensor.shape)
+
+    def tensor_dtype(self, tensor: Any) -> str:
+        """The name of the tensor's dtype."""
+        return self._names[tensor.dtype]
+
+    def parameters(self, layer: Any) -> dict[str, Any]:
+        """A layer's parameters by name."""
+        return dict(layer.named_parameters())
+
     def optimized(
         self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
-    ) -> Any: ...
-    def dtype_name(self, dtype: Any) -> str | None: ...
-    def shape(self, tensor: Any) -> Sequence[int]: ...
-    def tensor_dtype(self, tensor: Any) -> str: ...
-    def constant(self, tensor: Any) -> Any: ...
-    def as_layout(self, tensor: Any, number: int) -> Any: ...
-    def no_kernel(self, error: BaseException) -> bool: ...
-    def out_of_memory(self, error: BaseException) -> bool: ...
+    ) -> Any:
+        """A parameter after steps of the optimizer, each with a multiple of `gradient`."""
+        parameter, optimizer = self.optimizer(make, args, kwargs, value)
+        for factor in steps:
+            parameter.grad = gradient * factor
+            optimizer.step()
+        return parameter.detach()
+
+    def no_kernel(self, error: BaseException) -> bool:
+        """Whether the error states that this build has no such kernel."""
+        return self._NO_KERNEL.search(str(error)) is not None
+
+    def out_of_memory(self, error: BaseException) -> bool:
+        """Whether the error states that memory ran out."""
+        return isinstance(error, MemoryError) or self._OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def look_up(root: Any, api: str) -> Any:
-    """What `api` ("paddle.nn.functional.relu") names in the framework whose module is `root`.
+    """The object that `api` ("paddle.nn.functional.relu") names in the framework whose module is `root`.
 
-    Frameworks also show what they import for themselves (paddle.os, torch.sys); that is none of
-    theirs, and no case may reach it.
+    Rejects what a framework imported for itself (paddle.os, torch.sys). Raises AttributeError for an unknown
+    name.
     """
     home = root.__name__
     found = root
     for part in api.split(".")[1:]:
         found = getattr(found, part)
         name = found.__name__ if inspect.ismodule(found) else getattr(found, "__module__", None)
-        owner = (name or home).split(".")[0]  # methods written in C have none
+        owner = (name or home).split(".")[0]  # methods written in C have no module
         if owner != home:
-            refuse(f"{api}: {part} is no part of {home}, it belongs to {owner}")
+            refuse(f"{api}: {part} belongs to {owner}, not to {home}")
     return found
 
 
 def load(name: str) -> Framework:
-    """Imports the framework `name` ("paddle", "torch") and wraps it.
+    """Imports and wraps the framework `name` ("paddle", "torch").
 
-    ASSAY_FRAMEWORK_MODULE names another module to wrap it with: a build with a wrapper of its own,
-    or a stand-in for tests.
+    ASSAY_FRAMEWORK_MODULE selects another wrapper: for a build that needs its own, or as a stand-in for
+    tests.
     """
     own = f"assay.frameworks.{name}_framework"
     module = importlib.import_module(os.environ.get("ASSAY_FRAMEWORK_MODULE", own))

@@ -1,20 +1,24 @@
-"""NumPy as a lane sees it: an example of what a framework needs.
+"""NumPy as a lane: an example of what a framework needs.
 
-It calls NumPy's own function of an API's name: `paddle.add` as numpy.add, `paddle.linalg.det` as
-numpy.linalg.det. It differentiates nothing, and says so.
+It calls NumPy's function with an API's name: `paddle.add` as numpy.add, `paddle.linalg.det` as
+numpy.linalg.det. It has no gradients.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.frameworks import Dense, look_up
+from assay.frameworks import Dense, Framework, look_up
 from assay.spec import TensorSpec
 from assay.wire import CODES, DTYPES, UNSUPPORTED, Stop, count_of
 
 
-class NumpyFramework:
+class NumpyFramework(Framework):
+    """NumPy's functions on host memory."""
+
     name = "numpy"
     has_gradients = False
+    _OUT_OF_MEMORY = re.compile("(?!)")  # NumPy raises MemoryError
 
     def __init__(self) -> None:
         import numpy
@@ -25,23 +29,26 @@ class NumpyFramework:
         self.dtypes = {name: numpy.dtype(name) for name in DTYPES if hasattr(numpy, name)}
 
     def start(self, device: str) -> None:
-        pass
+        """Nothing: NumPy has one device."""
 
     def release(self) -> None:
-        pass  # it keeps nothing
+        """Nothing: NumPy caches no memory."""
 
     def seed(self, seed: int) -> None:
+        """Seeds numpy.random with the low 32 bits."""
         self.numpy.random.seed(seed % (1 << 32))
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        """numpy.empty."""
         return self.numpy.empty(shape, self.dtypes[dtype])
 
     def pointer(self, tensor: Any) -> int:
+        """The address of the first element."""
         return tensor.ctypes.data
 
     def resolve(self, api: str) -> Callable[..., Any]:
-        # Functions of the same name, in the namespace itself and in linalg and fft, take the same arguments
-        # by place; others do not as a rule.
+        """The function of the same name in numpy, numpy.linalg or numpy.fft. Those usually take the same
+        arguments by position. Raises Stop if there is none."""
         namespace, _, function = api.rpartition(".")
         home = "linalg" if namespace.endswith(".linalg") else "fft" if namespace.endswith(".fft") else ""
         try:
@@ -50,7 +57,7 @@ class NumpyFramework:
             raise Stop(UNSUPPORTED, f"NumPy {self.version} has no function for {api}") from None
 
     def _arrays(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with arrays for the numbers that NumPy gives instead of arrays of no dimension."""
+        """The function with 0-d arrays in place of the scalars that NumPy returns."""
         generic, asarray = self.numpy.generic, self.numpy.asarray
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -61,29 +68,36 @@ class NumpyFramework:
         return call
 
     def want_gradient(self, tensor: Any) -> None:
-        pass
+        """Nothing: NumPy has no gradients."""
 
     def writable(self, tensor: Any) -> Any:
+        """The array itself."""
+        return tensor
+
+    def constant(self, tensor: Any) -> Any:
+        """The array itself."""
         return tensor
 
     def differentiable(self, tensor: Any) -> bool:
+        """False."""
         return False
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
+        """None for each input."""
         return [None] * len(inputs)
 
     def dense(self, tensor: Any) -> Dense:
+        """The array, contiguous."""
         shape = tensor.shape  # ascontiguousarray() makes [1] of []
         tensor = self.numpy.ascontiguousarray(tensor)
         return Dense(tensor, tensor.ctypes.data, count_of(shape), str(tensor.dtype), shape)
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no sparse tensors")
 
-    def sparse_parts(self, tensor: Any) -> None:
-        return None
-
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        """A view by numpy.lib.stride_tricks."""
         as_strided = self.numpy.lib.stride_tricks.as_strided
         memory = self.numpy.zeros(spec.storage(), tensor.dtype)
         strides = [step * tensor.itemsize for step in spec.strides]
@@ -93,39 +107,32 @@ class NumpyFramework:
         return as_strided(memory, spec.shape, strides)
 
     def as_layout(self, tensor: Any, number: int) -> Any:
+        """Every second element of a larger array."""
         memory = self.numpy.empty((*tensor.shape[:-1], 2 * tensor.shape[-1]), tensor.dtype)
         memory[..., ::2] = tensor
         return memory[..., ::2]
 
-    def constant(self, tensor: Any) -> Any:
-        return tensor
-
-    def place(self, name: str) -> str:
-        return name
-
     def parameters(self, layer: Any) -> dict[str, Any]:
+        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no layers")
 
-    def optimized(
-        self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
-    ) -> Any:
+    def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
+        """Raises Stop."""
         raise Stop(UNSUPPORTED, "NumPy has no optimizers")
 
     def dtype_name(self, dtype: Any) -> str | None:
+        """The name of a numpy.dtype."""
         return str(dtype) if isinstance(dtype, self.numpy.dtype) and str(dtype) in CODES else None
 
-    def shape(self, tensor: Any) -> Sequence[int]:
-        return tensor.shape
-
     def tensor_dtype(self, tensor: Any) -> str:
+        """The name of the array's dtype."""
         return str(tensor.dtype)
 
     def no_kernel(self, error: BaseException) -> bool:
+        """A ufunc without a loop for the dtype."""
         return isinstance(error, TypeError) and "not supported for the input types" in str(error)
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        return isinstance(error, MemoryError)
 
 
 def create() -> NumpyFramework:
+    """The wrapper of the installed NumPy."""
     return NumpyFramework()

@@ -1,4 +1,4 @@
-"""PaddlePaddle as a lane sees it."""
+"""PaddlePaddle as a lane."""
 
 import contextlib
 import ctypes
@@ -10,39 +10,40 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from assay.frameworks import Dense, look_up
+from assay.frameworks import Dense, Framework, look_up
 from assay.frameworks.stopwatch import Stopwatch
 from assay.sparse import compressed, places
 from assay.spec import TensorSpec
 from assay.wire import DTYPES, SKIPPED, Stop
 
-# Paddle's words for "this build has no such kernel": a fact about the build, not a failure.
-_NO_KERNEL = re.compile(
-    r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
-    r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
-    r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
-    r"|[Nn]ot support CPU kernel|only supports? CUDA"
-    r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
-)
-# Of paddle.grad() as _plain_grad() knows it.
+# The parameters of paddle.grad() in versions whose inner function _plain_grad() may call.
 GRAD_PARAMETERS = tuple(
     "outputs inputs grad_outputs retain_graph create_graph only_inputs allow_unused no_grad_vars "
     "dump_backward_graph_path".split()
 )
-# As many compiled graphs are kept.
-MOST_GRAPHS = 64
-MOST_AXES = 6  # that indexing and transposing know
-_OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
+MOST_GRAPHS = 64  # compiled graphs that are kept
+MOST_AXES = 6  # the limit of indexing and transposing
 
 
-class PaddleFramework:
+class PaddleFramework(Framework):
+    """PaddlePaddle on the CPU, a GPU or a custom device."""
+
     name = "paddle"
+    # Messages that mean "this build has no such kernel", which is not a failure.
+    _NO_KERNEL = re.compile(
+        r"is not registered|only supports? GPU|not compiled with CUDA|only support(?:ed|s)? (?:on|in) GPU"
+        r"|does not support (?:CPU|cpu)|Backend::CPU|no kernel|support following DataTypes"
+        r"|Do not support .* for cpu kernel|eager\.ops\.legacy' has no attribute|NOT supported quant int8"
+        r"|[Nn]ot support CPU kernel|only supports? CUDA"
+        r"|There are no kernels which are registered|FLAGS_cudnn\w+ cannot get its value"
+    )
+    _OUT_OF_MEMORY = re.compile(r"ResourceExhausted|[Oo]ut of memory|Fail to alloc memory")
 
     def __init__(self) -> None:
         os.environ.setdefault("GLOG_minloglevel", "2")
         import paddle
 
-        # Its handler prints a trace and delays the death of the lane by 30 ms.
+        # Paddle's signal handler prints a trace and delays the end of a crashed lane by 30 ms.
         paddle.disable_signal_handler()
         self.paddle = paddle
         open_mkl(paddle.__file__)
@@ -57,31 +58,34 @@ class PaddleFramework:
         self._on_gpu = False
 
     def devices(self) -> list[str]:
+        """The device kinds of the build, custom devices first."""
         device = self.paddle.device
         kinds = ["xpu"] if device.is_compiled_with_xpu() else []
         kinds += device.get_all_custom_device_type() or []
         return [*kinds, *(["gpu"] if device.is_compiled_with_cuda() else []), "cpu"]
 
     def notes(self) -> dict[str, str]:
+        """Whether static graphs are compiled by CINN."""
         if self.paddle.is_compiled_with_cinn():
             return {"to_static": f"Paddle {self.version}: graphs are compiled by CINN"}
         return {"to_static": f"Paddle {self.version} was built without CINN: graphs run in its own executor"}
 
     def start(self, device: str) -> None:
-        # On a GPU (written against the same interface, and not run yet: no build for the GPUs in reach):
-        # Paddle's streams wait for the default one, on which inputs are filled and results are copied.
+        """Selects the device.
+
+        On a GPU, Paddle's streams wait for the default stream, where inputs are filled and results are
+        copied. That path has not run yet on a GPU build of Paddle."""
         self._on_gpu = device != "cpu"
         if self._on_gpu:
-            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results shall have the digits of their dtype
+            os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # results need the precision of their dtype
         self.paddle.set_device(device)
         if not self._on_gpu:
             self._empty = self._plain_empty()
             self._seed = self._plain_seed()
 
     def _plain_grad(self) -> Callable[..., Any]:
-        """What paddle.grad() calls; to check what is right and to unfold its two decorators takes 5 µs. In a
-        version whose grad() has other parameters than these, or that has no such function, paddle.grad()
-        itself."""
+        """The function that paddle.grad() calls. The checks and decorators of grad() take 5 µs. A version of
+        Paddle without that function, or with other parameters of grad(), gets grad() itself."""
         grad = self.paddle.grad
         operation = getattr(self.paddle.base.core.eager, "run_partial_grad", None)
         if operation is None or tuple(inspect.signature(grad).parameters) != GRAD_PARAMETERS:
@@ -91,16 +95,16 @@ class PaddleFramework:
         )
 
     def _plain_seed(self) -> Callable[[int], Any]:
-        """What paddle.seed() calls on a CPU; the process has one generator there for all its life. In a
-        version that has no such function, paddle.seed() itself."""
+        """The function that paddle.seed() calls on a CPU, which has one generator for the life of the
+        process. A version without that function gets paddle.seed()."""
         try:
             return self.paddle.base.core.default_cpu_generator().manual_seed
         except AttributeError:
             return self.paddle.seed
 
     def _plain_empty(self) -> Callable[..., Any]:
-        """What paddle.empty() calls on a CPU: what it does besides, to check and convert what is right, takes
-        two thirds of its time. In a version that has no such function, paddle.empty() itself."""
+        """The function that paddle.empty() calls on a CPU. Checks and conversions take two thirds of the time
+        of empty(). A version without that function gets paddle.empty()."""
         paddle = self.paddle
         try:
             place, operation = paddle.CPUPlace(), paddle._C_ops.empty
@@ -110,70 +114,72 @@ class PaddleFramework:
         return lambda shape, dtype: operation(shape, dtype, place)
 
     def adopt(self, capsule: Any) -> Any:
+        """A tensor from a DLPack capsule, without a copy."""
         return self.paddle.utils.dlpack.from_dlpack(capsule)
 
     def release(self) -> None:
+        """Empties the cache of the GPU."""
         if self._on_gpu:
             self.paddle.device.cuda.empty_cache()
 
     def stopwatch(self) -> Stopwatch | None:
-        """Not run yet: no build of Paddle for GPUs was in reach."""
+        """A clock of device events. It has not run yet on a GPU build of Paddle."""
         device = self.paddle.device
         return Stopwatch(device.Event, device.synchronize) if self._on_gpu else None
 
     def seed(self, seed: int) -> None:
+        """Seeds Paddle's default generator."""
         self._seed(seed)
 
     def empty(self, shape: Sequence[int], dtype: str) -> Any:
+        """paddle.empty on the lane's device."""
         return self._empty(shape, self.dtypes[dtype])
 
-    def pointer(self, tensor: Any) -> int:
-        return tensor.data_ptr()
-
     def resolve(self, api: str) -> Callable[..., Any]:
+        """Paddle's own function."""
         return look_up(self.paddle, api)
 
     def want_gradient(self, tensor: Any) -> None:
+        """Clears `stop_gradient`."""
         tensor.stop_gradient = False
 
     def writable(self, tensor: Any) -> Any:
-        # In-place calls are refused on a leaf that wants a gradient.
+        """A copy. Paddle rejects in-place calls on a differentiable leaf."""
         return self.paddle.assign(tensor)
 
     def widened(self, tensor: Any, dtype: str) -> Any:
+        """The tensor in a wider dtype."""
         return tensor.astype(self.dtypes[dtype])
 
-    def constant(self, tensor: Any) -> Any:
-        return tensor.detach()
-
     def as_layout(self, tensor: Any, number: int) -> Any:
-        """The same values in memory that is not contiguous, or does not begin at its beginning."""
+        """The same values transposed, at an offset or strided, by `number`. A dtype without the kernels for
+        that stays contiguous."""
         paddle = self.paddle
         if tensor.ndim > MOST_AXES:
             return tensor
         try:
             with paddle.no_grad():
                 kind = number % 3
-                if kind == 0 and tensor.ndim > 1:  # the axes turned round
+                if kind == 0 and tensor.ndim > 1:
                     axes = list(range(tensor.ndim))[::-1]
                     dense = paddle.transpose(tensor, axes).contiguous()
                     return paddle.transpose(dense, axes)
-                whole = tensor.ndim == MOST_AXES  # no room for an axis more
-                if (kind == 1 or whole) and tensor.ndim > 0:  # behind something else
+                whole = tensor.ndim == MOST_AXES  # stack() would exceed the limit
+                if (kind == 1 or whole) and tensor.ndim > 0:
                     return paddle.concat([tensor[:1], tensor])[1:]
-                # Every second element.
                 return paddle.stack([tensor, paddle.zeros_like(tensor)], -1)[..., 0]
         except Exception as error:
-            if self.no_kernel(error):  # not for this dtype: as it was
+            if self.no_kernel(error):
                 return tensor
             raise
 
     def differentiable(self, tensor: Any) -> bool:
+        """Whether `stop_gradient` is false."""
         return not tensor.stop_gradient
 
     def gradients(self, outputs: list[Any], inputs: list[Any], upstream: list[Any]) -> list[Any]:
-        # An output that is itself an input gets None where there are other outputs, too.
-        # One that is given twice, as a cell's output and its state, is refused.
+        """The gradients by paddle.grad(). Outputs that are inputs or occur twice are copied first: Paddle
+        returns None for the former and rejects the latter."""
         given = {id(tensor) for tensor in (*inputs, *outputs)}
         if len(given) < len(inputs) + len(outputs):
             outputs = [
@@ -185,19 +191,21 @@ class PaddleFramework:
         return self._gradients(outputs, inputs, upstream)
 
     def autocast(self) -> Any:
-        if self.paddle.get_device() == "cpu":  # auto_cast() would warn and do nothing
+        """paddle.amp.auto_cast. Raises Stop on the CPU, where it does nothing."""
+        if self.paddle.get_device() == "cpu":
             raise Stop(SKIPPED, f"Paddle {self.version} has no automatic mixed precision on the CPU")
         return self.paddle.amp.auto_cast()
 
     def compiled(self, function: Callable[..., Any], api: str) -> Callable[..., Any]:
+        """A function that runs the API as a static graph (paddle.jit.to_static)."""
         jit, clear = self.paddle.jit, self.paddle.base.core.clear_executor_cache
         backend = "CINN" if self.paddle.is_compiled_with_cinn() else None
         method = api.removeprefix("paddle.Tensor.") if api.startswith("paddle.Tensor.") else None
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            # Made anew for every case: a graph belongs to the shapes of its inputs, and they differ. Paddle
-            # would keep 0.7 MB of each. They go together, between two cases: when one goes while another
-            # is made or run, that one may crash.
+            # Every case needs its own graph, because a graph depends on the shapes of its inputs. Paddle
+            # keeps 0.7 MB for each. All graphs are freed together between two cases: freeing one while
+            # another is built or run may crash.
             if len(self._graphs) == MOST_GRAPHS:
                 self._graphs.clear()
                 gc.collect()
@@ -217,6 +225,8 @@ class PaddleFramework:
         return call
 
     def dense(self, tensor: Any) -> Dense:
+        """The elements of a dense, sparse or selected-rows tensor. Raises ValueError for a negative
+        extent."""
         if not tensor.is_dense():
             tensor = self._selected_rows(tensor) if tensor.is_selected_rows() else tensor.to_dense()
         if not tensor.is_contiguous():
@@ -227,20 +237,21 @@ class PaddleFramework:
         for extent in shape:
             count *= extent
             if extent < 0:
-                raise ValueError(f"Paddle gives a tensor of shape {list(shape)}")
+                raise ValueError(f"Paddle returned a tensor of shape {list(shape)}")
         pointer = tensor.data_ptr() if count else 0
-        if pointer is None:  # a result that Paddle never set: memory that nobody wrote, with its shape
+        if pointer is None:  # Paddle did not set the result: stand in uninitialised memory of its shape
             tensor = self._empty(shape, tensor.dtype)
             pointer = tensor.data_ptr()
         return Dense(tensor, pointer, count, dtype, shape, self._on_gpu and tensor.place.is_gpu_place())
 
     def sparse(self, tensor: Any, spec: TensorSpec, layout: str) -> Any:
+        """A Paddle COO or CSR tensor. Paddle's conversions to CSR have no gradient."""
         paddle = self.paddle
         held = places(spec.shape, spec.index, layout)
         count = len(held.taken)
         taken = paddle.to_tensor(held.taken, dtype="int64").reshape([count])
         values = paddle.index_select(tensor.reshape([held.rows, *held.row]), taken)
-        if layout == "csr":  # no gradient flows through Paddle's conversions to csr
+        if layout == "csr":
             crows, cols = (
                 paddle.to_tensor(each, dtype="int64") for each in compressed(held.indices, spec.shape)
             )
@@ -250,6 +261,7 @@ class PaddleFramework:
         return paddle.sparse.sparse_coo_tensor(indices, values, spec.shape, stop_gradient=constant)
 
     def sparse_parts(self, tensor: Any) -> dict[str, Any] | None:
+        """The parts of a COO or CSR tensor; COO entries are sorted by index."""
         if tensor.is_dense() or tensor.is_selected_rows():
             return None
         shape = list(tensor.shape)
@@ -259,9 +271,8 @@ class PaddleFramework:
                 "layout": "csr", "crows": crows, "cols": cols, "values": tensor.values(), "shape": shape
             }  # fmt: skip
         indices, values = tensor.indices(), tensor.values()
-        if indices.ndim != 2:  # what should not be is compared as it is
+        if indices.ndim != 2:  # invalid: compared as it is
             return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
-        # In no promised order.
         place = self.paddle.zeros([indices.shape[1]], "int64")
         for axis in range(indices.shape[0]):
             place = place * shape[axis] + indices[axis].astype("int64")
@@ -271,6 +282,7 @@ class PaddleFramework:
         return {"layout": "coo", "indices": indices, "values": values, "shape": shape}
 
     def strided(self, tensor: Any, spec: TensorSpec) -> Any:
+        """A view by paddle.as_strided."""
         memory = self.paddle.zeros([spec.storage()], tensor.dtype)
         if spec.size:
             apart = list(spec.apart())
@@ -279,59 +291,44 @@ class PaddleFramework:
         return self.paddle.as_strided(memory, list(spec.shape), list(spec.strides))
 
     def place(self, name: str) -> Any:
-        """Of other devices than the CPU the lane's own stands for any."""
+        """The CPU's place, or the lane's own for any other device."""
         if name == "cpu":
             return self.paddle.CPUPlace()
         return self.paddle.empty([0]).place
 
     def parameters(self, layer: Any) -> dict[str, Any]:
+        """A layer's parameters by name; none of an object that is no layer."""
         return dict(layer.named_parameters()) if isinstance(layer, self.paddle.nn.Layer) else {}
 
-    def optimized(
-        self, make: Any, args: Any, kwargs: Any, steps: Sequence[float], value: Any, gradient: Any
-    ) -> Any:
+    def optimizer(self, make: Any, args: Any, kwargs: Any, value: Any) -> tuple[Any, Any]:
+        """A Paddle parameter and its optimizer."""
         parameter = self.paddle.create_parameter(value.shape, value.dtype)
         parameter.set_value(value)
-        optimizer = make(*args, parameters=[parameter], **kwargs)
-        for factor in steps:
-            parameter.grad = gradient * factor
-            optimizer.step()
-        return parameter.detach()
+        return parameter, make(*args, parameters=[parameter], **kwargs)
 
     def _selected_rows(self, tensor: Any) -> Any:
-        """The dense form of a gradient that holds only some rows, which may repeat."""
+        """The dense form of a gradient that holds some rows, possibly repeated."""
         rows = tensor.get_selected_rows()
         values = self.paddle.to_tensor(rows.get_tensor())
         whole = self.paddle.zeros([rows.height(), *values.shape[1:]], values.dtype)
         return self.paddle.index_add(whole, self.paddle.to_tensor(rows.rows()), 0, values)
 
     def dtype_name(self, dtype: Any) -> str | None:
+        """The name of a paddle.dtype."""
         return self._names.get(dtype) if isinstance(dtype, self.paddle.dtype) else None
-
-    def shape(self, tensor: Any) -> Sequence[int]:
-        return tensor.shape
-
-    def tensor_dtype(self, tensor: Any) -> str:
-        return self._names[tensor.dtype]
-
-    def no_kernel(self, error: BaseException) -> bool:
-        return _NO_KERNEL.search(str(error)) is not None
-
-    def out_of_memory(self, error: BaseException) -> bool:
-        return isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(str(error)) is not None
 
 
 def open_mkl(package: str) -> None:
-    """Opens the library that Paddle's first operation opens otherwise, which takes each lane 5 ms. Nothing in
-    it is called. A build without it opens what it has by itself."""
+    """Opens the MKL library of the package folder in the fork server. Otherwise the first operation of each
+    lane opens it, which takes 5 ms. A build without that library is left alone."""
     with contextlib.suppress(OSError):
         ctypes.CDLL(os.path.join(os.path.dirname(package), "libs", "libmklml_intel.so"))
 
 
 def _without_tensors(value: Any, tensor_type: type, tensors: list[Any]) -> Callable[[list[Any]], Any]:
-    """What makes `value` again of its tensors, which are put into `tensors`.
+    """A function that rebuilds `value` from its tensors, which are appended to `tensors`.
 
-    A graph takes tensors. What else a call is given (slices, for one, it does not take) is part of it."""
+    A graph takes only tensors. Other arguments, such as slices, become constants of it."""
     if isinstance(value, tensor_type):
         place = len(tensors)
         tensors.append(value)
@@ -349,7 +346,7 @@ def _without_tensors(value: Any, tensor_type: type, tensors: list[Any]) -> Calla
 
 
 def _plain_call(function: Callable[..., Any], fixed: Callable[[list[Any]], Any]) -> Callable[..., Any]:
-    """What to_static() takes: it reads the source of a function, and built-in ones have none."""
+    """A Python function for to_static(), which reads the source; built-in functions have none."""
 
     def call(tensors: Any) -> Any:
         args, kwargs = fixed(tensors)
@@ -359,7 +356,7 @@ def _plain_call(function: Callable[..., Any], fixed: Callable[[list[Any]], Any])
 
 
 def _method_call(method: str, fixed: Callable[[list[Any]], Any]) -> Callable[..., Any]:
-    """The same for a method: in a graph it belongs to another class than Tensor."""
+    """A Python function that calls a method. In a graph the method belongs to another class than Tensor."""
 
     def call(tensors: Any) -> Any:
         args, kwargs = fixed(tensors)
@@ -369,4 +366,5 @@ def _method_call(method: str, fixed: Callable[[list[Any]], Any]) -> Callable[...
 
 
 def create() -> PaddleFramework:
+    """The wrapper of the installed Paddle."""
     return PaddleFramework()

@@ -1,4 +1,4 @@
-"""A tensor as the bytes that are handed over, and its elements as numbers: what a planted fault changes."""
+"""A tensor as bytes and as numbers, for faults to change."""
 
 import ctypes
 import math
@@ -11,7 +11,7 @@ from assay.frameworks import Framework
 from assay.results import Numbers
 from assay.wire import count_of
 
-# struct's letter for each real dtype, for the parts of a complex one. bfloat16 is the upper half of float32.
+# The struct letter of each dtype, or of the parts of a complex dtype. bfloat16 is the upper half of float32.
 LETTERS = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H",
     "uint32": "I", "uint64": "Q", "float16": "e", "bfloat16": "H", "float32": "f", "float64": "d",
@@ -23,28 +23,31 @@ TRIES = 32
 
 
 class Elements:
-    """Host copy of a dense tensor. An element of a complex tensor is two parts, one after another."""
+    """A host copy of a dense tensor. An element of a complex tensor has two parts, one after the other."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], data: bytes, python: bool = False) -> None:
         self.dtype = dtype
-        self.python = python  # a number of Python's own
+        self.python = python  # a Python number
         self.shape = shape
         self.data = bytearray(data)
         self.part = PART_OF.get(dtype, dtype)  # the dtype of a part
-        self.size = struct.calcsize(LETTERS[dtype])  # of a part
+        self.size = struct.calcsize(LETTERS[dtype])  # bytes of a part
         self.count = len(data) // self.size
 
     @property
     def floating(self) -> bool:
+        """Whether the parts are floating-point numbers."""
         return self.part in REAL
 
     def get(self, place: int) -> Any:
+        """The part at this index as a number."""
         raw = bytes(self.data[place * self.size : (place + 1) * self.size])
         if self.part == "bfloat16":
             return struct.unpack("<f", b"\0\0" + raw)[0]
         return struct.unpack("<" + LETTERS[self.dtype], raw)[0]
 
     def put(self, place: int, value: Any) -> None:
+        """Sets the part at this index to a number."""
         self.data[place * self.size : (place + 1) * self.size] = packed(self.part, value)
 
     def code(self, place: int) -> int:
@@ -52,17 +55,19 @@ class Elements:
         return int.from_bytes(self.data[place * self.size : (place + 1) * self.size], "little")
 
     def put_code(self, place: int, code: int) -> None:
+        """Sets the bits of a part."""
         self.data[place * self.size : (place + 1) * self.size] = code.to_bytes(self.size, "little")
 
     def copy(self) -> "Elements":
+        """An independent copy."""
         return Elements(self.dtype, self.shape, bytes(self.data), self.python)
 
     def row(self) -> int:
-        """The parts of a row."""
+        """The number of parts in a row."""
         return (self.shape[-1] if self.shape else 1) * (2 if self.dtype in PART_OF else 1)
 
     def a_number(self, draw: random.Random) -> int | None:
-        """The place of a number that is neither 0 nor NaN nor infinite."""
+        """The index of a random finite number other than 0; None if there is none."""
         drawn = (draw.randrange(self.count) for _ in range(TRIES if self.count else 0))
         for place in (*drawn, *range(self.count)):
             if (value := self.get(place)) and math.isfinite(value):
@@ -70,12 +75,12 @@ class Elements:
         return None
 
     def handed_over(self) -> Numbers | float:
-        """As a lane hands it over."""
+        """The leaf that the lane returns."""
         return self.get(0) if self.python else Numbers(array("B", self.data), self.dtype, self.shape)
 
 
 def packed(part: str, value: Any) -> bytes:
-    """A number in the bytes of its dtype; what is too large becomes infinite."""
+    """A number as bytes of its dtype; an overflow becomes infinity."""
     letter = LETTERS[part]
     if part == "bfloat16":
         code = int.from_bytes(packed("float32", value), "little")
@@ -88,7 +93,7 @@ def packed(part: str, value: Any) -> bytes:
 
 
 def elements_of(framework: Framework, tensor: Any) -> Elements | None:
-    """None for what is no number and no dense tensor on the host of a dtype that faults are planted in."""
+    """A copy of a float or of a dense host tensor. None for other values and dtypes."""
     if isinstance(tensor, float):
         return Elements("float64", (), struct.pack("<d", tensor), python=True)
     if not isinstance(tensor, framework.tensor_type) or framework.sparse_parts(tensor) is not None:
@@ -102,5 +107,5 @@ def elements_of(framework: Framework, tensor: Any) -> Elements | None:
 
 
 def write_back(framework: Framework, tensor: Any, elements: Elements) -> None:
-    """Into the memory of a dense tensor itself, behind the framework's back."""
+    """Copies elements into a dense tensor's own memory."""
     ctypes.memmove(framework.pointer(tensor), bytes(elements.data), len(elements.data))

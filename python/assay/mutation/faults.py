@@ -1,4 +1,4 @@
-"""The faults that `assay mutate` plants: what a fault may change of a call, and the table of them all."""
+"""The faults that `assay mutate` plants."""
 
 import inspect
 from collections.abc import Callable
@@ -15,48 +15,56 @@ Leaves = list[tuple[str, Any]]
 
 
 class Fault:
-    """A fault changes what its methods say, by default nothing. `call` is a mutated.Watched: its `draw`
-    makes every choice, its `note` says where the fault is."""
+    """A fault overrides the methods for what it changes. `call` is a mutated.Watched: its `draw` makes every
+    choice, and its `note` records the location."""
 
-    raises = False  # the fault is that the call raises
+    raises = False  # whether the fault is an exception
 
     def __init__(self, what: str, kind: str, aim: float | None = None) -> None:
         self.what = what
-        self.kind = kind  # "value", "structure": what the score counts together
-        self.aim = aim  # the share that has to be found
+        self.kind = kind  # "value" or "structure"
+        self.aim = aim  # the required share of killed mutants
 
     def arguments(
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
+        """The arguments that the call gets."""
         return args, kwargs
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that is called."""
         return function
 
     def filled(self, call: Any, path: str, spec: TensorSpec, tensor: Any) -> None:
-        """An input has its values."""
+        """Called when an input has its values."""
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The results that the lane returns."""
         return leaves
 
     def gradients(self, call: Any, leaves: Leaves) -> Leaves:
+        """The gradients that the lane returns."""
         return leaves
 
 
 class Result(Fault):
+    """A fault in a result."""
+
     def __init__(self, what: str, kind: str, aim: float | None, change: Callable[..., Leaves]) -> None:
         super().__init__(what, kind, aim)
         self.results = change
 
 
 class Gradient(Fault):
+    """A fault in a gradient."""
+
     def __init__(self, what: str, kind: str, aim: float | None, change: Callable[..., Leaves]) -> None:
         super().__init__(what, kind, aim)
         self.gradients = change
 
 
 class Argument(Fault):
-    """A named argument is taken for another; one that the case leaves out has its default."""
+    """A named argument has another value; an omitted one has its default."""
 
     def __init__(
         self, what: str, kind: str, aim: float | None, names: str, change: Callable[[Any, Any], Any]
@@ -68,8 +76,9 @@ class Argument(Fault):
     def arguments(
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
+        """The arguments with the first known name changed."""
         name = next((name for name in names if name in self.names), None)
-        if name is None:  # perhaps it is one of those that make the layer, or of those that it is called with
+        if name is None:  # for a layer this runs for its constructor and for its call
             return args, kwargs
         place = names.index(name)
         value = args[place] if place < len(args) else kwargs.get(name, default_of(call, name))
@@ -82,27 +91,31 @@ class Argument(Fault):
         return args, {**kwargs, name: changed}
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The results. Raises Stop if no argument was changed."""
         return leaves if call.planted else inapplicable(f"no argument {' or '.join(sorted(self.names))}")
 
 
 def default_of(call: Any, name: str) -> Any:
+    """The default of the API's parameter; None if it has none."""
     known = inspect.signature(call.entry.call).parameters if call.entry is not None else {}
     found = known[name].default if name in known else None
     return None if found is inspect.Parameter.empty else found
 
 
 def hundredfold(call: Any, value: Any) -> float | None:
+    """100 times a float; None for other values."""
     return 100 * value if isinstance(value, float) else None
 
 
 def the_other(call: Any, value: Any) -> Any:
-    """Of a truth value, or of 0 and 1 degrees of freedom."""
+    """The other boolean, or 1 - value for degrees of freedom of 0 or 1."""
     if isinstance(value, bool):
         return not value
     return 1 - value if value in (0, 1) else None
 
 
 def next_axis(call: Any, value: Any) -> Any:
+    """The next axis, or next axes; None if the case has no tensor with two axes."""
     specs = [spec for spec in call.specs() if spec.ndim > 1]
     if not specs:
         return None
@@ -114,9 +127,13 @@ def next_axis(call: Any, value: Any) -> Any:
 
 
 class NoKernel(Fault):
+    """The call raises the error of a missing kernel."""
+
     raises = True
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that raises."""
+
         def raising(*args: Any, **kwargs: Any) -> Any:
             raise RuntimeError("(planted) the kernel is not registered; not implemented for 'it'")
 
@@ -125,15 +142,18 @@ class NoKernel(Fault):
 
 
 class InputOverwritten(Fault):
-    """The call writes into an input that it has no business to write to."""
+    """The call writes into an input that it must not change."""
 
     def filled(self, call: Any, path: str, spec: TensorSpec, tensor: Any) -> None:
+        """Collects the inputs that may not change."""
         parameter = path.split("[")[0]
         sparse = call.entry is not None and parameter in call.entry.layouts
         if spec.size and not spec.strides and not sparse and spec.index not in call.promised():
             call.inputs_of_case.append((path, tensor))
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, followed by a write into one input."""
+
         def overwriting(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             path, tensor = call.draw.choice(call.inputs_of_case or inapplicable("no input"))
@@ -150,12 +170,14 @@ class InputOverwritten(Fault):
 
 
 class StaleState(Fault):
-    """What the call promises to update is left as it was: statistics, a state, an argument in place."""
+    """What the call updates keeps its old value: statistics, state, an in-place argument."""
 
     def filled(self, call: Any, path: str, spec: TensorSpec, tensor: Any) -> None:
+        """Keeps a copy of the input."""
         call.before[path] = call.copy_of(tensor)
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The results with the first updated value replaced by the old one."""
         changes = call.entry.changes if call.entry is not None else ""
         for place, (path, value) in enumerate(leaves):
             name = path.removeprefix(".state.").removeprefix(".").removesuffix(" afterwards")
@@ -169,13 +191,14 @@ class StaleState(Fault):
 
 
 class LowerPrecision(Fault):
-    """The kernel of the next lower precision: inputs and results have its digits."""
+    """The kernel of the next lower precision: inputs and results are rounded to it."""
 
     LOWER = {"float64": "float32", "float32": "float16"}
 
     def arguments(
         self, call: Any, names: tuple[str, ...], args: list[Any], kwargs: dict[str, Any]
     ) -> Changed:
+        """The rounded inputs."""
         if call.entry is not None and call.entry.changes:
             inapplicable("it works in place")
         return [self._lowered(call, arg) for arg in args], {
@@ -195,6 +218,7 @@ class LowerPrecision(Fault):
         return framework.widened(framework.widened(value, self.LOWER[dtype]), dtype)
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The rounded results."""
         changed = list(leaves)
         for place, found in elements_among(call, leaves):
             lower = self.LOWER.get(found.part)
@@ -209,12 +233,13 @@ class LowerPrecision(Fault):
 
 
 class Ties(Fault):
-    """Of equal elements another is taken: whole and truth values are those of inputs that a ramp of 2⁻²⁰
-    sets apart, up or down. Exact values have ties; where a function only rounds, x.5 is one."""
+    """Ties are broken the other way: integer and boolean results come from inputs to which a ramp of ±2⁻²⁰ is
+    added. Exact values have ties; for rounding functions x.5 is one."""
 
     STEP = 2.0**-20
 
     def around(self, call: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, called a second time with the ramp added to its first tensor."""
         if call.job.values != "exact" or call.entry is not None and call.entry.changes:
             inapplicable("no ties")
         step = self.STEP * call.draw.choice((-1, 1))
@@ -244,6 +269,7 @@ class Ties(Fault):
         return twice
 
     def results(self, call: Any, leaves: Leaves) -> Leaves:
+        """The results with integers and booleans from the second call."""
         framework = call.framework
         other = dict(flatten(call.other, "", framework.tensor_type, framework.sparse_parts))
         changed = list(leaves)
@@ -254,33 +280,41 @@ class Ties(Fault):
         return changed
 
 
-# The share that has to be found where a fault changes a bit.
+# Required shares of killed mutants.
 EVERY, NEARLY, MOST = 1.0, 0.99, 0.95
 
 FAULTS: dict[str, Fault] = {
-    "off_5_percent": Result("one element off by 5%", "value", NEARLY, of.off_by(0.05)),
-    "off_0.1_percent": Result("one element off by 0.1%", "value", MOST, of.off_by(0.001)),
-    "off_8_ulp": Result("one element off by 8 ulp", "value", 0.9, of.off_by_ulps(8)),
-    "off_by_one": Result("a whole number off by 1, a truth value the other", "value", EVERY, of.off_by_one),
-    "sign": Result("one element with the other sign", "value", NEARLY, of.other_sign),
-    "nan_swallowed": Result("NaN is 0", "value", EVERY, of.nan_swallowed),
-    "last_row": Result("the last row is not written: zeros", "value", NEARLY, of.last_row_missing),
-    "wrapped": Result("64-bit whole numbers wrap at 2^31", "value", EVERY, of.wrapped),
+    "off_5_percent": Result("one element is off by 5%", "value", NEARLY, of.off_by(0.05)),
+    "off_0.1_percent": Result("one element is off by 0.1%", "value", MOST, of.off_by(0.001)),
+    "off_8_ulp": Result("one element is off by 8 ulps", "value", 0.9, of.off_by_ulps(8)),
+    "off_by_one": Result("an integer is off by 1, or a boolean is inverted", "value", EVERY, of.off_by_one),
+    "sign": Result("one element has the other sign", "value", NEARLY, of.other_sign),
+    "nan_swallowed": Result("NaN becomes 0", "value", EVERY, of.nan_swallowed),
+    "last_row": Result("the last row is zeros", "value", NEARLY, of.last_row_missing),
+    "wrapped": Result("64-bit integers wrap at 2^31", "value", EVERY, of.wrapped),
     "dtype": Result("another dtype", "structure", EVERY, of.other_dtype),
-    "shape": Result("another shape: an axis of 1 more", "structure", EVERY, of.other_shape),
-    "axes": Result("the last two axes swapped", "structure", EVERY, of.axes_swapped),
+    "shape": Result("one additional axis of extent 1", "structure", EVERY, of.other_shape),
+    "axes": Result("the last two axes are swapped", "structure", EVERY, of.axes_swapped),
     "output_lost": Result("the last of several results is missing", "structure", EVERY, of.output_lost),
-    "gradient_1.01": Gradient("the gradient of one input times 1.01", "value", NEARLY, of.scaled(1.01)),
+    "gradient_1.01": Gradient("the gradient of one input is 1% too large", "value", NEARLY, of.scaled(1.01)),
     "gradient_lost": Gradient("the gradient of one input is None", "structure", EVERY, of.gradient_lost),
     "gradient_of_neighbour": Gradient(
-        "one gradient is that of another input, or of the element before", "value", NEARLY, of.neighbours
+        "one gradient belongs to another input or to the previous element", "value", NEARLY, of.neighbours
     ),
-    "axis": Argument("the next axis", "structure", EVERY, "axis dim start_axis axes", next_axis),
-    "epsilon": Argument("epsilon times 100", "value", None, "epsilon eps", hundredfold),
-    "biased": Argument("biased for unbiased, or reversed", "value", NEARLY, "unbiased correction", the_other),
-    "lower_precision": LowerPrecision("computed in the next lower precision", "value", NEARLY),
-    "ties": Ties("ties go the other way", "value", None),
-    "stale_state": StaleState("what is updated stays as it was", "value", NEARLY),
-    "input_overwritten": InputOverwritten("an input is changed by 5% in one element", "structure", EVERY),
+    "axis": Argument(
+        "the call uses the next axis", "structure", EVERY, "axis dim start_axis axes", next_axis
+    ),
+    "epsilon": Argument("epsilon is 100 times larger", "value", None, "epsilon eps", hundredfold),
+    "biased": Argument(
+        "a biased estimate replaces an unbiased one, or the reverse",
+        "value",
+        NEARLY,
+        "unbiased correction",
+        the_other,
+    ),
+    "lower_precision": LowerPrecision("the call computes in the next lower precision", "value", NEARLY),
+    "ties": Ties("ties are broken the other way", "value", None),
+    "stale_state": StaleState("updated state keeps its old value", "value", NEARLY),
+    "input_overwritten": InputOverwritten("one element of an input changes by 5%", "structure", EVERY),
     "no_kernel": NoKernel("the kernel is missing", "structure", EVERY),
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-"""A call with a fault in it, beside the same call without."""
+"""A call with a fault, compared with the same call without it."""
 
 import random
 from typing import Any
@@ -12,38 +12,39 @@ from assay.results import Numbers
 from assay.spec import TensorSpec
 from assay.wire import SKIPPED, Job, Stop
 
-# How a trial says why it has no mutant; src/verdict/mutants.cc reads them.
+# The prefix of the message of an equivalent mutant; src/verdict/mutants.cc reads it.
 EQUIVALENT = "equivalent"
 
 Leaves = list[tuple[str, Any]]
 
 
 class Watched(Call):
-    """A call with a fault, and the bytes of all that is seen of it."""
+    """A call with a fault that records the bytes of everything it returns."""
 
     def __init__(self, of: "Call", fault: Fault) -> None:
         super().__init__(of.framework, of.native, of.functions, of.hand_over, of.job)
         self.fault = fault
         self.draw = random.Random(f"{of.job.seed} {of.job.mutant}")
         self.seen: list[Any] = []
-        # What faults keep from one step to the next.
+        # State of the faults.
         self.inputs_of_case: list[tuple[str, Any]] = []
         self.before: dict[str, Elements | None] = {}
         self.other: Any = None
 
     def note(self, words: str) -> None:
-        """Where the fault is."""
+        """Records where the fault is; the first call counts."""
         self.planted = self.planted or words
 
     def copy_of(self, value: Any) -> Elements | None:
+        """A copy of a tensor or float for a fault to change; None for other values."""
         return elements_of(self.framework, value)
 
     def specs(self) -> list[TensorSpec]:
-        """Of the case's tensors."""
+        """The specifications of the case's tensors."""
         return list(specs_in(self.named.values()))
 
     def promised(self) -> set[int]:
-        """The numbers of those that the call may change."""
+        """The numbers of the tensors that the call may change."""
         return self._promised()
 
     def _forward(self, function: Any, args: list[Any], kwargs: Any) -> Any:
@@ -75,15 +76,17 @@ class Watched(Call):
 
 
 class Mutated(Watched):
-    """The call of a job with a fault."""
+    """The call of a job with a fault. `known` caches the unmodified calls of a batch."""
 
     def __init__(
         self, framework: Any, native: Any, functions: Any, hand_over: Any, job: Job, known: Any
     ) -> None:
         super().__init__(Call(framework, native, functions, hand_over, job), FAULTS[job.mutant])
-        self.known = known  # what is kept for the rest of the batch
+        self.known = known
 
     def run(self) -> None:
+        """Runs the call without the fault, unless it is known, and with it. Raises Stop if there is no
+        mutant."""
         asked = self.job.id, self.job.values
         if asked not in self.known:
             as_it_is = Watched(self, Fault("", ""))
@@ -97,6 +100,6 @@ class Mutated(Watched):
             if self.fault.raises:
                 raise
             error.__traceback__ = None
-            raise Stop(SKIPPED, f"{INAPPLICABLE}: with it the call raises {type(error).__name__}") from None
+            raise Stop(SKIPPED, f"{INAPPLICABLE}: the faulty call raises {type(error).__name__}") from None
         if (self.seen, self.overwritten) == self.known[asked]:
-            raise Stop(SKIPPED, f"{EQUIVALENT}: not a bit differs")
+            raise Stop(SKIPPED, f"{EQUIVALENT}: no bit differs")

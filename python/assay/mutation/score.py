@@ -1,7 +1,7 @@
 """The mutation score of a run of `assay mutate`: python -m assay.mutation.score DIR [FILE.md]
 
-Reads DIR/mutants.jsonl. A mutant is a case with one fault, under all kinds of values: it is killed where
-one of them shows it. FILE.md gets the tables; of a file with the two MARKS what stands between them.
+Reads DIR/mutants.jsonl. A mutant is a case with one fault, under all value regimes; it is killed if one of
+them shows the fault. FILE.md gets the tables, between the two MARKS if it has them.
 """
 
 import datetime
@@ -17,31 +17,35 @@ from typing import Any, NamedTuple
 from assay.mutation.faults import FAULTS
 
 VERSION = 1
-# Of what a fault came to under several kinds of values the first counts.
+# The fates of a trial. The first that occurs under any value regime is the fate of the mutant.
 FATES = ("killed", "survived", "equivalent", "inapplicable", "unjudged")
 MARKS = "<!-- assay mutate: begin -->", "<!-- assay mutate: end -->"
 BY_DTYPE = ("off_5_percent", "off_0.1_percent", "off_8_ulp")
 
 
 class Mutant(NamedTuple):
+    """A case with one fault, and its fate over all value regimes."""
+
     case: str
     fault: str
     fate: str
-    weak: bool  # of a result a law is judged, or no more than its shape
+    weak: bool  # a distribution or only a shape is compared
     planted: str
-    message: str  # of a survivor: under which values it survived
+    message: str  # for a survivor: the value regimes
 
     @property
     def api(self) -> str:
+        """The case's API."""
         return self.case.split("(")[0]
 
     @property
     def dtype(self) -> str:
+        """The dtype of the changed leaf."""
         return self.planted.split(" ")[0]
 
 
 def read(file: pathlib.Path) -> tuple[dict[str, str], list[Mutant]]:
-    """The run's properties, and its mutants."""
+    """The run's properties and its mutants. Exits with a message for another format version."""
     with file.open() as lines:
         head = json.loads(next(lines))
         if head.get("version") != VERSION:
@@ -54,6 +58,7 @@ def read(file: pathlib.Path) -> tuple[dict[str, str], list[Mutant]]:
 
 
 def one_of(case: str, fault: str, trials: list[dict[str, Any]]) -> Mutant:
+    """The mutant of these trials: the first of FATES that occurs decides."""
     fate = next(fate for fate in FATES if any(trial["fate"] == fate for trial in trials))
     of_fate = [trial for trial in trials if trial["fate"] == fate]
     values = ", ".join(trial["values"] for trial in of_fate)
@@ -63,20 +68,23 @@ def one_of(case: str, fault: str, trials: list[dict[str, Any]]) -> Mutant:
 
 
 class Row(NamedTuple):
-    """What the mutants of one kind came to."""
+    """The fates of a group of mutants."""
 
     counts: Counter[str]
 
     @property
     def made(self) -> int:
+        """The number of killed and surviving mutants."""
         return self.counts["killed"] + self.counts["survived"]
 
     @property
     def share(self) -> float | None:
+        """The score: the share of killed mutants; None without mutants."""
         return self.counts["killed"] / self.made if self.made else None
 
 
 def rows(mutants: Iterable[Mutant], key: Callable[[Mutant], Any]) -> dict[Any, Row]:
+    """The mutants grouped by `key`."""
     found: dict[Any, Counter[str]] = defaultdict(Counter)
     for mutant in mutants:
         found[key(mutant)][mutant.fate] += 1
@@ -84,7 +92,7 @@ def rows(mutants: Iterable[Mutant], key: Callable[[Mutant], Any]) -> dict[Any, R
 
 
 def families() -> dict[str, str]:
-    """The table file of each API."""
+    """The family file of each API."""
     os.environ.pop("ASSAY_FRAMEWORK", None)  # the tables need no framework for that
     from assay.registry import load_all
 
@@ -92,16 +100,19 @@ def families() -> dict[str, str]:
 
 
 def percent(share: float | None) -> str:
+    """A share as a percentage; empty for None."""
     return "" if share is None else f"{100 * share:.1f}%"
 
 
 def table(head: str, lines: Iterable[Iterable[Any]]) -> str:
+    """A Markdown table; `head` has the titles, separated by |."""
     titles = head.split("|")
     rule = ["---" if place == 0 else "---:" for place in range(len(titles))]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in (titles, rule, *lines))
 
 
 def by_fault(mutants: list[Mutant]) -> str:
+    """The table of all faults."""
     found = rows(mutants, lambda mutant: mutant.fault)
     lines = []
     for name, fault in FAULTS.items():
@@ -120,6 +131,7 @@ def by_fault(mutants: list[Mutant]) -> str:
 
 
 def by_dtype(mutants: list[Mutant]) -> str:
+    """The table of relative faults by dtype."""
     made = [mutant for mutant in mutants if mutant.fault in BY_DTYPE and mutant.fate in FATES[:2]]
     found = rows(made, lambda mutant: (mutant.fault, mutant.dtype))
     dtypes = sorted({dtype for _, dtype in found})
@@ -133,10 +145,12 @@ def by_dtype(mutants: list[Mutant]) -> str:
 
 
 def cell(row: Row | None) -> str:
+    """ "killed/made" of a row; empty without mutants."""
     return "" if row is None or not row.made else f"{row.counts['killed']}/{row.made}"
 
 
 def by_family(mutants: list[Mutant]) -> str:
+    """The table of faults by family."""
     of = families()
     found = rows(mutants, lambda mutant: (of.get(mutant.api, "?"), mutant.fault))
     used = [fault for fault in FAULTS if any(key[1] == fault for key in found)]
@@ -151,7 +165,7 @@ def by_family(mutants: list[Mutant]) -> str:
 
 
 def survivors(mutants: list[Mutant]) -> str:
-    """How many of each fault and API."""
+    """A list of the APIs with surviving mutants, by fault, with their number."""
     found = Counter((mutant.fault, mutant.api) for mutant in mutants if mutant.fate == "survived")
     lines: dict[str, list[str]] = defaultdict(list)
     for (fault, api), count in sorted(found.items()):
@@ -160,6 +174,7 @@ def survivors(mutants: list[Mutant]) -> str:
 
 
 def heading(properties: dict[str, str], mutants: list[Mutant]) -> str:
+    """The date, machine, versions and size of the run."""
     versions = ", ".join(f"{name} {properties[name]}" for name in ("paddle", "torch") if name in properties)
     made = sum(mutant.fate in FATES[:2] for mutant in mutants)
     apis = len({mutant.api for mutant in mutants})
@@ -167,13 +182,14 @@ def heading(properties: dict[str, str], mutants: list[Mutant]) -> str:
     return (
         f"{datetime.date.today()}, {os.cpu_count()} cores ({platform.machine()}), assay "
         f"{properties.get('version.assay')}, {versions}; seed {properties.get('seed')}, one in "
-        f"{properties.get('mutants_share')}; values: {properties.get('values') or 'all'}.\n"
+        f"{properties.get('mutants_share')}; value regimes: {properties.get('values') or 'all'}.\n"
         f"{made} mutants in {len({mutant.case for mutant in mutants})} cases of {apis} APIs "
         f"(the tables have {known})."
     )
 
 
 def write(file: pathlib.Path, text: str) -> None:
+    """Writes `text` to the file, between the MARKS if the file has them."""
     old = file.read_text() if file.exists() else ""
     if all(mark in old for mark in MARKS):
         before, rest = old.split(MARKS[0])
@@ -182,12 +198,13 @@ def write(file: pathlib.Path, text: str) -> None:
 
 
 def main() -> None:
+    """Prints the tables of the run that the command line names, and writes the longer tables to a file."""
     properties, mutants = read(pathlib.Path(sys.argv[1]) / "mutants.jsonl")
     head = heading(properties, mutants)
     full = [mutant for mutant in mutants if not mutant.weak]
     weak = [mutant for mutant in mutants if mutant.weak]
     tables = [head, by_fault(full), "By dtype of what was changed:", by_dtype(full)]
-    tables += ["Where a law is judged (draws), or no more than a shape:", by_fault(weak)] if weak else []
+    tables += ["Where a distribution or only a shape is compared:", by_fault(weak)] if weak else []
     print("\n\n".join(tables))
     if len(sys.argv) > 2:
         more = ["By family:", by_family(mutants), "Survivors:", survivors(full)]
