@@ -233,14 +233,21 @@ def test_texts_are_texts(run, serve, page):
     assert page.locator("img").count() == 0
 
 
-def test_elsewhere_it_asks_for_a_token(run, serve, page):
+def test_the_printed_address_gives_a_cookie(run, serve, page):
     run.go(["echo"], size=3)
     address = serve("--host=0.0.0.0", ASSAY_SERVE_TOKEN="a-secret").replace("0.0.0.0", "127.0.0.1")
-    assert address.endswith("/?token=a-secret")
+    assert address.endswith("/a-secret/")
     page.goto(address)
     wait_for(page, "1 of 1 case")
-    refused = page.goto(address.replace("a-secret", "a-guess"))
-    assert refused.status == 403
+    assert "a-secret" not in page.url
+    [cookie] = page.context.cookies()
+    assert cookie["value"] == "a-secret" and cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+    page.reload()
+    wait_for(page, "1 of 1 case")
+    # Without the token the page has no data.
+    page.context.clear_cookies()
+    page.goto(address.replace("a-secret/", ""))
+    wait_for(page, "needs the token")
 
 
 def test_the_report_is_the_same_page(run, serve, page):

@@ -5,13 +5,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <memory>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/exit_code.h"
+#include "cli/full/verb_timeline_open.h"
 #include "cli/full/verb_timeline_record.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/insights.h"
@@ -20,7 +20,6 @@
 #include "timeline/importers/importer.h"
 #include "timeline/load.h"
 #include "timeline/merge.h"
-#include "timeline/serve.h"
 
 namespace assay::cli::full {
 namespace {
@@ -38,7 +37,6 @@ struct TimelineOptions {
   std::vector<std::string> formats;  // of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
-  std::uint16_t port = kPerfettoPort;
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
@@ -222,15 +220,6 @@ Result<int> run_analyze(const TimelineOptions& options) {
   return exit_code_of(now.trace.files, !options.files.empty());
 }
 
-Result<int> run_open(const TimelineOptions& options) {
-  const auto say = [](std::uint16_t port) {
-    fmt::print("open {}\nCtrl-C ends\n", perfetto_address(port));
-    std::fflush(stdout);
-  };
-  ASSAY_CHECK(serve_trace(options.files.front(), options.port, say, std::atomic<bool>(false)));
-  return 0;
-}
-
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
@@ -257,20 +246,14 @@ Verb add_timeline_verb(CLI::App& parent) {
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counters");
 
-  CLI::App* open = app->add_subcommand("open", "Serve a trace on loopback for the Perfetto UI");
-  open->add_option("FILE", options->files, "The trace")
-      ->required()
-      ->expected(1)
-      ->check(CLI::ExistingFile);
-  open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
-
+  const Verb open = add_open_verb(*app);
   const Verb record = add_record_verb(*app);
 
   return {app, [=]() -> Result<int> {
             if (record.app->parsed()) return record.run();
+            if (open.app->parsed()) return open.run();
             if (merge->parsed()) return run_merge(*options);
-            if (analyze->parsed()) return run_analyze(*options);
-            return run_open(*options);
+            return run_analyze(*options);
           }};
 }
 

@@ -321,7 +321,7 @@ function showTrouble(text) {
 }
 
 async function asked(name) {
-  const reply = await fetch(name + location.search, { cache: 'no-store' });
+  const reply = await fetch(name, { cache: 'no-store' });
   if (!reply.ok) throw new Error(await reply.text());
   return reply;
 }
