@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 constexpr double kNanosPerMicro = 1000.0;
-constexpr double kMaxMicros = 4e15;  // 127 years; a wild number must not overflow the nanoseconds
+constexpr double kMaxMicros = 4e15;  // 127 years; keeps the nanoseconds from overflowing
 
 std::string machine_name(const json& value) {
   return value.is_number_integer() ? std::to_string(value.get<std::int64_t>())
@@ -49,17 +49,17 @@ Status apply_manifest(const std::filesystem::path& path, std::vector<MachineCloc
   } catch (const json::exception& error) {
     return usage_error(fmt::format("{}: {}", path.string(), error.what()));
   }
-  // All offsets count from the first machine.
+  // The first machine is the reference.
   const Nanos first = clocks.front().offset;
   for (MachineClock& clock : clocks) clock.offset -= first;
   clocks.front().related = true;
   return {};
 }
 
-// A relation between every two machines that something is known of.
+// By pair of machines.
 using Relations = std::map<std::pair<std::size_t, std::size_t>, ClockBounds>;
 
-// Walks from the first machine along the relations; uncertainties add up on the way.
+// Relates every machine to the first along the relations, adding up uncertainties.
 void walk(const Relations& relations, std::string_view what, std::vector<MachineClock>& clocks) {
   clocks.front().related = true;
   for (bool moved = true; moved;) {
@@ -69,7 +69,7 @@ void walk(const Relations& relations, std::string_view what, std::vector<Machine
       if (clocks[from].related == clocks[to].related) continue;
       if (bounds.low == std::numeric_limits<Nanos>::min() ||
           bounds.high == std::numeric_limits<Nanos>::max()) {
-        continue;  // known from one side only: anything beyond it is possible
+        continue;  // bounded on one side only
       }
       const bool forward = clocks[from].related;
       MachineClock& known = clocks[forward ? from : to];
@@ -98,18 +98,19 @@ Status relate_by_probes(const std::filesystem::path& path, std::vector<MachineCl
   return {};
 }
 
-// When the work of (step, micro batch) could be handed on, and when it can have been taken.
+// When a stage could hand over the work of a (step, micro batch), or had taken it.
 struct Handover {
   std::optional<Nanos> gave;
   std::optional<Nanos> took;
 };
 using Handovers = std::map<std::pair<std::int64_t, std::int32_t>, Handover>;
 
-// `kind` is "forward" or "backward". A send's begin is better evidence than the end of the job
-// before it, and a receive's end better than the begin of the job after it.
+// `kind` is "forward" or "backward". The begin of a send is stricter evidence than the end of the
+// job before it, and the end of a receive stricter than the begin of the job after it.
 Handovers handovers_of(const Trace& trace, std::uint32_t track, std::string_view kind) {
   Handovers result;
-  std::map<std::pair<StringId, std::int32_t>, std::int64_t> seen;  // occurrences, which are steps
+  std::map<std::pair<StringId, std::int32_t>, std::int64_t>
+      seen;  // number of occurrences: the step
   const std::string send = fmt::format("send_{}", kind);
   const std::string receive = fmt::format("recv_{}", kind);
   for (const Slice& slice : trace.slices) {
@@ -130,7 +131,7 @@ Handovers handovers_of(const Trace& trace, std::uint32_t track, std::string_view
   return result;
 }
 
-// What `giver` hands on, `taker` cannot have taken before. Times of each are of its own clock.
+// `taker` cannot take work before `giver` hands it over. Each side has its own clock.
 template <typename Tighten>
 void compare_handovers(const Handovers& giver, const Handovers& taker, Tighten tighten) {
   for (const auto& [key, given] : giver) {
@@ -156,7 +157,7 @@ Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
     const std::size_t a = machine_index(stages[s]);
     const std::size_t b = machine_index(stages[s + 1]);
     if (a == b) continue;
-    // offset: b's time + offset = a's time, and (a < b) since tracks are ordered by machine.
+    // b's time + offset = a's time; a < b because tracks are ordered by machine.
     ClockBounds& bounds = relations[{a, b}];
     compare_handovers(handovers_of(trace, stages[s], "forward"),
                       handovers_of(trace, stages[s + 1], "forward"), [&](Nanos gave, Nanos took) {
@@ -186,7 +187,7 @@ Result<ClockBounds> bounds_of_probes(std::span<const ClockProbe> probes, const s
                                      const std::string& to) {
   ClockBounds bounds;
   for (const ClockProbe& probe : probes) {
-    // The probe left before it came (t1 <= t2 + offset) and came back after it was answered.
+    // Messages arrive after they are sent: t1 <= t2 + offset and t3 + offset <= t4.
     Nanos low = probe.t1 - probe.t2;
     Nanos high = probe.t4 - probe.t3;
     if (probe.from == to && probe.to == from) {

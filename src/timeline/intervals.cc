@@ -20,7 +20,7 @@ Intervals unite(Intervals any_order) {
 }
 
 Intervals intersect(std::span<const Interval> a, std::span<const Interval> b) {
-  // Sets of many intervals are cut by steps, which are short: begin where b begins.
+  // Long sets are often cut by short steps, so start where b begins.
   if (!b.empty()) {
     const auto first = std::partition_point(a.begin(), a.end(), [&](const Interval& interval) {
       return interval.end <= b.front().begin;

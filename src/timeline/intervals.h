@@ -16,9 +16,10 @@ struct Interval {
 };
 using Intervals = std::vector<Interval>;
 
-Intervals unite(Intervals any_order);  // sorts and joins what overlaps or touches
+Intervals unite(Intervals any_order);  // sorts, and joins intervals that overlap or touch
 Intervals intersect(std::span<const Interval> a, std::span<const Interval> b);
 Intervals subtract(std::span<const Interval> a, std::span<const Interval> b);
+// The total length.
 Nanos measure(std::span<const Interval> set);
 
 }  // namespace assay::timeline

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "rank2" before "rank10".
+// Orders "rank2" before "rank10".
 bool stands_before(const std::string& a, const std::string& b) {
   std::size_t i = 0;
   std::size_t j = 0;
@@ -45,7 +45,7 @@ bool stands_before(const std::string& a, const std::string& b) {
   return a.size() - i < b.size() - j;
 }
 
-// What `merge` and `analyze` write themselves lies beside the traces sometimes.
+// Outputs of `merge` and `analyze` may be in the same folder as the traces.
 bool is_own_output(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with("pipeline_profile") || name == "analysis.json" || name == "analysis.html";
@@ -65,7 +65,7 @@ std::int32_t rank_in_text(const std::string& name) {
   return rank;
 }
 
-// "trace.json" and "trace.json.gz" side by side are one trace.
+// "trace.json" and "trace.json.gz" are the same trace.
 fs::path unpacked_name(const fs::path& path) {
   const std::string extension = path.extension().string();
   return extension == ".gz" || extension == ".zst" ? path.parent_path() / path.stem() : path;
@@ -146,11 +146,11 @@ void set_rank(Trace& trace, std::int32_t rank) {
   }
 }
 
-// Ranks that traces do not say themselves: from the command line, else from their names.
+// Fills in ranks missing in traces: from the command line, else from file names.
 void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
                     std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i].sources.size() != 1) continue;  // several processes have several ranks
+    if (traces[i].sources.size() != 1) continue;  // a merge of several processes
     std::int32_t rank = rank_in_name(files[i]);
     if (i < options.ranks.size()) rank = options.ranks[i];
     if (rank != kNone) set_rank(traces[i], rank);
@@ -172,7 +172,7 @@ GpuSpan gpu_span(const Trace& trace) {
   return span;
 }
 
-// Two files that could be of one process while their GPU work overlaps are of two.
+// Refuses files that claim the same identity while their GPU work overlaps in time.
 Status check_identities(std::span<const fs::path> files, std::span<const Trace> traces) {
   std::map<std::tuple<std::int32_t, std::string, std::int64_t>,
            std::vector<std::pair<std::size_t, GpuSpan>>>
@@ -186,13 +186,14 @@ Status check_identities(std::span<const fs::path> files, std::span<const Trace> 
     for (const auto& [other, its] : same) {
       if (span.begin >= its.end || its.begin >= span.end) continue;
       if (source.rank != kNone) {
-        return usage_error(fmt::format("{} and {} both say that they are rank {}: give one of them",
-                                       files[other].string(), files[i].string(), source.rank));
+        return usage_error(
+            fmt::format("{} and {} are both of rank {}, and overlap in time: give only one of them",
+                        files[other].string(), files[i].string(), source.rank));
       }
-      return usage_error(
-          fmt::format("which ranks are {} and {}? They do not say. Name the files rank0…, rank1…, "
-                      "or give their ranks in the order of the files: --ranks 0,1",
-                      files[other].string(), files[i].string()));
+      return usage_error(fmt::format(
+          "the ranks of {} and {} are unknown: name the files rank0…, rank1…, or give the ranks in "
+          "the order of the files: --ranks 0,1",
+          files[other].string(), files[i].string()));
     }
     same.emplace_back(i, span);
   }
@@ -205,7 +206,7 @@ void extend(std::vector<T>& into, std::vector<T>&& from) {
               std::make_move_iterator(from.end()));
 }
 
-// The names of another trace in this one's table.
+// Maps string ids of another trace to ids of this one.
 class NameMap {
  public:
   NameMap(Strings& into, const Strings& from) : into_(into), from_(from) {
@@ -271,7 +272,7 @@ void append_unsorted(Trace& trace, Trace other) {
     flow.track += first_track;
     flow.name = names(flow.name);
     flow.category = names(flow.category);
-    // Two processes' arrows have the same numbers.
+    // Ids of arrows are unique only within a process.
     const std::string id = fmt::format("{}.{}", first_source, other.strings.text(flow.id));
     flow.id = trace.strings.intern_valid(id);
   }
@@ -292,7 +293,7 @@ void append_unsorted(Trace& trace, Trace other) {
   extend(trace.notes, std::move(other.notes));
 }
 
-// A rank's name on each of its rows and processes, once all ranks are known.
+// Adds the rank to the names of tracks and processes.
 void label_ranks(Trace& trace) {
   for (Track& track : trace.tracks) {
     if (track.rank == kNone) continue;

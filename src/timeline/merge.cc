@@ -12,7 +12,6 @@
 namespace assay::timeline {
 namespace {
 
-// The writers of one merge, and the pointers that merge_slices takes.
 struct Writers {
   std::vector<std::unique_ptr<TraceWriter>> owned;
   std::vector<TraceWriter*> all;
@@ -43,7 +42,7 @@ Result<Writers> open_writers(const OutputPaths& outputs, const TraceHeader& head
   return writers;
 }
 
-// In the binary trace each machine whose clock is not known is a group of tracks of its own.
+// In the binary trace, each machine without a clock relation is a group of tracks.
 std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
                                     std::span<const MachineClock> clocks) {
   std::vector<Track> grouped(tracks.begin(), tracks.end());
@@ -59,7 +58,6 @@ std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
   return grouped;
 }
 
-// The logs of a run, found, with their clocks related.
 struct JobLogRun {
   std::vector<JobLogFile> logs;
   std::vector<MachineClock> clocks;
@@ -112,7 +110,7 @@ Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clo
   return run;
 }
 
-// What waits on disk is a fraction of what will be written: it goes to the same place.
+// The scratch file is a fraction of the output's size, so the output's file system has room for it.
 std::filesystem::path scratch_beside(const OutputPaths& outputs) {
   for (const auto* path : {&outputs.chrome, &outputs.perfetto_json, &outputs.perfetto_binary}) {
     if (!path->empty()) return path->has_parent_path() ? path->parent_path() : ".";

@@ -20,8 +20,8 @@ bool all_forwards_first(const StageJobs& jobs) {
                       [](const PipelineJob& job) { return job.pass == Pass::forward; });
 }
 
-// Where forwards and backwards stop to take turns once `warm_up` forwards have run: the number of
-// the forward that comes too early, or kNone.
+// After `warm_up` forwards, forwards and backwards alternate in 1F1B. Returns the number of the
+// first forward that breaks this, or kNone.
 std::int64_t first_early_forward(const StageJobs& jobs, std::size_t warm_up) {
   std::size_t forwards = 0;
   std::size_t backwards = 0;
@@ -33,8 +33,8 @@ std::int64_t first_early_forward(const StageJobs& jobs, std::size_t warm_up) {
   return kNone;
 }
 
-// Parts of a forward between parts of a backward, more often than not: the two are overlapped, as
-// only DualPipe does it within a stage.
+// Whether most parts of a forward lie between parts of a backward: only DualPipe overlaps the
+// passes within a stage.
 bool overlaps_passes(const StageJobs& jobs) {
   std::size_t turns = 0;
   std::size_t forwards = 0;
@@ -44,20 +44,19 @@ bool overlaps_passes(const StageJobs& jobs) {
     const bool before = i > 0 && jobs[i - 1].pass != Pass::forward;
     const bool after = i + 1 < jobs.size() && jobs[i + 1].pass != Pass::forward;
     if (before && after) ++turns;
-    // Streams overlap, too: the other pass began before this part was over.
+    // Also on different streams: the other pass began before this part ended.
     if (after && !before && jobs[i + 1].begin < jobs[i].end) ++turns;
   }
   return forwards > 2 && 2 * turns > forwards;
 }
 
-// How long both run of a forward and a backward.
+// The time during which both jobs run.
 Nanos common_time(const PipelineJob& a, const PipelineJob& b) {
   if (a.pass != Pass::forward || b.pass != Pass::backward) return 0;
   return std::min(a.end, b.end) - std::max(a.begin, b.begin);
 }
 
-// Whether most forwards of a stage run at the same time as a backward: they are overlapped on
-// purpose.
+// Whether most forwards of a stage run at the same time as a backward.
 bool runs_passes_at_once(const StageJobs& jobs) {
   std::size_t forwards = 0;
   std::size_t at_once = 0;
@@ -75,7 +74,7 @@ bool runs_passes_at_once(const StageJobs& jobs) {
   return forwards > 2 && 2 * at_once > forwards;
 }
 
-// When each micro batch first ran forward on a stage.
+// The begin of each micro batch's first forward.
 std::map<std::int32_t, Nanos> first_forwards(const StageJobs& jobs) {
   std::map<std::int32_t, Nanos> first;
   for (const PipelineJob& job : jobs) {
@@ -84,7 +83,7 @@ std::map<std::int32_t, Nanos> first_forwards(const StageJobs& jobs) {
   return first;
 }
 
-// Micro batches that enter at the last stage as well as at the first.
+// Whether micro batches enter at both ends of the pipeline.
 bool goes_both_ways(std::span<const StageJobs> stages) {
   const auto at_last = first_forwards(stages.back());
   bool down = false;
@@ -104,14 +103,14 @@ std::size_t count_distinct(std::span<const StageJobs> stages, std::int32_t Pipel
   return values.size();
 }
 
-// A forward and a backward that are one job have the same time.
+// Whether a job is one half of a combined forward and backward: both have the same time.
 bool is_paired(const PipelineJob& job, const StageJobs& jobs) {
   return std::any_of(jobs.begin(), jobs.end(), [&](const PipelineJob& other) {
     return other.pass != job.pass && other.begin == job.begin && other.end == job.end;
   });
 }
 
-// Of jobs that are paired, or of those that are not.
+// Over paired jobs only, or over unpaired jobs only.
 double mean_time(std::span<const StageJobs> stages, Pass pass, bool paired = false) {
   double sum = 0;
   std::size_t count = 0;
@@ -137,14 +136,14 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
   switch (schedule.kind) {
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
-    case ScheduleKind::interleaved:  // f and b are of one chunk, a stage's V-th part, already
+    case ScheduleKind::interleaved:  // f and b are times of one chunk, 1/V of a stage
       bubble = (p - 1) * (f + b + w);
       break;
     case ScheduleKind::zero_bubble:
       bubble = schedule.chunks > 1 ? 0 : (p - 1) * (f + b - w);
       break;
     case ScheduleKind::dualpipe:
-      // A stage of DualPipeV holds two of the pipeline's.
+      // A device of DualPipeV holds two stages.
       bubble = ((schedule.folded ? p : p / 2) - 1) * (both + b - 2 * w);
       break;
     case ScheduleKind::none:
@@ -156,7 +155,7 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
   return work + bubble > 0 ? bubble / (work + bubble) : 0;
 }
 
-// The share of (pipeline's first begin to last end) in which a stage runs none of its jobs.
+// The mean share of the time from the first begin to the last end in which a stage runs no job.
 double measured_share(std::span<const StageJobs> stages) {
   Interval whole{std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min()};
   Nanos busy = 0;
@@ -204,7 +203,7 @@ ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
   return ScheduleKind::unknown;
 }
 
-// One stage of many says little, but for passes that overlap.
+// A single stage shows only whether passes overlap.
 Schedule of_one_stage(const StageJobs& jobs) {
   Schedule schedule;
   schedule.stages = 1;

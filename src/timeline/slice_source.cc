@@ -31,7 +31,7 @@ Result<Fd> make_spill_file(const std::filesystem::path& folder) {
   return fd;
 }
 
-// One sorted run: what of it is in memory, and what is left in the spill file.
+// Reads one sorted run from the spill file.
 struct RunReader {
   std::uint64_t offset = 0;  // in slices
   std::uint64_t left = 0;
@@ -60,7 +60,7 @@ struct RunReader {
   }
 };
 
-// The next slice of several streams, whatever a stream is.
+// The next slice of a stream.
 struct Head {
   Slice slice;
   std::size_t stream;
@@ -110,7 +110,7 @@ struct Open {
   Slice slice;
   std::uint64_t order;
 };
-// Ends first what ends first; of slices that end together the one that began last.
+// Orders by end; at equal ends, the slice that began last ends first.
 struct EndsLater {
   bool operator()(const Open& a, const Open& b) const {
     return a.slice.end != b.slice.end ? a.slice.end > b.slice.end : a.order < b.order;

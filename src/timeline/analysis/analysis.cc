@@ -13,8 +13,8 @@
 namespace assay::timeline {
 namespace {
 
-// When the same micro batch was done where this job's input comes from: the stage before for a
-// forward, the one behind for a backward.
+// Finds the end of the job that produced a job's input: the same micro batch on the previous stage
+// for a forward, on the next stage for a backward.
 class Dependencies {
  public:
   Dependencies(const std::vector<Device>& devices,
@@ -34,14 +34,14 @@ class Dependencies {
     const auto neighbour = neighbours.find(device);
     if (neighbour == neighbours.end()) return std::nullopt;
     const StageJobs& source = devices_[neighbour->second].jobs;
-    // The last such job that had begun before this one did.
+    // The last such job that began before this one.
     auto it = std::partition_point(source.begin(), source.end(), [&](const PipelineJob& other) {
       return other.begin < job.begin;
     });
     while (it != source.begin()) {
       --it;
       if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
-      // A step is over long before this many jobs: what is further back is another step's.
+      // Jobs further back belong to another step.
       if (std::distance(it, source.end()) > kMaxLook && job.begin - it->begin > kMaxAge) break;
     }
     return std::nullopt;
@@ -54,15 +54,15 @@ class Dependencies {
   std::map<std::size_t, std::size_t> before_, behind_;  // the neighbouring stage, by device
 };
 
-// The job that ends a gap, if one begins there.
+// The job that begins at the end of a gap, if any.
 const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
   const auto it = std::partition_point(jobs.begin(), jobs.end(),
                                        [&](const PipelineJob& job) { return job.begin < begin; });
   return it != jobs.end() && it->begin == begin ? &*it : nullptr;
 }
 
-// How much of a gap passed before the work that ends it had been launched; all of it, where the
-// launch is not known.
+// The part of a gap before the launch of the work that ends it; the whole gap for an unknown
+// launch.
 Nanos late_launch(const Device& device, const Interval& gap) {
   const auto it = std::lower_bound(device.starts.begin(), device.starts.end(),
                                    Start{gap.end, std::numeric_limits<Nanos>::min()});
@@ -92,7 +92,7 @@ void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
   charge(IdleCause::device, gap.end - late[0].end);
 }
 
-// `mine` is the work to be told; `any` all that the device did.
+// `mine` is the work of the step; `any` is all work of the device.
 TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
                    const Interval& window, const Dependencies& dependencies) {
   const std::array<Interval, 1> cut{window};
@@ -122,8 +122,7 @@ TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
   return share;
 }
 
-// Where a device's steps begin and end. Those told from launches are the same for all devices
-// whose clocks may be compared.
+// The windows of steps. Windows from launches are shared by all devices with comparable clocks.
 class Windows {
  public:
   Windows(const Trace& trace, const std::vector<Device>& devices) : one_clock_(trace.one_clock) {
@@ -147,7 +146,7 @@ class Windows {
     }
   }
 
-  // Empty, where the device's clock has no such step.
+  // Empty if the device's clock has no such step.
   Interval of(const Device& device, const Step& step) const {
     if (!device.launched) return {step.begin, step.end};
     const auto windows = windows_.find(clock(device));
@@ -183,7 +182,7 @@ StageJobs jobs_within(const Device& device, const Interval& window) {
   return {begin, end};
 }
 
-// Told from the first step in which all devices that have jobs at all have some.
+// Uses the first step in which every device with jobs has a job.
 Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
                        const Windows& windows, const std::vector<Step>& steps) {
   const auto groups = pipeline_groups(trace.sources);
@@ -341,7 +340,7 @@ Analysis analyse(const Trace& trace) {
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
   }
-  // Only a pipeline's stages wait for each other's jobs.
+  // Only stages of a pipeline depend on each other's jobs.
   if (std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
                   [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; })) {
     analysis.pipelines = pipelines.devices;

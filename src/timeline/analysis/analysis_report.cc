@@ -25,7 +25,7 @@ double mean_step(const Analysis& analysis) {
   return analysis.windows.empty() ? 0 : millis(sum) / static_cast<double>(analysis.windows.size());
 }
 
-// The schedule that most steps follow, with its mean bubbles.
+// The most frequent schedule, with mean bubbles.
 Schedule typical_schedule(const Analysis& analysis) {
   std::map<ScheduleKind, std::pair<std::size_t, Schedule>> seen;
   for (const Schedule& schedule : analysis.schedules) {
@@ -93,12 +93,12 @@ ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
   return object;
 }
 
-// null, where it is not known.
+// null for an unknown number.
 ordered_json known(std::int64_t number) {
   return number == kNone ? ordered_json() : ordered_json(number);
 }
 
-// What no step launched, a line for each device that has such work.
+// Work that no step launched: one line for each device with such work.
 std::string outside_lines(const Analysis& analysis) {
   std::string text;
   for (const DeviceReport& device : analysis.devices) {
@@ -205,7 +205,7 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
 
 namespace {
 
-// Two runs have other processes and may have other machines: a rank is the same one in both.
+// Ranks identify devices across runs; processes and machines differ.
 bool same_place(const DeviceReport& a, const DeviceReport& b) {
   if (a.rank != kNone && b.rank != kNone) return a.rank == b.rank && a.number == b.number;
   return a.number == b.number && (a.number != kNone || a.label == b.label) &&
@@ -216,7 +216,7 @@ bool same_place(const DeviceReport& a, const DeviceReport& b) {
 
 namespace {
 
-// Steps of the same number, the largest change first; empty where fewer than two are in both.
+// Compares steps of equal number, the largest change first; empty with fewer than two common steps.
 std::string step_changes(const Analysis& before, const Analysis& after) {
   struct Change {
     std::int64_t step;

@@ -16,7 +16,7 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// One collective under the many names that PyTorch's functions have for it.
+// Maps the names of PyTorch's functions to one name for each collective.
 std::string_view plain_name(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kNames{{
       {"allreduce", "allreduce"},
@@ -54,7 +54,7 @@ std::vector<std::int32_t> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)": the operation, and how it is done.
+// The parts of "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)".
 struct KernelName {
   std::string operation;
   std::string algorithm;
@@ -90,7 +90,7 @@ KernelName read_kernel_name(std::string_view kernel) {
     result.algorithm += fmt::format("{}{}", result.algorithm.empty() ? "" : ", ", protocol);
     break;
   }
-  // "…_Sum_bf16_…", "…_Sum_float(…": the last word that is a type.
+  // "…_Sum_bf16_…", "…_Sum_float(…": the last word that names a type.
   for (std::size_t at = kernel.find('_'); at != std::string_view::npos; at = kernel.find('_', at)) {
     ++at;
     const std::string_view word = kernel.substr(at, kernel.find('_', at) - at);
@@ -99,10 +99,9 @@ KernelName read_kernel_name(std::string_view kernel) {
   return result;
 }
 
-// What one rank sends the other receives.
 bool is_one_way(std::string_view name) { return name == "send" || name == "recv"; }
 
-// What makes kernels of several ranks parts of one call: the group, and the place in its order.
+// Matches the kernels of several ranks to one call: by group and position.
 struct Key {
   std::string group;
   std::string ranks;
@@ -162,9 +161,9 @@ class Finder {
       call.name = kernel.operation;
       key.group = "?" + call.name;
     } else {
-      return;  // no collective of a library that orders them
+      return;  // the library does not order its collectives
     }
-    // A rank that does not say who it is meets nobody.
+    // Without a known rank, the source cannot be matched.
     if (track.rank == kNone) key.ranks = fmt::format("{} {}", track.machine, track.source);
     auto& place = places_[{track.rank, track.device, key.group, key.ranks}];
     key.place = place++;
@@ -192,14 +191,14 @@ class Finder {
     key.ranks = text(collective.ranks);
   }
 
-  // The larger of what goes in and what comes out; kNone where that is not known.
+  // The larger of input and output; kNone if unknown.
   static std::int64_t bytes_of(const Collective& collective, const CollectiveCall& call) {
     if (collective.bytes != kNone) return collective.bytes;
     std::int64_t elements = std::max(collective.in_elements, collective.out_elements);
     constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
     const std::int64_t size = element_bytes(call.dtype);
     if (elements < 0 || elements > kMaxElements || size == 0) return kNone;
-    // Every rank's part comes out of it.
+    // The output has the parts of all ranks.
     if (call.name == "allgather" && collective.out_elements == kNone) {
       if (collective.group_size < 1) return kNone;
       elements *= collective.group_size;
@@ -257,7 +256,7 @@ class Finder {
       part.waiting = std::clamp<Nanos>(waited, 0, took);
       straggler.cost += part.waiting;
       stragglers_[part.rank].waited += part.waiting;
-      // The last one's kernel may outlast the transfer of the others, but not fall short of it.
+      // The transfer lasts at least as long as any rank's kernel without its waiting.
       if (trace_.one_clock) call.transfer = std::max(call.transfer, took - part.waiting);
     }
   }

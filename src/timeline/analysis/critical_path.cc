@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::uint32_t kNobody = kNoIndex;
 
-// What a path is charged for beside kernels, numbered behind all names.
+// Charges for gaps, numbered after all names.
 enum class Idle : std::uint8_t { host, device, unknown };
 constexpr std::array<std::string_view, 3> kIdleNames{"(host: launched late)", "(device: held back)",
                                                      "(idle, its launch is not known)"};
 
-// A device's work ordered by end, to find what ended last before a moment.
+// The work of a device, ordered by end.
 struct Worker {
   std::string label;
   std::vector<std::uint32_t> by_end;  // slices
@@ -71,7 +71,8 @@ class Walker {
     charges_.clear();
     ranks_.clear();
     std::uint32_t at = last_of_all(window);
-    // Each link ends before the one behind it; a chain as long as the trace is damaged.
+    // Each link ends before its successor, so the path is finite; the limit guards against damaged
+    // traces.
     for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
       at = link(at, window, path);
     }
@@ -105,8 +106,8 @@ class Walker {
     return last;
   }
 
-  // What ended last until `time`, among the first `most`: work that takes no time ends when it
-  // begins, and is not what came before itself.
+  // The slice that ended last up to `time`, among the first `most`. `most` excludes a slice of no
+  // duration from preceding itself.
   std::uint32_t before(const Worker& worker, Nanos time, std::size_t most) const {
     const auto end = worker.by_end.begin() + static_cast<std::ptrdiff_t>(most);
     const auto behind = std::partition_point(worker.by_end.begin(), end, [&](std::uint32_t slice) {
@@ -125,9 +126,9 @@ class Walker {
     charge(trace_.strings.size() + static_cast<std::size_t>(what), worker, time, path);
   }
 
-  // Charges one link and gives the one before it.
+  // Charges one link and returns its predecessor.
   std::uint32_t link(std::uint32_t at, const Interval& window, CriticalPath& path) {
-    // A collective ends for all when it ends for the rank that came last.
+    // A collective continues on the rank that came last.
     if (const auto last = waits_for_.find(at); last != waits_for_.end()) {
       const Nanos tail = trace_.slices[at].end - trace_.slices[last->second].end;
       if (last->second != at && tail >= 0) {
@@ -165,9 +166,9 @@ class Walker {
   const Trace& trace_;
   std::vector<Worker> workers_;
   std::vector<std::uint32_t> worker_of_;  // by slice
-  std::vector<std::uint32_t> place_;      // of a slice in its worker's by_end
+  std::vector<std::uint32_t> place_;      // by slice: index in its worker's by_end
   std::map<std::uint32_t, std::uint32_t> waits_for_;
-  // Of the step that is walked; names by their number, behind them what Idle tells.
+  // Of the current step, by name id; Idle follows after all names.
   std::unordered_map<std::size_t, Nanos> charges_;
   std::map<std::string, Nanos> ranks_;
 };
@@ -198,7 +199,7 @@ WhatIf what_if(const Analysis& analysis) {
   Nanos sum = 0;
   for (const DeviceReport& device : analysis.devices) {
     span = std::max(span, device.total.span);
-    // A step is over when its last rank is: what all of them can save is what the least can.
+    // The slowest rank ends the step, so the smallest saving counts.
     exposed = std::min(exposed, device.total.exposed_communication());
     host = std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
     most = std::max(most, device.total.compute);

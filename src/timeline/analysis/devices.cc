@@ -11,7 +11,7 @@
 namespace assay::timeline {
 namespace {
 
-// Which step a moment of a process's time lies in.
+// Finds the step of a process at a time.
 class StepsOfSources {
  public:
   explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
@@ -38,8 +38,8 @@ class StepsOfSources {
   std::vector<std::vector<Step>> steps_;
 };
 
-// Several processes' devices come in the order of their files: they are ordered by number. Those of
-// logs stay in the order that they were asked for in, which is the pipeline's.
+// Orders devices of several processes by rank and number. Devices of logs keep their order, which
+// is the order of the pipeline's stages.
 void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
   std::vector<std::size_t> at(devices.size());
   std::iota(at.begin(), at.end(), 0U);
@@ -65,7 +65,7 @@ std::string label_of(const Track& track) {
                              : fmt::format("rank {} · GPU {}", track.rank, track.device);
 }
 
-// Devices that would read the same get the name of their process, and of their machine.
+// Adds process and machine to equal labels.
 void tell_apart(std::vector<Device>& devices) {
   for (const bool by_machine : {false, true}) {
     std::map<std::string, int> seen;
@@ -90,7 +90,7 @@ std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& d
   for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
     const Track& track = trace.tracks[i];
     if (!track.gpu) continue;
-    // A track without a device number is a device of its own.
+    // A track without a device number is its own device.
     const std::string own = track.device == kNone ? track.process + track.label : "";
     const auto [entry, is_new] = known.try_emplace(
         {track.rank, track.machine, track.pid, own, track.device}, devices.size());

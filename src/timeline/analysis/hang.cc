@@ -12,7 +12,7 @@
 namespace assay::timeline {
 namespace {
 
-// What one rank's dump tells of one group.
+// One rank's calls in one group.
 struct RankCalls {
   std::map<std::int64_t, const FlightEntry*> calls;
 };
@@ -24,7 +24,7 @@ std::string ranks_text(const std::vector<std::int32_t>& ranks) {
   return text;
 }
 
-// The first call that has not ended for all that called it, or that some have not called.
+// The first call that some rank did not end or did not make.
 std::optional<std::int64_t> first_open(const GroupCalls& group) {
   std::optional<std::int64_t> first;
   std::int64_t last = 0;
@@ -52,7 +52,7 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
   for (const auto& [rank, calls] : group) {
     const auto call = calls.calls.find(sequence);
     if (call == calls.calls.end()) {
-      // A dump keeps the last calls only: what is before its first has ended.
+      // A dump has only the last calls; earlier ones have ended.
       const bool before = !calls.calls.empty() && sequence < calls.calls.begin()->first;
       (before ? hang.completed : hang.not_called).push_back(rank);
       continue;
@@ -76,7 +76,7 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
   return hang;
 }
 
-// "nccl:send 0->1", "nccl:recv 1<-0": which ranks of a group take part.
+// "nccl:send 0->1", "nccl:recv 1<-0": the ranks of a transfer.
 struct Transfer {
   std::int32_t from = kNone;
   std::int32_t to = kNone;
@@ -102,7 +102,7 @@ std::optional<Transfer> parse_transfer(std::string_view name) {
   return transfer;
 }
 
-// Sends and receives that have not ended, with the rank that is missing in each.
+// Finds sends and receives that did not end, with the missing rank.
 class TransferHangs {
  public:
   explicit TransferHangs(const Trace& trace) : trace_(trace) {
@@ -178,8 +178,8 @@ std::vector<Hang> find_hangs(const Trace& trace) {
   std::vector<Hang> hangs;
   for (auto& [key, group] : groups) {
     const auto& [name, p2p] = key;
-    if (p2p) continue;  // pairs of ranks count their own calls: TransferHangs
-    // A member whose dump has no call of this group at all has called none.
+    if (p2p) continue;  // handled by TransferHangs
+    // A member whose dump has no call of this group made none.
     for (const Source& source : trace.sources) {
       if (members[name].contains(source.rank)) group[source.rank];
     }

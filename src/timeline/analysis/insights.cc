@@ -18,7 +18,7 @@ constexpr std::size_t kMaxName = 60;
 
 std::string short_name(const std::string& name) {
   if (name.size() <= kMaxName) return name;
-  // A letter of several bytes is not cut.
+  // Do not cut within a UTF-8 character.
   std::size_t cut = kMaxName - 3;
   while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
   return name.substr(0, cut) + "...";
@@ -34,7 +34,7 @@ std::string list(const std::vector<std::int32_t>& numbers) {
   return text;
 }
 
-// Calls of one kind: the same operation, group and size.
+// Calls with the same operation, group and size.
 struct CollectiveRow {
   std::size_t count = 0;
   Nanos transfer = 0;
@@ -143,7 +143,7 @@ std::string kernel_table(const std::vector<KernelRow>& kernels) {
   return text;
 }
 
-// What kernels do a call and a second, for the place of each under a roofline.
+// Operations and bytes of kernels by call and by second.
 std::string roofline_table(const std::vector<KernelRow>& kernels) {
   std::vector<const KernelRow*> counted;
   for (const KernelRow& row : kernels) {
@@ -187,7 +187,7 @@ std::string memory_table(const std::vector<MemoryPeak>& peaks) {
   return text.empty() ? text : '\n' + text;
 }
 
-// The paths of all steps as one.
+// Sums the paths of all steps.
 std::vector<PathShare> together(const std::vector<CriticalPath>& paths,
                                 std::vector<PathShare> CriticalPath::*field) {
   std::map<std::string, Nanos> sums;
@@ -238,7 +238,7 @@ std::string what_if_table(const WhatIf& what) {
   return text + '\n';
 }
 
-// The streams whose queues were deepest.
+// The streams with the deepest queues.
 std::string queue_table(const Insights& insights) {
   std::vector<const StreamQueue*> deepest;
   deepest.reserve(insights.queues.size());
@@ -368,7 +368,7 @@ std::string insights_table(const Insights& insights) {
 
 std::string insights_members(const Insights& insights) {
   constexpr auto kReplace = ordered_json::error_handler_t::replace;
-  // A line each: there are many, and all of them at once would take more memory than the trace.
+  // Dumped one by one: a single JSON value of all calls would take more memory than the trace.
   std::string text = "\n \"collectives\": [";
   for (std::size_t i = 0; i < insights.collectives.calls.size(); ++i) {
     text += i == 0 ? "\n  " : ",\n  ";

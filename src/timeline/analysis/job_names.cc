@@ -16,7 +16,7 @@
 namespace assay::timeline {
 namespace {
 
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }  // of lower-case text
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }  // for lower-case text
 
 std::int32_t number_at(std::string_view text, std::size_t& at) {
   std::int32_t number = kNone;
@@ -40,13 +40,14 @@ std::optional<JobName> pass_of_letter(char letter) {
   }
 }
 
-// "attn(F)": a part of a forward.
+// Parses "attn(F)", a part of a forward.
 std::optional<JobName> parse_part(std::string_view name) {
   if (name.size() < 4 || !name.ends_with(')') || name[name.size() - 3] != '(') return std::nullopt;
   return pass_of_letter(name[name.size() - 2]);
 }
 
-// "F", "B3", "W0.1", "F_3", "2F0" (stage, pass, micro batch), all of them behind "PP:" too.
+// Parses "F", "B3", "W0.1", "F_3" and "2F0" (stage, pass, micro batch), each optionally after
+// "PP:".
 std::optional<JobName> parse_letter(std::string_view name) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   std::size_t at = 0;
@@ -62,18 +63,17 @@ std::optional<JobName> parse_letter(std::string_view name) {
   if (at < name.size() && name[at] == '.') {
     ++at;
     job->stage = number_at(name, at);
-    // What follows a second point is a number of the writer's own.
+    // A number after a second point has no meaning here.
     if (at < name.size() && name[at] == '.') number_at(name, ++at);
   }
   return at == name.size() ? job : std::nullopt;
 }
 
-// Words that the names of jobs are made of, beside numbers; any other word means something else.
 using Jobs = std::vector<JobName>;
 
 Jobs as_list(const std::optional<JobName>& job) { return job ? Jobs{*job} : Jobs(); }
 
-// "(0F1;1B0)OVERLAP_F_B" (torch.distributed.pipelining), "F1&B0".
+// Parses "(0F1;1B0)OVERLAP_F_B" (torch.distributed.pipelining) and "F1&B0".
 Jobs parse_overlapped(std::string_view name) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   constexpr std::string_view kMark = "OVERLAP_F_B";

@@ -13,10 +13,10 @@ struct Sum {
   std::uint64_t count = 0;
   Nanos total = 0;
   Nanos longest = 0;
-  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's place
+  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's index
 };
 
-// The mean of what is known.
+// The mean of the known values.
 class Mean {
  public:
   void add(double value) {
@@ -49,14 +49,14 @@ std::unordered_map<StringId, Counted> counters_by_kernel(const Trace& trace) {
   return counted;
 }
 
-// Nearest rank: the smallest value that so many per cent are not above.
+// Nearest rank: the smallest value with at least `percent` % of the values at or below it.
 Nanos percentile(const std::vector<Nanos>& sorted, std::size_t percent) {
   if (sorted.empty()) return 0;
   const std::size_t place = (sorted.size() * percent + 99) / 100;
   return sorted[std::max<std::size_t>(place, 1) - 1];
 }
 
-// The steps of a source by their begin; a moment's step is the last that had begun.
+// Finds the step at a time: the last one that began.
 class Begins {
  public:
   explicit Begins(const Trace& trace) {
@@ -73,7 +73,7 @@ class Begins {
   }
 
  private:
-  std::vector<Nanos> common_;  // of sources that have none of their own: recordings
+  std::vector<Nanos> common_;  // for sources without own steps, such as recordings
   std::map<std::uint32_t, std::vector<Nanos>> begins_;
 };
 
@@ -104,7 +104,7 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
   }
   const auto counted = counters_by_kernel(trace);
   std::vector<KernelRow> rows;
-  // A trace of counters has no times of kernels.
+  // A trace with counters has no kernel times.
   for (const auto& [name, of] : counted) {
     if (sums.contains(name)) continue;
     rows.push_back({.name = std::string(trace.strings.text(name)), .count = of.calls});

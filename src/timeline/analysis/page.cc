@@ -13,7 +13,7 @@
 namespace assay::timeline {
 namespace {
 
-// The colours of kinds of work, and of a pipeline's jobs.
+// Colours of kinds of work and pipeline jobs.
 enum Colour : std::uint8_t { compute, communication, memory, forward, backward, weight, optimizer };
 constexpr std::array<const char*, 7> kColours{"#5b9bd5", "#d9534f", "#c9a227", "#7ec894",
                                               "#ee8e00", "#8fb4e8", "#b07cc6"};
@@ -27,10 +27,10 @@ int colour_of(const Trace& trace, const Slice& slice) {
   if (slice.kind == Kind::compute) return compute;
   if (slice.kind == Kind::communication) return communication;
   if (slice.kind == Kind::memory) return memory;
-  return -1;  // ranges on a GPU's stream are no work
+  return -1;  // ranges on a GPU's stream are not work
 }
 
-// JSON that may stand in a <script> of a page.
+// JSON that is safe within a <script>.
 std::string in_script(const nlohmann::json& value) {
   std::string text;
   for (const char c : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
@@ -43,8 +43,8 @@ std::string in_script(const nlohmann::json& value) {
   return text;
 }
 
-// The rows of the drawing. A row's slices are a flat list: when each begins after the one before
-// began, how long it takes, its colour and its name.
+// The rows of the drawing. A row's slices are a flat list of begin (relative to the previous
+// begin), duration, colour and name.
 class Rows {
  public:
   Rows(const Trace& trace, Nanos begin, Nanos end) : trace_(trace), begin_(begin), end_(end) {
@@ -96,7 +96,7 @@ class Rows {
     }
   }
 
-  // What a piece of time held, one kind behind the other.
+  // Writes the kinds of work within a piece of time, one after the other.
   void flush(Row& row) {
     const Nanos length = std::max<Nanos>(1, (end_ - begin_) / static_cast<Nanos>(kPagePieces));
     Nanos at = static_cast<Nanos>(row.piece) * length;

@@ -15,9 +15,9 @@ namespace assay::timeline {
 namespace {
 
 using Devices = std::vector<std::size_t>;
-using MicroBatch = std::pair<std::int32_t, std::int32_t>;  // its number, and the stage's chunk
+using MicroBatch = std::pair<std::int32_t, std::int32_t>;  // number, chunk
 
-// When a device ran each micro batch, whose pass may have several parts.
+// The times of each micro batch on a device, over all parts of a pass.
 struct Passes {
   std::map<MicroBatch, Interval> forward, backward;
 
@@ -33,8 +33,8 @@ struct Passes {
   }
 };
 
-// Whether two devices end the same forwards at the same time. Their beginnings say less: a stage
-// may wait for its input within the forward.
+// Whether two devices end the same forwards at the same time. Begins are weaker evidence, because a
+// stage may wait for its input within the forward.
 bool at_once(const Passes& a, const Passes& b) {
   std::size_t both = 0;
   std::size_t together = 0;
@@ -64,8 +64,8 @@ std::vector<Devices> stages_of(std::span<const Passes> passes) {
   return stages;
 }
 
-// The share of micro batches whose forward goes from one end of the devices to the other, and whose
-// backward comes back.
+// The share of micro batches whose forward passes through the devices in order and whose backward
+// returns.
 double flows_through(std::span<const Passes> passes, const Devices& devices, bool logs) {
   std::size_t seen = 0;
   std::size_t good = 0;
@@ -83,8 +83,8 @@ double flows_through(std::span<const Passes> passes, const Devices& devices, boo
     if (!down && !std::is_sorted(ends.rbegin(), ends.rend())) continue;
     const auto out = first.backward.find(micro_batch);
     const auto in = last.backward.find(micro_batch);
-    // Ranks of which one is always late have their forwards in one order, too; the logs of a
-    // pipeline are believed.
+    // One rank that is always late also orders the forwards, so require backwards, except for
+    // pipeline logs.
     const bool both = out != first.backward.end() && in != last.backward.end();
     if (both ? (in->second.end <= out->second.end) == down : logs) ++good;
   }
@@ -108,7 +108,7 @@ Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& sta
                       100 * worst)};
 }
 
-// Where the first forward that all have ends first.
+// Orders stages by the end of the first common forward.
 void order_by_time(std::span<const Passes> passes, std::vector<Devices>& stages) {
   for (const auto& [micro_batch, interval] : passes[stages.front().front()].forward) {
     const auto end_at = [&](const Devices& stage) -> std::optional<Nanos> {
@@ -141,7 +141,7 @@ Pipelines by_time(std::span<const StageDevice> devices, bool logs) {
   return by_begin.devices.empty() ? as_given : by_begin;
 }
 
-// Empty where the groups do not name a pipeline for each device.
+// Empty unless the groups assign every device to a pipeline.
 std::vector<Devices> by_groups(std::span<const StageDevice> devices,
                                std::span<const std::vector<std::int32_t>> groups) {
   std::map<std::int32_t, std::size_t> of_rank;
@@ -170,7 +170,7 @@ Pipelines find_pipelines(std::span<const StageDevice> devices,
   std::iota(all.begin(), all.end(), 0U);
   const bool some_idle = std::any_of(devices.begin(), devices.end(),
                                      [](const StageDevice& device) { return device.jobs.empty(); });
-  // What is wrong with them recognise_schedule() says.
+  // recognise_schedule() reports the reason.
   if (devices.size() < 2 || some_idle) return {{std::move(all)}, ""};
   if (auto pipelines = by_groups(devices, groups); !pipelines.empty()) {
     return {std::move(pipelines), ""};

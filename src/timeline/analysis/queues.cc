@@ -7,8 +7,7 @@
 namespace assay::timeline {
 namespace {
 
-// A launch makes the queue longer, a start shorter. At the same time launches come first: nothing
-// starts before it was launched.
+// A launch lengthens the queue, a start shortens it. At equal times, launches come first.
 struct Change {
   Nanos time = 0;
   std::int64_t by = 0;

@@ -32,7 +32,7 @@ void TraceBuilder::identify_tracks() {
   }
 }
 
-// A process numbers its launches; two processes' numbers have nothing to do with each other.
+// Correlation ids are unique only within a process.
 void TraceBuilder::join_launches() {
   auto& launches = trace_.launches;
   const auto source_of = [&](std::uint32_t track) { return trace_.tracks[track].source; };
@@ -60,8 +60,8 @@ void TraceBuilder::join_launches() {
   }
 }
 
-// A kernel that does not say which collective it is, is that of the innermost call around its
-// launch; one that names its group tells more than one that does not.
+// A kernel without a description gets that of the innermost call around its launch; a call that
+// names its group takes precedence.
 void TraceBuilder::join_collectives() {
   auto& ranges = trace_.collective_ranges;
   if (ranges.empty()) return;
@@ -69,7 +69,7 @@ void TraceBuilder::join_collectives() {
     return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
   });
   const auto range_at = [&](std::uint32_t track, Nanos time) {
-    constexpr int kMaxLook = 16;  // calls do not nest deeply
+    constexpr int kMaxLook = 16;  // most nesting of calls
     std::uint32_t found = kNoIndex;
     auto it = std::partition_point(ranges.begin(), ranges.end(), [&](const CollectiveRange& range) {
       return std::tie(range.track, range.begin) <= std::tie(track, time);
@@ -94,7 +94,7 @@ void TraceBuilder::join_collectives() {
   }
 }
 
-// Steps are marked by every process, and in some by several threads; a row of them has each once.
+// Merges the marks of one step by several processes and threads.
 void TraceBuilder::fold_steps() {
   std::map<std::pair<std::uint32_t, std::int64_t>, Step> of_source;
   std::map<std::int64_t, Step> of_all;

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxOpenEvents = 4096;
 
-// "forward@3" of category "forward" is how a recording's jobs are shown: the name alone stays, and
-// its micro batch is given.
+// Merges show a recorded job as "forward@3" with category "forward". Shortens the name to "forward"
+// and returns the micro batch.
 std::int32_t take_micro_batch(ChromeEvent& event) {
   const std::size_t at = event.category.size();
   if (at == 0 || event.name.size() < at + 2 || event.name[at] != '@' ||
@@ -44,7 +44,6 @@ bool on_gpu(EventKind kind) {
          kind == EventKind::gpu_job;
 }
 
-// Turns events into slices on tracks.
 class ChromeBuilder {
  public:
   ChromeBuilder(const ChromeDialect& dialect, const ImportOptions& options)
@@ -183,7 +182,7 @@ class ChromeBuilder {
     builder_.add(slice);
   }
 
-  // Ends close the innermost event of their name: not every writer nests.
+  // An end closes the innermost event of its name, because some writers do not nest events.
   void end(const ChromeEvent& event, Thread& thread, EventKind kind) {
     const StringId name = trace().strings.intern_valid(event.name);
     for (auto it = thread.open.rbegin(); it != thread.open.rend(); ++it) {
@@ -273,7 +272,7 @@ class ChromeBuilder {
     if (event.name == kTrackMetadata) merged_track(event);
   }
 
-  // A track as our own merge describes it, before its first event.
+  // The description of a track by our own merge, before its first event.
   void merged_track(const ChromeEvent& event) {
     Track track;
     track.label = event.arg(Arg::name);
@@ -298,7 +297,7 @@ class ChromeBuilder {
     Thread thread;
     thread.track = builder_.add_track(std::move(track));
     threads_.insert_or_assign(key, thread);
-    // Host events of a GPU's track do not exist; events are looked up by either key.
+    // A GPU's track has no host events, so both keys find it.
     threads_.insert_or_assign(key ^ 1U, thread);
     merged_ = true;
   }
@@ -339,7 +338,7 @@ class ChromeBuilder {
     if (pid > 0 && processes_.size() < kMaxProcesses) ++processes_[pid];
   }
 
-  // Other processes' events, of a data loader say, may be in the trace, too.
+  // The trace may contain events of other processes, such as data loaders.
   std::int64_t busiest_process() const {
     const auto busiest = std::max_element(processes_.begin(), processes_.end(),
                                           [](auto& a, auto& b) { return a.second < b.second; });
@@ -351,7 +350,7 @@ class ChromeBuilder {
       ++counts().ignored;
       return;
     }
-    // An arrow ends on a track that a slice has made; whether it is a GPU's is known by then.
+    // The track exists by now, because slices create tracks.
     auto known = threads_.find(key_of(event, true));
     const auto host = threads_.find(key_of(event, false));
     if (known == threads_.end()) known = host;
@@ -423,8 +422,8 @@ void ChromeBuilder::name_tracks() {
   }
 }
 
-// Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata that may
-// stand at the file's end: only now is it known that their events are pipeline jobs.
+// Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata at the end
+// of the file. Only then can their events be classified as pipeline jobs.
 void ChromeBuilder::mend_job_tracks() {
   if (!dialect_.by_track) return;
   for (Track& track : trace().tracks) track.gpu |= track.label.starts_with("GPU:");
@@ -435,7 +434,7 @@ void ChromeBuilder::mend_job_tracks() {
   }
 }
 
-// Arrows whose track came after them; those without any go.
+// Resolves arrows whose track came later; drops arrows without a track.
 void ChromeBuilder::settle_flows() {
   for (const auto& [index, key] : late_flows_) {
     for (const std::uint64_t candidate : {key | 1U, key}) {
@@ -474,7 +473,7 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
   settle_flows();
   report.format = dialect_.format;
   builder_.add_counts(std::move(report));
-  // Kineto counts from a base that it names beside the events.
+  // Kineto's times are relative to this base.
   if (const auto found = header.find("baseTimeNanoseconds"); found != header.end()) {
     const std::int64_t base = number_of(found->second, 0);
     if (base > 0 && base < kMaxTime) shift(base);

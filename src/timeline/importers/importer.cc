@@ -12,7 +12,7 @@
 namespace assay::timeline {
 namespace {
 
-// How far into a trace the categories of events are looked at.
+// Events whose categories are collected.
 constexpr std::size_t kSniffedEvents = 2000;
 
 void sniff_json(const std::filesystem::path& path, Sniff& sniff) {

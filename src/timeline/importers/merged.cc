@@ -1,5 +1,5 @@
-// What `assay timeline merge` makes of traces: each track is described by an event, and the events
-// keep the categories and args that they had.
+// Imports merges of traces by `assay timeline merge`. A metadata event describes each track; events
+// keep their categories and args.
 
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_trace.h"

@@ -1,5 +1,4 @@
-// The SQLite file that `nsys export --type sqlite` writes. Tables and columns that a capture or a
-// version lacks are left out.
+// Imports the output of `nsys export --type sqlite`. Tables and columns may be missing.
 
 #include <fmt/format.h>
 
@@ -19,11 +18,11 @@ namespace {
 
 constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
 
-// nsys packs (machine, VM, process, thread) into one number.
+// nsys packs machine, VM, process and thread into one number.
 std::int64_t process_of(std::int64_t global) { return global >> 24 & 0xffffff; }
 std::int64_t thread_of(std::int64_t global) { return global & 0xffffff; }
 
-// CUPTI's kinds of copies and of memory, as PyTorch's profiler writes them.
+// CUPTI's kinds of copies and memory in the words of PyTorch's profiler.
 std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   constexpr std::array<const char*, 14> kKinds{"",     "HtoD", "DtoH", "HtoA", "AtoH",
                                                "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
@@ -43,7 +42,7 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   return name;
 }
 
-// NVTX ranges that mark steps, as training loops write them.
+// The step that an NVTX range of a training loop marks, or kNone.
 std::int64_t step_of(std::string_view name) {
   for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
                              "iteration", "Iteration ", "iter "}) {
@@ -79,7 +78,7 @@ class NsysReader {
   FileReport& report() { return builder_.report(); }
   Strings& strings() { return builder_.trace().strings; }
 
-  // Columns of a table, with NULL in the place of those that it lacks.
+  // A list of columns for SELECT, with NULL for missing columns.
   std::string columns(const char* table, std::initializer_list<const char*> names) {
     const auto there = table_columns(database_, table);
     std::string list;
@@ -108,7 +107,7 @@ class NsysReader {
     }
   }
 
-  // Times count from the session's start, which the file gives against UTC.
+  // Times are relative to the start of the session, which the file has in UTC.
   void read_session() {
     if (tables_.contains("TARGET_INFO_SYSTEM_ENV")) {
       each("TARGET_INFO_SYSTEM_ENV",
@@ -122,7 +121,7 @@ class NsysReader {
     if (base_ < 0 || base_ > kMaxTime) base_ = 0;
   }
 
-  // The first two columns of every query; false where they are no time.
+  // Reads begin and end from the first two columns; false for invalid times.
   bool span_of(Row row, Slice& slice) {
     ++report().records;
     slice.begin = row.integer(0);
@@ -140,7 +139,7 @@ class NsysReader {
     return builder_.has_room();
   }
 
-  // Columns 2 to 5 of queries for GPU work: device, stream, correlation, process.
+  // Columns 2 to 5 are device, stream, correlation and process.
   void add_gpu(Row row, Slice& slice, std::string_view name, const char* category,
                std::int64_t bytes) {
     slice.name = strings().intern(name);
@@ -173,7 +172,7 @@ class NsysReader {
          });
   }
 
-  // A CUDA graph that was traced as a whole: what ran in it is not told.
+  // CUDA graphs traced as a whole, without their kernels.
   void read_graphs() {
     const char* const table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
     if (!tables_.contains(table)) return;
@@ -284,7 +283,7 @@ class NsysReader {
          });
   }
 
-  // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", as torch.autograd.profiler.emit_nvtx says it.
+  // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", by torch.autograd.profiler.emit_nvtx.
   void add_collective(std::string_view text, const Slice& slice, std::int64_t thread) {
     Collective collective;
     const std::string_view call = text.substr(0, text.find(','));
@@ -342,7 +341,7 @@ class NsysReader {
   std::set<std::string> tables_;
   const ImportOptions& options_;
   TraceBuilder builder_;
-  // (device, stream or thread, process, what)
+  // device, stream or thread, process, kind
   TrackTable<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;
   std::string path_;

@@ -11,7 +11,7 @@ namespace {
 using SpansOfTrack = std::vector<std::pair<Nanos, Nanos>>;  // begin, end; sorted
 
 std::optional<Nanos> slice_at(const SpansOfTrack& spans, Nanos time) {
-  constexpr int kMaxLook = 1000;  // slices that ended before, within one outer slice
+  constexpr int kMaxLook = 1000;  // most earlier siblings to search
   auto it = std::partition_point(spans.begin(), spans.end(),
                                  [&](const auto& span) { return span.first <= time; });
   for (int looked = 0; it != spans.begin() && looked < kMaxLook; ++looked) {

@@ -38,7 +38,7 @@ constexpr std::int32_t kOrderExplicit = 3;
 constexpr std::uint32_t kSequenceId = 1;
 constexpr std::uint32_t kStateCleared = 1;
 constexpr std::uint32_t kNeedsState = 2;
-// Names beyond so many are written out in each event; readers hold the interned ones in memory.
+// Readers keep interned names in memory. Names beyond this number are repeated in each event.
 constexpr std::size_t kMaxInterned = 1U << 16U;
 
 std::string shown_name(const Strings& strings, const Slice& slice) {
@@ -99,7 +99,7 @@ void PerfettoWriter::put_processes_and_tracks() {
         process.add_string(descriptor::kName, name);
       } else {
         protozero::pbf_writer detail(process, descriptor::kProcess);
-        // Perfetto takes pid 0 for the idle task, so processes count from 1 here.
+        // For Perfetto, pid 0 is the idle task.
         detail.add_int32(descriptor::kPid, static_cast<std::int32_t>(pids[i]) + 1);
         detail.add_string(descriptor::kProcessName, name);
       }
@@ -152,7 +152,7 @@ void PerfettoWriter::put_counters() {
   }
 }
 
-// Notes (clock relations above all) are annotations of one instant, where the first slice begins.
+// Writes notes, such as clock relations, as annotations of an instant at the first slice.
 void PerfettoWriter::put_notes(Nanos time) {
   notes_written_ = true;
   if (header_.notes.empty()) return;
@@ -193,7 +193,7 @@ void PerfettoWriter::put_flows(protozero::pbf_writer& event, const Slice& slice)
   }
 }
 
-// Args as the event's file wrote them: texts as texts, all else as JSON.
+// Texts stay texts; other values become JSON.
 void PerfettoWriter::put_args(protozero::pbf_writer& event, const Slice& slice) {
   if (header_.trace == nullptr) return;
   const std::string args = args_text(*header_.trace, slice);
@@ -226,7 +226,7 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
   if (!notes_written_) put_notes(slice.begin);
   const std::uint64_t lane = lane_for(slice);
 
-  // The string's number, the suffix's mark, the suffix's number.
+  // Key: string id, mark and number of the suffix.
   const Suffix suffix = suffix_of(slice);
   const std::uint64_t key = (static_cast<std::uint64_t>(slice.name) << 40U) |
                             (static_cast<std::uint64_t>(suffix.mark) << 32U) |

@@ -1,7 +1,8 @@
 #pragma once
 
-// Perfetto's own trace: length-delimited TracePackets of protobuf, written with protozero. The
-// field numbers are those of perfetto's protos/perfetto/trace/ (trace_packet.proto and below).
+// Writes Perfetto's binary format: length-delimited protobuf TracePackets, with protozero. Field
+// numbers are those of Perfetto's protos/perfetto/trace/trace_packet.proto and the files that it
+// imports.
 
 #include <cstdint>
 #include <filesystem>
