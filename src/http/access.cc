@@ -57,7 +57,7 @@ bool is_token(std::string_view token) {
     return (c < 128 && std::isalnum(c) != 0) ||
            std::string_view("-._~").find(char(c)) != std::string_view::npos;
   };
-  return !token.empty() && std::all_of(token.begin(), token.end(), unescaped);
+  return !token.empty() && std::ranges::all_of(token, unescaped);
 }
 
 std::string cookie_name(std::uint16_t port) {
@@ -75,7 +75,7 @@ Access access_to(std::string_view target, std::string_view cookies, const Option
     return {true, inner, inner == "/" && !options.open_paths.empty()};
   }
   const auto& open = options.open_paths;
-  const bool granted = std::find(open.begin(), open.end(), path) != open.end() ||
+  const bool granted = std::ranges::find(open, path) != open.end() ||
                        has_cookie(cookies, cookie_name(port), options.token);
   return {granted, path, false};
 }

@@ -1,4 +1,4 @@
-"""Who gets an answer from `assay serve` and `assay timeline open`, and what strangers can do to them."""
+"""Access control and limits of the HTTP server of `assay serve` and `assay timeline open`."""
 
 import http.client
 import re
@@ -49,7 +49,7 @@ class Server:
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
 
-# 256 descriptors are more than the server's own limit of connections, 64 are less.
+# The limit of 64 descriptors is below the server's own limit of connections.
 @pytest.fixture(params=[("serve", 256), ("open", 64)], ids=["serve", "open"])
 def server(request, tmp_path):
     if not ASSAY.exists():
