@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of more is not worth the wait for a line of a table.
+// Reading a larger file takes too long for one line of a table.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{2} << 30;
 
 std::string property(const RunTotals& run, const std::string& key) {
@@ -21,8 +21,8 @@ std::string property(const RunTotals& run, const std::string& key) {
   return found == run.properties.end() ? std::string() : found->second;
 }
 
-// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0": a lane's label begins with the name of
-// its framework, whose version is a property of that name.
+// "paddle 3.3.1 on cpu, torch 2.13.0 on cpu, assay 0.1.0". A lane's label starts with the name of
+// its framework; the property of that name is the framework's version.
 std::string build_of(const RunTotals& run) {
   std::string build;
   for (const char* role : {"test", "reference"}) {
@@ -70,10 +70,10 @@ nlohmann::json runs_json(const std::vector<RunTotals>& others, const RunTotals& 
     if (property(each, "mode") == property(own, "mode")) runs.push_back(&each);
   }
   runs.push_back(&own);
-  // Its end is known to the minute; of those that ended in the same one it is the last.
+  // Ends are known to the minute; within a minute, `own` is the last.
   const auto minute = [](const RunTotals* run) { return run->last_ms / kMinuteMs; };
-  std::stable_sort(runs.begin(), runs.end(),
-                   [&](const RunTotals* a, const RunTotals* b) { return minute(a) < minute(b); });
+  std::ranges::stable_sort(
+      runs, [&](const RunTotals* a, const RunTotals* b) { return minute(a) < minute(b); });
   nlohmann::json list = nlohmann::json::array();
   for (const RunTotals* run : runs) {
     list.push_back({{"name", run->name},

@@ -73,7 +73,7 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
   EXPECT_EQ(findings[0]["text"], kAbs);
 }
 
-// What the tables do for Paddle's sake, as far as the run has such cases.
+// Known deviations of the APIs in the run.
 TEST(ALiveRun, SaysWhatIsAccommodated) {
   LiveRun run = *LiveRun::make(
       {{std::string(kAccommodations),

@@ -261,7 +261,7 @@ def test_the_report_is_the_same_page(run, serve, page):
         wait_for(page, "5 of 5 cases (100.0%)")
         wait_for(page, "3 found · 3 of 3 read")
         page.locator("#runs td", has_text="earlier").first.wait_for(timeout=60_000)
-        # Of cases that passed, `assay serve` reads the stages of some only.
+        # `assay serve` reads the stages of only some passed cases.
         assert page.locator("#stages rect").count() >= 6
         assert page.locator("#sizes rect").count() >= 6
         return [rows(page, t) for t in tables], [page.locator(f"{p} *").count() for p in pictures]

@@ -30,7 +30,7 @@ struct TimelineOptions {
   JobLogOptions logs;
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> comm;    // patterns of kernels that communicate, too
+  std::vector<std::string> comm;    // patterns of more communication kernels
   std::vector<std::int32_t> ranks;  // of the files, in order
   std::filesystem::path job_names;
   std::filesystem::path out;
@@ -40,22 +40,25 @@ struct TimelineOptions {
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
-  app.add_option("--log_dir", options.logs.log_dir, "Folder of workerlog.K (or of machineK/)")
+  app.add_option("--log_dir", options.logs.log_dir,
+                 "Folder of the logs workerlog.K (or of folders machineK)")
       ->check(CLI::ExistingDirectory);
   app.add_option("--devices", options.logs.devices, "Device numbers: 0,1,… (default: all)")
       ->delimiter(',');
-  app.add_flag("--multi_machine", options.logs.multi_machine, "The folder holds machineK folders");
+  app.add_flag("--multi_machine", options.logs.multi_machine,
+               "The folder contains folders machineK");
   app.add_option("FILE", options.files,
                  "Traces of PyTorch's or Paddle's profiler (also .gz, .zst), nsys SQLite exports, "
                  "recordings, or folders of them");
   app.add_option("--comm", options.comm,
-                 "Kernels that communicate, too: a regular expression (may be repeated)");
+                 "More communication kernels: a regular expression (repeatable)");
   app.add_option("--ranks", options.ranks,
-                 "The ranks of the files in order, where neither they nor their names tell: 0,1,…")
+                 "Ranks of the files in order, for files that do not name theirs: 0,1,…")
       ->delimiter(',');
-  app.add_option("--job-names", options.job_names,
-                 "File of names of ranges that are pipeline jobs: lines of forward, backward or "
-                 "weight and a regular expression")
+  app.add_option(
+         "--job-names", options.job_names,
+         "File that names pipeline jobs; a line is forward, backward or weight and a regular "
+         "expression for the range's name")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
       ->check(CLI::ExistingFile);
@@ -63,7 +66,7 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
       ->check(CLI::ExistingFile);
   app.add_flag(
       "--clock-pairs", options.clocks.pairs,
-      "The devices in order are the stages of one pipeline: relate clocks by its handovers");
+      "Relate clocks by the handovers of one pipeline, whose stages are the devices in order");
 }
 
 Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
@@ -88,7 +91,7 @@ Result<Trace> load(const TimelineOptions& options, bool analysis) {
   return load_job_logs(options.logs, options.clocks);
 }
 
-// A folder of job logs, as --log_dir takes it; any other holds traces.
+// Whether the folder is one for --log_dir; other folders contain traces.
 bool holds_job_logs(const std::filesystem::path& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -99,7 +102,7 @@ bool holds_job_logs(const std::filesystem::path& folder) {
   return false;
 }
 
-// The answer is there; events that no reader could take are missing from it.
+// kSomeFailed: the result lacks events that were malformed or truncated.
 int exit_code_of(std::span<const FileReport> files, bool traces) {
   const bool lost = std::any_of(files.begin(), files.end(), [](const FileReport& file) {
     return file.malformed + file.truncated > 0;
@@ -117,7 +120,7 @@ Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
 
 constexpr const char* kFormats[] = {"chrome", "perfetto-json", "perfetto"};
 
-// Keeps the outputs that were asked for; all of them where none was named.
+// Keeps only the named outputs; all without names.
 OutputPaths chosen(OutputPaths outputs, std::span<const std::string> formats) {
   std::filesystem::path* const paths[] = {&outputs.chrome, &outputs.perfetto_json,
                                           &outputs.perfetto_binary};
@@ -154,7 +157,6 @@ Result<int> run_merge(const TimelineOptions& options) {
   return exit_code_of(result.files, true);
 }
 
-// A trace, and all that is told of it.
 struct Analysed {
   Trace trace;
   Analysis analysis;
@@ -162,7 +164,7 @@ struct Analysed {
 };
 
 Result<Analysed> analysed(const TimelineOptions& options) {
-  // With --out the trace is written again, all of it.
+  // With --out, the whole trace is written again.
   ASSAY_TRY(Trace trace, load(options, options.out.empty()));
   Analysed result{std::move(trace), {}, {}};
   result.analysis = analyse(result.trace);
@@ -184,7 +186,6 @@ Result<Analysed> analysed_baseline(const TimelineOptions& options) {
   return analysed(before);
 }
 
-// What `analyze` prints.
 Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
   if (!options.baseline.empty()) {
     ASSAY_TRY(const Analysed before, analysed_baseline(options));
@@ -200,7 +201,7 @@ Result<std::string> printed(const TimelineOptions& options, const Analysed& now)
   return analysis_table(now.analysis) + tables;
 }
 
-// The trace again, with the analysis as counter tracks, and the page beside it.
+// Writes the trace with the analysis as counter tracks, the page and the JSON.
 Status write_analysed(const TimelineOptions& options, Analysed& now) {
   now.trace.counters = counters_of(now.analysis);
   ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
@@ -223,25 +224,25 @@ Result<int> run_analyze(const TimelineOptions& options) {
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("timeline", "What every GPU of every machine did, and when");
+  CLI::App* app = parent.add_subcommand("timeline", "Show and explain what every GPU did");
   app->require_subcommand(1);
   const auto options = std::make_shared<TimelineOptions>();
 
-  CLI::App* merge = app->add_subcommand("merge", "Make one trace of a run's logs or traces");
+  CLI::App* merge = app->add_subcommand("merge", "Merge a run's logs or traces into one trace");
   add_input_options(*merge, *options);
-  merge->add_option("--out", options->out, "Where the traces go (default: the folder of the logs)");
+  merge->add_option("--out", options->out, "Output folder (default: the folder of the logs)");
 
   merge->add_option("--formats", options->formats, "chrome, perfetto-json, perfetto (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFormats), std::end(kFormats))));
 
-  CLI::App* analyze =
-      app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");
+  CLI::App* analyze = app->add_subcommand("analyze", "Explain the busy and idle time of each GPU");
   add_input_options(*analyze, *options);
   analyze->add_option("--format", options->format, "table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
-  analyze->add_option("--compare", options->baseline, "An earlier trace, or folder of logs")
+  analyze
+      ->add_option("--compare", options->baseline,
+                   "Compare with an earlier trace, or folder of traces or logs")
       ->check(CLI::ExistingPath);
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counters");
