@@ -25,7 +25,7 @@ std::string machine_name(const json& value) {
 Result<Nanos> micros(const json& value) {
   const double number = value.get<double>();
   if (!(std::abs(number) < kMaxMicros))
-    return usage_error(fmt::format("{} µs is no offset", number));
+    return usage_error(fmt::format("{} µs is not a valid offset", number));
   return static_cast<Nanos>(std::llround(number * kNanosPerMicro));
 }
 
@@ -38,8 +38,7 @@ Status apply_manifest(const std::filesystem::path& path, std::vector<MachineCloc
     }
     for (const json& entry : manifest.at("offsets")) {
       const std::string machine = machine_name(entry.at("machine"));
-      const auto clock = std::find_if(clocks.begin(), clocks.end(),
-                                      [&](const MachineClock& c) { return c.machine == machine; });
+      const auto clock = std::ranges::find(clocks, machine, &MachineClock::machine);
       if (clock == clocks.end()) continue;
       ASSAY_TRY(clock->offset, micros(entry.at("offset_us")));
       ASSAY_TRY(clock->uncertainty, micros(entry.at("uncertainty_us")));
@@ -109,8 +108,8 @@ using Handovers = std::map<std::pair<std::int64_t, std::int32_t>, Handover>;
 // job before it, and the end of a receive stricter than the begin of the job after it.
 Handovers handovers_of(const Trace& trace, std::uint32_t track, std::string_view kind) {
   Handovers result;
-  std::map<std::pair<StringId, std::int32_t>, std::int64_t>
-      seen;  // number of occurrences: the step
+  // The n-th occurrence belongs to step n.
+  std::map<std::pair<StringId, std::int32_t>, std::int64_t> seen;
   const std::string send = fmt::format("send_{}", kind);
   const std::string receive = fmt::format("recv_{}", kind);
   for (const Slice& slice : trace.slices) {
@@ -147,9 +146,8 @@ Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
     if (trace.tracks[i].gpu) stages.push_back(i);
   }
   const auto machine_index = [&](std::uint32_t track) {
-    const auto found = std::find_if(clocks.begin(), clocks.end(), [&](const MachineClock& clock) {
-      return clock.machine == trace.tracks[track].machine;
-    });
+    const auto found =
+        std::ranges::find(clocks, trace.tracks[track].machine, &MachineClock::machine);
     return static_cast<std::size_t>(found - clocks.begin());
   };
   Relations relations;
@@ -204,7 +202,7 @@ Result<ClockBounds> bounds_of_probes(std::span<const ClockProbe> probes, const s
   if (bounds.low > bounds.high) {
     return usage_error(fmt::format(
         "the clock probes between machines {} and {} contradict each other: a clock was set or "
-        "drifts; give a manifest",
+        "drifts; use --clock-manifest",
         from, to));
   }
   return bounds;
@@ -256,7 +254,7 @@ std::vector<std::string> machines_of(std::span<const Track> tracks) {
   std::vector<std::string> machines;
   for (const Track& track : tracks) {
     if (!track.gpu && track.machine.empty()) continue;
-    if (std::find(machines.begin(), machines.end(), track.machine) == machines.end()) {
+    if (std::ranges::find(machines, track.machine) == machines.end()) {
       machines.push_back(track.machine);
     }
   }
@@ -268,15 +266,15 @@ std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks) {
   for (std::size_t i = 1; i < clocks.size(); ++i) {
     const MachineClock& clock = clocks[i];
     if (clock.related) {
-      lines.push_back(
-          fmt::format("machine {}: clock moved by {:+.3f} µs ± {:.3f} µs against machine {} ({})",
-                      clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
-                      static_cast<double>(clock.uncertainty) / kNanosPerMicro,
-                      clocks.front().machine, clock.source));
+      lines.push_back(fmt::format(
+          "machine {}: clock shifted by {:+.3f} µs ± {:.3f} µs to match machine {} ({})",
+          clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
+          static_cast<double>(clock.uncertainty) / kNanosPerMicro, clocks.front().machine,
+          clock.source));
     } else {
       lines.push_back(fmt::format(
-          "warning: no relation between the clocks of machines {} and {} is known; machine {} "
-          "keeps its own clock, and times must not be compared across them (see --clock-probes, "
+          "warning: the clocks of machines {} and {} are not related; machine {} "
+          "keeps its own clock, so do not compare times across them (see --clock-probes, "
           "--clock-manifest, --clock-pairs)",
           clocks.front().machine, clock.machine, clock.machine));
     }

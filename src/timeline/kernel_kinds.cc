@@ -53,8 +53,8 @@ bool communicates(std::string_view kernel) {
       name.erase(at, word.size());
     }
   }
-  return std::any_of(kCommunication.begin(), kCommunication.end(),
-                     [&](const Rule& rule) { return name.find(rule.part) != std::string::npos; });
+  return std::ranges::any_of(
+      kCommunication, [&](const Rule& rule) { return name.find(rule.part) != std::string::npos; });
 }
 
 }  // namespace

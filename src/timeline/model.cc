@@ -14,8 +14,7 @@ Strings::Strings() { texts_.emplace_back("(too many names)"); }
 namespace {
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<signed char>(c) >= 0; });
+  return std::ranges::all_of(text, [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ Kind kind_of_job(std::string_view type) {
 }
 
 void Trace::sort() {
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+  std::ranges::stable_sort(slices, [](const Slice& a, const Slice& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
 }

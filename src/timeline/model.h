@@ -3,6 +3,7 @@
 // The trace model between importers, analyses and writers: tracks, slices on tracks, and steps.
 // Times are integer nanoseconds, so no step between a log and a trace rounds them.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -55,6 +56,7 @@ enum class Kind : std::uint8_t {
 };
 
 std::string_view name(Kind kind);
+inline bool is_gpu_work(Kind kind) { return kind != Kind::host && kind != Kind::other; }
 
 // The kind of a kernel or operator, by the rules of kernel_kinds.h.
 Kind kind_of_kernel(std::string_view kernel);
@@ -63,6 +65,19 @@ Kind kind_of_job(std::string_view type);
 
 inline constexpr std::int32_t kNone = -1;
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
+
+// Empty (begin > end) until widened.
+struct Span {
+  Nanos begin = std::numeric_limits<Nanos>::max();
+  Nanos end = std::numeric_limits<Nanos>::min();
+};
+
+// Extends `span`, which has begin and end, to contain `other`.
+template <typename To, typename From>
+void widen(To& span, const From& other) {
+  span.begin = std::min(span.begin, other.begin);
+  span.end = std::max(span.end, other.end);
+}
 
 struct Slice {
   Nanos begin = 0;
@@ -263,6 +278,12 @@ struct Trace {
 
   // Orders slices by begin, then the longer first: a parent precedes its children.
   void sort();
+
+  // The call that launched the slice, or null.
+  const Launch* launch_of(const Slice& slice) const {
+    if (slice.detail == kNoIndex || details[slice.detail].launch == kNoIndex) return nullptr;
+    return &launches[details[slice.detail].launch];
+  }
 };
 
 }  // namespace assay::timeline

@@ -14,8 +14,8 @@ namespace assay::timeline {
 namespace {
 
 bool all_forwards_first(const StageJobs& jobs) {
-  const auto first_backward = std::find_if(
-      jobs.begin(), jobs.end(), [](const PipelineJob& job) { return job.pass != Pass::forward; });
+  const auto first_backward =
+      std::ranges::find_if(jobs, [](const PipelineJob& job) { return job.pass != Pass::forward; });
   return std::none_of(first_backward, jobs.end(),
                       [](const PipelineJob& job) { return job.pass == Pass::forward; });
 }
@@ -105,7 +105,7 @@ std::size_t count_distinct(std::span<const StageJobs> stages, std::int32_t Pipel
 
 // Whether a job is one half of a combined forward and backward: both have the same time.
 bool is_paired(const PipelineJob& job, const StageJobs& jobs) {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const PipelineJob& other) {
+  return std::ranges::any_of(jobs, [&](const PipelineJob& other) {
     return other.pass != job.pass && other.begin == job.begin && other.end == job.end;
   });
 }
@@ -157,14 +157,13 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
 
 // The mean share of the time from the first begin to the last end in which a stage runs no job.
 double measured_share(std::span<const StageJobs> stages) {
-  Interval whole{std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min()};
+  Span whole;
   Nanos busy = 0;
   for (const StageJobs& jobs : stages) {
     Intervals intervals;
     for (const PipelineJob& job : jobs) {
       intervals.push_back({job.begin, job.end});
-      whole.begin = std::min(whole.begin, job.begin);
-      whole.end = std::max(whole.end, job.end);
+      widen(whole, job);
     }
     busy += measure(unite(std::move(intervals)));
   }
@@ -174,15 +173,15 @@ double measured_share(std::span<const StageJobs> stages) {
 }
 
 bool splits_backward(std::span<const StageJobs> stages) {
-  return std::any_of(stages.begin(), stages.end(), [](const StageJobs& jobs) {
-    return std::any_of(jobs.begin(), jobs.end(),
-                       [](const PipelineJob& job) { return job.pass == Pass::weight; });
+  return std::ranges::any_of(stages, [](const StageJobs& jobs) {
+    return std::ranges::any_of(jobs,
+                               [](const PipelineJob& job) { return job.pass == Pass::weight; });
   });
 }
 
 ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
   if (goes_both_ways(stages)) return ScheduleKind::dualpipe;
-  if (std::all_of(stages.begin(), stages.end(), runs_passes_at_once)) {
+  if (std::ranges::all_of(stages, runs_passes_at_once)) {
     schedule.folded = true;
     return ScheduleKind::dualpipe;
   }
@@ -198,8 +197,8 @@ ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
         s, forward, stages.size() - s);
   }
   if (early.empty()) return ScheduleKind::one_f_one_b;
-  if (std::all_of(stages.begin(), stages.end(), all_forwards_first)) return ScheduleKind::gpipe;
-  schedule.reason = early + ", and a forward follows a backward, which GPipe has not";
+  if (std::ranges::all_of(stages, all_forwards_first)) return ScheduleKind::gpipe;
+  schedule.reason = early + ", and a forward follows a backward, unlike in GPipe";
   return ScheduleKind::unknown;
 }
 
@@ -213,12 +212,12 @@ Schedule of_one_stage(const StageJobs& jobs) {
     schedule.micro_batches = count_distinct(stage, &PipelineJob::micro_batch);
     schedule.measured_bubble = measured_share(stage);
     schedule.reason =
-        fmt::format("told from one stage: parts of forwards and backwards take turns{}",
-                    splits_backward(stage) ? ", weights' gradients are split off" : "");
+        fmt::format("from one stage: parts of forwards and backwards alternate{}",
+                    splits_backward(stage) ? ", gradients of weights are separate" : "");
     return schedule;
   }
   schedule.reason = jobs.empty() ? "no range names a forward or a backward (--job-names FILE)"
-                                 : "one device: a schedule is told from the stages of a pipeline";
+                                 : "one device: a schedule needs several stages";
   return schedule;
 }
 
@@ -254,8 +253,8 @@ Schedule recognise_schedule(std::span<const StageJobs> stages) {
   if (stages.size() == 1) return of_one_stage(stages[0]);
   Schedule schedule;
   schedule.stages = stages.size();
-  const auto without = static_cast<std::size_t>(std::count_if(
-      stages.begin(), stages.end(), [](const StageJobs& jobs) { return jobs.empty(); }));
+  const auto without = static_cast<std::size_t>(
+      std::ranges::count_if(stages, [](const StageJobs& jobs) { return jobs.empty(); }));
   if (without > 0 || stages.empty()) {
     schedule.reason = without == stages.size()
                           ? "no range names a forward or a backward (--job-names FILE)"

@@ -26,7 +26,7 @@ bool begins_before(const Slice& a, const Slice& b) {
 Result<Fd> make_spill_file(const std::filesystem::path& folder) {
   std::string name = (folder / "assay-sort-XXXXXX").string();
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot make a file to sort in, in {}", folder.string()));
+  if (!fd) return errno_error(fmt::format("cannot create a temporary file in {}", folder.string()));
   ::unlink(name.c_str());
   return fd;
 }
@@ -48,7 +48,7 @@ struct RunReader {
         const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done,
                                     static_cast<off_t>(offset * sizeof(Slice) + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return errno_error("cannot read back what was sorted");
+        if (got <= 0) return errno_error("cannot read the temporary file for sorting");
         done += static_cast<std::size_t>(got);
       }
       offset += buffer.size();
@@ -170,8 +170,8 @@ Status SliceSorter::spill() {
   if (!fd_) {
     ASSAY_TRY(fd_, make_spill_file(folder_));
   }
-  if (!std::is_sorted(chunk_.begin(), chunk_.end(), begins_before)) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
+  if (!std::ranges::is_sorted(chunk_, begins_before)) {
+    std::ranges::stable_sort(chunk_, begins_before);
   }
   ASSAY_CHECK(write_all(fd_.get(), std::as_bytes(std::span(chunk_))));
   if (runs_.empty() || begins_before(chunk_.front(), last_)) {
@@ -186,7 +186,7 @@ Status SliceSorter::spill() {
 Result<std::unique_ptr<SliceSource>> SliceSorter::finish() {
   std::vector<RunReader> readers;
   if (runs_.empty() && chunk_.size() <= kSmall) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
+    std::ranges::stable_sort(chunk_, begins_before);
     chunk_.shrink_to_fit();
     readers.push_back({.buffer = std::move(chunk_)});
   } else if (!chunk_.empty()) {

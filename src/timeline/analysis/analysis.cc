@@ -35,9 +35,7 @@ class Dependencies {
     if (neighbour == neighbours.end()) return std::nullopt;
     const StageJobs& source = devices_[neighbour->second].jobs;
     // The last such job that began before this one.
-    auto it = std::partition_point(source.begin(), source.end(), [&](const PipelineJob& other) {
-      return other.begin < job.begin;
-    });
+    auto it = std::ranges::lower_bound(source, job.begin, {}, &PipelineJob::begin);
     while (it != source.begin()) {
       --it;
       if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
@@ -56,16 +54,15 @@ class Dependencies {
 
 // The job that begins at the end of a gap, if any.
 const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
-  const auto it = std::partition_point(jobs.begin(), jobs.end(),
-                                       [&](const PipelineJob& job) { return job.begin < begin; });
+  const auto it = std::ranges::lower_bound(jobs, begin, {}, &PipelineJob::begin);
   return it != jobs.end() && it->begin == begin ? &*it : nullptr;
 }
 
 // The part of a gap before the launch of the work that ends it; the whole gap for an unknown
 // launch.
 Nanos late_launch(const Device& device, const Interval& gap) {
-  const auto it = std::lower_bound(device.starts.begin(), device.starts.end(),
-                                   Start{gap.end, std::numeric_limits<Nanos>::min()});
+  const auto it =
+      std::ranges::lower_bound(device.starts, Start{gap.end, std::numeric_limits<Nanos>::min()});
   if (it == device.starts.end() || it->begin != gap.end) return gap.end - gap.begin;
   return std::clamp(it->launched, gap.begin, gap.end) - gap.begin;
 }
@@ -131,10 +128,7 @@ class Windows {
       for (const auto& [step, busy] : device.by_step) {
         const Intervals all = busy.all();
         if (step == kNone || all.empty()) continue;
-        const auto [entry, is_new] =
-            windows_[clock(device)].try_emplace(step, Interval{all.front().begin, all.back().end});
-        entry->second.begin = std::min(entry->second.begin, all.front().begin);
-        entry->second.end = std::max(entry->second.end, all.back().end);
+        widen(windows_[clock(device)][step], Span{all.front().begin, all.back().end});
       }
     }
     for (auto& [name, windows] : windows_) {
@@ -152,31 +146,28 @@ class Windows {
     const auto windows = windows_.find(clock(device));
     if (windows == windows_.end()) return {};
     const auto window = windows->second.find(step.number);
-    return window == windows->second.end() ? Interval{} : window->second;
+    if (window == windows->second.end()) return {};
+    return {window->second.begin, window->second.end};
   }
 
   Interval of_all(const std::vector<Device>& devices, const Step& step) const {
-    Interval all;
+    Span all;
     for (const Device& device : devices) {
       const Interval window = of(device, step);
-      if (window.end <= window.begin) continue;
-      all.begin = all.end == 0 ? window.begin : std::min(all.begin, window.begin);
-      all.end = std::max(all.end, window.end);
+      if (window.begin < window.end) widen(all, window);
     }
-    return all;
+    return all.begin < all.end ? Interval{all.begin, all.end} : Interval{};
   }
 
  private:
   std::string clock(const Device& device) const { return one_clock_ ? "" : device.machine; }
 
   bool one_clock_;
-  std::map<std::string, std::map<std::int64_t, Interval>> windows_;
+  std::map<std::string, std::map<std::int64_t, Span>> windows_;
 };
 
 StageJobs jobs_within(const Device& device, const Interval& window) {
-  const auto begin =
-      std::partition_point(device.jobs.begin(), device.jobs.end(),
-                           [&](const PipelineJob& job) { return job.begin < window.begin; });
+  const auto begin = std::ranges::lower_bound(device.jobs, window.begin, {}, &PipelineJob::begin);
   const auto end = std::partition_point(
       begin, device.jobs.end(), [&](const PipelineJob& job) { return job.begin < window.end; });
   return {begin, end};
@@ -220,8 +211,8 @@ Schedule schedule_of(const std::vector<Device>& devices, const Pipelines& pipeli
     if (i == 0) {
       all = one;
     } else if (all.kind != one.kind) {
-      all.reason =
-          fmt::format("pipelines of the same run follow {} and {}", name(all.kind), name(one.kind));
+      all.reason = fmt::format("the pipelines follow different schedules: {} and {}",
+                               name(all.kind), name(one.kind));
       all.kind = ScheduleKind::unknown;
     }
   }
@@ -247,11 +238,7 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
 DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
                        const Windows& windows, const Dependencies& dependencies) {
   DeviceReport report;
-  report.label = device.label;
-  report.machine = device.machine;
-  report.rank = device.rank;
-  report.number = device.number;
-  report.pid = device.pid;
+  static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
   if (!device.any.empty()) {
     report.whole = share_of(device, stage, device.busy,
@@ -286,7 +273,7 @@ void rank(Analysis& analysis) {
     ++count;
   }
   if (machines.size() < 2) return;
-  const auto slowest = std::max_element(machines.begin(), machines.end(), [](auto& a, auto& b) {
+  const auto slowest = std::ranges::max_element(machines, [](auto& a, auto& b) {
     return a.second.first / a.second.second < b.second.first / b.second.second;
   });
   analysis.slowest_machine = slowest->first;
@@ -300,10 +287,7 @@ std::vector<Step> steps_of(const Trace& trace) {
   if (!steps.empty()) return steps;
   Step whole;
   for (const Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu) continue;
-    if (slice.kind == Kind::other || slice.kind == Kind::host) continue;
-    whole.begin = std::min(whole.begin, slice.begin);
-    whole.end = std::max(whole.end, slice.end);
+    if (trace.tracks[slice.track].gpu && is_gpu_work(slice.kind)) widen(whole, slice);
   }
   if (whole.begin < whole.end) steps.push_back(whole);
   return steps;
@@ -341,8 +325,9 @@ Analysis analyse(const Trace& trace) {
     analysis.windows.push_back(windows.of_all(devices, step));
   }
   // Only stages of a pipeline depend on each other's jobs.
-  if (std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
-                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; })) {
+  if (std::ranges::any_of(analysis.schedules, [](const Schedule& schedule) {
+        return schedule.kind != ScheduleKind::none;
+      })) {
     analysis.pipelines = pipelines.devices;
   }
   const Dependencies dependencies(devices, analysis.pipelines);
@@ -350,7 +335,7 @@ Analysis analyse(const Trace& trace) {
     analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
   }
   if (devices.empty() && trace.flight.empty()) {
-    analysis.notes.emplace_back("the trace holds no GPU time: nothing to analyse");
+    analysis.notes.emplace_back("the trace has no GPU work to analyse");
   } else if (!devices.empty()) {
     rank(analysis);
   }

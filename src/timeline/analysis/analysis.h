@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "timeline/analysis/devices.h"
 #include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
@@ -38,12 +39,7 @@ struct TimeShare {
   TimeShare& operator+=(const TimeShare& other);
 };
 
-struct DeviceReport {
-  std::string label;
-  std::string machine;
-  std::int32_t rank = kNone;
-  std::int32_t number = kNone;
-  std::int64_t pid = kNone;
+struct DeviceReport : DeviceIdentity {
   TimeShare whole;  // from its first work to its last, regardless of steps
   WorkCounts counts;
   TimeShare total;

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "timeline/intervals.h"
+
 namespace assay::timeline {
 namespace {
 
@@ -20,18 +22,6 @@ struct Range {
 // The named ranges of one thread, by begin, outer ones first.
 using ThreadRanges = std::vector<Range>;
 
-// The innermost range that contains a time.
-const Range* range_at(const ThreadRanges& ranges, Nanos time) {
-  constexpr int kMaxLook = 1000;  // most earlier siblings to search
-  auto it = std::partition_point(ranges.begin(), ranges.end(),
-                                 [&](const Range& range) { return range.begin <= time; });
-  for (int looked = 0; it != ranges.begin() && looked < kMaxLook; ++looked) {
-    --it;
-    if (time < it->end) return &*it;
-  }
-  return nullptr;
-}
-
 class JobFinder {
  public:
   JobFinder(Trace& trace, const JobNames& names) : trace_(trace) {
@@ -43,7 +33,7 @@ class JobFinder {
       add_range(slice, names);
     }
     for (const RankStep& mark : trace.rank_steps) steps_[mark.source].push_back(mark.step.begin);
-    for (auto& [source, begins] : steps_) std::sort(begins.begin(), begins.end());
+    for (auto& [source, begins] : steps_) std::ranges::sort(begins);
     for (auto& [source, threads] : ranges_) count_names(source, threads);
   }
 
@@ -87,7 +77,7 @@ class JobFinder {
       std::map<std::pair<StringId, std::ptrdiff_t>, std::int32_t> counts;
       const std::vector<Nanos>& begins = steps_[source];
       for (Range& range : ranges) {
-        const auto step = std::upper_bound(begins.begin(), begins.end(), range.begin);
+        const auto step = std::ranges::upper_bound(begins, range.begin);
         range.count = counts[{range.name, step - begins.begin()}]++;
         for (const JobName& job : range.jobs) {
           if (job.stage != kNone) stages_[source].insert(job.stage);
@@ -102,29 +92,24 @@ class JobFinder {
     const auto threads = ranges_.find(source);
     if (threads == ranges_.end()) return nullptr;
     if (const auto own = threads->second.find(launch.track); own != threads->second.end()) {
-      return range_at(own->second, launch.begin);
+      return innermost(own->second, launch.begin);
     }
     // A thread without named ranges works for one with them, as autograd's thread for the caller of
     // backward.
     for (const auto& [thread, ranges] : threads->second) {
-      if (const Range* range = range_at(ranges, launch.begin)) return range;
+      if (const Range* range = innermost(ranges, launch.begin)) return range;
     }
     return nullptr;
   }
 
   void gather() {
     for (const Slice& slice : trace_.slices) {
-      if (slice.detail == kNoIndex || !trace_.tracks[slice.track].gpu) continue;
-      const Detail& detail = trace_.details[slice.detail];
-      if (detail.launch == kNoIndex) continue;
-      const Range* const range = range_of(trace_.launches[detail.launch]);
-      if (range == nullptr) continue;
       const Track& track = trace_.tracks[slice.track];
+      const Launch* const launch = trace_.launch_of(slice);
+      const Range* const range = track.gpu && launch != nullptr ? range_of(*launch) : nullptr;
+      if (range == nullptr) continue;
       examples_.try_emplace({track.source, track.device}, slice.track);
-      const auto [span, is_new] =
-          spans_.try_emplace({range, {track.source, track.device}}, Span{slice.begin, slice.end});
-      span->second.begin = std::min(span->second.begin, slice.begin);
-      span->second.end = std::max(span->second.end, slice.end);
+      widen(spans_[{range, {track.source, track.device}}], slice);
     }
   }
 
@@ -154,11 +139,6 @@ class JobFinder {
     trace_.tracks.push_back(std::move(track));
     return entry->second;
   }
-
-  struct Span {
-    Nanos begin;
-    Nanos end;
-  };
 
   Trace& trace_;
   std::map<StringId, std::vector<JobName>> parsed_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -20,7 +21,7 @@ constexpr std::uint32_t kNobody = kNoIndex;
 // Charges for gaps, numbered after all names.
 enum class Idle : std::uint8_t { host, device, unknown };
 constexpr std::array<std::string_view, 3> kIdleNames{"(host: launched late)", "(device: held back)",
-                                                     "(idle, its launch is not known)"};
+                                                     "(idle, launch unknown)"};
 
 // The work of a device, ordered by end.
 struct Worker {
@@ -37,9 +38,7 @@ class Walker {
     for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
       const Slice& slice = trace.slices[i];
       const Track& track = trace.tracks[slice.track];
-      if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) {
-        continue;
-      }
+      if (!track.gpu || track.jobs || !is_gpu_work(slice.kind)) continue;
       const auto [entry, is_new] =
           known.try_emplace({track.rank, track.machine, track.pid, track.device},
                             static_cast<std::uint32_t>(workers_.size()));
@@ -48,17 +47,12 @@ class Walker {
       workers_[entry->second].by_end.push_back(i);
     }
     for (Worker& worker : workers_) {
-      const auto ends_before = [&](std::uint32_t a, std::uint32_t b) {
-        return trace.slices[a].end < trace.slices[b].end;
-      };
-      std::stable_sort(worker.by_end.begin(), worker.by_end.end(), ends_before);
+      std::ranges::stable_sort(worker.by_end, {}, [&](auto at) { return trace.slices[at].end; });
       for (std::uint32_t i = 0; i < worker.by_end.size(); ++i) place_[worker.by_end[i]] = i;
     }
     for (const CollectiveCall& call : collectives.calls) {
       if (call.parts.size() < 2 || !trace.one_clock) continue;
-      const auto last = std::max_element(
-          call.parts.begin(), call.parts.end(),
-          [](const CollectivePart& a, const CollectivePart& b) { return a.begin < b.begin; });
+      const auto last = std::ranges::max_element(call.parts, {}, &CollectivePart::begin);
       for (const CollectivePart& part : call.parts) {
         waits_for_[static_cast<std::uint32_t>(part.slice)] =
             static_cast<std::uint32_t>(last->slice);
@@ -78,8 +72,8 @@ class Walker {
     }
     std::map<std::string, Nanos> kernels;
     for (const auto& [what, time] : charges_) kernels[name_of(what)] += time;
-    path.by_kernel = sorted(kernels);
-    path.by_rank = sorted(ranks_);
+    path.by_kernel = sorted_shares(kernels);
+    path.by_rank = sorted_shares(ranks_);
     return path;
   }
 
@@ -143,24 +137,14 @@ class Walker {
     const std::uint32_t previous = before(workers_[worker], slice.begin, place_[at]);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
-    if (slice.detail != kNoIndex && trace_.details[slice.detail].launch != kNoIndex) {
-      const Nanos launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end,
-                                        free_since, slice.begin);
+    if (const Launch* launch = trace_.launch_of(slice)) {
+      const Nanos launched = std::clamp(launch->end, free_since, slice.begin);
       charge(Idle::host, worker, launched - free_since, path);
       charge(Idle::device, worker, slice.begin - launched, path);
     } else {
       charge(Idle::unknown, worker, slice.begin - free_since, path);
     }
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
-  }
-
-  static std::vector<PathShare> sorted(const std::map<std::string, Nanos>& sums) {
-    std::vector<PathShare> shares;
-    shares.reserve(sums.size());
-    for (const auto& [what, time] : sums) shares.push_back({what, time});
-    std::stable_sort(shares.begin(), shares.end(),
-                     [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
-    return shares;
   }
 
   const Trace& trace_;
@@ -174,6 +158,14 @@ class Walker {
 };
 
 }  // namespace
+
+std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums) {
+  std::vector<PathShare> shares;
+  shares.reserve(sums.size());
+  for (const auto& [what, time] : sums) shares.push_back({what, time});
+  std::ranges::stable_sort(shares, std::greater{}, &PathShare::time);
+  return shares;
+}
 
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
                                          const CollectiveReport& collectives) {

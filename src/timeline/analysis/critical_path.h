@@ -26,6 +26,9 @@ struct CriticalPath {
   std::vector<PathShare> by_rank;
 };
 
+// Sorts the sums, the longest first.
+std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums);
+
 // The path through each step; empty without GPU work.
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
                                          const CollectiveReport& collectives);

@@ -32,12 +32,15 @@ struct Start {
   friend auto operator<=>(const Start&, const Start&) = default;
 };
 
-struct Device {
+struct DeviceIdentity {
   std::string label;
   std::string machine;
   std::int32_t number = kNone;
   std::int32_t rank = kNone;
   std::int64_t pid = kNone;
+};
+
+struct Device : DeviceIdentity {
   std::uint32_t source = 0;
   bool has_work = false;  // has tracks of kernels and copies
   bool launched = false;  // its work belongs to the steps that launched it

@@ -14,7 +14,7 @@ struct Change {
 };
 
 StreamQueue queue_of(std::uint32_t track, std::vector<Change> changes) {
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+  std::ranges::sort(changes, [](const Change& a, const Change& b) {
     return a.time != b.time ? a.time < b.time : a.by > b.by;
   });
   StreamQueue queue;

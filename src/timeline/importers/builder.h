@@ -36,6 +36,11 @@ class TraceBuilder {
     trace_.slices.push_back(slice);
     ++report_.kept;
   }
+  // Returns the value for Slice::detail.
+  std::uint32_t add_detail(const Detail& detail) {
+    trace_.details.push_back(detail);
+    return static_cast<std::uint32_t>(trace_.details.size() - 1);
+  }
 
   // Adds the counts of the file's reader.
   void add_counts(FileReport counts);

@@ -224,8 +224,8 @@ class FileReader {
   void broken() {
     if (stopped_ || report_.truncated > 0) return;
     ++report_.truncated;
-    report_.notes.push_back(
-        fmt::format("the JSON breaks at byte {}: what came before is kept", window_.position()));
+    report_.notes.push_back(fmt::format(
+        "the JSON is damaged at byte {}: only earlier events are used", window_.position()));
   }
 
   void top_object() {
@@ -314,7 +314,7 @@ class FileReader {
     constexpr std::size_t kMaxNotes = 3;
     if (report_.malformed <= kMaxNotes) {
       report_.notes.push_back(
-          fmt::format("no JSON in the event at byte {}: it is left out", window_.position()));
+          fmt::format("invalid JSON in the event at byte {}: skipped", window_.position()));
     }
     const std::uint64_t before = window_.position();
     if (!window_.skip_roughly()) return false;

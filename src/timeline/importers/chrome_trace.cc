@@ -236,8 +236,7 @@ class ChromeBuilder {
       detail.args_at = args_->add(event.args_text);
       detail.args_size = static_cast<std::uint32_t>(event.args_text.size());
     }
-    trace().details.push_back(detail);
-    return static_cast<std::uint32_t>(trace().details.size() - 1);
+    return builder_.add_detail(detail);
   }
 
   std::uint32_t collective_of(const ChromeEvent& event) {
@@ -285,8 +284,8 @@ class ChromeBuilder {
     track.jobs = event.arg(Arg::jobs) == "true";
     const auto known =
         std::find_if(trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
-          return source.rank == track.rank && source.host == track.machine &&
-                 source.pid == track.pid;
+          return std::tie(source.rank, source.host, source.pid) ==
+                 std::tie(track.rank, track.machine, track.pid);
         });
     track.source = static_cast<std::uint32_t>(known - trace().sources.begin());
     if (known == trace().sources.end()) {
@@ -340,8 +339,8 @@ class ChromeBuilder {
 
   // The trace may contain events of other processes, such as data loaders.
   std::int64_t busiest_process() const {
-    const auto busiest = std::max_element(processes_.begin(), processes_.end(),
-                                          [](auto& a, auto& b) { return a.second < b.second; });
+    const auto busiest =
+        std::ranges::max_element(processes_, {}, [](const auto& entry) { return entry.second; });
     return busiest == processes_.end() ? std::int64_t{kNone} : busiest->first;
   }
 

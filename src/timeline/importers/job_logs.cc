@@ -45,7 +45,7 @@ Result<std::vector<std::string>> entries_after(const fs::path& folder, std::stri
   }
   if (error)
     return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
-  std::sort(rest.begin(), rest.end(), machine_before);
+  std::ranges::sort(rest, machine_before);
   return rest;
 }
 
@@ -63,16 +63,11 @@ Status add_logs(const fs::path& folder, const std::string& machine, std::vector<
     std::error_code error;
     if (!fs::exists(path, error)) {
       return usage_error(
-          fmt::format("no {} (--devices asks for device {})", path.string(), device));
+          fmt::format("{} is missing, but --devices names device {}", path.string(), device));
     }
     logs.push_back({std::move(path), machine, device});
   }
   return {};
-}
-
-void widen(Step& step, Nanos begin, Nanos end) {
-  step.begin = std::min(step.begin, begin);
-  step.end = std::max(step.end, end);
 }
 
 // The steps of all logs read so far.
@@ -132,7 +127,7 @@ class StepTracker {
     }
     Step& step = fold_.by_marks[number];
     step.number = number;
-    widen(step, begin + offset_, time + offset_);
+    widen(step, Span{begin + offset_, time + offset_});
   }
 
   // Returns the number of step marks without a counterpart.
@@ -154,7 +149,7 @@ class StepTracker {
       }
       fold_.by_jobs.emplace_back();
     }
-    widen(fold_.by_jobs[index_++], *begin_ + offset_, end_ + offset_);
+    widen(fold_.by_jobs[index_++], Span{*begin_ + offset_, end_ + offset_});
     begin_.reset();
   }
 
@@ -238,7 +233,8 @@ Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter fil
   report.kept = jobs;
   report.ignored = ignored;
   if (report.unrelated()) {
-    report.notes.emplace_back("no job, step or schedule line: not a job log, or profiling was off");
+    report.notes.emplace_back(
+        "no job, step or schedule line: this is not a job log, or profiling was off");
   }
   return report;
 }
@@ -298,7 +294,8 @@ Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
     survey.slices.push_back(std::move(slices));
   }
   if (fold.full) {
-    survey.notes.push_back(fmt::format("more than {} steps: the Step row ends there", kMaxSteps));
+    survey.notes.push_back(
+        fmt::format("more than {} steps: the Step row has only the first ones", kMaxSteps));
   }
   survey.steps = resolve_steps(fold);
   return survey;
@@ -329,8 +326,7 @@ std::vector<Slice> step_slices(std::span<const Step> steps, Strings& strings) {
                       .name = strings.intern(fmt::format("step{}", step.number)),
                       .category = category});
   }
-  std::sort(slices.begin(), slices.end(),
-            [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+  std::ranges::sort(slices, {}, &Slice::begin);
   return slices;
 }
 

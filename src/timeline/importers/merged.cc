@@ -41,7 +41,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions& opt
 
 }  // namespace
 
-const Importer kMerged{"merged trace", "JSON that describes tracks as assay's merge of traces does",
+const Importer kMerged{"merged trace", "JSON with the track descriptions of assay's merges",
                        recognises, import};
 
 }  // namespace assay::timeline

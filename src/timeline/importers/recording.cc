@@ -57,14 +57,6 @@ struct Range {
   StringId name = 0;
   std::int32_t micro_batch = kNone;
 };
-struct Span {
-  Nanos begin = std::numeric_limits<Nanos>::max();
-  Nanos end = std::numeric_limits<Nanos>::min();
-  void widen(const Span& other) {
-    begin = std::min(begin, other.begin);
-    end = std::max(end, other.end);
-  }
-};
 
 struct GpuWork {
   std::uint32_t correlation = 0;
@@ -83,7 +75,7 @@ class RecordingReader {
     const std::string_view host = bytes.get_bytes(recording::kHostBytes);
     host_ = host.substr(0, host.find('\0'));
     if (!bytes.ok || version != recording::kVersion) {
-      report_.notes.push_back(fmt::format("version {} is not known", version));
+      report_.notes.push_back(fmt::format("unknown version {}", version));
       return;
     }
     while (!bytes.rest.empty()) read_block(bytes);
@@ -260,26 +252,25 @@ class RecordingReader {
   // Computes the GPU time of each range and step from the work launched in it, including nested
   // ranges.
   void join_launches() {
-    std::sort(launches_.begin(), launches_.end());
+    std::ranges::sort(launches_);
     std::map<std::pair<std::uint64_t, std::int32_t>, Span, std::greater<>> spans;
     for (const GpuWork& work : gpu_work_) {
-      const auto launch =
-          std::lower_bound(launches_.begin(), launches_.end(), RangeLaunch{work.correlation, 0});
+      const auto launch = std::ranges::lower_bound(launches_, RangeLaunch{work.correlation, 0});
       if (launch == launches_.end() || launch->correlation != work.correlation) continue;
-      spans[{launch->range, work.device}].widen(work.span);
+      widen(spans[{launch->range, work.device}], work.span);
     }
     // In descending order of ids, children precede their parents.
     for (const auto& [key, span] : spans) {
       const auto& [id, device] = key;
       if (const auto step = steps_.find(id); step != steps_.end()) {
-        gpu_steps_[id].widen(span);
+        widen(gpu_steps_[id], span);
         continue;
       }
       const auto range = ranges_.find(id);
       if (range == ranges_.end()) continue;
       add_job(range->second, device, span);
       const std::uint64_t parent = range->second.parent;
-      if (parent != 0 && parent < id) spans[{parent, device}].widen(span);
+      if (parent != 0 && parent < id) widen(spans[{parent, device}], span);
     }
     for (const auto& [id, span] : gpu_steps_) {
       steps_[id].begin = span.begin;

@@ -77,7 +77,7 @@ class GzipSource : public PackedSource {
         ASSAY_TRY(const bool more, fetch());
         if (!more) {
           if (between_members_) return 0;
-          return fail("the gzip data breaks off");
+          return fail("the gzip data is truncated");
         }
       }
       stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + at_);
@@ -127,7 +127,7 @@ class ZstdSource : public PackedSource {
         ASSAY_TRY(const bool more, fetch());
         if (!more) {
           if (frame_done_) return 0;
-          return fail("the zstd data breaks off");
+          return fail("the zstd data is truncated");
         }
       }
       ZSTD_inBuffer in{input_.data(), size_, at_};

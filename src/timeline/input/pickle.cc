@@ -20,8 +20,7 @@ class Reader {
   Result<json> read() {
     while (good_ && !done_) step();
     if (!good_ || stack_.size() != 1) {
-      return usage_error(
-          fmt::format("no pickle of plain data: it ends to make sense at byte {}", at_));
+      return usage_error(fmt::format("unsupported or damaged pickle at byte {}", at_));
     }
     return std::move(stack_.back());
   }

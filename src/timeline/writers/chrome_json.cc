@@ -32,7 +32,7 @@ std::vector<std::size_t> process_ids(std::span<const Track> tracks) {
   std::vector<std::size_t> ids;
   ids.reserve(tracks.size());
   for (const Track& track : tracks) {
-    const auto found = std::find(processes.begin(), processes.end(), track.process);
+    const auto found = std::ranges::find(processes, track.process);
     ids.push_back(static_cast<std::size_t>(found - processes.begin()));
     if (found == processes.end()) processes.emplace_back(track.process);
   }

@@ -36,6 +36,9 @@ class PerfettoWriter : public TraceWriter {
   void put_counters();
   void put_notes(Nanos time);
   void put_packet();
+  // Writes a packet whose message `field` is filled by `fill`.
+  template <typename Fill>
+  void put(std::optional<Nanos> time, std::uint32_t field, const Fill& fill);
 
   std::uint64_t lane_for(const Slice& slice);
   void put_flows(protozero::pbf_writer& event, const Slice& slice);
