@@ -295,20 +295,7 @@ void apply_clocks(Trace& trace, std::span<const MachineClock> clocks) {
   of_source.reserve(trace.sources.size());
   for (const Track& track : trace.tracks) of_track.push_back(offset_of(track.machine));
   for (const Source& source : trace.sources) of_source.push_back(offset_of(source.host));
-  for (Slice& slice : trace.slices) {
-    slice.begin += of_track[slice.track];
-    slice.end += of_track[slice.track];
-  }
-  for (Launch& launch : trace.launches) {
-    launch.begin += of_track[launch.track];
-    launch.end += of_track[launch.track];
-  }
-  for (Flow& flow : trace.flows) flow.time += of_track[flow.track];
-  for (MemoryPoint& point : trace.memory) point.time += of_source[point.source];
-  for (RankStep& mark : trace.rank_steps) {
-    mark.step.begin += of_source[mark.source];
-    mark.step.end += of_source[mark.source];
-  }
+  trace.shift(of_track, of_source);
   for (std::size_t i = 1; i < clocks.size(); ++i) trace.one_clock &= clocks[i].related;
   const auto notes = describe_clocks(clocks);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());

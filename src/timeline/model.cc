@@ -66,4 +66,17 @@ void Trace::sort() {
   });
 }
 
+void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source) {
+  const auto move = [](auto& span, Nanos offset) {
+    span.begin += offset;
+    span.end += offset;
+  };
+  for (Slice& slice : slices) move(slice, of_track[slice.track]);
+  for (Launch& launch : launches) move(launch, of_track[launch.track]);
+  for (CollectiveRange& range : collective_ranges) move(range, of_track[range.track]);
+  for (RankStep& mark : rank_steps) move(mark.step, of_source[mark.source]);
+  for (Flow& flow : flows) flow.time += of_track[flow.track];
+  for (MemoryPoint& point : memory) point.time += of_source[point.source];
+}
+
 }  // namespace assay::timeline

@@ -279,6 +279,9 @@ struct Trace {
   // Orders slices by begin, then the longer first: a parent precedes its children.
   void sort();
 
+  // Adds offsets to all times, by track and by source.
+  void shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source);
+
   // The call that launched the slice, or null.
   const Launch* launch_of(const Slice& slice) const {
     if (slice.detail == kNoIndex || details[slice.detail].launch == kNoIndex) return nullptr;

@@ -384,7 +384,6 @@ class ChromeBuilder {
   void name_tracks();
   void mend_job_tracks();
   void settle_flows();
-  void shift(Nanos base);
 
   static constexpr std::uint8_t kUnknown = 0xff;
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
@@ -446,24 +445,6 @@ void ChromeBuilder::settle_flows() {
   std::erase_if(trace().flows, [](const Flow& flow) { return flow.track == kNoIndex; });
 }
 
-void ChromeBuilder::shift(Nanos base) {
-  const auto move = [base](auto& spans) {
-    for (auto& span : spans) {
-      span.begin += base;
-      span.end += base;
-    }
-  };
-  move(trace().slices);
-  move(trace().launches);
-  move(trace().collective_ranges);
-  for (RankStep& mark : trace().rank_steps) {
-    mark.step.begin += base;
-    mark.step.end += base;
-  }
-  for (Flow& flow : trace().flows) flow.time += base;
-  for (MemoryPoint& point : trace().memory) point.time += base;
-}
-
 Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileReport report,
                                     ChromeHeader& header) {
   for (const auto& [key, thread] : threads_) counts().truncated += thread.open.size();
@@ -475,7 +456,10 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
   // Kineto's times are relative to this base.
   if (const auto found = header.find("baseTimeNanoseconds"); found != header.end()) {
     const std::int64_t base = number_of(found->second, 0);
-    if (base > 0 && base < kMaxTime) shift(base);
+    if (base > 0 && base < kMaxTime) {
+      trace().shift(std::vector(trace().tracks.size(), base),
+                    std::vector(trace().sources.size(), base));
+    }
   }
   if (merged_) {
     trace().sources[0].path = path.string();
