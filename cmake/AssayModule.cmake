@@ -2,10 +2,10 @@
 # stand before it here; assay_module() stops the configure step when one reaches back up.
 set(ASSAY_LAYERS
     base case fill measure wire device verdict native lane slot schedule store engine report shrink chain/params
-    chain/plan chain/stage chain/results chain/fleet chain/run timeline inject cluster campaign serve cli
+    chain/plan chain/stage chain/results chain/fleet chain/run http timeline inject cluster campaign serve cli
     cli/full)
 # Folders with a namespace of their own, beside those within folders (chain/plan: assay::chain::plan).
-set(ASSAY_NAMESPACES wire native timeline inject)
+set(ASSAY_NAMESPACES wire native http timeline inject)
 
 # assay_module(FOLDER [COLD] [LINKS folder…] [LIBRARIES target…] [EXCLUDE file…])
 #

@@ -8,7 +8,7 @@ namespace assay {
 namespace {
 
 constexpr int kLevel = 6;
-constexpr int kGzip = 16;  // added to the window's bits: with gzip's header
+constexpr int kGzip = 16;  // added to the window bits: writes a gzip header
 constexpr int kMemory = 8;
 
 constexpr std::string_view kDigits =
@@ -20,7 +20,7 @@ Result<std::string> gzipped(std::string_view bytes) {
   z_stream stream{};
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, MAX_WBITS + kGzip, kMemory, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
-    return fail("zlib has no memory");
+    return fail("zlib: out of memory");
   }
   std::string packed(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
@@ -30,7 +30,7 @@ Result<std::string> gzipped(std::string_view bytes) {
   const int code = deflate(&stream, Z_FINISH);
   packed.resize(stream.total_out);
   deflateEnd(&stream);
-  if (code != Z_STREAM_END) return fail("zlib cannot pack a part of the page");
+  if (code != Z_STREAM_END) return fail("zlib cannot compress a part of the page");
   return packed;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// How a page's data is made small, and put into a text.
+// Compresses and encodes a page's data.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// In the format of gzip, which browsers read without help.
+// gzip, which browsers decompress.
 Result<std::string> gzipped(std::string_view bytes);
 std::string base64(std::string_view bytes);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The files of the page, as they are built into the program.
+// The files of the page, embedded into the program.
 
 #include <span>
 #include <string_view>

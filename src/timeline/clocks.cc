@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 constexpr double kNanosPerMicro = 1000.0;
-constexpr double kMaxMicros = 4e15;  // 127 years; a wild number must not overflow the nanoseconds
+constexpr double kMaxMicros = 4e15;  // 127 years; keeps the nanoseconds from overflowing
 
 std::string machine_name(const json& value) {
   return value.is_number_integer() ? std::to_string(value.get<std::int64_t>())
@@ -25,7 +25,7 @@ std::string machine_name(const json& value) {
 Result<Nanos> micros(const json& value) {
   const double number = value.get<double>();
   if (!(std::abs(number) < kMaxMicros))
-    return usage_error(fmt::format("{} µs is no offset", number));
+    return usage_error(fmt::format("{} µs is not a valid offset", number));
   return static_cast<Nanos>(std::llround(number * kNanosPerMicro));
 }
 
@@ -38,8 +38,7 @@ Status apply_manifest(const std::filesystem::path& path, std::vector<MachineCloc
     }
     for (const json& entry : manifest.at("offsets")) {
       const std::string machine = machine_name(entry.at("machine"));
-      const auto clock = std::find_if(clocks.begin(), clocks.end(),
-                                      [&](const MachineClock& c) { return c.machine == machine; });
+      const auto clock = std::ranges::find(clocks, machine, &MachineClock::machine);
       if (clock == clocks.end()) continue;
       ASSAY_TRY(clock->offset, micros(entry.at("offset_us")));
       ASSAY_TRY(clock->uncertainty, micros(entry.at("uncertainty_us")));
@@ -49,17 +48,17 @@ Status apply_manifest(const std::filesystem::path& path, std::vector<MachineCloc
   } catch (const json::exception& error) {
     return usage_error(fmt::format("{}: {}", path.string(), error.what()));
   }
-  // All offsets count from the first machine.
+  // The first machine is the reference.
   const Nanos first = clocks.front().offset;
   for (MachineClock& clock : clocks) clock.offset -= first;
   clocks.front().related = true;
   return {};
 }
 
-// A relation between every two machines that something is known of.
+// By pair of machines.
 using Relations = std::map<std::pair<std::size_t, std::size_t>, ClockBounds>;
 
-// Walks from the first machine along the relations; uncertainties add up on the way.
+// Relates every machine to the first along the relations, adding up uncertainties.
 void walk(const Relations& relations, std::string_view what, std::vector<MachineClock>& clocks) {
   clocks.front().related = true;
   for (bool moved = true; moved;) {
@@ -69,7 +68,7 @@ void walk(const Relations& relations, std::string_view what, std::vector<Machine
       if (clocks[from].related == clocks[to].related) continue;
       if (bounds.low == std::numeric_limits<Nanos>::min() ||
           bounds.high == std::numeric_limits<Nanos>::max()) {
-        continue;  // known from one side only: anything beyond it is possible
+        continue;  // bounded on one side only
       }
       const bool forward = clocks[from].related;
       MachineClock& known = clocks[forward ? from : to];
@@ -98,18 +97,19 @@ Status relate_by_probes(const std::filesystem::path& path, std::vector<MachineCl
   return {};
 }
 
-// When the work of (step, micro batch) could be handed on, and when it can have been taken.
+// When a stage could hand over the work of a (step, micro batch), or had taken it.
 struct Handover {
   std::optional<Nanos> gave;
   std::optional<Nanos> took;
 };
 using Handovers = std::map<std::pair<std::int64_t, std::int32_t>, Handover>;
 
-// `kind` is "forward" or "backward". A send's begin is better evidence than the end of the job
-// before it, and a receive's end better than the begin of the job after it.
+// `kind` is "forward" or "backward". The begin of a send is stricter evidence than the end of the
+// job before it, and the end of a receive stricter than the begin of the job after it.
 Handovers handovers_of(const Trace& trace, std::uint32_t track, std::string_view kind) {
   Handovers result;
-  std::map<std::pair<StringId, std::int32_t>, std::int64_t> seen;  // occurrences, which are steps
+  // The n-th occurrence belongs to step n.
+  std::map<std::pair<StringId, std::int32_t>, std::int64_t> seen;
   const std::string send = fmt::format("send_{}", kind);
   const std::string receive = fmt::format("recv_{}", kind);
   for (const Slice& slice : trace.slices) {
@@ -130,7 +130,7 @@ Handovers handovers_of(const Trace& trace, std::uint32_t track, std::string_view
   return result;
 }
 
-// What `giver` hands on, `taker` cannot have taken before. Times of each are of its own clock.
+// `taker` cannot take work before `giver` hands it over. Each side has its own clock.
 template <typename Tighten>
 void compare_handovers(const Handovers& giver, const Handovers& taker, Tighten tighten) {
   for (const auto& [key, given] : giver) {
@@ -146,9 +146,8 @@ Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
     if (trace.tracks[i].gpu) stages.push_back(i);
   }
   const auto machine_index = [&](std::uint32_t track) {
-    const auto found = std::find_if(clocks.begin(), clocks.end(), [&](const MachineClock& clock) {
-      return clock.machine == trace.tracks[track].machine;
-    });
+    const auto found =
+        std::ranges::find(clocks, trace.tracks[track].machine, &MachineClock::machine);
     return static_cast<std::size_t>(found - clocks.begin());
   };
   Relations relations;
@@ -156,7 +155,7 @@ Status relate_by_pairs(const Trace& trace, std::vector<MachineClock>& clocks) {
     const std::size_t a = machine_index(stages[s]);
     const std::size_t b = machine_index(stages[s + 1]);
     if (a == b) continue;
-    // offset: b's time + offset = a's time, and (a < b) since tracks are ordered by machine.
+    // b's time + offset = a's time; a < b because tracks are ordered by machine.
     ClockBounds& bounds = relations[{a, b}];
     compare_handovers(handovers_of(trace, stages[s], "forward"),
                       handovers_of(trace, stages[s + 1], "forward"), [&](Nanos gave, Nanos took) {
@@ -186,7 +185,7 @@ Result<ClockBounds> bounds_of_probes(std::span<const ClockProbe> probes, const s
                                      const std::string& to) {
   ClockBounds bounds;
   for (const ClockProbe& probe : probes) {
-    // The probe left before it came (t1 <= t2 + offset) and came back after it was answered.
+    // Messages arrive after they are sent: t1 <= t2 + offset and t3 + offset <= t4.
     Nanos low = probe.t1 - probe.t2;
     Nanos high = probe.t4 - probe.t3;
     if (probe.from == to && probe.to == from) {
@@ -203,7 +202,7 @@ Result<ClockBounds> bounds_of_probes(std::span<const ClockProbe> probes, const s
   if (bounds.low > bounds.high) {
     return usage_error(fmt::format(
         "the clock probes between machines {} and {} contradict each other: a clock was set or "
-        "drifts; give a manifest",
+        "drifts; use --clock-manifest",
         from, to));
   }
   return bounds;
@@ -255,7 +254,7 @@ std::vector<std::string> machines_of(std::span<const Track> tracks) {
   std::vector<std::string> machines;
   for (const Track& track : tracks) {
     if (!track.gpu && track.machine.empty()) continue;
-    if (std::find(machines.begin(), machines.end(), track.machine) == machines.end()) {
+    if (std::ranges::find(machines, track.machine) == machines.end()) {
       machines.push_back(track.machine);
     }
   }
@@ -267,15 +266,15 @@ std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks) {
   for (std::size_t i = 1; i < clocks.size(); ++i) {
     const MachineClock& clock = clocks[i];
     if (clock.related) {
-      lines.push_back(
-          fmt::format("machine {}: clock moved by {:+.3f} µs ± {:.3f} µs against machine {} ({})",
-                      clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
-                      static_cast<double>(clock.uncertainty) / kNanosPerMicro,
-                      clocks.front().machine, clock.source));
+      lines.push_back(fmt::format(
+          "machine {}: clock shifted by {:+.3f} µs ± {:.3f} µs to match machine {} ({})",
+          clock.machine, static_cast<double>(clock.offset) / kNanosPerMicro,
+          static_cast<double>(clock.uncertainty) / kNanosPerMicro, clocks.front().machine,
+          clock.source));
     } else {
       lines.push_back(fmt::format(
-          "warning: no relation between the clocks of machines {} and {} is known; machine {} "
-          "keeps its own clock, and times must not be compared across them (see --clock-probes, "
+          "warning: the clocks of machines {} and {} are not related; machine {} "
+          "keeps its own clock, so do not compare times across them (see --clock-probes, "
           "--clock-manifest, --clock-pairs)",
           clocks.front().machine, clock.machine, clock.machine));
     }
@@ -296,20 +295,7 @@ void apply_clocks(Trace& trace, std::span<const MachineClock> clocks) {
   of_source.reserve(trace.sources.size());
   for (const Track& track : trace.tracks) of_track.push_back(offset_of(track.machine));
   for (const Source& source : trace.sources) of_source.push_back(offset_of(source.host));
-  for (Slice& slice : trace.slices) {
-    slice.begin += of_track[slice.track];
-    slice.end += of_track[slice.track];
-  }
-  for (Launch& launch : trace.launches) {
-    launch.begin += of_track[launch.track];
-    launch.end += of_track[launch.track];
-  }
-  for (Flow& flow : trace.flows) flow.time += of_track[flow.track];
-  for (MemoryPoint& point : trace.memory) point.time += of_source[point.source];
-  for (RankStep& mark : trace.rank_steps) {
-    mark.step.begin += of_source[mark.source];
-    mark.step.end += of_source[mark.source];
-  }
+  trace.shift(of_track, of_source);
   for (std::size_t i = 1; i < clocks.size(); ++i) trace.one_clock &= clocks[i].related;
   const auto notes = describe_clocks(clocks);
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());

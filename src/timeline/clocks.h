@@ -1,8 +1,8 @@
 #pragma once
 
-// Machines' clocks differ. They are related only by something stated: a manifest, recorded clock
-// probes, or the order that sends and receives of a pipeline must have. Each relation has an
-// uncertainty; without one a machine keeps its own clock and the trace says so.
+// Relates the clocks of machines: by a manifest, by recorded clock probes, or by the order of sends
+// and receives in a pipeline. Each relation has an uncertainty. A machine without a relation keeps
+// its own clock, and the trace notes this.
 
 #include <filesystem>
 #include <optional>
@@ -24,7 +24,7 @@ struct ClockOptions {
   bool any() const { return !manifest.empty() || !probes.empty() || pairs; }
 };
 
-// What is known of a machine's clock against the first machine's: true time = its time + offset.
+// A machine's clock relative to the first machine's: reference time = machine time + offset.
 struct MachineClock {
   std::string machine;
   Nanos offset = 0;
@@ -33,38 +33,39 @@ struct MachineClock {
   std::string source;  // "manifest", "12 probes", "96 send/receive pairs"
 };
 
-// One probe as NTP makes them: t1 sent (on `from`), t2 received, t3 answered (on `to`), t4 back.
+// One NTP-style probe: t1 sent (on `from`), t2 received, t3 answered (on `to`), t4 back.
 struct ClockProbe {
   std::string from, to;
   Nanos t1 = 0, t2 = 0, t3 = 0, t4 = 0;
 };
 
-// The interval that the offset between two machines' clocks (`to` + offset = `from`) must lie in.
+// The interval that contains the offset between two clocks (`to` + offset = `from`).
 struct ClockBounds {
   Nanos low = std::numeric_limits<Nanos>::min();
   Nanos high = std::numeric_limits<Nanos>::max();
   std::uint64_t evidence = 0;
 };
 
-// Each probe bounds the offset: an answer cannot arrive before it is sent. The bounds of all probes
-// are intersected; an empty intersection (a clock that was set meanwhile) is an error.
+// Intersects the bounds of all probes; a probe bounds the offset because no message arrives before
+// it is sent. An error for an empty intersection: a clock was set during the run.
 Result<ClockBounds> bounds_of_probes(std::span<const ClockProbe> probes, const std::string& from,
                                      const std::string& to);
 
+// Reads a file of JSON lines, one probe each.
 Result<std::vector<ClockProbe>> read_probes(const std::filesystem::path& path);
 
-// The clocks of `machines`, the first being the reference. `pipeline` is read for pairs only; its
-// GPU tracks in their order are the stages.
+// The clocks of `machines`; the first machine is the reference. Only `options.pairs` reads
+// `pipeline`, whose GPU tracks must be in the order of the stages.
 Result<std::vector<MachineClock>> relate_clocks(std::span<const std::string> machines,
                                                 const ClockOptions& options, const Trace* pipeline);
 
 // The machines of the tracks, in order of first appearance.
 std::vector<std::string> machines_of(std::span<const Track> tracks);
 
-// A line for each machine but the first, or none for one machine.
+// One line for each machine except the first.
 std::vector<std::string> describe_clocks(std::span<const MachineClock> clocks);
 
-// Moves the slices and tells the notes; for traces in memory.
+// Shifts all times of a trace in memory and adds the notes.
 void apply_clocks(Trace& trace, std::span<const MachineClock> clocks);
 
 }  // namespace assay::timeline

@@ -5,8 +5,7 @@
 namespace assay::timeline {
 
 Intervals unite(Intervals any_order) {
-  std::sort(any_order.begin(), any_order.end(),
-            [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  std::ranges::sort(any_order, {}, &Interval::begin);
   Intervals result;
   for (const Interval& interval : any_order) {
     if (interval.end <= interval.begin) continue;
@@ -20,11 +19,10 @@ Intervals unite(Intervals any_order) {
 }
 
 Intervals intersect(std::span<const Interval> a, std::span<const Interval> b) {
-  // Sets of many intervals are cut by steps, which are short: begin where b begins.
+  // Long sets are often cut by short steps, so start where b begins.
   if (!b.empty()) {
-    const auto first = std::partition_point(a.begin(), a.end(), [&](const Interval& interval) {
-      return interval.end <= b.front().begin;
-    });
+    const auto first = std::ranges::partition_point(
+        a, [&](const Interval& interval) { return interval.end <= b.front().begin; });
     a = a.subspan(static_cast<std::size_t>(first - a.begin()));
   }
   Intervals result;

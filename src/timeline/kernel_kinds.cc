@@ -11,11 +11,11 @@ namespace assay::timeline {
 namespace {
 
 struct Rule {
-  std::string_view part;  // in lower case
-  std::string_view whose;
+  std::string_view part;   // in lower case
+  std::string_view whose;  // library
 };
 
-// A kernel is communication when its name holds one of these, whatever the case of its letters.
+// A kernel is communication if its name contains one of these parts, ignoring case.
 constexpr std::array<Rule, 23> kCommunication{{
     {"nccl", "NCCL; RCCL has kept its kernels' names"},
     {"rccl", "RCCL"},
@@ -42,7 +42,7 @@ constexpr std::array<Rule, 23> kCommunication{{
     {"userbuffers", "Transformer Engine"},
 }};
 
-// Reductions within a block or a warp are called the same and leave no GPU.
+// Reductions within a block or a warp have similar names but stay on one GPU.
 constexpr std::array<std::string_view, 4> kWithinOneGpu{"warpallreduce", "blockallreduce",
                                                         "warp_all_reduce", "block_all_reduce"};
 
@@ -53,8 +53,8 @@ bool communicates(std::string_view kernel) {
       name.erase(at, word.size());
     }
   }
-  return std::any_of(kCommunication.begin(), kCommunication.end(),
-                     [&](const Rule& rule) { return name.find(rule.part) != std::string::npos; });
+  return std::ranges::any_of(
+      kCommunication, [&](const Rule& rule) { return name.find(rule.part) != std::string::npos; });
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ Result<KernelKinds> KernelKinds::with(const std::vector<std::string>& patterns) 
 }
 
 Kind KernelKinds::kind(std::string_view kernel) const {
-  // Names of templates grow long, and the regular expressions of the standard library recurse.
+  // std::regex recurses, and names of templates can be very long.
   constexpr std::size_t kMaxMatched = 4096;
   const std::string_view head = kernel.substr(0, kMaxMatched);
   for (const std::regex& pattern : patterns_) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which kernels are communication: the names that libraries give theirs, in one table, and those
-// that a user adds.
+// Tells communication kernels from compute by name: a table of libraries' names, and patterns that
+// the user adds.
 
 #include <regex>
 #include <string>
@@ -15,9 +15,9 @@ namespace assay::timeline {
 
 class KernelKinds {
  public:
-  // The table alone, or with patterns of a user (`--comm`), ECMAScript regular expressions that
-  // match anywhere in a kernel's name.
-  KernelKinds() = default;
+  KernelKinds() = default;  // the table alone
+  // Adds the user's patterns (`--comm`): ECMAScript regular expressions that match anywhere in a
+  // kernel's name. A usage error for an invalid pattern.
   static Result<KernelKinds> with(const std::vector<std::string>& patterns);
 
   Kind kind(std::string_view kernel) const;

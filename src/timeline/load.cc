@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "rank2" before "rank10".
+// Orders "rank2" before "rank10".
 bool stands_before(const std::string& a, const std::string& b) {
   std::size_t i = 0;
   std::size_t j = 0;
@@ -45,7 +45,7 @@ bool stands_before(const std::string& a, const std::string& b) {
   return a.size() - i < b.size() - j;
 }
 
-// What `merge` and `analyze` write themselves lies beside the traces sometimes.
+// Outputs of `merge` and `analyze` may be in the same folder as the traces.
 bool is_own_output(const fs::path& path) {
   const std::string name = path.filename().string();
   return name.starts_with("pipeline_profile") || name == "analysis.json" || name == "analysis.html";
@@ -65,7 +65,7 @@ std::int32_t rank_in_text(const std::string& name) {
   return rank;
 }
 
-// "trace.json" and "trace.json.gz" side by side are one trace.
+// "trace.json" and "trace.json.gz" are the same trace.
 fs::path unpacked_name(const fs::path& path) {
   const std::string extension = path.extension().string();
   return extension == ".gz" || extension == ".zst" ? path.parent_path() / path.stem() : path;
@@ -82,7 +82,7 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
   }
   if (error)
     return usage_error(fmt::format("cannot search {}: {}", folder.string(), error.message()));
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+  std::ranges::sort(files, [](const fs::path& a, const fs::path& b) {
     return stands_before(a.string(), b.string());
   });
   std::set<fs::path> names(files.begin(), files.end());
@@ -91,24 +91,25 @@ Status search(const fs::path& folder, std::vector<fs::path>& found,
   for (const fs::path& file : files) {
     if (is_own_output(file)) continue;
     if (unpacked_name(file) != file && names.contains(unpacked_name(file))) {
-      notes.push_back(fmt::format("{}: left out, it lies beside {}", file.string(),
+      notes.push_back(fmt::format("{}: skipped, because it is the same trace as {}", file.string(),
                                   unpacked_name(file).filename().string()));
       continue;
     }
     const auto found_out = sniff(file);
-    const bool known =
-        found_out && std::any_of(importers().begin(), importers().end(),
-                                 [&](const Importer* one) { return one->recognises(*found_out); });
+    const bool known = found_out && std::ranges::any_of(importers(), [&](const Importer* one) {
+                         return one->recognises(*found_out);
+                       });
     ++(known ? traces : others);
     if (known) found.push_back(file);
   }
   if (others > 0) {
     notes.push_back(
-        fmt::format("{}: {} files that are no traces are left out", folder.string(), others));
+        fmt::format("{}: skipped {} files that are not traces", folder.string(), others));
   }
   if (traces == 0) {
-    return usage_error(fmt::format("{}: no trace among {} files (job logs are read with --log_dir)",
-                                   folder.string(), files.size()));
+    return usage_error(
+        fmt::format("{}: none of the {} files is a trace; for job logs use --log_dir",
+                    folder.string(), files.size()));
   }
   return {};
 }
@@ -146,53 +147,47 @@ void set_rank(Trace& trace, std::int32_t rank) {
   }
 }
 
-// Ranks that traces do not say themselves: from the command line, else from their names.
+// Fills in ranks missing in traces: from the command line, else from file names.
 void complete_ranks(std::span<const fs::path> files, const LoadOptions& options,
                     std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (traces[i].sources.size() != 1) continue;  // several processes have several ranks
+    if (traces[i].sources.size() != 1) continue;  // a merge of several processes
     std::int32_t rank = rank_in_name(files[i]);
     if (i < options.ranks.size()) rank = options.ranks[i];
     if (rank != kNone) set_rank(traces[i], rank);
   }
 }
 
-struct GpuSpan {
-  Nanos begin = std::numeric_limits<Nanos>::max();
-  Nanos end = std::numeric_limits<Nanos>::min();
-};
-
-GpuSpan gpu_span(const Trace& trace) {
-  GpuSpan span;
+Span gpu_span(const Trace& trace) {
+  Span span;
   for (const Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu) continue;
-    span.begin = std::min(span.begin, slice.begin);
-    span.end = std::max(span.end, slice.end);
+    if (trace.tracks[slice.track].gpu) widen(span, slice);
   }
   return span;
 }
 
-// Two files that could be of one process while their GPU work overlaps are of two.
+// Refuses files that claim the same identity while their GPU work overlaps in time.
 Status check_identities(std::span<const fs::path> files, std::span<const Trace> traces) {
   std::map<std::tuple<std::int32_t, std::string, std::int64_t>,
-           std::vector<std::pair<std::size_t, GpuSpan>>>
+           std::vector<std::pair<std::size_t, Span>>>
       known;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (traces[i].sources.size() != 1) continue;
-    const GpuSpan span = gpu_span(traces[i]);
+    const Span span = gpu_span(traces[i]);
     if (span.begin > span.end) continue;
     const Source& source = traces[i].sources[0];
     auto& same = known[{source.rank, source.host, source.pid}];
     for (const auto& [other, its] : same) {
       if (span.begin >= its.end || its.begin >= span.end) continue;
       if (source.rank != kNone) {
-        return usage_error(fmt::format("{} and {} both say that they are rank {}: give one of them",
-                                       files[other].string(), files[i].string(), source.rank));
+        return usage_error(
+            fmt::format("{} and {} are both of rank {}, and overlap in time: give only one of them",
+                        files[other].string(), files[i].string(), source.rank));
       }
-      return usage_error(
-          fmt::format("which ranks are {} and {}? They do not say. Name the files rank0…, rank1…, "
-                      "or give their ranks in the order of the files: --ranks 0,1",
-                      files[other].string(), files[i].string()));
+      return usage_error(fmt::format(
+          "the ranks of {} and {} are unknown: name the files rank0…, rank1…, or give the ranks in "
+          "the order of the files: --ranks 0,1",
+          files[other].string(), files[i].string()));
     }
     same.emplace_back(i, span);
   }
@@ -200,12 +195,11 @@ Status check_identities(std::span<const fs::path> files, std::span<const Trace> 
 }
 
 template <typename T>
-void extend(std::vector<T>& into, std::vector<T>&& from) {
-  into.insert(into.end(), std::make_move_iterator(from.begin()),
-              std::make_move_iterator(from.end()));
+void extend(std::vector<T>& into, std::vector<T>& from) {
+  std::ranges::move(from, std::back_inserter(into));
 }
 
-// The names of another trace in this one's table.
+// Maps string ids of another trace to ids of this one.
 class NameMap {
  public:
   NameMap(Strings& into, const Strings& from) : into_(into), from_(from) {
@@ -225,8 +219,7 @@ class NameMap {
 void add_step(Trace& trace, const Step& step) {
   for (Step& mine : trace.steps) {
     if (mine.number != step.number) continue;
-    mine.begin = std::min(mine.begin, step.begin);
-    mine.end = std::max(mine.end, step.end);
+    widen(mine, step);
     return;
   }
   trace.steps.push_back(step);
@@ -271,28 +264,18 @@ void append_unsorted(Trace& trace, Trace other) {
     flow.track += first_track;
     flow.name = names(flow.name);
     flow.category = names(flow.category);
-    // Two processes' arrows have the same numbers.
+    // Ids of arrows are unique only within a process.
     const std::string id = fmt::format("{}.{}", first_source, other.strings.text(flow.id));
     flow.id = trace.strings.intern_valid(id);
   }
   for (const Step& step : other.steps) add_step(trace, step);
-  extend(trace.tracks, std::move(other.tracks));
-  extend(trace.slices, std::move(other.slices));
-  extend(trace.sources, std::move(other.sources));
-  extend(trace.rank_steps, std::move(other.rank_steps));
-  extend(trace.launches, std::move(other.launches));
-  extend(trace.details, std::move(other.details));
-  extend(trace.collectives, std::move(other.collectives));
-  extend(trace.flows, std::move(other.flows));
-  extend(trace.memory, std::move(other.memory));
-  extend(trace.kernel_counters, std::move(other.kernel_counters));
-  extend(trace.flight, std::move(other.flight));
-  extend(trace.args, std::move(other.args));
-  extend(trace.files, std::move(other.files));
-  extend(trace.notes, std::move(other.notes));
+  const auto move_over = [&](auto... fields) { (extend(trace.*fields, other.*fields), ...); };
+  move_over(&Trace::tracks, &Trace::slices, &Trace::sources, &Trace::rank_steps, &Trace::launches,
+            &Trace::details, &Trace::collectives, &Trace::flows, &Trace::memory,
+            &Trace::kernel_counters, &Trace::flight, &Trace::args, &Trace::files, &Trace::notes);
 }
 
-// A rank's name on each of its rows and processes, once all ranks are known.
+// Adds the rank to the names of tracks and processes.
 void label_ranks(Trace& trace) {
   for (Track& track : trace.tracks) {
     if (track.rank == kNone) continue;
@@ -339,8 +322,7 @@ Result<Trace> load_traces(std::span<const fs::path> paths, const LoadOptions& op
   } else {
     for (Trace& other : traces) append_unsorted(trace, std::move(other));
     trace.sort();
-    std::sort(trace.steps.begin(), trace.steps.end(),
-              [](const Step& a, const Step& b) { return a.number < b.number; });
+    std::ranges::sort(trace.steps, {}, &Step::number);
   }
   label_ranks(trace);
   add_annotated_jobs(trace, options.job_names);

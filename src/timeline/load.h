@@ -1,6 +1,7 @@
 #pragma once
 
-// Traces of many processes as one: folders are searched, ranks told apart, files read side by side.
+// Loads the traces of many processes as one: searches folders, assigns ranks, reads files in
+// parallel.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,20 +16,21 @@ namespace assay::timeline {
 
 struct LoadOptions {
   ImportOptions import;
-  std::vector<std::int32_t> ranks;  // of the files in order, for those that do not say theirs
-  JobNames job_names;               // how ranges are named that are pipeline jobs
-  unsigned threads = 0;             // 0: as many as the machine has
+  std::vector<std::int32_t> ranks;  // in the order of the files, for files without a rank
+  JobNames job_names;               // the names of pipeline jobs
+  unsigned threads = 0;             // 0: one for each core
 };
 
-// The traces among `paths`: files as they are, and those in folders (and below), in the order of
-// their names, numbers by value. What a folder holds beside traces becomes a note.
+// The files of `paths`, and all traces in its folders and below. Paths are sorted by name, with
+// numbers by value. Skipped files become notes.
 Result<std::vector<std::filesystem::path>> find_traces(std::span<const std::filesystem::path> paths,
                                                        std::vector<std::string>& notes);
 
-// The number behind the last "rank" of a path's file name, else of its folder's ("rank-3.json",
-// "rank_3/trace.json", "Rank3"); kNone where there is none.
+// The number after the last "rank" in the name of the file, else of its folder: "rank-3.json",
+// "rank_3/trace.json", "Rank3". kNone without such a number.
 std::int32_t rank_in_name(const std::filesystem::path& path);
 
+// A usage error for two files that may be the same process.
 Result<Trace> load_traces(std::span<const std::filesystem::path> paths, const LoadOptions& options);
 
 }  // namespace assay::timeline

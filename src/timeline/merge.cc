@@ -12,7 +12,6 @@
 namespace assay::timeline {
 namespace {
 
-// The writers of one merge, and the pointers that merge_slices takes.
 struct Writers {
   std::vector<std::unique_ptr<TraceWriter>> owned;
   std::vector<TraceWriter*> all;
@@ -43,7 +42,7 @@ Result<Writers> open_writers(const OutputPaths& outputs, const TraceHeader& head
   return writers;
 }
 
-// In the binary trace each machine whose clock is not known is a group of tracks of its own.
+// In the binary trace, each machine without a clock relation is a group of tracks.
 std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
                                     std::span<const MachineClock> clocks) {
   std::vector<Track> grouped(tracks.begin(), tracks.end());
@@ -53,13 +52,12 @@ std::vector<Track> grouped_by_clock(std::span<const Track> tracks,
       if (!track.gpu || clock.machine != track.machine) continue;
       track.process = clock.related ? fmt::format("machine {} (clock ± {:.3f} µs)", clock.machine,
                                                   static_cast<double>(clock.uncertainty) / 1000.0)
-                                    : fmt::format("machine {} (its own clock)", clock.machine);
+                                    : fmt::format("machine {} (own clock)", clock.machine);
     }
   }
   return grouped;
 }
 
-// The logs of a run, found, with their clocks related.
 struct JobLogRun {
   std::vector<JobLogFile> logs;
   std::vector<MachineClock> clocks;
@@ -78,8 +76,8 @@ Result<Trace> load_logs(const JobLogRun& run, std::size_t max_slices) {
       ASSAY_TRY(const bool more, source->next(slice));
       if (!more) break;
       if (trace.slices.size() == max_slices) {
-        return usage_error(
-            fmt::format("more than {} jobs: too many to analyse at once", max_slices));
+        return usage_error(fmt::format(
+            "more than {} jobs, the limit of an analysis: give fewer --devices", max_slices));
       }
       trace.slices.push_back(slice);
     }
@@ -112,7 +110,7 @@ Result<JobLogRun> find_run(const JobLogOptions& options, const ClockOptions& clo
   return run;
 }
 
-// What waits on disk is a fraction of what will be written: it goes to the same place.
+// The scratch file is a fraction of the output's size, so the output's file system has room for it.
 std::filesystem::path scratch_beside(const OutputPaths& outputs) {
   for (const auto* path : {&outputs.chrome, &outputs.perfetto_json, &outputs.perfetto_binary}) {
     if (!path->empty()) return path->has_parent_path() ? path->parent_path() : ".";
@@ -189,14 +187,14 @@ std::string describe(std::span<const FileReport> files, std::span<const std::str
     const auto say = [&text](std::uint64_t count, std::string_view what) {
       if (count > 0) text += fmt::format("; {} {}", count, what);
     };
-    say(file.ignored, "left out as the format says");
+    say(file.ignored, "left out by a rule of the format");
     say(file.malformed, "malformed (dropped)");
     say(file.truncated, "truncated (dropped)");
     say(file.backwards, "ending before they begin (dropped)");
-    say(file.overlapping, "beyond the open ones of a track (dropped)");
-    say(file.interleaved, "sharing their line with other text (kept)");
+    say(file.overlapping, "nested too deeply (dropped)");
+    say(file.interleaved, "mixed with other text (kept)");
     say(file.non_monotonic, "out of order (sorted)");
-    say(file.unmatched_steps, "step marks without their other half");
+    say(file.unmatched_steps, "step marks without a counterpart");
     text += '\n';
     for (const std::string& note : file.notes) text += fmt::format("  {}\n", note);
   }

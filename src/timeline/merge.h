@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay timeline merge`: one trace from the logs of a run, in three formats.
+// `assay timeline merge`: writes one trace in three formats.
 
 #include <filesystem>
 #include <span>
@@ -28,18 +28,18 @@ struct MergeResult {
   std::uint64_t slices = 0;
 };
 
-// Streams the logs into the output files; an output with an empty path is not written.
+// Streams the logs into the outputs with a path. Memory does not grow with the logs.
 Result<MergeResult> merge_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
                                    const OutputPaths& outputs);
 
-// Writes a trace in memory the same way.
+// Writes a trace in memory to the outputs with a path.
 Result<MergeResult> write_trace(Trace& trace, const OutputPaths& outputs);
 
-// The logs as a trace in memory, with every job, for the analysis. At most `max_slices`.
+// Loads the logs into memory for the analysis; drops jobs beyond `max_slices`.
 Result<Trace> load_job_logs(const JobLogOptions& options, const ClockOptions& clocks,
                             std::size_t max_slices = 20'000'000);
 
-// A line or more for each file: what was read, kept and dropped.
+// At least one line for each file: records read, kept and dropped.
 std::string describe(std::span<const FileReport> files, std::span<const std::string> notes);
 
 }  // namespace assay::timeline

@@ -14,8 +14,7 @@ Strings::Strings() { texts_.emplace_back("(too many names)"); }
 namespace {
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<signed char>(c) >= 0; });
+  return std::ranges::all_of(text, [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
 }  // namespace
@@ -62,9 +61,22 @@ Kind kind_of_job(std::string_view type) {
 }
 
 void Trace::sort() {
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+  std::ranges::stable_sort(slices, [](const Slice& a, const Slice& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
+}
+
+void Trace::shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source) {
+  const auto move = [](auto& span, Nanos offset) {
+    span.begin += offset;
+    span.end += offset;
+  };
+  for (Slice& slice : slices) move(slice, of_track[slice.track]);
+  for (Launch& launch : launches) move(launch, of_track[launch.track]);
+  for (CollectiveRange& range : collective_ranges) move(range, of_track[range.track]);
+  for (RankStep& mark : rank_steps) move(mark.step, of_source[mark.source]);
+  for (Flow& flow : flows) flow.time += of_track[flow.track];
+  for (MemoryPoint& point : memory) point.time += of_source[point.source];
 }
 
 }  // namespace assay::timeline

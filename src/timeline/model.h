@@ -1,8 +1,9 @@
 #pragma once
 
-// What every importer gives and every writer takes: tracks, slices on them, and the Step row.
-// Times are nanoseconds in 64 bits, so nothing is rounded between a log and a trace.
+// The trace model between importers, analyses and writers: tracks, slices on tracks, and steps.
+// Times are integer nanoseconds, so no step between a log and a trace rounds them.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -21,8 +22,8 @@ using StringId = std::uint32_t;
 
 inline double millis(Nanos time) { return static_cast<double>(time) / 1e6; }
 
-// Each distinct text once. Bounded, so that a hostile file cannot fill memory with names: what
-// comes after the limit reads as kOverflow. Bytes that are not UTF-8 become U+FFFD.
+// Interned texts. Beyond its limits, which stop a hostile file from filling memory, intern()
+// returns kOverflow. Invalid UTF-8 becomes U+FFFD.
 class Strings {
  public:
   static constexpr std::size_t kMaxStrings = 1U << 20U;
@@ -31,7 +32,7 @@ class Strings {
 
   Strings();
   StringId intern(std::string_view text);
-  // The same for a text that is known to be UTF-8.
+  // For a text that is valid UTF-8.
   StringId intern_valid(std::string_view text);
   std::string_view text(StringId id) const { return texts_[id]; }
   std::size_t size() const { return texts_.size(); }
@@ -45,39 +46,53 @@ class Strings {
   std::size_t bytes_ = 0;
 };
 
-// What the time of a slice was spent on; the analysis knows nothing finer.
+// How the analysis classifies the time of a slice.
 enum class Kind : std::uint8_t {
   compute,
   communication,
   memory,  // copies and fills
-  host,    // the CPU's side: calls, operators, waits
+  host,    // the CPU: calls, operators, waits
   other,
 };
 
 std::string_view name(Kind kind);
+inline bool is_gpu_work(Kind kind) { return kind != Kind::host && kind != Kind::other; }
 
-// The kind that a kernel's or operator's name tells (kernel_kinds.h has the rules).
+// The kind of a kernel or operator, by the rules of kernel_kinds.h.
 Kind kind_of_kernel(std::string_view kernel);
-// The kind of a pipeline job ("forward" computes, "send_backward" communicates).
+// The kind of a pipeline job: "forward" is compute, "send_backward" is communication.
 Kind kind_of_job(std::string_view type);
 
 inline constexpr std::int32_t kNone = -1;
 inline constexpr std::uint32_t kNoIndex = 0xffffffff;
 
+// Empty (begin > end) until widened.
+struct Span {
+  Nanos begin = std::numeric_limits<Nanos>::max();
+  Nanos end = std::numeric_limits<Nanos>::min();
+};
+
+// Extends `span`, which has begin and end, to contain `other`.
+template <typename To, typename From>
+void widen(To& span, const From& other) {
+  span.begin = std::min(span.begin, other.begin);
+  span.end = std::max(span.end, other.end);
+}
+
 struct Slice {
   Nanos begin = 0;
   Nanos end = 0;
-  std::int64_t job = kNone;  // number of the job within its step; a part of the shown name
+  std::int64_t job = kNone;  // number of the job within its step; part of the displayed name
   StringId name = 0;
   StringId category = 0;
   std::uint32_t track = 0;
   std::int32_t micro_batch = kNone;
   Kind kind = Kind::other;
-  std::uint32_t detail = kNoIndex;  // in Trace::details: what only some slices have
+  std::uint32_t detail = kNoIndex;  // index into Trace::details
 };
 
-// What a trace shows behind a slice's name: "_4" of a log's job, "@3" of a recorded micro batch, or
-// nothing.
+// The suffix of a slice's displayed name: "_4" for job 4 of a log, "@3" for micro batch 3 of a
+// recording.
 struct Suffix {
   char mark = 0;
   std::int64_t number = 0;
@@ -90,15 +105,15 @@ inline Suffix suffix_of(const Slice& slice) {
 
 struct Track {
   std::string label;       // "GPU:0", "GPU:1(machine:2)", "stream 7"
-  std::string chrome_tid;  // what Chrome's JSON calls it: "GPU0(machine:1)"; empty: the label
-  std::string process;     // what Perfetto groups tracks by; empty: one group without a name
-  std::string machine;     // empty where only one is known
+  std::string chrome_tid;  // in Chrome's JSON: "GPU0(machine:1)"; empty: the label
+  std::string process;     // Perfetto's group of tracks; empty: the nameless group
+  std::string machine;     // empty for a single machine
   std::int32_t device = kNone;
-  std::int32_t rank = kNone;  // of the process in its job
-  std::int64_t pid = kNone;   // of the process that used the device
-  std::uint32_t source = 0;   // in Trace::sources
-  bool gpu = false;           // slices are GPU time (or jobs, which stand for it)
-  bool jobs = false;  // slices are jobs, whose GPU time is that of the device's other tracks
+  std::int32_t rank = kNone;  // of the process
+  std::int64_t pid = kNone;   // of the process
+  std::uint32_t source = 0;   // index into Trace::sources
+  bool gpu = false;           // slices are GPU work or jobs
+  bool jobs = false;          // slices are jobs; the device's other tracks hold their GPU work
 };
 
 struct Step {
@@ -107,7 +122,7 @@ struct Step {
   Nanos end = std::numeric_limits<Nanos>::min();
 };
 
-// A step as one process marked it; Trace::steps has what all of them make together.
+// A step as one process marked it. Trace::steps has the union over processes.
 struct RankStep {
   std::uint32_t source = 0;
   Step step;
@@ -118,17 +133,17 @@ struct ProcessGroup {
   std::vector<std::int32_t> ranks;
 };
 
-// One process that was traced: who it was in its job.
+// One traced process.
 struct Source {
   std::string path;
   std::string host;
   std::int32_t rank = kNone;
   std::int32_t world_size = kNone;
   std::int64_t pid = kNone;
-  std::map<std::string, ProcessGroup> groups;  // by the names that collectives carry
+  std::map<std::string, ProcessGroup> groups;  // by the name in its collectives
 };
 
-// A call of the host's that GPU work may come from.
+// A host call that can launch GPU work.
 struct Launch {
   Nanos begin = 0;
   Nanos end = 0;
@@ -137,7 +152,7 @@ struct Launch {
   StringId name = 0;
 };
 
-// What a collective operation is, as its kernel or its host operator says.
+// A collective operation, as described by its kernel or its host operator.
 struct Collective {
   StringId name = 0;         // "allreduce"
   StringId group = 0;        // "0"
@@ -148,36 +163,36 @@ struct Collective {
   std::int64_t out_elements = kNone;
   std::int32_t group_size = kNone;
   std::int64_t sequence = kNone;
-  std::int64_t bytes = kNone;  // where they are said, not counted from elements
+  std::int64_t bytes = kNone;  // as reported; kNone: computed from the elements
 };
 
-// A call of the host's that says which collective the kernels launched within it are.
+// A host call that describes the collective of the kernels launched within it.
 struct CollectiveRange {
   Nanos begin = 0;
   Nanos end = 0;
   std::uint32_t track = 0;
-  std::uint32_t collective = 0;  // in Trace::collectives
+  std::uint32_t collective = 0;  // index into Trace::collectives
 };
 
-// What only some slices have.
+// Properties that only some slices have.
 struct Detail {
   std::uint64_t correlation = 0;  // 0: none
-  std::uint64_t args_at = 0;      // in Trace::args: the store's number << 48, and the place
+  std::uint64_t args_at = 0;      // in Trace::args: the store's index << 48, plus the offset
   std::uint32_t args_size = 0;
-  std::uint32_t launch = kNoIndex;      // in Trace::launches
-  std::uint32_t collective = kNoIndex;  // in Trace::collectives
+  std::uint32_t launch = kNoIndex;      // index into Trace::launches
+  std::uint32_t collective = kNoIndex;  // index into Trace::collectives
   std::int64_t bytes = kNone;           // of a copy
 };
 
-// What was counted while a kernel ran: of one call.
+// Hardware counters of one kernel call.
 struct KernelCounters {
   StringId kernel = 0;
   double flop = kUnknown;
-  double bytes = kUnknown;  // of the GPU's memory, read and written
+  double bytes = kUnknown;  // read from and written to GPU memory
   static constexpr double kUnknown = -1;
 };
 
-// One end of an arrow between slices.
+// One end of an arrow between slices, as in Chrome's JSON.
 struct Flow {
   Nanos time = 0;
   StringId id = 0;
@@ -188,7 +203,7 @@ struct Flow {
   bool enclosing = false;
 };
 
-// Memory of a device as its allocator told it.
+// A device's memory, as its allocator reported it.
 struct MemoryPoint {
   Nanos time = 0;
   std::int64_t allocated = 0;
@@ -197,7 +212,7 @@ struct MemoryPoint {
   std::int32_t device = kNone;  // kNone: the host's memory
 };
 
-// What a flight recorder kept of one collective that its rank called.
+// One collective in a flight recorder dump.
 enum class FlightState : std::uint8_t { scheduled, started, completed };
 struct FlightEntry {
   std::uint32_t source = 0;
@@ -216,21 +231,21 @@ struct Counter {
   std::vector<std::pair<Nanos, double>> points;  // sorted
 };
 
-// What one input file held and what became of it.
+// Counts of what was read from one input file.
 struct FileReport {
   std::string path;
   std::string format;
   std::uint64_t bytes = 0;
-  std::uint64_t records = 0;          // well-formed ones
-  std::uint64_t kept = 0;             // slices that are in the trace
-  std::uint64_t ignored = 0;          // records that the format says to leave out
+  std::uint64_t records = 0;          // well-formed
+  std::uint64_t kept = 0;             // slices in the trace
+  std::uint64_t ignored = 0;          // left out by a rule of the format
   std::uint64_t malformed = 0;        // dropped
-  std::uint64_t truncated = 0;        // dropped: the record breaks off
+  std::uint64_t truncated = 0;        // dropped: the record is incomplete
   std::uint64_t interleaved = 0;      // kept: other text shares its line
   std::uint64_t non_monotonic = 0;    // kept and sorted: begins before the record above it
   std::uint64_t backwards = 0;        // dropped: ends before it begins
   std::uint64_t overlapping = 0;      // dropped: too many open at once on one track
-  std::uint64_t unmatched_steps = 0;  // step marks without their other half
+  std::uint64_t unmatched_steps = 0;  // step marks without their counterpart
   std::vector<std::string> notes;     // one line each
 
   bool unrelated() const { return records == 0; }
@@ -239,7 +254,7 @@ struct FileReport {
 
 class ArgsStore;
 
-// A trace in memory, for every format but the logs (which are streamed).
+// A trace in memory. Merging job logs streams instead.
 struct Trace {
   Strings strings;
   std::vector<Track> tracks;
@@ -247,7 +262,7 @@ struct Trace {
   std::vector<Step> steps;
   std::vector<Source> sources;
   std::vector<RankStep> rank_steps;
-  std::vector<Launch> launches;  // of each source by correlation
+  std::vector<Launch> launches;  // by source, then by correlation
   std::vector<Detail> details;
   std::vector<Collective> collectives;
   std::vector<CollectiveRange> collective_ranges;
@@ -256,13 +271,22 @@ struct Trace {
   std::vector<KernelCounters> kernel_counters;
   std::vector<FlightEntry> flight;
   std::vector<Counter> counters;
-  std::vector<std::shared_ptr<ArgsStore>> args;  // the text of events' args, a file each
+  std::vector<std::shared_ptr<ArgsStore>> args;  // the events' args, one store a file
   std::vector<FileReport> files;
   std::vector<std::string> notes;  // clock relations, warnings
-  bool one_clock = true;           // times of all machines may be compared
+  bool one_clock = true;           // times of all machines are comparable
 
-  // Orders slices by begin, the longer first, so that a parent stands before its children.
+  // Orders slices by begin, then the longer first: a parent precedes its children.
   void sort();
+
+  // Adds offsets to all times, by track and by source.
+  void shift(const std::vector<Nanos>& of_track, const std::vector<Nanos>& of_source);
+
+  // The call that launched the slice, or null.
+  const Launch* launch_of(const Slice& slice) const {
+    if (slice.detail == kNoIndex || details[slice.detail].launch == kNoIndex) return nullptr;
+    return &launches[details[slice.detail].launch];
+  }
 };
 
 }  // namespace assay::timeline

@@ -14,14 +14,14 @@ namespace assay::timeline {
 namespace {
 
 bool all_forwards_first(const StageJobs& jobs) {
-  const auto first_backward = std::find_if(
-      jobs.begin(), jobs.end(), [](const PipelineJob& job) { return job.pass != Pass::forward; });
+  const auto first_backward =
+      std::ranges::find_if(jobs, [](const PipelineJob& job) { return job.pass != Pass::forward; });
   return std::none_of(first_backward, jobs.end(),
                       [](const PipelineJob& job) { return job.pass == Pass::forward; });
 }
 
-// Where forwards and backwards stop to take turns once `warm_up` forwards have run: the number of
-// the forward that comes too early, or kNone.
+// After `warm_up` forwards, forwards and backwards alternate in 1F1B. Returns the number of the
+// first forward that breaks this, or kNone.
 std::int64_t first_early_forward(const StageJobs& jobs, std::size_t warm_up) {
   std::size_t forwards = 0;
   std::size_t backwards = 0;
@@ -33,8 +33,8 @@ std::int64_t first_early_forward(const StageJobs& jobs, std::size_t warm_up) {
   return kNone;
 }
 
-// Parts of a forward between parts of a backward, more often than not: the two are overlapped, as
-// only DualPipe does it within a stage.
+// Whether most parts of a forward lie between parts of a backward: only DualPipe overlaps the
+// passes within a stage.
 bool overlaps_passes(const StageJobs& jobs) {
   std::size_t turns = 0;
   std::size_t forwards = 0;
@@ -44,20 +44,19 @@ bool overlaps_passes(const StageJobs& jobs) {
     const bool before = i > 0 && jobs[i - 1].pass != Pass::forward;
     const bool after = i + 1 < jobs.size() && jobs[i + 1].pass != Pass::forward;
     if (before && after) ++turns;
-    // Streams overlap, too: the other pass began before this part was over.
+    // Also on different streams: the other pass began before this part ended.
     if (after && !before && jobs[i + 1].begin < jobs[i].end) ++turns;
   }
   return forwards > 2 && 2 * turns > forwards;
 }
 
-// How long both run of a forward and a backward.
+// The time during which both jobs run.
 Nanos common_time(const PipelineJob& a, const PipelineJob& b) {
   if (a.pass != Pass::forward || b.pass != Pass::backward) return 0;
   return std::min(a.end, b.end) - std::max(a.begin, b.begin);
 }
 
-// Whether most forwards of a stage run at the same time as a backward: they are overlapped on
-// purpose.
+// Whether most forwards of a stage run at the same time as a backward.
 bool runs_passes_at_once(const StageJobs& jobs) {
   std::size_t forwards = 0;
   std::size_t at_once = 0;
@@ -75,7 +74,7 @@ bool runs_passes_at_once(const StageJobs& jobs) {
   return forwards > 2 && 2 * at_once > forwards;
 }
 
-// When each micro batch first ran forward on a stage.
+// The begin of each micro batch's first forward.
 std::map<std::int32_t, Nanos> first_forwards(const StageJobs& jobs) {
   std::map<std::int32_t, Nanos> first;
   for (const PipelineJob& job : jobs) {
@@ -84,7 +83,7 @@ std::map<std::int32_t, Nanos> first_forwards(const StageJobs& jobs) {
   return first;
 }
 
-// Micro batches that enter at the last stage as well as at the first.
+// Whether micro batches enter at both ends of the pipeline.
 bool goes_both_ways(std::span<const StageJobs> stages) {
   const auto at_last = first_forwards(stages.back());
   bool down = false;
@@ -104,14 +103,14 @@ std::size_t count_distinct(std::span<const StageJobs> stages, std::int32_t Pipel
   return values.size();
 }
 
-// A forward and a backward that are one job have the same time.
+// Whether a job is one half of a combined forward and backward: both have the same time.
 bool is_paired(const PipelineJob& job, const StageJobs& jobs) {
-  return std::any_of(jobs.begin(), jobs.end(), [&](const PipelineJob& other) {
+  return std::ranges::any_of(jobs, [&](const PipelineJob& other) {
     return other.pass != job.pass && other.begin == job.begin && other.end == job.end;
   });
 }
 
-// Of jobs that are paired, or of those that are not.
+// Over paired jobs only, or over unpaired jobs only.
 double mean_time(std::span<const StageJobs> stages, Pass pass, bool paired = false) {
   double sum = 0;
   std::size_t count = 0;
@@ -137,14 +136,14 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
   switch (schedule.kind) {
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
-    case ScheduleKind::interleaved:  // f and b are of one chunk, a stage's V-th part, already
+    case ScheduleKind::interleaved:  // f and b are times of one chunk, 1/V of a stage
       bubble = (p - 1) * (f + b + w);
       break;
     case ScheduleKind::zero_bubble:
       bubble = schedule.chunks > 1 ? 0 : (p - 1) * (f + b - w);
       break;
     case ScheduleKind::dualpipe:
-      // A stage of DualPipeV holds two of the pipeline's.
+      // A device of DualPipeV holds two stages.
       bubble = ((schedule.folded ? p : p / 2) - 1) * (both + b - 2 * w);
       break;
     case ScheduleKind::none:
@@ -156,16 +155,15 @@ double ideal_share(const Schedule& schedule, std::span<const StageJobs> stages) 
   return work + bubble > 0 ? bubble / (work + bubble) : 0;
 }
 
-// The share of (pipeline's first begin to last end) in which a stage runs none of its jobs.
+// The mean share of the time from the first begin to the last end in which a stage runs no job.
 double measured_share(std::span<const StageJobs> stages) {
-  Interval whole{std::numeric_limits<Nanos>::max(), std::numeric_limits<Nanos>::min()};
+  Span whole;
   Nanos busy = 0;
   for (const StageJobs& jobs : stages) {
     Intervals intervals;
     for (const PipelineJob& job : jobs) {
       intervals.push_back({job.begin, job.end});
-      whole.begin = std::min(whole.begin, job.begin);
-      whole.end = std::max(whole.end, job.end);
+      widen(whole, job);
     }
     busy += measure(unite(std::move(intervals)));
   }
@@ -175,15 +173,15 @@ double measured_share(std::span<const StageJobs> stages) {
 }
 
 bool splits_backward(std::span<const StageJobs> stages) {
-  return std::any_of(stages.begin(), stages.end(), [](const StageJobs& jobs) {
-    return std::any_of(jobs.begin(), jobs.end(),
-                       [](const PipelineJob& job) { return job.pass == Pass::weight; });
+  return std::ranges::any_of(stages, [](const StageJobs& jobs) {
+    return std::ranges::any_of(jobs,
+                               [](const PipelineJob& job) { return job.pass == Pass::weight; });
   });
 }
 
 ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
   if (goes_both_ways(stages)) return ScheduleKind::dualpipe;
-  if (std::all_of(stages.begin(), stages.end(), runs_passes_at_once)) {
+  if (std::ranges::all_of(stages, runs_passes_at_once)) {
     schedule.folded = true;
     return ScheduleKind::dualpipe;
   }
@@ -199,12 +197,12 @@ ScheduleKind kind_of(Schedule& schedule, std::span<const StageJobs> stages) {
         s, forward, stages.size() - s);
   }
   if (early.empty()) return ScheduleKind::one_f_one_b;
-  if (std::all_of(stages.begin(), stages.end(), all_forwards_first)) return ScheduleKind::gpipe;
-  schedule.reason = early + ", and a forward follows a backward, which GPipe has not";
+  if (std::ranges::all_of(stages, all_forwards_first)) return ScheduleKind::gpipe;
+  schedule.reason = early + ", and a forward follows a backward, unlike in GPipe";
   return ScheduleKind::unknown;
 }
 
-// One stage of many says little, but for passes that overlap.
+// A single stage shows only whether passes overlap.
 Schedule of_one_stage(const StageJobs& jobs) {
   Schedule schedule;
   schedule.stages = 1;
@@ -214,12 +212,12 @@ Schedule of_one_stage(const StageJobs& jobs) {
     schedule.micro_batches = count_distinct(stage, &PipelineJob::micro_batch);
     schedule.measured_bubble = measured_share(stage);
     schedule.reason =
-        fmt::format("told from one stage: parts of forwards and backwards take turns{}",
-                    splits_backward(stage) ? ", weights' gradients are split off" : "");
+        fmt::format("from one stage: parts of forwards and backwards alternate{}",
+                    splits_backward(stage) ? ", gradients of weights are separate" : "");
     return schedule;
   }
   schedule.reason = jobs.empty() ? "no range names a forward or a backward (--job-names FILE)"
-                                 : "one device: a schedule is told from the stages of a pipeline";
+                                 : "one device: a schedule needs several stages";
   return schedule;
 }
 
@@ -255,8 +253,8 @@ Schedule recognise_schedule(std::span<const StageJobs> stages) {
   if (stages.size() == 1) return of_one_stage(stages[0]);
   Schedule schedule;
   schedule.stages = stages.size();
-  const auto without = static_cast<std::size_t>(std::count_if(
-      stages.begin(), stages.end(), [](const StageJobs& jobs) { return jobs.empty(); }));
+  const auto without = static_cast<std::size_t>(
+      std::ranges::count_if(stages, [](const StageJobs& jobs) { return jobs.empty(); }));
   if (without > 0 || stages.empty()) {
     schedule.reason = without == stages.size()
                           ? "no range names a forward or a backward (--job-names FILE)"

@@ -1,10 +1,10 @@
 #pragma once
 
-// Which pipeline schedule a step follows, told from the order of its jobs alone, and the bubble
-// that the schedule would have if every job of a kind took its mean time.
+// Recognises the pipeline schedule of a step from the order of its jobs, and computes its ideal
+// bubble: the bubble if every job took the mean time of its kind.
 //
-// Ideal bubbles, as time per stage, with P stages, M micro batches, V chunks a stage, and mean
-// times F, B (input gradient) and W (weight gradient; 0 where B is not split):
+// Ideal bubble as time per stage, with P stages, M micro batches, V chunks a stage, and mean times
+// F, B (input gradient) and W (weight gradient; 0 if B is not split):
 //   GPipe, 1F1B   (P-1)(F+B)              Huang et al. 2019; Narayanan et al. 2021
 //   interleaved   (P-1)(F+B)/V            Narayanan et al. 2021 (F, B of all chunks of a stage)
 //   zero bubble   (P-1)(F+B-W) for ZB-H1  Qi et al. 2023; 0 for ZB-V (two chunks)
@@ -47,20 +47,20 @@ std::string_view name(ScheduleKind kind);
 struct Schedule {
   ScheduleKind kind = ScheduleKind::none;
   std::size_t stages = 0;
-  std::size_t pipelines = 1;  // that follow it side by side: data-parallel groups
+  std::size_t pipelines = 1;  // side by side: data-parallel groups
   std::size_t micro_batches = 0;
   std::size_t chunks = 1;
-  bool folded = false;         // DualPipeV: its first device holds the last stage, too
-  double ideal_bubble = 0;     // share of the pipeline's time in which a stage computes nothing
-  double measured_bubble = 0;  // the same, of this step
-  std::string reason;          // why it is none or unknown, or what it was told from
+  bool folded = false;         // DualPipeV: the first device also holds the last stage
+  double ideal_bubble = 0;     // mean share of the pipeline's time in which a stage is idle
+  double measured_bubble = 0;  // the same as measured in this step
+  std::string reason;          // why it is none or unknown, or the evidence
 };
 
-// "forward", "backward", "backward_b", "backward_w", each with its chunk's number at the end.
-// False for any other type of job.
+// Parses "forward", "backward", "backward_b" and "backward_w", each followed by the chunk's number.
+// False for other types of job.
 bool parse_job_type(std::string_view type, PipelineJob& job);
 
-// Stages in the order of the pipeline.
+// `stages` are in the order of the pipeline.
 Schedule recognise_schedule(std::span<const StageJobs> stages);
 
 }  // namespace assay::timeline

@@ -26,12 +26,12 @@ bool begins_before(const Slice& a, const Slice& b) {
 Result<Fd> make_spill_file(const std::filesystem::path& folder) {
   std::string name = (folder / "assay-sort-XXXXXX").string();
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot make a file to sort in, in {}", folder.string()));
+  if (!fd) return errno_error(fmt::format("cannot create a temporary file in {}", folder.string()));
   ::unlink(name.c_str());
   return fd;
 }
 
-// One sorted run: what of it is in memory, and what is left in the spill file.
+// Reads one sorted run from the spill file.
 struct RunReader {
   std::uint64_t offset = 0;  // in slices
   std::uint64_t left = 0;
@@ -48,7 +48,7 @@ struct RunReader {
         const ssize_t got = ::pread(fd, bytes.data() + done, bytes.size() - done,
                                     static_cast<off_t>(offset * sizeof(Slice) + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return errno_error("cannot read back what was sorted");
+        if (got <= 0) return errno_error("cannot read the temporary file for sorting");
         done += static_cast<std::size_t>(got);
       }
       offset += buffer.size();
@@ -60,7 +60,7 @@ struct RunReader {
   }
 };
 
-// The next slice of several streams, whatever a stream is.
+// The next slice of a stream.
 struct Head {
   Slice slice;
   std::size_t stream;
@@ -110,7 +110,7 @@ struct Open {
   Slice slice;
   std::uint64_t order;
 };
-// Ends first what ends first; of slices that end together the one that began last.
+// Orders by end; at equal ends, the slice that began last ends first.
 struct EndsLater {
   bool operator()(const Open& a, const Open& b) const {
     return a.slice.end != b.slice.end ? a.slice.end > b.slice.end : a.order < b.order;
@@ -170,8 +170,8 @@ Status SliceSorter::spill() {
   if (!fd_) {
     ASSAY_TRY(fd_, make_spill_file(folder_));
   }
-  if (!std::is_sorted(chunk_.begin(), chunk_.end(), begins_before)) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
+  if (!std::ranges::is_sorted(chunk_, begins_before)) {
+    std::ranges::stable_sort(chunk_, begins_before);
   }
   ASSAY_CHECK(write_all(fd_.get(), std::as_bytes(std::span(chunk_))));
   if (runs_.empty() || begins_before(chunk_.front(), last_)) {
@@ -186,7 +186,7 @@ Status SliceSorter::spill() {
 Result<std::unique_ptr<SliceSource>> SliceSorter::finish() {
   std::vector<RunReader> readers;
   if (runs_.empty() && chunk_.size() <= kSmall) {
-    std::stable_sort(chunk_.begin(), chunk_.end(), begins_before);
+    std::ranges::stable_sort(chunk_, begins_before);
     chunk_.shrink_to_fit();
     readers.push_back({.buffer = std::move(chunk_)});
   } else if (!chunk_.empty()) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Streams of slices, ordered by begin, and what is made of them: one stream of begin and end events
-// in the order of time. Memory does not grow with the number of slices.
+// Merges streams of slices, each ordered by begin, into one stream of begin and end events in time
+// order. Memory does not grow with the number of slices.
 
 #include <cstdint>
 #include <filesystem>
@@ -32,9 +32,8 @@ class MemorySource : public SliceSource {
   std::span<const Slice> slices_;
 };
 
-// Takes slices in any order and any number, and gives them back sorted. Sorted runs go to an
-// unlinked file in `folder` (48 bytes a slice) and are read back in step; slices that come in order
-// make one run. Holds 4 MiB and 32 KiB a run.
+// An external merge sort of slices. Writes sorted runs to a nameless file in `folder` (48 bytes a
+// slice). Slices that arrive in order make one run. Uses 4 MiB and 32 KiB a run of memory.
 class SliceSorter {
  public:
   explicit SliceSorter(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -49,7 +48,7 @@ class SliceSorter {
   static constexpr std::size_t kSmall = (512U << 10U) / sizeof(Slice);  // stays in memory
 
   struct Run {
-    std::uint64_t first = 0;  // slice in the file
+    std::uint64_t first = 0;  // index of its first slice in the file
     std::uint64_t count = 0;
   };
   Status spill();
@@ -61,19 +60,19 @@ class SliceSorter {
   Slice last_;  // of the last run
 };
 
-// What a writer knows before the first event. All of it outlives the writer.
+// What a writer needs before the first event. The referenced objects outlive the writer.
 struct TraceHeader {
-  const Strings& strings;  // may grow while events are written
+  const Strings& strings;  // may grow during writing
   std::span<const Track> tracks;
   std::span<const Counter> counters;
-  std::span<const std::string> notes;  // clock relations and warnings: they travel in the trace
-  // Of a trace in memory: args, arrows and who each track belongs to are written, too. Null for
-  // job logs, which are written as Paddle's script writes them.
+  std::span<const std::string> notes;  // clock relations and warnings, stored in the trace
+  // Set for a trace in memory: its args, arrows and track owners are written. Null for job logs,
+  // which have the layout of Paddle's script.
   const Trace* trace = nullptr;
 };
 
-// Takes events in the order of time. Of two on one track at the same time ends come first, so that
-// slices always nest. Errors are kept and told by finish().
+// Receives events in time order. At equal times on one track, ends precede begins, so slices always
+// nest. finish() reports the first error.
 class TraceWriter {
  public:
   virtual ~TraceWriter() = default;
@@ -84,13 +83,13 @@ class TraceWriter {
 
 struct MergeCounts {
   std::uint64_t slices = 0;
-  std::vector<std::uint64_t> overlapping;  // a track each: dropped, because kMaxOpen were open
+  std::vector<std::uint64_t> overlapping;  // by track: slices dropped because kMaxOpen were open
 };
 
-// No more than so many slices are open at once on one track; a hostile file could name any number.
+// Most slices open at once on one track; bounds the memory that a hostile file can take.
 inline constexpr std::uint32_t kMaxOpen = 256;
 
-// Feeds the slices of all sources to all writers. `tracks` is the number of tracks.
+// Feeds the slices of all sources to all writers.
 Result<MergeCounts> merge_slices(std::span<const std::unique_ptr<SliceSource>> sources,
                                  std::span<TraceWriter* const> writers, std::size_t tracks);
 

@@ -197,7 +197,7 @@ TEST(AFolder, TellsHowItsRunEnded) {
 TEST(AFolder, IsOnlyRead) {
   const Folder folder;
   in_a_process([&] {
-    Store* store = planned(folder, 6).release();  // nobody closes it: its log stays
+    Store* store = planned(folder, 6).release();  // never closed, so its log stays
     finish(*store, 1);
     EXPECT_TRUE(store->commit());
   });

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a report.html has inside, read by a program that knows nothing of how it was written.
+// Reads the data of a report.html with an independent program.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,10 @@
-// What a page is told of a run, and who is told.
+// The content of a run's page.
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "../report/stored_run.h"
 #include "page_data.h"
@@ -11,7 +12,7 @@
 #include "serve/live_run.h"
 #include "serve/packing.h"
 #include "serve/report_page.h"
-#include "serve/server.h"
+#include "serve/run_page.h"
 #include "serve/source.h"
 #include "store/accommodations.h"
 
@@ -72,7 +73,7 @@ TEST(ALiveRun, FindingsComeTogetherFromTheirCases) {
   EXPECT_EQ(findings[0]["text"], kAbs);
 }
 
-// What the tables do for Paddle's sake, as far as the run has such cases.
+// Known deviations of the APIs in the run.
 TEST(ALiveRun, SaysWhatIsAccommodated) {
   LiveRun run({{std::string(kAccommodations),
                 R"({"paddle.abs": ["follows: <a>", "dodges: b"], "paddle.min": ["follows: c"]})"},
@@ -115,44 +116,43 @@ TEST(ALiveRun, AnythingIsATextForAPage) {
   EXPECT_EQ(first_dtype("f(Tensor([1], \"float16"), "");
 }
 
-TEST(APage, IsForThisMachineOrForWhoKnowsItsToken) {
-  const Shown shown{"{}", {std::make_shared<const std::string>("part")}};
-  const ServeOptions local;
-  EXPECT_EQ(reply_to("/data.json", "127.0.0.1:8000", local, shown).body, "{}");
-  EXPECT_EQ(reply_to("/data.json", "localhost:8000", local, shown).status, 200);
-  EXPECT_EQ(reply_to("/data.json", "evil.example:8000", local, shown).status, 403);
-  EXPECT_EQ(reply_to("/cases/0", "localhost:8000", local, shown).body, "part");
-  for (const char* nothing : {"/cases/1", "/cases/", "/cases/-1", "/cases/0x", "/cases/ 0"}) {
-    EXPECT_EQ(reply_to(nothing, "localhost:8000", local, shown).status, 404) << nothing;
+class FixedSource : public RunSource {
+ public:
+  Result<bool> poll() override { return false; }
+  nlohmann::json json() const override { return {{"planned", 1}}; }
+  Result<std::vector<CaseList::Part>> parts() override {
+    return std::vector<CaseList::Part>{std::make_shared<const std::string>("part")};
   }
-  ServeOptions open;
-  open.host = "0.0.0.0";
-  open.token = "secret";
-  EXPECT_EQ(reply_to("/data.json", "node7", open, shown).status, 403);
-  EXPECT_EQ(reply_to("/?token=secreT", "node7", open, shown).status, 403);
-  EXPECT_EQ(reply_to("/index.html", "node7", open, shown).status, 403);
-  EXPECT_EQ(reply_to("/cases/0", "node7", open, shown).status, 403);
-  EXPECT_EQ(reply_to("/data.json?a=b&token=secret", "node7", open, shown).status, 200);
-  EXPECT_EQ(reply_to("/?token=secret", "node7", open, shown).status, 200);
+};
+
+std::string body(const RunPage& page, std::string_view path) {
+  const auto reply = page.reply(path);
+  return reply ? reply->body : "nothing";
 }
 
-TEST(APage, BringsAllThatItNeeds) {
-  const ServeOptions local;
-  const Shown shown;
-  const auto body = [&](const std::string& target) {
-    const Reply reply = reply_to(target, "localhost", local, shown);
-    EXPECT_EQ(reply.status, 200) << target;
-    return reply.body;
-  };
-  EXPECT_THAT(body("/"), HasSubstr("src=\"page.js\""));
-  EXPECT_THAT(body("/page.js"), HasSubstr("data.json"));
-  EXPECT_GT(body("/d3.min.js").size(), 100'000U);
+TEST(ARunPage, HasTheRunsDataAndCases) {
+  const RunPage page(std::make_unique<FixedSource>());
+  while (body(page, "/data.json") == "{}") std::this_thread::yield();  // until the first poll
+  EXPECT_EQ(nlohmann::json::parse(body(page, "/data.json"))["planned"], 1);
+  EXPECT_EQ(body(page, "/cases/0"), "part");
+  for (const char* unknown : {"/cases/1", "/cases/", "/cases/-1", "/cases/0x", "/cases/ 0"}) {
+    EXPECT_FALSE(page.reply(unknown)) << unknown;
+  }
+}
+
+TEST(ARunPage, HasAllFilesThatItNeeds) {
+  const RunPage page(std::make_unique<FixedSource>());
+  EXPECT_THAT(body(page, "/"), HasSubstr("src=\"page.js\""));
+  EXPECT_THAT(body(page, "/page.js"), HasSubstr("data.json"));
+  EXPECT_GT(body(page, "/d3.min.js").size(), 100'000U);
   for (const char* file : {"/", "/page.js", "/page.css"}) {
-    EXPECT_THAT(body(file), Not(HasSubstr("http")));
+    EXPECT_THAT(body(page, file), Not(HasSubstr("http")));
   }
-  for (const char* nothing : {"/../etc/passwd", "/page.jsx", "//", "", "/index.html.bak"}) {
-    EXPECT_EQ(reply_to(nothing, "localhost", local, shown).status, 404) << nothing;
+  for (const char* unknown : {"/../etc/passwd", "/page.jsx", "//", "", "/index.html.bak"}) {
+    EXPECT_FALSE(page.reply(unknown)) << unknown;
   }
+  EXPECT_THAT(RunPage::file_paths(),
+              ::testing::IsSupersetOf({"/", "/index.html", "/page.js", "/page.css", "/d3.min.js"}));
 }
 
 // Data inside a page: the reader is Python's gzip and base64.

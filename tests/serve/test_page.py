@@ -233,14 +233,21 @@ def test_texts_are_texts(run, serve, page):
     assert page.locator("img").count() == 0
 
 
-def test_elsewhere_it_asks_for_a_token(run, serve, page):
+def test_the_printed_address_gives_a_cookie(run, serve, page):
     run.go(["echo"], size=3)
     address = serve("--host=0.0.0.0", ASSAY_SERVE_TOKEN="a-secret").replace("0.0.0.0", "127.0.0.1")
-    assert address.endswith("/?token=a-secret")
+    assert address.endswith("/a-secret/")
     page.goto(address)
     wait_for(page, "1 of 1 case")
-    refused = page.goto(address.replace("a-secret", "a-guess"))
-    assert refused.status == 403
+    assert "a-secret" not in page.url
+    [cookie] = page.context.cookies()
+    assert cookie["value"] == "a-secret" and cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+    page.reload()
+    wait_for(page, "1 of 1 case")
+    # Without the token the page has no data.
+    page.context.clear_cookies()
+    page.goto(address.replace("a-secret/", ""))
+    wait_for(page, "needs the token")
 
 
 def test_the_report_is_the_same_page(run, serve, page):
@@ -254,7 +261,7 @@ def test_the_report_is_the_same_page(run, serve, page):
         wait_for(page, "5 of 5 cases (100.0%)")
         wait_for(page, "3 found · 3 of 3 read")
         page.locator("#runs td", has_text="earlier").first.wait_for(timeout=60_000)
-        # Of cases that passed, `assay serve` reads the stages of some only.
+        # `assay serve` reads the stages of only some passed cases.
         assert page.locator("#stages rect").count() >= 6
         assert page.locator("#sizes rect").count() >= 6
         return [rows(page, t) for t in tables], [page.locator(f"{p} *").count() for p in pictures]

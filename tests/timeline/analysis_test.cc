@@ -339,7 +339,7 @@ TEST_F(Shares, ReportsAreWellFormed) {
 }
 
 TEST_F(Shares, AnEmptyTraceSaysSo) {
-  EXPECT_THAT(analysis_table(analyse(trace_)), testing::HasSubstr("nothing to analyse"));
+  EXPECT_THAT(analysis_table(analyse(trace_)), testing::HasSubstr("no GPU work to analyse"));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST_F(Flight, ARunThatEndedHasNoHang) {
     test::write(folder_ / fmt::format("nccl_trace_rank_{}", rank),
                 dump({entry(1, "nccl:all_reduce", "completed")}));
   }
-  EXPECT_THAT(hang_table(load()), HasSubstr("no collective waits"));
+  EXPECT_THAT(hang_table(load()), HasSubstr("all collectives ended"));
 }
 
 // The same as Python's pickle module writes it.

@@ -77,7 +77,7 @@ TEST_F(Formats, APackedFileThatBreaksOffKeepsWhatCameBefore) {
   const Trace trace = read(packed.substr(0, packed.size() / 2));
   EXPECT_GT(trace.slices.size(), 1000U);
   EXPECT_EQ(trace.files[0].truncated, 1U);
-  EXPECT_THAT(trace.files[0].notes, testing::Contains(HasSubstr("breaks off")));
+  EXPECT_THAT(trace.files[0].notes, testing::Contains(HasSubstr("gzip data is truncated")));
 }
 
 // Each is one event among three; the others must be there, and one must be counted.

@@ -331,7 +331,7 @@ TEST_F(Recordings, OfALaterVersionAreRefused) {
   file[0][8] = 3;
   const Trace trace = import(file[0] + file[1]);
   EXPECT_TRUE(trace.slices.empty());
-  EXPECT_THAT(trace.files[0].notes, testing::ElementsAre("version 3 is not known"));
+  EXPECT_THAT(trace.files[0].notes, testing::ElementsAre("unknown version 3"));
 }
 
 TEST_F(Importers, WhatNobodyKnowsIsAUsageError) {

@@ -87,7 +87,8 @@ TEST_F(Golden, TwoMachines) {
       renamed(golden("multi", "pipeline_profile_perfetto.json"), {{"\"tid\":2334", "\"tid\":2336"},
                                                                   {"\"tid\":2335", "\"tid\":2337"},
                                                                   {"(machine:0)", "(machine:1)"}}));
-  EXPECT_THAT(result->notes, testing::ElementsAre(testing::HasSubstr("warning: no relation")));
+  EXPECT_THAT(result->notes,
+              testing::ElementsAre(testing::HasSubstr("warning: the clocks of machines 0 and 1")));
 }
 
 class Logs : public testing::Test {

@@ -98,7 +98,7 @@ TEST_F(Ranks, ComeFromNamesWhenTracesDoNotTell) {
   EXPECT_EQ(result.devices[0].rank, 2);
   EXPECT_EQ(result.devices[0].whole.compute, 20'000);
   EXPECT_EQ(result.devices[1].rank, 10);
-  EXPECT_THAT(trace->notes, testing::Contains(HasSubstr("1 files that are no traces")));
+  EXPECT_THAT(trace->notes, testing::Contains(HasSubstr("1 files that are not traces")));
 }
 
 TEST_F(Ranks, AreAskedForWhenNobodyTells) {
@@ -142,7 +142,7 @@ TEST_F(Ranks, WorkBelongsToTheStepThatLaunchedIt) {
   EXPECT_EQ(device.outside.memory, 1'000);
   EXPECT_EQ(device.whole.compute, 49'000);
   EXPECT_EQ(device.whole.span, 61'000);
-  EXPECT_THAT(analysis_table(result), HasSubstr("no step launched 1 kernels and 1 copies"));
+  EXPECT_THAT(analysis_table(result), HasSubstr("outside of steps, 1 kernels and 1 copies"));
 }
 
 // A gap is the host's until the work behind it was launched, then the device's.
@@ -156,7 +156,7 @@ TEST_F(Ranks, LateLaunchesAreTheHosts) {
   EXPECT_THAT(whole.idle_by, ElementsAre(0, 0, 0, 7'000, 7'000, 0));
 }
 
-// What is merged and read again is what it was: ranks, launches, args, arrows, nanoseconds.
+// Importing a merge restores ranks, launches, args, arrows and nanoseconds.
 TEST_F(Ranks, SurviveAMerge) {
   const std::string arrow =
       R"({"ph":"s","id":5,"pid":71,"tid":71,"ts":0,"cat":"ac2g","name":"ac2g"},)"

@@ -4,7 +4,7 @@
         with job("forward", micro_batch=3):
             ...
 
-Outside a recording both cost a few hundred nanoseconds and do nothing. Needs the standard library only.
+Outside a recording, both do nothing and cost a few hundred nanoseconds. Uses only the standard library.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _recorder = _load()
 
 
 class job(contextlib.ContextDecorator):
-    """The code of the block (or of the decorated function) is one job of the pipeline."""
+    """Marks a block, or a decorated function, as one pipeline job."""
 
     def __init__(self, name, *, micro_batch=None):
         self._name = name.encode()
@@ -51,36 +51,36 @@ class job(contextlib.ContextDecorator):
 
 
 def step(number):
-    """Step ``number`` begins here, and the one before it ends."""
+    """Begins step ``number`` and ends the previous step."""
     if _recorder is not None:
         _recorder.assay_step(number)
 
 
 def steps(numbers):
-    """Iterates over ``numbers`` and tells each as a step."""
+    """Iterates over ``numbers``; each iteration is the step of that number."""
     for number in numbers:
         step(number)
         yield number
 
 
 def start():
-    """Begins recording where it was started paused (``--paused``)."""
+    """Begins recording after ``--paused`` or ``stop``."""
     if _recorder is not None:
         _recorder.assay_record_start()
 
 
 def stop():
-    """Ends recording until ``start``."""
+    """Pauses recording until ``start``."""
     if _recorder is not None:
         _recorder.assay_record_stop()
 
 
 @contextlib.contextmanager
 def job_schedule_profiler_range(iter_id, start, end, exit_after_prof=True):
-    """Stands in for Paddle's function of this name: step ``iter_id``, recorded if start <= iter_id < end.
+    """Replaces Paddle's function of this name: records step ``iter_id`` if start <= iter_id < end.
 
-    Gives whether it is recorded. Outside of it recording rests; by default the program ends after the last
-    step of the range, as with Paddle.
+    Yields whether the step is recorded. As with Paddle, the program exits after the last step of the range,
+    unless ``exit_after_prof`` is false.
     """
     inside = start <= iter_id < end
     if _recorder is not None:

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <random>
 
 #include "cli/exit_code.h"
-#include "serve/server.h"
+#include "http/server.h"
+#include "serve/run_page.h"
 #include "store/open_store.h"
 
 namespace assay::cli::full {
@@ -20,43 +20,49 @@ namespace {
 constexpr const char* kServeExamples = R"(Examples:
   assay serve postgresql://assay@db/runs
   assay serve assay-runs/night --port=8080
-It only reads. On another address than loopback those who ask must know a token: the one in the
-environment variable ASSAY_SERVE_TOKEN, or one that is made and printed.)";
 
-std::string new_token() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
-}
+It prints an address with a token; only who knows the token sees the run. The environment variable
+ASSAY_SERVE_TOKEN sets the token, else each start makes a new one. It never writes to the run.)";
+
+struct ServeOptions {
+  std::string where;
+  http::Options http;
+};
 
 Result<int> run_serve(ServeOptions options) {
   if (has_password(options.where)) {
     fmt::print(
-        "note: the password in the address is seen by everybody who lists the processes here; give "
-        "it in ~/.pgpass (PGPASSFILE) instead\n");
+        "note: every user of this machine can read the password in the address; put it into "
+        "~/.pgpass "
+        "(PGPASSFILE) instead\n");
   }
   const char* token = std::getenv("ASSAY_SERVE_TOKEN");
-  if (token != nullptr && *token != '\0') options.token = token;
-  if (options.token.empty() && !is_loopback(options.host)) options.token = new_token();
-  const std::atomic<bool> stop = false;
+  options.http.token = token != nullptr && *token != '\0' ? token : http::new_token();
+  options.http.open_paths = RunPage::file_paths();
+  ASSAY_TRY(auto source, open_source(options.where));
+  const RunPage page(std::move(source));
+  const auto handler = [&](std::string_view path) -> http::Response {
+    auto reply = page.reply(path);
+    if (!reply) return {.status = 404, .body = "not found\n"};
+    return {.type = std::move(reply->type), .body = std::move(reply->body)};
+  };
   const auto listening = [&](std::uint16_t port) {
-    const bool six = options.host.find(':') != std::string::npos;
-    fmt::print("http://{}:{}/{}\n", six ? "[" + options.host + "]" : options.host, port,
-               options.token.empty() ? "" : "?token=" + options.token);
+    fmt::print("{}\n", http::address(options.http, port));
     std::fflush(stdout);
   };
-  ASSAY_CHECK(serve_run(options, listening, stop));
+  ASSAY_CHECK(http::serve(options.http, handler, listening, std::atomic<bool>(false)));
   return kAllGood;
 }
 
 }  // namespace
 
 Verb add_serve_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("serve", "Show a run in a browser, while it goes on");
+  CLI::App* app = parent.add_subcommand("serve", "Show a run in a browser while it goes on");
   auto options = std::make_shared<ServeOptions>();
   app->add_option("RUN", options->where, "Folder of a run, or postgresql://…")->required();
-  app->add_option("--host", options->host, "Address of this machine to listen on")
+  app->add_option("--host", options->http.host, "Address of this machine to listen on")
       ->capture_default_str();
-  app->add_option("--port", options->port, "Port; 0: any free one")->capture_default_str();
+  app->add_option("--port", options->http.port, "Port; 0: any free one")->capture_default_str();
   app->footer(kServeExamples);
   return {app, [options] { return run_serve(*options); }};
 }

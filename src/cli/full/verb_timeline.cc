@@ -5,13 +5,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <memory>
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "cli/exit_code.h"
+#include "cli/full/verb_timeline_open.h"
 #include "cli/full/verb_timeline_record.h"
 #include "timeline/analysis/analysis_report.h"
 #include "timeline/analysis/insights.h"
@@ -20,7 +20,6 @@
 #include "timeline/importers/importer.h"
 #include "timeline/load.h"
 #include "timeline/merge.h"
-#include "timeline/serve.h"
 
 namespace assay::cli::full {
 namespace {
@@ -31,33 +30,35 @@ struct TimelineOptions {
   JobLogOptions logs;
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> comm;    // patterns of kernels that communicate, too
+  std::vector<std::string> comm;    // patterns of more communication kernels
   std::vector<std::int32_t> ranks;  // of the files, in order
   std::filesystem::path job_names;
   std::filesystem::path out;
   std::vector<std::string> formats;  // of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
-  std::uint16_t port = kPerfettoPort;
 };
 
 void add_input_options(CLI::App& app, TimelineOptions& options) {
-  app.add_option("--log_dir", options.logs.log_dir, "Folder of workerlog.K (or of machineK/)")
+  app.add_option("--log_dir", options.logs.log_dir,
+                 "Folder of the logs workerlog.K (or of folders machineK)")
       ->check(CLI::ExistingDirectory);
   app.add_option("--devices", options.logs.devices, "Device numbers: 0,1,… (default: all)")
       ->delimiter(',');
-  app.add_flag("--multi_machine", options.logs.multi_machine, "The folder holds machineK folders");
+  app.add_flag("--multi_machine", options.logs.multi_machine,
+               "The folder contains folders machineK");
   app.add_option("FILE", options.files,
                  "Traces of PyTorch's or Paddle's profiler (also .gz, .zst), nsys SQLite exports, "
                  "recordings, or folders of them");
   app.add_option("--comm", options.comm,
-                 "Kernels that communicate, too: a regular expression (may be repeated)");
+                 "More communication kernels: a regular expression (repeatable)");
   app.add_option("--ranks", options.ranks,
-                 "The ranks of the files in order, where neither they nor their names tell: 0,1,…")
+                 "Ranks of the files in order, for files that do not name theirs: 0,1,…")
       ->delimiter(',');
-  app.add_option("--job-names", options.job_names,
-                 "File of names of ranges that are pipeline jobs: lines of forward, backward or "
-                 "weight and a regular expression")
+  app.add_option(
+         "--job-names", options.job_names,
+         "File that names pipeline jobs; a line is forward, backward or weight and a regular "
+         "expression for the range's name")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
       ->check(CLI::ExistingFile);
@@ -65,7 +66,7 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
       ->check(CLI::ExistingFile);
   app.add_flag(
       "--clock-pairs", options.clocks.pairs,
-      "The devices in order are the stages of one pipeline: relate clocks by its handovers");
+      "Relate clocks by the handovers of one pipeline, whose stages are the devices in order");
 }
 
 Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
@@ -90,7 +91,7 @@ Result<Trace> load(const TimelineOptions& options, bool analysis) {
   return load_job_logs(options.logs, options.clocks);
 }
 
-// A folder of job logs, as --log_dir takes it; any other holds traces.
+// Whether the folder is one for --log_dir; other folders contain traces.
 bool holds_job_logs(const std::filesystem::path& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -101,7 +102,7 @@ bool holds_job_logs(const std::filesystem::path& folder) {
   return false;
 }
 
-// The answer is there; events that no reader could take are missing from it.
+// kSomeFailed: the result lacks events that were malformed or truncated.
 int exit_code_of(std::span<const FileReport> files, bool traces) {
   const bool lost = std::any_of(files.begin(), files.end(), [](const FileReport& file) {
     return file.malformed + file.truncated > 0;
@@ -119,7 +120,7 @@ Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
 
 constexpr const char* kFormats[] = {"chrome", "perfetto-json", "perfetto"};
 
-// Keeps the outputs that were asked for; all of them where none was named.
+// Keeps only the named outputs; all without names.
 OutputPaths chosen(OutputPaths outputs, std::span<const std::string> formats) {
   std::filesystem::path* const paths[] = {&outputs.chrome, &outputs.perfetto_json,
                                           &outputs.perfetto_binary};
@@ -156,7 +157,6 @@ Result<int> run_merge(const TimelineOptions& options) {
   return exit_code_of(result.files, true);
 }
 
-// A trace, and all that is told of it.
 struct Analysed {
   Trace trace;
   Analysis analysis;
@@ -164,7 +164,7 @@ struct Analysed {
 };
 
 Result<Analysed> analysed(const TimelineOptions& options) {
-  // With --out the trace is written again, all of it.
+  // With --out, the whole trace is written again.
   ASSAY_TRY(Trace trace, load(options, options.out.empty()));
   Analysed result{std::move(trace), {}, {}};
   result.analysis = analyse(result.trace);
@@ -186,7 +186,6 @@ Result<Analysed> analysed_baseline(const TimelineOptions& options) {
   return analysed(before);
 }
 
-// What `analyze` prints.
 Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
   if (!options.baseline.empty()) {
     ASSAY_TRY(const Analysed before, analysed_baseline(options));
@@ -202,7 +201,7 @@ Result<std::string> printed(const TimelineOptions& options, const Analysed& now)
   return analysis_table(now.analysis) + tables;
 }
 
-// The trace again, with the analysis as counter tracks, and the page beside it.
+// Writes the trace with the analysis as counter tracks, the page and the JSON.
 Status write_analysed(const TimelineOptions& options, Analysed& now) {
   now.trace.counters = counters_of(now.analysis);
   ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
@@ -222,55 +221,40 @@ Result<int> run_analyze(const TimelineOptions& options) {
   return exit_code_of(now.trace.files, !options.files.empty());
 }
 
-Result<int> run_open(const TimelineOptions& options) {
-  const auto say = [](std::uint16_t port) {
-    fmt::print("open {}\nCtrl-C ends\n", perfetto_address(port));
-    std::fflush(stdout);
-  };
-  ASSAY_CHECK(serve_trace(options.files.front(), options.port, say, std::atomic<bool>(false)));
-  return 0;
-}
-
 }  // namespace
 
 Verb add_timeline_verb(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("timeline", "What every GPU of every machine did, and when");
+  CLI::App* app = parent.add_subcommand("timeline", "Show and explain what every GPU did");
   app->require_subcommand(1);
   const auto options = std::make_shared<TimelineOptions>();
 
-  CLI::App* merge = app->add_subcommand("merge", "Make one trace of a run's logs or traces");
+  CLI::App* merge = app->add_subcommand("merge", "Merge a run's logs or traces into one trace");
   add_input_options(*merge, *options);
-  merge->add_option("--out", options->out, "Where the traces go (default: the folder of the logs)");
+  merge->add_option("--out", options->out, "Output folder (default: the folder of the logs)");
 
   merge->add_option("--formats", options->formats, "chrome, perfetto-json, perfetto (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFormats), std::end(kFormats))));
 
-  CLI::App* analyze =
-      app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");
+  CLI::App* analyze = app->add_subcommand("analyze", "Explain the busy and idle time of each GPU");
   add_input_options(*analyze, *options);
   analyze->add_option("--format", options->format, "table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
-  analyze->add_option("--compare", options->baseline, "An earlier trace, or folder of logs")
+  analyze
+      ->add_option("--compare", options->baseline,
+                   "Compare with an earlier trace, or folder of traces or logs")
       ->check(CLI::ExistingPath);
   analyze->add_option("--out", options->out,
                       "Folder for the page, the JSON, and traces with counters");
 
-  CLI::App* open = app->add_subcommand("open", "Serve a trace on loopback for the Perfetto UI");
-  open->add_option("FILE", options->files, "The trace")
-      ->required()
-      ->expected(1)
-      ->check(CLI::ExistingFile);
-  open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
-
+  const Verb open = add_open_verb(*app);
   const Verb record = add_record_verb(*app);
 
   return {app, [=]() -> Result<int> {
             if (record.app->parsed()) return record.run();
+            if (open.app->parsed()) return open.run();
             if (merge->parsed()) return run_merge(*options);
-            if (analyze->parsed()) return run_analyze(*options);
-            return run_open(*options);
+            return run_analyze(*options);
           }};
 }
 

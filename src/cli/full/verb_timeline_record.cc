@@ -43,7 +43,8 @@ Result<fs::path> find_injection_library() {
     const auto path = folder / place / name;
     if (fs::exists(path)) return fs::weakly_canonical(path);
   }
-  return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
+  return usage_error(
+      fmt::format("{} not found near {}: give its path with --library", name, program));
 }
 
 template <typename T>
@@ -71,7 +72,7 @@ Result<std::string> window(std::string text, std::string_view option) {
     if (first && last && *first < *last) return text;
   }
   return usage_error(fmt::format(
-      "--{} {}: give A:B, whole numbers with A below B; it records from A up to, not with, B",
+      "--{} {}: expected A:B with whole numbers A < B (records from A up to, not including, B)",
       option, text));
 }
 
@@ -84,8 +85,9 @@ Result<std::string> duration(std::string_view text, std::string_view option) {
   constexpr std::int64_t kMost = 24 * 3600;
   const auto value = number_in<std::int64_t>(digits);
   if (value && *value > 0 && *value <= kMost / unit) return std::to_string(*value * unit);
-  return usage_error(fmt::format("--{} {}: give whole seconds or minutes, 60s or 2m, a day at most",
-                                 option, text));
+  return usage_error(
+      fmt::format("--{} {}: expected whole seconds or minutes, such as 60s or 2m, up to one day",
+                  option, text));
 }
 
 // "1.5x" as "1.5".
@@ -94,8 +96,8 @@ Result<std::string> factor(std::string_view text) {
   if (digits.ends_with('x')) digits.remove_suffix(1);
   const auto value = number_in<double>(digits);
   if (value && *value > 1 && *value <= 1e6) return std::string(digits);
-  return usage_error(fmt::format(
-      "--slow {}: give how many times the median a step takes that is slow: 1.5x", text));
+  return usage_error(
+      fmt::format("--slow {}: expected a multiple of the median step time, such as 1.5x", text));
 }
 
 // Adds what the options say to the command's environment.
@@ -114,8 +116,7 @@ Status add_settings(const RecordOptions& options, std::vector<std::string>& envi
   if (options.paused) set("PAUSED", "1");
   if (options.every > 1) set("EVERY", std::to_string(options.every));
   if (options.ring.empty() && !(options.hang.empty() && options.slow.empty())) {
-    return usage_error(
-        "--hang and --slow say when the last minute is written: give --ring 60s, too");
+    return usage_error("--hang and --slow need --ring: add --ring 60s");
   }
   if (!options.ring.empty()) {
     ASSAY_TRY(const std::string ring, duration(options.ring, "ring"));
@@ -164,7 +165,7 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
     }
     ASSAY_CHECK(dumps.ask("SIGUSR2"));
     if (const auto dump = dumps.next()) {
-      fmt::print(stderr, "the last of the recording goes to {}\n", dump->folder.string());
+      fmt::print(stderr, "writing the ring to {}\n", dump->folder.string());
     }
   }
 }
@@ -191,7 +192,7 @@ Result<int> run_record(const RecordOptions& options) {
   ASSAY_TRY(Process process, Process::spawn(spawn));
   ASSAY_TRY(const ExitStatus status,
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));
-  fmt::print(stderr, "recorded in {}; the command ended with {}\n", options.out.string(),
+  fmt::print(stderr, "recordings are in {}; the command exited with {}\n", options.out.string(),
              status.describe());
   constexpr int kSignalBase = 128;  // as shells tell it
   return status.signal != 0 ? kSignalBase + status.signal : status.code;
@@ -201,25 +202,26 @@ Result<int> run_record(const RecordOptions& options) {
 
 Verb add_record_verb(CLI::App& timeline) {
   const auto options = std::make_shared<RecordOptions>();
-  CLI::App* app =
-      timeline.add_subcommand("record", "Run a command and record its jobs and GPU work");
-  app->add_option("--out", options->out, "Folder of the recordings, one file a process");
+  CLI::App* app = timeline.add_subcommand("record", "Record the jobs and GPU work of a command");
+  app->add_option("--out", options->out, "Output folder, one file for each process");
   app->add_option("--library", options->library, "The recording library")->check(CLI::ExistingFile);
   app->add_option("--steps,--job_schedule_profiler_range", options->steps,
-                  "Record steps A:B only (from A up to, not with, B)");
-  app->add_option("--seconds", options->seconds, "Record from A to B seconds after the start: A:B");
-  app->add_flag("--paused", options->paused, "Wait for assay.timeline.start()");
-  app->add_option("--every", options->every, "Record every Nth step only")
+                  "Record only steps A:B (from A up to, not including, B)");
+  app->add_option("--seconds", options->seconds, "Record from A to B seconds after the start");
+  app->add_flag("--paused", options->paused, "Record only after the program calls assay.start()");
+  app->add_option("--every", options->every, "Record only every Nth step")
       ->check(CLI::PositiveNumber);
-  app->add_option("--ring", options->ring,
-                  "Keep the last 60s (or 2m) in memory, and write it on SIGUSR2 to this command");
+  app->add_option(
+      "--ring", options->ring,
+      "Keep the last 60s (or 2m) in memory; SIGUSR2 to this command writes it to a file");
   app->add_option(
       "--hang", options->hang,
-      "With --ring: write it when no kernel, or one collective, ends for so long (30s)");
-  app->add_option("--slow", options->slow,
-                  "With --ring: write it when a step takes so many times the median (1.5x)");
+      "With --ring: also write it when no kernel, or one collective, ended for this time (30s)");
+  app->add_option(
+      "--slow", options->slow,
+      "With --ring: also write it when a step takes this multiple of the median (1.5x)");
   app->add_flag("--auto_parallel_profiler", options->paddle_steps,
-                "Let Paddle name its steps as NVTX ranges (FLAGS_auto_parallel_profiler)");
+                "Set FLAGS_auto_parallel_profiler=1: Paddle marks its steps as NVTX ranges");
   app->add_option("COMMAND", options->command, "The command, after --")->required();
   return {app, [options] { return run_record(*options); }};
 }

@@ -1,5 +1,5 @@
 'use strict';
-// What is known of a run: asked for again and again where `assay serve` shows it as it comes, or inside this file.
+// Shows a run: polled from `assay serve`, or embedded into this file (report.html).
 
 const EVERY_MS = 2000, FIRST_MS = 150;  // until there is something to show
 const SHOWN_STAGES = 40, SHOWN_CASES = 200, TYPING_MS = 150;
@@ -16,7 +16,7 @@ function duration(seconds) {
   return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min` : `${Math.ceil(seconds)} s`;
 }
 
-// Rows of a table: each cell a text, or {text, name} with a class.
+// Fills a table. A cell is a text, or {text, name} with a CSS class.
 function fill(table, head, rows) {
   const cells = row => row.map(c => (typeof c === 'object' ? c : { text: c }));
   const all = d3.select(table).selectAll('tr').data([head, ...rows]);
@@ -50,7 +50,7 @@ function showProgress(run) {
   if (run.rate !== undefined) parts.push(`${run.rate.toFixed(run.rate < 10 ? 1 : 0)} cases/s`);
   if (run.eta_s !== undefined && run.unfinished) parts.push(`${duration(run.eta_s)} left`);
   if (run.failed !== undefined) parts.push(`${number(run.failed)} failed`);
-  if (run.reading) parts.push(`reading what was there: ${number(run.read)} cases so far`);
+  if (run.reading) parts.push(`reading earlier results: ${number(run.read)} cases so far`);
   at('progress').textContent = parts.join(' · ');
   document.title = `${Math.floor(percent)}% assay`;
   const facts = run.properties || {};
@@ -62,7 +62,7 @@ function showHistory(history) {
   const svg = d3.select('#history'), width = 1100, height = 200, left = 60, bottom = 25;
   svg.selectAll('*').remove();
   if (!history.length) return;
-  // A point alone is no line.
+  // A line needs two points.
   const points = history.length > 1 ? history : [[history[0][0] - 60000, 0, 0], history[0]];
   const x = d3.time.scale().domain(d3.extent(points, p => p[0])).range([left, width - 10]);
   const y = d3.scale.linear().domain([0, d3.max(points, p => p[1])]).nice().range([height - bottom, 8]);
@@ -75,14 +75,14 @@ function showHistory(history) {
     .call(d3.svg.axis().scale(y).orient('left').ticks(5));
 }
 
-// As much of the end of a name as has room, for its end tells it from others; the whole name is its title.
+// Shortens a name at its start, because ends differ; the title has the whole name.
 function cutName(text, name, room) {
   text.text(name).append('title').text(name);
   const length = text.node().firstChild.length, wide = text.node().getComputedTextLength();
   if (wide > room) text.node().firstChild.data = `…${name.slice(2 - Math.floor(length * room / wide))}`;
 }
 
-// Rows of {name, cases, stage_ms}, those of a case, each stage darker the longer it takes.
+// A table of {name, cases, stage_ms}, with stage_ms by case; slower stages are darker.
 function showHeat(id, what, rows, stages) {
   const rowHeight = 18, forName = 310, forNumber = 70, left = forName + 2 * forNumber + 10;
   const width = Math.floor((1100 - left) / stages.length);
@@ -110,7 +110,7 @@ function showHeat(id, what, rows, stages) {
   });
 }
 
-// Milliseconds that all cases of the row took together.
+// Milliseconds of all cases of the row.
 function cost(row) {
   return d3.sum(row.stage_ms) * row.cases;
 }
@@ -127,7 +127,7 @@ function showFindings(findings) {
   const shown = findings.filter(f => !wanted || `${f.api} ${f.outcome} ${f.where} ${f.how} ${f.message} ${f.text}`
     .toLowerCase().includes(wanted));
   at('finding-count').textContent = `${number(shown.length)} shown`;
-  fill('#findings', ['cases', 'outcome', 'API', 'where and how', 'the first of them', 'last seen'], shown.map(f => [
+  fill('#findings', ['cases', 'outcome', 'API', 'where and how', 'first case', 'last seen'], shown.map(f => [
     { text: number(f.cases), name: 'n' }, { text: f.outcome, name: 'failed' }, f.api,
     [f.how ? `${f.where}: ${f.how}` : f.where, f.circumstances].filter(Boolean).join('; '), `${f.text} ${f.message}`,
     { text: f.last_ms > 0 ? new Date(f.last_ms).toLocaleString() : '', name: 'soft' }]));
@@ -137,7 +137,7 @@ function shellWord(text) {
   return /^[\w\-+./:=@%,]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-// Up to `most` cases of the list that are wanted, and how many there are.
+// Up to `most` matching cases of the list, and the number of matches.
 function wantedCases(outcome, text, most) {
   const found = [];
   let count = 0;
@@ -157,9 +157,9 @@ function showCases() {
   const { found, count } = wantedCases(at('pick').value, at('find-case').value.toLowerCase(), shownCases);
   const read = d3.sum(parts, p => (p ? p.id.length : 0));
   at('case-count').textContent = [`${number(count)} found`, `${number(read)} of ${number(run.listed)} read`,
-    run.left_out ? `${number(run.left_out)} more had no room: assay report --list` : ''].filter(Boolean).join(' · ');
+    run.left_out ? `${number(run.left_out)} more are not listed: assay report --list` : ''].filter(Boolean).join(' · ');
   const failed = Object.fromEntries(run.meanings.map(([outcome, is]) => [outcome, is]));
-  fill('#cases', ['outcome', 'case, what came of it, and how it is run again'], found.map(([p, i]) => [
+  fill('#cases', ['outcome', 'case, message and command to rerun it'], found.map(([p, i]) => [
     { text: [p.outcome[i], p.kinds[i], p.lane[i], p.flags[i]].filter(Boolean).join('\n'), name: failed[p.outcome[i]] ? 'failed lines' : 'lines' },
     { text: [p.text[i], p.message[i], p.id[i] ? `id ${p.id[i]}` : '',
       p.id[i] ? run.rerun.replace('--api_config=@', () => `--api_config=${shellWord(p.text[i])}`) : ''].filter(Boolean).join('\n'), name: 'lines' }]));
@@ -196,8 +196,7 @@ function showTolerances(tolerances) {
     tolerances.rows.map(([api, dtype, direction, count, atols]) => [api, dtype, direction, n(number(count)), ...atols.map(n)]));
 }
 
-// Of each part the interval of its ratio as a line, the middle as a dot; from a quarter to four times,
-// what lies beyond at the edge.
+// Draws each ratio as a dot and its interval as a line, on a scale from 1/4 to 4; clamps values outside.
 function drawRatios(where, rows) {
   const width = 1100, height = 300, left = 46, y = d3.scale.log().domain([0.25, 4]).range([height - 10, 10]).clamp(true);
   const svg = d3.select(where);
@@ -225,7 +224,7 @@ function showTimes(times) {
   const n = text => ({ text, name: 'n' });
   const both = times.rows.some(row => row.reference);
   for (const element of document.querySelectorAll('.of-both')) element.toggleAttribute('hidden', !both);
-  if (!both) {  // one lane, whose times another run is compared with
+  if (!both) {  // a single lane
     fill('#times', ['case', 'what', n('time')], times.rows.map(row => [row.case, row.what, n(row.test)]));
     return;
   }
@@ -300,9 +299,9 @@ async function unpack(bytes) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
 }
 
-// The list of cases, part after part; a part that has grown is read again.
+// Reads the list of cases by parts; reads a part again after it has grown.
 async function readCases(bytesOf) {
-  if (begun !== last.begun) {  // the run was counted anew
+  if (begun !== last.begun) {  // the run was counted again
     begun = last.begun;
     parts = [];
     showCases();
@@ -321,7 +320,7 @@ function showTrouble(text) {
 }
 
 async function asked(name) {
-  const reply = await fetch(name + location.search, { cache: 'no-store' });
+  const reply = await fetch(name, { cache: 'no-store' });
   if (!reply.ok) throw new Error(await reply.text());
   return reply;
 }
@@ -331,7 +330,7 @@ async function ask() {
     show(await (await asked('data.json')).json());
     if (last.listed !== undefined) await readCases(async i => (await asked(`cases/${i}`)).arrayBuffer());
   } catch (error) {
-    showTrouble(`assay serve does not answer: ${error.message}`);
+    showTrouble(`assay serve: ${error.message}`);
   }
   setTimeout(ask, last && last.planned !== undefined ? EVERY_MS : FIRST_MS);
 }

@@ -13,8 +13,8 @@
 namespace assay::timeline {
 namespace {
 
-// When the same micro batch was done where this job's input comes from: the stage before for a
-// forward, the one behind for a backward.
+// Finds the end of the job that produced a job's input: the same micro batch on the previous stage
+// for a forward, on the next stage for a backward.
 class Dependencies {
  public:
   Dependencies(const std::vector<Device>& devices,
@@ -34,14 +34,12 @@ class Dependencies {
     const auto neighbour = neighbours.find(device);
     if (neighbour == neighbours.end()) return std::nullopt;
     const StageJobs& source = devices_[neighbour->second].jobs;
-    // The last such job that had begun before this one did.
-    auto it = std::partition_point(source.begin(), source.end(), [&](const PipelineJob& other) {
-      return other.begin < job.begin;
-    });
+    // The last such job that began before this one.
+    auto it = std::ranges::lower_bound(source, job.begin, {}, &PipelineJob::begin);
     while (it != source.begin()) {
       --it;
       if (it->pass == job.pass && it->micro_batch == job.micro_batch) return it->end;
-      // A step is over long before this many jobs: what is further back is another step's.
+      // Jobs further back belong to another step.
       if (std::distance(it, source.end()) > kMaxLook && job.begin - it->begin > kMaxAge) break;
     }
     return std::nullopt;
@@ -54,18 +52,17 @@ class Dependencies {
   std::map<std::size_t, std::size_t> before_, behind_;  // the neighbouring stage, by device
 };
 
-// The job that ends a gap, if one begins there.
+// The job that begins at the end of a gap, if any.
 const PipelineJob* job_at(const StageJobs& jobs, Nanos begin) {
-  const auto it = std::partition_point(jobs.begin(), jobs.end(),
-                                       [&](const PipelineJob& job) { return job.begin < begin; });
+  const auto it = std::ranges::lower_bound(jobs, begin, {}, &PipelineJob::begin);
   return it != jobs.end() && it->begin == begin ? &*it : nullptr;
 }
 
-// How much of a gap passed before the work that ends it had been launched; all of it, where the
-// launch is not known.
+// The part of a gap before the launch of the work that ends it; the whole gap for an unknown
+// launch.
 Nanos late_launch(const Device& device, const Interval& gap) {
-  const auto it = std::lower_bound(device.starts.begin(), device.starts.end(),
-                                   Start{gap.end, std::numeric_limits<Nanos>::min()});
+  const auto it =
+      std::ranges::lower_bound(device.starts, Start{gap.end, std::numeric_limits<Nanos>::min()});
   if (it == device.starts.end() || it->begin != gap.end) return gap.end - gap.begin;
   return std::clamp(it->launched, gap.begin, gap.end) - gap.begin;
 }
@@ -92,7 +89,7 @@ void explain_gap(const Device& device, std::size_t stage, const Interval& gap,
   charge(IdleCause::device, gap.end - late[0].end);
 }
 
-// `mine` is the work to be told; `any` all that the device did.
+// `mine` is the work of the step; `any` is all work of the device.
 TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
                    const Interval& window, const Dependencies& dependencies) {
   const std::array<Interval, 1> cut{window};
@@ -122,8 +119,7 @@ TimeShare share_of(const Device& device, std::size_t stage, const Busy& mine,
   return share;
 }
 
-// Where a device's steps begin and end. Those told from launches are the same for all devices
-// whose clocks may be compared.
+// The windows of steps. Windows from launches are shared by all devices with comparable clocks.
 class Windows {
  public:
   Windows(const Trace& trace, const std::vector<Device>& devices) : one_clock_(trace.one_clock) {
@@ -132,10 +128,7 @@ class Windows {
       for (const auto& [step, busy] : device.by_step) {
         const Intervals all = busy.all();
         if (step == kNone || all.empty()) continue;
-        const auto [entry, is_new] =
-            windows_[clock(device)].try_emplace(step, Interval{all.front().begin, all.back().end});
-        entry->second.begin = std::min(entry->second.begin, all.front().begin);
-        entry->second.end = std::max(entry->second.end, all.back().end);
+        widen(windows_[clock(device)][step], Span{all.front().begin, all.back().end});
       }
     }
     for (auto& [name, windows] : windows_) {
@@ -147,43 +140,40 @@ class Windows {
     }
   }
 
-  // Empty, where the device's clock has no such step.
+  // Empty if the device's clock has no such step.
   Interval of(const Device& device, const Step& step) const {
     if (!device.launched) return {step.begin, step.end};
     const auto windows = windows_.find(clock(device));
     if (windows == windows_.end()) return {};
     const auto window = windows->second.find(step.number);
-    return window == windows->second.end() ? Interval{} : window->second;
+    if (window == windows->second.end()) return {};
+    return {window->second.begin, window->second.end};
   }
 
   Interval of_all(const std::vector<Device>& devices, const Step& step) const {
-    Interval all;
+    Span all;
     for (const Device& device : devices) {
       const Interval window = of(device, step);
-      if (window.end <= window.begin) continue;
-      all.begin = all.end == 0 ? window.begin : std::min(all.begin, window.begin);
-      all.end = std::max(all.end, window.end);
+      if (window.begin < window.end) widen(all, window);
     }
-    return all;
+    return all.begin < all.end ? Interval{all.begin, all.end} : Interval{};
   }
 
  private:
   std::string clock(const Device& device) const { return one_clock_ ? "" : device.machine; }
 
   bool one_clock_;
-  std::map<std::string, std::map<std::int64_t, Interval>> windows_;
+  std::map<std::string, std::map<std::int64_t, Span>> windows_;
 };
 
 StageJobs jobs_within(const Device& device, const Interval& window) {
-  const auto begin =
-      std::partition_point(device.jobs.begin(), device.jobs.end(),
-                           [&](const PipelineJob& job) { return job.begin < window.begin; });
+  const auto begin = std::ranges::lower_bound(device.jobs, window.begin, {}, &PipelineJob::begin);
   const auto end = std::partition_point(
       begin, device.jobs.end(), [&](const PipelineJob& job) { return job.begin < window.end; });
   return {begin, end};
 }
 
-// Told from the first step in which all devices that have jobs at all have some.
+// Uses the first step in which every device with jobs has a job.
 Pipelines pipelines_of(const Trace& trace, const std::vector<Device>& devices,
                        const Windows& windows, const std::vector<Step>& steps) {
   const auto groups = pipeline_groups(trace.sources);
@@ -221,8 +211,8 @@ Schedule schedule_of(const std::vector<Device>& devices, const Pipelines& pipeli
     if (i == 0) {
       all = one;
     } else if (all.kind != one.kind) {
-      all.reason =
-          fmt::format("pipelines of the same run follow {} and {}", name(all.kind), name(one.kind));
+      all.reason = fmt::format("the pipelines follow different schedules: {} and {}",
+                               name(all.kind), name(one.kind));
       all.kind = ScheduleKind::unknown;
     }
   }
@@ -248,11 +238,7 @@ TimeShare step_share(const Device& device, std::size_t stage, const Step& step,
 DeviceReport report_of(const Device& device, std::size_t stage, const std::vector<Step>& steps,
                        const Windows& windows, const Dependencies& dependencies) {
   DeviceReport report;
-  report.label = device.label;
-  report.machine = device.machine;
-  report.rank = device.rank;
-  report.number = device.number;
-  report.pid = device.pid;
+  static_cast<DeviceIdentity&>(report) = device;
   report.counts = device.counts;
   if (!device.any.empty()) {
     report.whole = share_of(device, stage, device.busy,
@@ -287,7 +273,7 @@ void rank(Analysis& analysis) {
     ++count;
   }
   if (machines.size() < 2) return;
-  const auto slowest = std::max_element(machines.begin(), machines.end(), [](auto& a, auto& b) {
+  const auto slowest = std::ranges::max_element(machines, [](auto& a, auto& b) {
     return a.second.first / a.second.second < b.second.first / b.second.second;
   });
   analysis.slowest_machine = slowest->first;
@@ -301,10 +287,7 @@ std::vector<Step> steps_of(const Trace& trace) {
   if (!steps.empty()) return steps;
   Step whole;
   for (const Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu) continue;
-    if (slice.kind == Kind::other || slice.kind == Kind::host) continue;
-    whole.begin = std::min(whole.begin, slice.begin);
-    whole.end = std::max(whole.end, slice.end);
+    if (trace.tracks[slice.track].gpu && is_gpu_work(slice.kind)) widen(whole, slice);
   }
   if (whole.begin < whole.end) steps.push_back(whole);
   return steps;
@@ -341,9 +324,10 @@ Analysis analyse(const Trace& trace) {
     analysis.schedules.push_back(schedule_of(devices, pipelines, windows, step));
     analysis.windows.push_back(windows.of_all(devices, step));
   }
-  // Only a pipeline's stages wait for each other's jobs.
-  if (std::any_of(analysis.schedules.begin(), analysis.schedules.end(),
-                  [](const Schedule& schedule) { return schedule.kind != ScheduleKind::none; })) {
+  // Only stages of a pipeline depend on each other's jobs.
+  if (std::ranges::any_of(analysis.schedules, [](const Schedule& schedule) {
+        return schedule.kind != ScheduleKind::none;
+      })) {
     analysis.pipelines = pipelines.devices;
   }
   const Dependencies dependencies(devices, analysis.pipelines);
@@ -351,7 +335,7 @@ Analysis analyse(const Trace& trace) {
     analysis.devices.push_back(report_of(devices[i], i, analysis.steps, windows, dependencies));
   }
   if (devices.empty() && trace.flight.empty()) {
-    analysis.notes.emplace_back("the trace holds no GPU time: nothing to analyse");
+    analysis.notes.emplace_back("the trace has no GPU work to analyse");
   } else if (!devices.empty()) {
     rank(analysis);
   }

@@ -1,11 +1,13 @@
 #pragma once
 
-// `assay timeline analyze`: where each GPU's time went, step by step, and why it was idle.
+// `assay timeline analyze`: splits each GPU's time by step into kinds of work and causes of idle
+// time.
 
 #include <array>
 #include <string>
 #include <vector>
 
+#include "timeline/analysis/devices.h"
 #include "timeline/analysis/work_counts.h"
 #include "timeline/intervals.h"
 #include "timeline/model.h"
@@ -13,44 +15,36 @@
 
 namespace assay::timeline {
 
-// Why a GPU did nothing. In a pipeline a gap is a dependency's fault when the job before which it
-// lies waited for the same micro batch on the neighbouring stage. Where the trace has launches, the
-// host's part of a gap ends when the work that ends the gap was launched, and the rest is the
-// device's (an event to wait for, the time that a start takes); where it has none, all is the
-// host's.
-// A host that is late because a stream's queue of launches was full is told apart.
+// The cause of a gap in a GPU's work:
+// dependency: the job after the gap waited for the same micro batch on the neighbouring stage.
+// host: the gap until the launch of the work that ends it; the whole gap without known launches.
+// queue: as host, but the launch was late because the stream's queue was full.
+// device: the gap after the launch (waiting for an event, start-up time).
 enum class IdleCause : std::uint8_t { fill, drain, dependency, host, device, queue };
 inline constexpr std::size_t kIdleCauses = 6;
 std::string_view name(IdleCause cause);
 
-// Times in nanoseconds. compute + exposed communication + exposed memory + idle + other steps' work
-// = span.
+// Invariant: compute + exposed_communication() + memory + idle + other_steps = span.
 struct TimeShare {
   Nanos span = 0;
   Nanos compute = 0;
-  Nanos communication = 0;         // all of it
+  Nanos communication = 0;         // exposed and hidden
   Nanos hidden_communication = 0;  // the part behind compute
   Nanos memory = 0;                // copies behind neither compute nor communication
   Nanos idle = 0;
-  Nanos other_steps = 0;  // only work that other steps had launched ran
+  Nanos other_steps = 0;  // only work launched by other steps ran
   std::array<Nanos, kIdleCauses> idle_by{};
 
   Nanos exposed_communication() const { return communication - hidden_communication; }
   TimeShare& operator+=(const TimeShare& other);
 };
 
-struct DeviceReport {
-  std::string label;
-  std::string machine;
-  std::int32_t rank = kNone;
-  std::int32_t number = kNone;
-  std::int64_t pid = kNone;
-  TimeShare whole;  // from its first work to its last, whatever launched it
+struct DeviceReport : DeviceIdentity {
+  TimeShare whole;  // from its first work to its last, regardless of steps
   WorkCounts counts;
   TimeShare total;
   std::vector<TimeShare> steps;  // as Analysis::steps
-  // Work of no step: launched outside of all, or by nothing that the trace has. Only where steps
-  // are told from launches.
+  // Work that no step launched. Only where launches assign work to steps.
   TimeShare outside;
   WorkCounts outside_counts;
 };
@@ -59,20 +53,20 @@ struct Analysis {
   std::vector<Step> steps;
   std::vector<Interval> windows;  // by step: when the GPUs worked on it
   std::vector<DeviceReport> devices;
-  std::vector<Schedule> schedules;  // by step; none where the trace holds no pipeline
-  std::vector<std::vector<std::size_t>> pipelines;  // devices in the order of the stages
-  std::size_t critical_stage = 0;  // index of the device that computes longest; of several only
-  std::string slowest_machine;     // whose devices compute longest on average; empty: one machine
+  std::vector<Schedule> schedules;  // by step; ScheduleKind::none without a pipeline
+  std::vector<std::vector<std::size_t>>
+      pipelines;                   // indices into devices, in the order of the stages
+  std::size_t critical_stage = 0;  // index of the device that computes longest
+  std::string slowest_machine;     // with the longest mean compute time; empty: one machine
   std::vector<std::string> notes;
 };
 
-// Steps are those of the trace, or all of it as one. A device is the GPU tracks of one number of
-// one process (rank, machine, process). Where launches are known a step has the work that it
-// launched, and lasts from the first of it to the next step's first; else it has what lies between
-// its marks.
+// Analyses the trace by its steps, or as one step without any. With known launches, a step owns the
+// work that it launched and lasts from its first work to the next step's. Otherwise, it owns the
+// work between its marks.
 Analysis analyse(const Trace& trace);
 
-// A counter a device: the share of each step that it computes, and one of the pipeline's bubble.
+// One counter a device (its share of compute by step) and one for the pipeline's bubble.
 std::vector<Counter> counters_of(const Analysis& analysis);
 
 }  // namespace assay::timeline

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +26,7 @@ double mean_step(const Analysis& analysis) {
   return analysis.windows.empty() ? 0 : millis(sum) / static_cast<double>(analysis.windows.size());
 }
 
-// The schedule that most steps follow, with its mean bubbles.
+// The most frequent schedule, with mean bubbles.
 Schedule typical_schedule(const Analysis& analysis) {
   std::map<ScheduleKind, std::pair<std::size_t, Schedule>> seen;
   for (const Schedule& schedule : analysis.schedules) {
@@ -37,10 +38,8 @@ Schedule typical_schedule(const Analysis& analysis) {
     ++count;
   }
   if (seen.empty()) return {};
-  auto [count, schedule] =
-      std::max_element(seen.begin(), seen.end(), [](const auto& a, const auto& b) {
-        return a.second.first < b.second.first;
-      })->second;
+  const auto count_of = [](const auto& entry) { return entry.second.first; };
+  auto [count, schedule] = std::ranges::max_element(seen, {}, count_of)->second;
   schedule.ideal_bubble /= static_cast<double>(count);
   schedule.measured_bubble /= static_cast<double>(count);
   return schedule;
@@ -57,7 +56,7 @@ std::string schedule_line(const Analysis& analysis) {
                        100 * schedule.measured_bubble);
   }
   if (schedule.stages == 1) {
-    return fmt::format("schedule: {}{}; the stage's own gaps {:.2f}%\n", name(schedule.kind), why,
+    return fmt::format("schedule: {}{}; gaps within the stage {:.2f}%\n", name(schedule.kind), why,
                        100 * schedule.measured_bubble);
   }
   const std::string copies =
@@ -93,12 +92,12 @@ ordered_json to_json(const TimeShare& time, const WorkCounts& counts) {
   return object;
 }
 
-// null, where it is not known.
+// null for an unknown number.
 ordered_json known(std::int64_t number) {
   return number == kNone ? ordered_json() : ordered_json(number);
 }
 
-// What no step launched, a line for each device that has such work.
+// Work that no step launched: one line for each device with such work.
 std::string outside_lines(const Analysis& analysis) {
   std::string text;
   for (const DeviceReport& device : analysis.devices) {
@@ -106,7 +105,7 @@ std::string outside_lines(const Analysis& analysis) {
     if (counts.kernels + counts.copies == 0) continue;
     const TimeShare& time = device.outside;
     text += fmt::format(
-        "{}: no step launched {} kernels and {} copies: compute {:.3f} ms, communication {:.3f} "
+        "{}: outside of steps, {} kernels and {} copies: compute {:.3f} ms, communication {:.3f} "
         "ms, copies alone {:.3f} ms\n",
         device.label, counts.kernels, counts.copies, millis(time.compute),
         millis(time.communication), millis(time.memory));
@@ -125,19 +124,17 @@ std::string analysis_table(const Analysis& analysis) {
                       "drain", "depend", "host", "queue", "device");
   for (const DeviceReport& device : analysis.devices) {
     const TimeShare& time = device.total;
-    text += fmt::format(
-        "{:<22}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f}{:>9.2f} |{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}{:>8.2f}"
-        "{:>8.2f}"
-        "\n",
-        device.label, share(time.compute, time.span),
-        share(time.exposed_communication(), time.span), share(time.hidden_communication, time.span),
-        share(time.memory, time.span), share(time.idle, time.span),
-        share(idle(time, IdleCause::fill), time.span),
-        share(idle(time, IdleCause::drain), time.span),
-        share(idle(time, IdleCause::dependency), time.span),
-        share(idle(time, IdleCause::host), time.span),
-        share(idle(time, IdleCause::queue), time.span),
-        share(idle(time, IdleCause::device), time.span));
+    text += fmt::format("{:<22}", device.label);
+    for (const Nanos part : {time.compute, time.exposed_communication(), time.hidden_communication,
+                             time.memory, time.idle}) {
+      text += fmt::format("{:>9.2f}", share(part, time.span));
+    }
+    text += " |";
+    for (const IdleCause cause : {IdleCause::fill, IdleCause::drain, IdleCause::dependency,
+                                  IdleCause::host, IdleCause::queue, IdleCause::device}) {
+      text += fmt::format("{:>8.2f}", share(idle(time, cause), time.span));
+    }
+    text += '\n';
   }
   text += outside_lines(analysis);
   text += schedule_line(analysis);
@@ -205,18 +202,14 @@ std::string analysis_json(const Analysis& analysis, const std::string& members) 
 
 namespace {
 
-// Two runs have other processes and may have other machines: a rank is the same one in both.
+// Ranks identify devices across runs; processes and machines differ.
 bool same_place(const DeviceReport& a, const DeviceReport& b) {
   if (a.rank != kNone && b.rank != kNone) return a.rank == b.rank && a.number == b.number;
   return a.number == b.number && (a.number != kNone || a.label == b.label) &&
          a.machine == b.machine;
 }
 
-}  // namespace
-
-namespace {
-
-// Steps of the same number, the largest change first; empty where fewer than two are in both.
+// Compares steps of equal number, the largest change first; empty with fewer than two common steps.
 std::string step_changes(const Analysis& before, const Analysis& after) {
   struct Change {
     std::int64_t step;
@@ -234,9 +227,8 @@ std::string step_changes(const Analysis& before, const Analysis& after) {
     changes.push_back({same->first, same->second, after.windows[i].end - after.windows[i].begin});
   }
   if (changes.size() < 2) return {};
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    return std::abs(a.now - a.then) > std::abs(b.now - b.then);
-  });
+  std::ranges::stable_sort(changes, std::greater{},
+                           [](const Change& change) { return std::abs(change.now - change.then); });
   constexpr std::size_t kMaxRows = 10;
   std::string text = fmt::format("{:<22}{:>22}{:>18}\n", "step (ms)", "time", "change");
   for (std::size_t i = 0; i < changes.size() && i < kMaxRows; ++i) {
@@ -261,8 +253,8 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
   text +=
       fmt::format("{:<22}{:>18}{:>18}{:>18}\n", "device (% of time)", "compute", "comm", "idle");
   for (const DeviceReport& now : after.devices) {
-    const auto then = std::find_if(before.devices.begin(), before.devices.end(),
-                                   [&](const auto& device) { return same_place(device, now); });
+    const auto then = std::ranges::find_if(
+        before.devices, [&](const auto& device) { return same_place(device, now); });
     if (then == before.devices.end()) {
       text += fmt::format("{:<22} only after\n", now.label);
       continue;
@@ -277,8 +269,8 @@ std::string comparison_table(const Analysis& before, const Analysis& after) {
         pair(then->total.idle, now.total.idle));
   }
   for (const DeviceReport& old : before.devices) {
-    if (std::none_of(after.devices.begin(), after.devices.end(),
-                     [&](const auto& device) { return same_place(old, device); })) {
+    if (std::ranges::none_of(after.devices,
+                             [&](const auto& device) { return same_place(old, device); })) {
       text += fmt::format("{:<22} only before\n", old.label);
     }
   }

@@ -6,31 +6,21 @@
 #include <map>
 #include <set>
 
+#include "timeline/intervals.h"
+
 namespace assay::timeline {
 namespace {
 
 struct Range {
   Nanos begin = 0;
   Nanos end = 0;
-  std::vector<JobName> jobs;  // two where a forward and a backward are overlapped
+  std::vector<JobName> jobs;  // two for an overlapped forward and backward
   StringId name = 0;
-  std::int32_t count = 0;  // of its name, in its step
+  std::int32_t count = 0;  // position among the ranges of its name in the step
 };
 
-// The named ranges of one thread, ordered by begin, the outer ones first.
+// The named ranges of one thread, by begin, outer ones first.
 using ThreadRanges = std::vector<Range>;
-
-// The innermost range around a time.
-const Range* range_at(const ThreadRanges& ranges, Nanos time) {
-  constexpr int kMaxLook = 1000;  // ranges that ended before, within one outer range
-  auto it = std::partition_point(ranges.begin(), ranges.end(),
-                                 [&](const Range& range) { return range.begin <= time; });
-  for (int looked = 0; it != ranges.begin() && looked < kMaxLook; ++looked) {
-    --it;
-    if (time < it->end) return &*it;
-  }
-  return nullptr;
-}
 
 class JobFinder {
  public:
@@ -43,7 +33,7 @@ class JobFinder {
       add_range(slice, names);
     }
     for (const RankStep& mark : trace.rank_steps) steps_[mark.source].push_back(mark.step.begin);
-    for (auto& [source, begins] : steps_) std::sort(begins.begin(), begins.end());
+    for (auto& [source, begins] : steps_) std::ranges::sort(begins);
     for (auto& [source, threads] : ranges_) count_names(source, threads);
   }
 
@@ -81,13 +71,13 @@ class JobFinder {
         {slice.begin, slice.end, known->second, slice.name, 0});
   }
 
-  // The micro batch of a job whose name has none is how many of that name came before it.
+  // A job without a micro batch in its name gets its position among the jobs of that name.
   void count_names(std::uint32_t source, std::map<std::uint32_t, ThreadRanges>& threads) {
     for (auto& [thread, ranges] : threads) {
       std::map<std::pair<StringId, std::ptrdiff_t>, std::int32_t> counts;
       const std::vector<Nanos>& begins = steps_[source];
       for (Range& range : ranges) {
-        const auto step = std::upper_bound(begins.begin(), begins.end(), range.begin);
+        const auto step = std::ranges::upper_bound(begins, range.begin);
         range.count = counts[{range.name, step - begins.begin()}]++;
         for (const JobName& job : range.jobs) {
           if (job.stage != kNone) stages_[source].insert(job.stage);
@@ -102,28 +92,24 @@ class JobFinder {
     const auto threads = ranges_.find(source);
     if (threads == ranges_.end()) return nullptr;
     if (const auto own = threads->second.find(launch.track); own != threads->second.end()) {
-      return range_at(own->second, launch.begin);
+      return innermost(own->second, launch.begin);
     }
-    // A thread that names nothing works for one that does: autograd's for the caller of backward.
+    // A thread without named ranges works for one with them, as autograd's thread for the caller of
+    // backward.
     for (const auto& [thread, ranges] : threads->second) {
-      if (const Range* range = range_at(ranges, launch.begin)) return range;
+      if (const Range* range = innermost(ranges, launch.begin)) return range;
     }
     return nullptr;
   }
 
   void gather() {
     for (const Slice& slice : trace_.slices) {
-      if (slice.detail == kNoIndex || !trace_.tracks[slice.track].gpu) continue;
-      const Detail& detail = trace_.details[slice.detail];
-      if (detail.launch == kNoIndex) continue;
-      const Range* const range = range_of(trace_.launches[detail.launch]);
-      if (range == nullptr) continue;
       const Track& track = trace_.tracks[slice.track];
+      const Launch* const launch = trace_.launch_of(slice);
+      const Range* const range = track.gpu && launch != nullptr ? range_of(*launch) : nullptr;
+      if (range == nullptr) continue;
       examples_.try_emplace({track.source, track.device}, slice.track);
-      const auto [span, is_new] =
-          spans_.try_emplace({range, {track.source, track.device}}, Span{slice.begin, slice.end});
-      span->second.begin = std::min(span->second.begin, slice.begin);
-      span->second.end = std::max(span->second.end, slice.end);
+      widen(spans_[{range, {track.source, track.device}}], slice);
     }
   }
 
@@ -133,7 +119,7 @@ class JobFinder {
     if (job.pass == Pass::backward) {
       category = job.split || split_.contains(source) ? "backward_b" : "backward";
     }
-    // A stage's chunks are numbered by the order of the pipeline's stages that it runs.
+    // Chunks are numbered in the order of the pipeline stages that the device runs.
     const auto stages = stages_.find(source);
     if (job.stage == kNone || stages == stages_.end()) return category;
     const auto chunk = std::distance(stages->second.begin(), stages->second.find(job.stage));
@@ -154,26 +140,21 @@ class JobFinder {
     return entry->second;
   }
 
-  struct Span {
-    Nanos begin;
-    Nanos end;
-  };
-
   Trace& trace_;
   std::map<StringId, std::vector<JobName>> parsed_;
   std::map<std::uint32_t, std::map<std::uint32_t, ThreadRanges>> ranges_;  // by source, by track
-  std::map<std::uint32_t, std::vector<Nanos>> steps_;                      // where they begin
+  std::map<std::uint32_t, std::vector<Nanos>> steps_;                      // begins
   std::map<std::uint32_t, std::set<std::int32_t>> stages_;
-  std::set<std::uint32_t> split_;  // sources whose weights' gradients are jobs of their own
+  std::set<std::uint32_t> split_;  // sources with separate jobs for the gradients of weights
   std::map<std::pair<const Range*, Device>, Span> spans_;
-  std::map<Device, std::uint32_t> examples_;  // a track of the device
+  std::map<Device, std::uint32_t> examples_;  // some track of the device
   std::map<Device, std::uint32_t> tracks_;
 };
 
 }  // namespace
 
 void add_annotated_jobs(Trace& trace, const JobNames& names) {
-  // Jobs that the trace has already (of a recording, of a merge) are what they are.
+  // A recording or a merge already has jobs.
   for (const Track& track : trace.tracks) {
     if (track.jobs) return;
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace assay::timeline {
@@ -16,7 +17,18 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// One collective under the many names that PyTorch's functions have for it.
+using Names = std::span<const std::pair<std::string_view, std::string_view>>;
+
+// The name of the first part that the text has, or `otherwise`.
+std::string_view first_of(const Names& names, std::string_view text,
+                          std::string_view otherwise = {}) {
+  for (const auto& [part, name] : names) {
+    if (has(text, part)) return name;
+  }
+  return otherwise;
+}
+
+// Maps the names of PyTorch's functions to one name for each collective.
 std::string_view plain_name(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kNames{{
       {"allreduce", "allreduce"},
@@ -33,10 +45,7 @@ std::string_view plain_name(std::string_view name) {
       {"recv", "recv"},
       {"reduce", "reduce"},
   }};
-  for (const auto& [part, plain] : kNames) {
-    if (has(name, part)) return plain;
-  }
-  return name;
+  return first_of(kNames, name, name);
 }
 
 std::vector<std::int32_t> numbers_in(std::string_view text) {
@@ -54,7 +63,7 @@ std::vector<std::int32_t> numbers_in(std::string_view text) {
   return numbers;
 }
 
-// "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)": the operation, and how it is done.
+// The parts of "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(…)".
 struct KernelName {
   std::string operation;
   std::string algorithm;
@@ -71,26 +80,20 @@ KernelName read_kernel_name(std::string_view kernel) {
        {"Broadcast", "broadcast"},
        {"SendRecv", "sendrecv"},
        {"Reduce_", "reduce"}}};
-  for (const auto& [part, name] : kOperations) {
-    if (!has(kernel, part)) continue;
-    result.operation = name;
-    break;
-  }
+  result.operation = first_of(kOperations, kernel);
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kAlgorithms{
       {{"RING", "Ring"},
        {"TREE", "Tree"},
        {"COLLNET", "CollNet"},
        {"NVLS", "NVLS"},
        {"PAT", "PAT"}}};
-  for (const auto& [part, name] : kAlgorithms) {
-    if (has(kernel, part)) result.algorithm = name;
-  }
-  for (const std::string_view protocol : {"LL128", "LL", "SIMPLE"}) {
-    if (!has(kernel, fmt::format("_{}", protocol))) continue;
-    result.algorithm += fmt::format("{}{}", result.algorithm.empty() ? "" : ", ", protocol);
-    break;
-  }
-  // "…_Sum_bf16_…", "…_Sum_float(…": the last word that is a type.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kProtocols{
+      {{"_LL128", "LL128"}, {"_LL", "LL"}, {"_SIMPLE", "SIMPLE"}}};
+  result.algorithm = first_of(kAlgorithms, kernel);
+  const std::string_view protocol = first_of(kProtocols, kernel);
+  if (!result.algorithm.empty() && !protocol.empty()) result.algorithm += ", ";
+  result.algorithm += protocol;
+  // "…_Sum_bf16_…", "…_Sum_float(…": the last word that names a type.
   for (std::size_t at = kernel.find('_'); at != std::string_view::npos; at = kernel.find('_', at)) {
     ++at;
     const std::string_view word = kernel.substr(at, kernel.find('_', at) - at);
@@ -99,10 +102,9 @@ KernelName read_kernel_name(std::string_view kernel) {
   return result;
 }
 
-// What one rank sends the other receives.
 bool is_one_way(std::string_view name) { return name == "send" || name == "recv"; }
 
-// What makes kernels of several ranks parts of one call: the group, and the place in its order.
+// Matches the kernels of several ranks to one call: by group and position.
 struct Key {
   std::string group;
   std::string ranks;
@@ -124,23 +126,20 @@ class Finder {
       settle(key, call);
       report_.calls.push_back(std::move(call));
     }
-    std::sort(report_.calls.begin(), report_.calls.end(),
-              [](const CollectiveCall& a, const CollectiveCall& b) {
-                return a.parts.front().begin < b.parts.front().begin;
-              });
+    std::ranges::sort(report_.calls, {},
+                      [](const CollectiveCall& call) { return call.parts.front().begin; });
     for (auto& [rank, straggler] : stragglers_) {
       straggler.rank = rank;
       report_.stragglers.push_back(straggler);
     }
-    std::sort(report_.stragglers.begin(), report_.stragglers.end(),
-              [](const Straggler& a, const Straggler& b) {
-                return a.cost != b.cost ? a.cost > b.cost : a.rank < b.rank;
-              });
+    std::ranges::sort(report_.stragglers, [](const Straggler& a, const Straggler& b) {
+      return a.cost != b.cost ? a.cost > b.cost : a.rank < b.rank;
+    });
     report_.missing_ranks.assign(missing_ranks_.begin(), missing_ranks_.end());
     if (mismatched_ > 0) {
-      report_.notes.push_back(fmt::format(
-          "{} calls of a group are not the same on all ranks: the traces begin or end apart",
-          mismatched_));
+      report_.notes.push_back(
+          fmt::format("{} calls of a group differ between ranks: the traces cover different times",
+                      mismatched_));
     }
     return std::move(report_);
   }
@@ -162,9 +161,9 @@ class Finder {
       call.name = kernel.operation;
       key.group = "?" + call.name;
     } else {
-      return;  // no collective of a library that orders them
+      return;  // the library does not order its collectives
     }
-    // A rank that does not say who it is meets nobody.
+    // Without a known rank, the source cannot be matched.
     if (track.rank == kNone) key.ranks = fmt::format("{} {}", track.machine, track.source);
     auto& place = places_[{track.rank, track.device, key.group, key.ranks}];
     key.place = place++;
@@ -192,14 +191,14 @@ class Finder {
     key.ranks = text(collective.ranks);
   }
 
-  // The larger of what goes in and what comes out; kNone where that is not known.
+  // The larger of input and output; kNone if unknown.
   static std::int64_t bytes_of(const Collective& collective, const CollectiveCall& call) {
     if (collective.bytes != kNone) return collective.bytes;
     std::int64_t elements = std::max(collective.in_elements, collective.out_elements);
     constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
     const std::int64_t size = element_bytes(call.dtype);
     if (elements < 0 || elements > kMaxElements || size == 0) return kNone;
-    // Every rank's part comes out of it.
+    // The output has the parts of all ranks.
     if (call.name == "allgather" && collective.out_elements == kNone) {
       if (collective.group_size < 1) return kNone;
       elements *= collective.group_size;
@@ -209,10 +208,9 @@ class Finder {
 
   void settle(const Key& key, CollectiveCall& call) {
     call.sequence = key.place;
-    std::sort(call.parts.begin(), call.parts.end(),
-              [](const CollectivePart& a, const CollectivePart& b) {
-                return std::tie(a.rank, a.begin) < std::tie(b.rank, b.begin);
-              });
+    std::ranges::sort(call.parts, [](const CollectivePart& a, const CollectivePart& b) {
+      return std::tie(a.rank, a.begin) < std::tie(b.rank, b.begin);
+    });
     find_missing(key, call);
     find_waiting(call);
     const double seconds = static_cast<double>(call.transfer) / 1e9;
@@ -227,8 +225,7 @@ class Finder {
   void find_missing(const Key& key, CollectiveCall& call) {
     for (const std::int32_t rank : numbers_in(key.ranks)) {
       const bool here =
-          std::any_of(call.parts.begin(), call.parts.end(),
-                      [rank](const CollectivePart& part) { return part.rank == rank; });
+          std::ranges::find(call.parts, rank, &CollectivePart::rank) != call.parts.end();
       if (here || call.parts.front().rank == kNone) continue;
       call.missing.push_back(rank);
       if (!ranks_.contains(rank)) missing_ranks_.insert(rank);
@@ -236,28 +233,23 @@ class Finder {
   }
 
   void find_waiting(CollectiveCall& call) {
-    const auto later = [](const CollectivePart& a, const CollectivePart& b) {
-      return a.begin < b.begin;
-    };
-    const auto longer = [](const CollectivePart& a, const CollectivePart& b) {
-      return a.end - a.begin < b.end - b.begin;
-    };
+    const auto length = [](const CollectivePart& part) { return part.end - part.begin; };
     auto& parts = call.parts;
     call.transfer = parts.front().end - parts.front().begin;
     if (parts.size() < 2) return;
-    const auto last = trace_.one_clock ? std::max_element(parts.begin(), parts.end(), later)
-                                       : std::min_element(parts.begin(), parts.end(), longer);
+    const auto last = trace_.one_clock ? std::ranges::max_element(parts, {}, &CollectivePart::begin)
+                                       : std::ranges::min_element(parts, {}, length);
     call.last = last->rank;
     call.transfer = last->end - last->begin;
     Straggler& straggler = stragglers_[last->rank];
     ++straggler.last;
     for (CollectivePart& part : parts) {
-      const Nanos took = part.end - part.begin;
+      const Nanos took = length(part);
       const Nanos waited = trace_.one_clock ? last->begin - part.begin : took - call.transfer;
       part.waiting = std::clamp<Nanos>(waited, 0, took);
       straggler.cost += part.waiting;
       stragglers_[part.rank].waited += part.waiting;
-      // The last one's kernel may outlast the transfer of the others, but not fall short of it.
+      // The transfer lasts at least as long as any rank's kernel without its waiting.
       if (trace_.one_clock) call.transfer = std::max(call.transfer, took - part.waiting);
     }
   }

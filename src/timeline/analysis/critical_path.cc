@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -17,12 +18,12 @@ namespace {
 
 constexpr std::uint32_t kNobody = kNoIndex;
 
-// What a path is charged for beside kernels, numbered behind all names.
+// Charges for gaps, numbered after all names.
 enum class Idle : std::uint8_t { host, device, unknown };
 constexpr std::array<std::string_view, 3> kIdleNames{"(host: launched late)", "(device: held back)",
-                                                     "(idle, its launch is not known)"};
+                                                     "(idle, launch unknown)"};
 
-// A device's work ordered by end, to find what ended last before a moment.
+// The work of a device, ordered by end.
 struct Worker {
   std::string label;
   std::vector<std::uint32_t> by_end;  // slices
@@ -37,9 +38,7 @@ class Walker {
     for (std::uint32_t i = 0; i < trace.slices.size(); ++i) {
       const Slice& slice = trace.slices[i];
       const Track& track = trace.tracks[slice.track];
-      if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) {
-        continue;
-      }
+      if (!track.gpu || track.jobs || !is_gpu_work(slice.kind)) continue;
       const auto [entry, is_new] =
           known.try_emplace({track.rank, track.machine, track.pid, track.device},
                             static_cast<std::uint32_t>(workers_.size()));
@@ -48,17 +47,12 @@ class Walker {
       workers_[entry->second].by_end.push_back(i);
     }
     for (Worker& worker : workers_) {
-      const auto ends_before = [&](std::uint32_t a, std::uint32_t b) {
-        return trace.slices[a].end < trace.slices[b].end;
-      };
-      std::stable_sort(worker.by_end.begin(), worker.by_end.end(), ends_before);
+      std::ranges::stable_sort(worker.by_end, {}, [&](auto at) { return trace.slices[at].end; });
       for (std::uint32_t i = 0; i < worker.by_end.size(); ++i) place_[worker.by_end[i]] = i;
     }
     for (const CollectiveCall& call : collectives.calls) {
       if (call.parts.size() < 2 || !trace.one_clock) continue;
-      const auto last = std::max_element(
-          call.parts.begin(), call.parts.end(),
-          [](const CollectivePart& a, const CollectivePart& b) { return a.begin < b.begin; });
+      const auto last = std::ranges::max_element(call.parts, {}, &CollectivePart::begin);
       for (const CollectivePart& part : call.parts) {
         waits_for_[static_cast<std::uint32_t>(part.slice)] =
             static_cast<std::uint32_t>(last->slice);
@@ -71,14 +65,15 @@ class Walker {
     charges_.clear();
     ranks_.clear();
     std::uint32_t at = last_of_all(window);
-    // Each link ends before the one behind it; a chain as long as the trace is damaged.
+    // Each link ends before its successor, so the path is finite; the limit guards against damaged
+    // traces.
     for (std::size_t links = 0; at != kNobody && links < trace_.slices.size(); ++links) {
       at = link(at, window, path);
     }
     std::map<std::string, Nanos> kernels;
     for (const auto& [what, time] : charges_) kernels[name_of(what)] += time;
-    path.by_kernel = sorted(kernels);
-    path.by_rank = sorted(ranks_);
+    path.by_kernel = sorted_shares(kernels);
+    path.by_rank = sorted_shares(ranks_);
     return path;
   }
 
@@ -105,8 +100,8 @@ class Walker {
     return last;
   }
 
-  // What ended last until `time`, among the first `most`: work that takes no time ends when it
-  // begins, and is not what came before itself.
+  // The slice that ended last up to `time`, among the first `most`. `most` excludes a slice of no
+  // duration from preceding itself.
   std::uint32_t before(const Worker& worker, Nanos time, std::size_t most) const {
     const auto end = worker.by_end.begin() + static_cast<std::ptrdiff_t>(most);
     const auto behind = std::partition_point(worker.by_end.begin(), end, [&](std::uint32_t slice) {
@@ -125,9 +120,9 @@ class Walker {
     charge(trace_.strings.size() + static_cast<std::size_t>(what), worker, time, path);
   }
 
-  // Charges one link and gives the one before it.
+  // Charges one link and returns its predecessor.
   std::uint32_t link(std::uint32_t at, const Interval& window, CriticalPath& path) {
-    // A collective ends for all when it ends for the rank that came last.
+    // A collective continues on the rank that came last.
     if (const auto last = waits_for_.find(at); last != waits_for_.end()) {
       const Nanos tail = trace_.slices[at].end - trace_.slices[last->second].end;
       if (last->second != at && tail >= 0) {
@@ -142,9 +137,8 @@ class Walker {
     const std::uint32_t previous = before(workers_[worker], slice.begin, place_[at]);
     const Nanos free_since =
         previous == kNobody ? window.begin : std::max(trace_.slices[previous].end, window.begin);
-    if (slice.detail != kNoIndex && trace_.details[slice.detail].launch != kNoIndex) {
-      const Nanos launched = std::clamp(trace_.launches[trace_.details[slice.detail].launch].end,
-                                        free_since, slice.begin);
+    if (const Launch* launch = trace_.launch_of(slice)) {
+      const Nanos launched = std::clamp(launch->end, free_since, slice.begin);
       charge(Idle::host, worker, launched - free_since, path);
       charge(Idle::device, worker, slice.begin - launched, path);
     } else {
@@ -153,26 +147,25 @@ class Walker {
     return previous == kNobody || trace_.slices[previous].end <= window.begin ? kNobody : previous;
   }
 
-  static std::vector<PathShare> sorted(const std::map<std::string, Nanos>& sums) {
-    std::vector<PathShare> shares;
-    shares.reserve(sums.size());
-    for (const auto& [what, time] : sums) shares.push_back({what, time});
-    std::stable_sort(shares.begin(), shares.end(),
-                     [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
-    return shares;
-  }
-
   const Trace& trace_;
   std::vector<Worker> workers_;
   std::vector<std::uint32_t> worker_of_;  // by slice
-  std::vector<std::uint32_t> place_;      // of a slice in its worker's by_end
+  std::vector<std::uint32_t> place_;      // by slice: index in its worker's by_end
   std::map<std::uint32_t, std::uint32_t> waits_for_;
-  // Of the step that is walked; names by their number, behind them what Idle tells.
+  // Of the current step, by name id; Idle follows after all names.
   std::unordered_map<std::size_t, Nanos> charges_;
   std::map<std::string, Nanos> ranks_;
 };
 
 }  // namespace
+
+std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums) {
+  std::vector<PathShare> shares;
+  shares.reserve(sums.size());
+  for (const auto& [what, time] : sums) shares.push_back({what, time});
+  std::ranges::stable_sort(shares, std::greater{}, &PathShare::time);
+  return shares;
+}
 
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
                                          const CollectiveReport& collectives) {
@@ -198,7 +191,7 @@ WhatIf what_if(const Analysis& analysis) {
   Nanos sum = 0;
   for (const DeviceReport& device : analysis.devices) {
     span = std::max(span, device.total.span);
-    // A step is over when its last rank is: what all of them can save is what the least can.
+    // The slowest rank ends the step, so the smallest saving counts.
     exposed = std::min(exposed, device.total.exposed_communication());
     host = std::min(host, device.total.idle_by[static_cast<std::size_t>(IdleCause::host)]);
     most = std::max(most, device.total.compute);

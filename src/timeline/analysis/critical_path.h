@@ -1,8 +1,8 @@
 #pragma once
 
-// What a step's time hangs on: the chain of work, back from its last kernel, of which each link
-// began when the one before it ended, through streams, launches and the ranks that a collective
-// waited for. And what a step would take if one thing were different.
+// The critical path of a step and what-if estimates. The path goes back from the step's last kernel
+// through streams, launches and the ranks that collectives waited for; each link begins when its
+// predecessor ends.
 
 #include <map>
 #include <string>
@@ -22,21 +22,24 @@ struct PathShare {
 struct CriticalPath {
   std::int64_t step = 0;
   Nanos length = 0;
-  std::vector<PathShare> by_kernel;  // most time first
+  std::vector<PathShare> by_kernel;  // longest first
   std::vector<PathShare> by_rank;
 };
 
-// The path through each step; empty where the trace has no GPU work.
+// Sorts the sums, the longest first.
+std::vector<PathShare> sorted_shares(const std::map<std::string, Nanos>& sums);
+
+// The path through each step; empty without GPU work.
 std::vector<CriticalPath> critical_paths(const Trace& trace, const Analysis& analysis,
                                          const CollectiveReport& collectives);
 
-// Estimates of a mean step, each with one thing changed; 0 where it makes no sense.
+// Estimates of the mean step time with one change each; 0 where it does not apply.
 struct WhatIf {
-  Nanos step = 0;                  // as it is
-  Nanos free_communication = 0;    // without the communication that nothing hides
-  Nanos slowest_rank_average = 0;  // if the rank that computes longest computed as long as the mean
-  Nanos ideal_bubble = 0;          // if the pipeline's bubble were what its schedule costs
-  Nanos prompt_host = 0;           // without idle time that late launches cost
+  Nanos step = 0;                  // measured
+  Nanos free_communication = 0;    // without exposed communication
+  Nanos slowest_rank_average = 0;  // the slowest rank computes as long as the mean
+  Nanos ideal_bubble = 0;          // the bubble is the ideal bubble of the schedule
+  Nanos prompt_host = 0;           // without idle time caused by the host
 };
 
 WhatIf what_if(const Analysis& analysis);

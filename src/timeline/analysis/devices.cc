@@ -11,7 +11,7 @@
 namespace assay::timeline {
 namespace {
 
-// Which step a moment of a process's time lies in.
+// Finds the step of a process at a time.
 class StepsOfSources {
  public:
   explicit StepsOfSources(const Trace& trace) : steps_(trace.sources.size()) {
@@ -19,16 +19,14 @@ class StepsOfSources {
       if (mark.source < steps_.size()) steps_[mark.source].push_back(mark.step);
     }
     for (auto& steps : steps_) {
-      std::sort(steps.begin(), steps.end(),
-                [](const Step& a, const Step& b) { return a.begin < b.begin; });
+      std::ranges::sort(steps, {}, &Step::begin);
     }
   }
   bool any(std::uint32_t source) const { return source < steps_.size() && !steps_[source].empty(); }
   std::int64_t at(std::uint32_t source, Nanos time) const {
     if (!any(source)) return kNone;
     const auto& steps = steps_[source];
-    const auto behind = std::partition_point(steps.begin(), steps.end(),
-                                             [&](const Step& step) { return step.begin <= time; });
+    const auto behind = std::ranges::upper_bound(steps, time, {}, &Step::begin);
     if (behind == steps.begin()) return kNone;
     const Step& step = *std::prev(behind);
     return time < step.end ? step.number : kNone;
@@ -38,12 +36,12 @@ class StepsOfSources {
   std::vector<std::vector<Step>> steps_;
 };
 
-// Several processes' devices come in the order of their files: they are ordered by number. Those of
-// logs stay in the order that they were asked for in, which is the pipeline's.
+// Orders devices of several processes by rank and number. Devices of logs keep their order, which
+// is the order of the pipeline's stages.
 void order(std::vector<Device>& devices, std::vector<std::size_t>& device_of) {
   std::vector<std::size_t> at(devices.size());
   std::iota(at.begin(), at.end(), 0U);
-  std::stable_sort(at.begin(), at.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(at, [&](std::size_t a, std::size_t b) {
     const auto key = [](const Device& device) {
       return std::tie(device.rank, device.machine, device.number, device.pid);
     };
@@ -65,7 +63,7 @@ std::string label_of(const Track& track) {
                              : fmt::format("rank {} · GPU {}", track.rank, track.device);
 }
 
-// Devices that would read the same get the name of their process, and of their machine.
+// Adds process and machine to equal labels.
 void tell_apart(std::vector<Device>& devices) {
   for (const bool by_machine : {false, true}) {
     std::map<std::string, int> seen;
@@ -90,7 +88,7 @@ std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& d
   for (std::size_t i = 0; i < trace.tracks.size(); ++i) {
     const Track& track = trace.tracks[i];
     if (!track.gpu) continue;
-    // A track without a device number is a device of its own.
+    // A track without a device number is its own device.
     const std::string own = track.device == kNone ? track.process + track.label : "";
     const auto [entry, is_new] = known.try_emplace(
         {track.rank, track.machine, track.pid, own, track.device}, devices.size());
@@ -98,11 +96,8 @@ std::vector<Device> find_devices(const Trace& trace, std::vector<std::size_t>& d
     of_processes |= !track.process.empty();
     if (is_new) {
       Device device;
-      device.label = label_of(track);
-      device.machine = track.machine;
-      device.number = track.device;
-      device.rank = track.rank;
-      device.pid = track.pid;
+      static_cast<DeviceIdentity&>(device) = {label_of(track), track.machine, track.device,
+                                              track.rank, track.pid};
       device.source = track.source;
       devices.push_back(std::move(device));
     }
@@ -123,13 +118,12 @@ void add_work(const Trace& trace, const StepsOfSources& steps, const Slice& slic
   const Interval interval{slice.begin, slice.end};
   device.busy.add(slice.kind, interval);
   count(slice.kind, device.counts);
-  if (slice.kind == Kind::other || slice.kind == Kind::host) return;
+  if (!is_gpu_work(slice.kind)) return;
   std::int64_t step = kNone;
-  if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
-    const Launch& launch = trace.launches[trace.details[slice.detail].launch];
-    step = steps.at(trace.tracks[launch.track].source, launch.begin);
-    device.launched |= steps.any(trace.tracks[launch.track].source);
-    device.starts.push_back({slice.begin, launch.end});
+  if (const Launch* launch = trace.launch_of(slice)) {
+    step = steps.at(trace.tracks[launch->track].source, launch->begin);
+    device.launched |= steps.any(trace.tracks[launch->track].source);
+    device.starts.push_back({slice.begin, launch->end});
   }
   device.by_step[step].add(slice.kind, interval);
   if (step == kNone) count(slice.kind, device.outside);
@@ -183,7 +177,7 @@ std::vector<Device> devices_of(const Trace& trace) {
     device.queue_full = unite(std::move(device.queue_full));
     device.busy.unite_all();
     device.any = device.busy.all();
-    std::sort(device.starts.begin(), device.starts.end());
+    std::ranges::sort(device.starts);
     for (auto& [step, busy] : device.by_step) busy.unite_all();
   }
   return devices;

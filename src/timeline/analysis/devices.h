@@ -1,7 +1,6 @@
 #pragma once
 
-// The GPUs of a trace, each with all that it did: by kind, by the step that launched it, as jobs of
-// a pipeline.
+// The GPUs of a trace with their work: by kind, by the step that launched it, and as pipeline jobs.
 
 #include <compare>
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace assay::timeline {
 
-// The time that each kind of work took.
+// The times of each kind of work.
 struct Busy {
   Intervals compute, communication, memory;
 
@@ -27,35 +26,36 @@ struct Busy {
   Busy within(std::span<const Interval> cut) const;
 };
 
-// When a piece of GPU work began, and when the host had launched it.
 struct Start {
   Nanos begin = 0;
-  Nanos launched = 0;
+  Nanos launched = 0;  // when the host call ended
   friend auto operator<=>(const Start&, const Start&) = default;
 };
 
-struct Device {
+struct DeviceIdentity {
   std::string label;
   std::string machine;
   std::int32_t number = kNone;
   std::int32_t rank = kNone;
   std::int64_t pid = kNone;
+};
+
+struct Device : DeviceIdentity {
   std::uint32_t source = 0;
-  bool has_work = false;  // tracks of kernels and copies, beside those of jobs
-  bool launched = false;  // its work is charged to the steps that launched it
+  bool has_work = false;  // has tracks of kernels and copies
+  bool launched = false;  // its work belongs to the steps that launched it
   Busy busy;
-  Intervals any;  // all of busy, united
+  Intervals any;  // the union of busy
   WorkCounts counts;
   std::map<std::int64_t, Busy> by_step;  // kNone: of no step
   WorkCounts outside;
-  std::vector<Start> starts;  // sorted; of work whose launch is known
-  Intervals queue_full;       // when a stream could take no more launches
-  // Pipeline jobs, ordered by begin.
-  StageJobs jobs;
+  std::vector<Start> starts;  // of work with a known launch, sorted
+  Intervals queue_full;       // times at which a stream's launch queue was full
+  StageJobs jobs;             // ordered by begin
 };
 
-// A device is the GPU tracks of one number of one process. Those of logs stand in the order that
-// they were asked for in, others in that of their ranks.
+// A device is the GPU tracks with one device number of one process. Devices of logs keep the order
+// of --devices; others are ordered by rank.
 std::vector<Device> devices_of(const Trace& trace);
 
 }  // namespace assay::timeline

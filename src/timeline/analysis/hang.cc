@@ -12,33 +12,24 @@
 namespace assay::timeline {
 namespace {
 
-// What one rank's dump tells of one group.
-struct RankCalls {
-  std::map<std::int64_t, const FlightEntry*> calls;
-};
-using GroupCalls = std::map<std::int32_t, RankCalls>;  // by rank
+using RankCalls = std::map<std::int64_t, const FlightEntry*>;  // in one group, by sequence
+using GroupCalls = std::map<std::int32_t, RankCalls>;          // by rank
 
-std::string ranks_text(const std::vector<std::int32_t>& ranks) {
-  std::string text;
-  for (const std::int32_t rank : ranks) text += fmt::format("{}{}", text.empty() ? "" : ", ", rank);
-  return text;
-}
-
-// The first call that has not ended for all that called it, or that some have not called.
+// The first call that some rank did not end or did not make.
 std::optional<std::int64_t> first_open(const GroupCalls& group) {
   std::optional<std::int64_t> first;
   std::int64_t last = 0;
   for (const auto& [rank, calls] : group) {
-    if (!calls.calls.empty()) last = std::max(last, calls.calls.rbegin()->first);
+    if (!calls.empty()) last = std::max(last, calls.rbegin()->first);
   }
   const auto consider = [&](std::int64_t sequence) {
     if (!first || sequence < *first) first = sequence;
   };
   for (const auto& [rank, calls] : group) {
-    for (const auto& [sequence, entry] : calls.calls) {
+    for (const auto& [sequence, entry] : calls) {
       if (entry->state != FlightState::completed) consider(sequence);
     }
-    const std::int64_t own = calls.calls.empty() ? kNone : calls.calls.rbegin()->first;
+    const std::int64_t own = calls.empty() ? kNone : calls.rbegin()->first;
     if (own < last) consider(own + 1);
   }
   return first;
@@ -50,10 +41,10 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
   hang.sequence = sequence;
   std::map<std::string, std::size_t> names;
   for (const auto& [rank, calls] : group) {
-    const auto call = calls.calls.find(sequence);
-    if (call == calls.calls.end()) {
-      // A dump keeps the last calls only: what is before its first has ended.
-      const bool before = !calls.calls.empty() && sequence < calls.calls.begin()->first;
+    const auto call = calls.find(sequence);
+    if (call == calls.end()) {
+      // A dump has only the last calls; earlier ones have ended.
+      const bool before = !calls.empty() && sequence < calls.begin()->first;
       (before ? hang.completed : hang.not_called).push_back(rank);
       continue;
     }
@@ -61,12 +52,12 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
     const bool ended = call->second->state == FlightState::completed;
     (ended ? hang.completed : hang.waiting).push_back(rank);
   }
-  const auto most = std::max_element(
-      names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::ranges::max_element(names, {}, [](const auto& entry) { return entry.second; });
   if (most != names.end()) hang.name = most->first;
   for (const auto& [rank, calls] : group) {
-    const auto call = calls.calls.find(sequence);
-    if (call != calls.calls.end() && call->second->name != hang.name) {
+    const auto call = calls.find(sequence);
+    if (call != calls.end() && call->second->name != hang.name) {
       hang.other_calls.push_back(fmt::format("rank {} called {}", rank, call->second->name));
     }
   }
@@ -76,7 +67,7 @@ Hang describe(const GroupCalls& group, std::int64_t sequence,
   return hang;
 }
 
-// "nccl:send 0->1", "nccl:recv 1<-0": which ranks of a group take part.
+// "nccl:send 0->1", "nccl:recv 1<-0": the ranks of a transfer.
 struct Transfer {
   std::int32_t from = kNone;
   std::int32_t to = kNone;
@@ -102,7 +93,7 @@ std::optional<Transfer> parse_transfer(std::string_view name) {
   return transfer;
 }
 
-// Sends and receives that have not ended, with the rank that is missing in each.
+// Finds sends and receives that did not end, with the missing rank.
 class TransferHangs {
  public:
   explicit TransferHangs(const Trace& trace) : trace_(trace) {
@@ -151,8 +142,7 @@ class TransferHangs {
   }
 
   bool dumped(std::int32_t rank) const {
-    return std::any_of(trace_.sources.begin(), trace_.sources.end(),
-                       [rank](const Source& source) { return source.rank == rank; });
+    return std::ranges::find(trace_.sources, rank, &Source::rank) != trace_.sources.end();
   }
 
   const Trace& trace_;
@@ -172,14 +162,14 @@ std::vector<Hang> find_hangs(const Trace& trace) {
   }
   for (const FlightEntry& entry : trace.flight) {
     const std::int32_t rank = trace.sources[entry.source].rank;
-    groups[{entry.group, entry.p2p}][rank].calls[entry.sequence] = &entry;
+    groups[{entry.group, entry.p2p}][rank][entry.sequence] = &entry;
     if (!entry.description.empty()) names[entry.group] = entry.description;
   }
   std::vector<Hang> hangs;
   for (auto& [key, group] : groups) {
     const auto& [name, p2p] = key;
-    if (p2p) continue;  // pairs of ranks count their own calls: TransferHangs
-    // A member whose dump has no call of this group at all has called none.
+    if (p2p) continue;  // handled by TransferHangs
+    // A member whose dump has no call of this group made none.
     for (const Source& source : trace.sources) {
       if (members[name].contains(source.rank)) group[source.rank];
     }
@@ -196,12 +186,12 @@ std::vector<Hang> find_hangs(const Trace& trace) {
 std::string hang_table(const Trace& trace) {
   if (trace.flight.empty()) return {};
   const std::vector<Hang> hangs = find_hangs(trace);
-  if (hangs.empty()) return "flight recorder: no collective waits\n";
+  if (hangs.empty()) return "flight recorder: all collectives ended\n";
   std::string text;
   for (const Hang& hang : hangs) {
     text += fmt::format("{}: {} number {} does not end", hang.group, hang.name, hang.sequence);
     const auto say = [&](const std::vector<std::int32_t>& ranks, const char* what) {
-      if (!ranks.empty()) text += fmt::format("; rank {} {}", ranks_text(ranks), what);
+      if (!ranks.empty()) text += fmt::format("; rank {} {}", fmt::join(ranks, ", "), what);
     };
     say(hang.not_called, "has not called it");
     say(hang.no_dump, "left no dump");

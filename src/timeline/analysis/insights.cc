@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "timeline/analysis/hang.h"
 
@@ -18,7 +20,7 @@ constexpr std::size_t kMaxName = 60;
 
 std::string short_name(const std::string& name) {
   if (name.size() <= kMaxName) return name;
-  // A letter of several bytes is not cut.
+  // Do not cut within a UTF-8 character.
   std::size_t cut = kMaxName - 3;
   while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
   return name.substr(0, cut) + "...";
@@ -26,15 +28,13 @@ std::string short_name(const std::string& name) {
 
 std::string list(const std::vector<std::int32_t>& numbers) {
   constexpr std::size_t kMaxListed = 16;
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size() && i < kMaxListed; ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", numbers[i]);
-  }
-  if (numbers.size() > kMaxListed) text += fmt::format(", ... ({} in all)", numbers.size());
-  return text;
+  const auto first = std::span(numbers).first(std::min(numbers.size(), kMaxListed));
+  const std::string rest =
+      numbers.size() > kMaxListed ? fmt::format(", ... ({} in all)", numbers.size()) : "";
+  return fmt::format("{}{}", fmt::join(first, ", "), rest);
 }
 
-// Calls of one kind: the same operation, group and size.
+// Calls with the same operation, group and size.
 struct CollectiveRow {
   std::size_t count = 0;
   Nanos transfer = 0;
@@ -56,10 +56,8 @@ std::vector<CollectiveRow> rows_of(const CollectiveReport& report) {
   std::vector<CollectiveRow> sorted;
   sorted.reserve(rows.size());
   for (const auto& [key, row] : rows) sorted.push_back(row);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const CollectiveRow& a, const CollectiveRow& b) {
-                     return a.transfer + a.waiting > b.transfer + b.waiting;
-                   });
+  std::ranges::stable_sort(sorted, std::greater{},
+                           [](const CollectiveRow& row) { return row.transfer + row.waiting; });
   return sorted;
 }
 
@@ -101,15 +99,14 @@ std::string straggler_table(const CollectiveReport& report) {
                         millis(one.waited));
   }
   if (!report.missing_ranks.empty()) {
-    text += fmt::format("no trace of rank {}: waiting for it is not told from transfer\n",
+    text += fmt::format("no trace of rank {}: waiting for it counts as transfer\n",
                         list(report.missing_ranks));
   }
   std::size_t incomplete = 0;
   const CollectiveCall* first = nullptr;
   for (const CollectiveCall& call : report.calls) {
-    const bool here = std::any_of(call.missing.begin(), call.missing.end(), [&](std::int32_t rank) {
-      return std::find(report.missing_ranks.begin(), report.missing_ranks.end(), rank) ==
-             report.missing_ranks.end();
+    const bool here = std::ranges::any_of(call.missing, [&](std::int32_t rank) {
+      return std::ranges::find(report.missing_ranks, rank) == report.missing_ranks.end();
     });
     if (!here) continue;
     if (first == nullptr) first = &call;
@@ -117,8 +114,8 @@ std::string straggler_table(const CollectiveReport& report) {
   }
   if (first != nullptr) {
     text += fmt::format(
-        "{} calls lack a rank that was traced; the first is {} number {} of {}: rank {} has no "
-        "part in it\n",
+        "{} calls lack a traced rank; the first is {} number {} of {}, without "
+        "rank {}\n",
         incomplete, first->name, first->sequence, first->group, list(first->missing));
   }
   for (const std::string& note : report.notes) text += note + '\n';
@@ -143,14 +140,14 @@ std::string kernel_table(const std::vector<KernelRow>& kernels) {
   return text;
 }
 
-// What kernels do a call and a second, for the place of each under a roofline.
+// Operations and bytes of kernels by call and by second.
 std::string roofline_table(const std::vector<KernelRow>& kernels) {
   std::vector<const KernelRow*> counted;
   for (const KernelRow& row : kernels) {
     if (row.counted()) counted.push_back(&row);
   }
   if (counted.empty()) return {};
-  std::stable_sort(counted.begin(), counted.end(), [](const KernelRow* a, const KernelRow* b) {
+  std::ranges::stable_sort(counted, [](const KernelRow* a, const KernelRow* b) {
     const auto weight = [](const KernelRow& row) {
       return std::max(row.flop, 0.0) * static_cast<double>(row.count);
     };
@@ -178,7 +175,7 @@ std::string memory_table(const std::vector<MemoryPeak>& peaks) {
   std::string text;
   constexpr double kMega = 1e6;
   for (const MemoryPeak& peak : peaks) {
-    text += fmt::format("memory of {}{}: {:.1f} MB allocated at most, {:.1f} MB reserved\n",
+    text += fmt::format("memory of {}{}: peak {:.1f} MB allocated, {:.1f} MB reserved\n",
                         peak.rank == kNone ? "" : fmt::format("rank {} · ", peak.rank),
                         peak.device == kNone ? "host" : fmt::format("GPU {}", peak.device),
                         static_cast<double>(peak.allocated) / kMega,
@@ -187,19 +184,14 @@ std::string memory_table(const std::vector<MemoryPeak>& peaks) {
   return text.empty() ? text : '\n' + text;
 }
 
-// The paths of all steps as one.
+// Sums the paths of all steps.
 std::vector<PathShare> together(const std::vector<CriticalPath>& paths,
                                 std::vector<PathShare> CriticalPath::*field) {
   std::map<std::string, Nanos> sums;
   for (const CriticalPath& path : paths) {
     for (const PathShare& share : path.*field) sums[share.what] += share.time;
   }
-  std::vector<PathShare> shares;
-  shares.reserve(sums.size());
-  for (const auto& [what, time] : sums) shares.push_back({what, time});
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const PathShare& a, const PathShare& b) { return a.time > b.time; });
-  return shares;
+  return sorted_shares(sums);
 }
 
 std::string path_table(const Insights& insights) {
@@ -231,25 +223,21 @@ std::string what_if_table(const WhatIf& what) {
     if (time > 0 && time < what.step)
       text += fmt::format("; {:.3f} ms {}", millis(time), condition);
   };
-  add(what.free_communication, "if communication cost nothing");
-  add(what.prompt_host, "if the host launched in time");
-  add(what.slowest_rank_average, "if the slowest rank were average");
-  add(what.ideal_bubble, "if the bubble were ideal");
+  add(what.free_communication, "without exposed communication");
+  add(what.prompt_host, "without late launches");
+  add(what.slowest_rank_average, "with the slowest rank at the mean");
+  add(what.ideal_bubble, "with the ideal bubble");
   return text + '\n';
 }
 
-// The streams whose queues were deepest.
+// The streams with the deepest queues.
 std::string queue_table(const Insights& insights) {
-  std::vector<const StreamQueue*> deepest;
-  deepest.reserve(insights.queues.size());
-  for (const StreamQueue& queue : insights.queues) deepest.push_back(&queue);
-  std::stable_sort(deepest.begin(), deepest.end(), [](const StreamQueue* a, const StreamQueue* b) {
-    return a->deepest > b->deepest;
-  });
+  std::vector<StreamQueue> deepest = insights.queues;
+  std::ranges::stable_sort(deepest, std::greater{}, &StreamQueue::deepest);
   std::string text;
   for (std::size_t i = 0; i < deepest.size() && i < kMaxRows / 3; ++i) {
-    const StreamQueue& queue = *deepest[i];
-    text += fmt::format("{}: at most {} launches waited, {:.1f} on average", queue.label,
+    const StreamQueue& queue = deepest[i];
+    text += fmt::format("{}: up to {} launches queued, {:.1f} on average", queue.label,
                         queue.deepest, queue.mean);
     if (!queue.full.empty()) {
       text += fmt::format("; the queue was full for {:.3f} ms", millis(measure(queue.full)));
@@ -368,7 +356,7 @@ std::string insights_table(const Insights& insights) {
 
 std::string insights_members(const Insights& insights) {
   constexpr auto kReplace = ordered_json::error_handler_t::replace;
-  // A line each: there are many, and all of them at once would take more memory than the trace.
+  // Dumped one by one: a single JSON value of all calls would take more memory than the trace.
   std::string text = "\n \"collectives\": [";
   for (std::size_t i = 0; i < insights.collectives.calls.size(); ++i) {
     text += i == 0 ? "\n  " : ",\n  ";

@@ -1,7 +1,6 @@
 #pragma once
 
-// What an analysis tells beside the shares of time: collectives and stragglers, kernels, memory,
-// the critical path, and what would be gained.
+// Everything that an analysis reports beside the shares of time.
 
 #include <string>
 #include <vector>
@@ -22,18 +21,18 @@ struct Insights {
   std::vector<CriticalPath> paths;  // by step
   WhatIf what_if;
   std::vector<StreamQueue> queues;
-  std::string hang;  // what flight recorder dumps tell, in words
+  std::string hang;  // hang_table()
 };
 
 Insights insights_of(const Trace& trace, const Analysis& analysis);
 
-// The first lines of each table; empty for a trace without any of it.
+// The first rows of each table; empty for a trace without such data.
 std::string insights_table(const Insights& insights);
 
-// All of it as the members of a JSON object, without its braces.
+// The insights as members of a JSON object, without braces.
 std::string insights_members(const Insights& insights);
 
-// Kernels of two traces, the largest change first.
+// A table of the kernels of two traces, the largest change first.
 std::string kernel_comparison(const Insights& before, std::size_t steps_before,
                               const Insights& after, std::size_t steps_after);
 

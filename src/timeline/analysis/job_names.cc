@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -16,7 +17,7 @@
 namespace assay::timeline {
 namespace {
 
-bool is_letter(char c) { return c >= 'a' && c <= 'z'; }  // of lower-case text
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }  // for lower-case text
 
 std::int32_t number_at(std::string_view text, std::size_t& at) {
   std::int32_t number = kNone;
@@ -40,13 +41,14 @@ std::optional<JobName> pass_of_letter(char letter) {
   }
 }
 
-// "attn(F)": a part of a forward.
+// Parses "attn(F)", a part of a forward.
 std::optional<JobName> parse_part(std::string_view name) {
   if (name.size() < 4 || !name.ends_with(')') || name[name.size() - 3] != '(') return std::nullopt;
   return pass_of_letter(name[name.size() - 2]);
 }
 
-// "F", "B3", "W0.1", "F_3", "2F0" (stage, pass, micro batch), all of them behind "PP:" too.
+// Parses "F", "B3", "W0.1", "F_3" and "2F0" (stage, pass, micro batch), each optionally after
+// "PP:".
 std::optional<JobName> parse_letter(std::string_view name) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   std::size_t at = 0;
@@ -62,18 +64,17 @@ std::optional<JobName> parse_letter(std::string_view name) {
   if (at < name.size() && name[at] == '.') {
     ++at;
     job->stage = number_at(name, at);
-    // What follows a second point is a number of the writer's own.
+    // A number after a second point has no meaning here.
     if (at < name.size() && name[at] == '.') number_at(name, ++at);
   }
   return at == name.size() ? job : std::nullopt;
 }
 
-// Words that the names of jobs are made of, beside numbers; any other word means something else.
 using Jobs = std::vector<JobName>;
 
 Jobs as_list(const std::optional<JobName>& job) { return job ? Jobs{*job} : Jobs(); }
 
-// "(0F1;1B0)OVERLAP_F_B" (torch.distributed.pipelining), "F1&B0".
+// Parses "(0F1;1B0)OVERLAP_F_B" (torch.distributed.pipelining) and "F1&B0".
 Jobs parse_overlapped(std::string_view name) {
   if (name.starts_with("PP:")) name.remove_prefix(3);
   constexpr std::string_view kMark = "OVERLAP_F_B";
@@ -93,63 +94,62 @@ Jobs parse_overlapped(std::string_view name) {
   return jobs.size() == 2 && jobs[0].pass != jobs[1].pass ? jobs : Jobs();
 }
 
+enum class Word : std::uint8_t { forward, backward, weight, input, overlap, stage, other };
+
+std::optional<Word> known_word(std::string_view word) {
+  static const std::map<std::string_view, Word> kWords{
+      {"forward", Word::forward},   {"fwd", Word::forward},        {"forwardpass", Word::forward},
+      {"backward", Word::backward}, {"bwd", Word::backward},       {"backwardpass", Word::backward},
+      {"weight", Word::weight},     {"wgrad", Word::weight},       {"w", Word::weight},
+      {"input", Word::input},       {"dgrad", Word::input},        {"b", Word::input},
+      {"overlap", Word::overlap},   {"overlapped", Word::overlap}, {"combined", Word::overlap},
+      {"chunk", Word::stage},       {"stage", Word::stage},        {"step", Word::other},
+      {"pass", Word::other},        {"compute", Word::other},      {"exec", Word::other},
+      {"micro", Word::other},       {"batch", Word::other},        {"microbatch", Word::other},
+      {"mb", Word::other},          {"grad", Word::other},         {"of", Word::other},
+      {"func", Word::other}};
+  const auto found = kWords.find(word);
+  return found == kWords.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Parses names of words and numbers, such as "_exec_forward_pass"; any unknown word means no job.
 Jobs parse_words(std::string_view written) {
-  static const std::set<std::string, std::less<>> kForward{"forward", "fwd"};
-  static const std::set<std::string, std::less<>> kBackward{"backward", "bwd"};
-  static const std::set<std::string, std::less<>> kWeight{"weight", "wgrad", "w"};
-  static const std::set<std::string, std::less<>> kInput{"input", "dgrad", "b"};
-  static const std::set<std::string, std::less<>> kBeside{
-      "step", "pass",        "compute",      "exec", "micro", "batch", "microbatch",
-      "mb",   "forwardpass", "backwardpass", "grad", "of",    "func"};
   constexpr std::size_t kLongest = 80;
   if (written.size() > kLongest) return {};
-  const std::string lower = lowered(written);
-  std::string_view name = lower;
-  // "DistributedDataParallel.forward", "PipelineEngine._exec_forward_pass": the last part counts.
-  if (const std::size_t point = name.rfind('.'); point != std::string_view::npos) {
-    name.remove_prefix(point + 1);
-  }
-  static const std::set<std::string, std::less<>> kOverlapped{"overlap", "overlapped", "combined"};
+  // Of "PipelineEngine._exec_forward_pass", the last part counts.
+  const std::string name = lowered(written.substr(written.rfind('.') + 1));
   JobName job;
-  bool forward = false;
-  bool backward = false;
-  bool weight = false;
-  bool overlapped = false;
-  std::string word_before;
+  std::set<Word> words;
+  std::string_view last;
   for (std::size_t at = 0; at < name.size();) {
     if (is_digit(name[at])) {
+      const bool of_stage = known_word(last) == Word::stage;
       const std::int32_t number = number_at(name, at);
-      const bool of_stage = word_before == "chunk" || word_before == "stage";
       (of_stage ? job.stage : job.micro_batch) = number;
-      continue;
-    }
-    if (!is_letter(name[at])) {
-      ++at;
       continue;
     }
     const std::size_t begin = at;
     while (at < name.size() && is_letter(name[at])) ++at;
-    const std::string word(name.substr(begin, at - begin));
-    forward |= kForward.contains(word) || word == "forwardpass";
-    backward |= kBackward.contains(word) || word == "backwardpass";
-    weight |= kWeight.contains(word);
-    overlapped |= kOverlapped.contains(word);
-    job.split |= kInput.contains(word);
-    if (!kForward.contains(word) && !kBackward.contains(word) && !kWeight.contains(word) &&
-        !kInput.contains(word) && !kBeside.contains(word) && !kOverlapped.contains(word) &&
-        word != "chunk" && word != "stage") {
-      return {};
+    if (at == begin) {
+      ++at;
+      continue;
     }
-    word_before = word;
+    last = std::string_view(name).substr(begin, at - begin);
+    const auto word = known_word(last);
+    if (!word) return {};
+    words.insert(*word);
   }
-  if (word_before == "wgrad" || word_before == "dgrad") backward = true;
+  const bool forward = words.contains(Word::forward);
+  const bool backward = words.contains(Word::backward) || last == "wgrad" || last == "dgrad";
+  const bool overlapped = words.contains(Word::overlap);
+  job.split = words.contains(Word::input);
   if (forward && backward && overlapped) {
     JobName other = job;
     other.pass = Pass::backward;
     return {job, other};
   }
   if (forward == backward || overlapped) return {};
-  if (backward) job.pass = weight ? Pass::weight : Pass::backward;
+  if (backward) job.pass = words.contains(Word::weight) ? Pass::weight : Pass::backward;
   return {job};
 }
 
@@ -170,11 +170,11 @@ Result<JobNames> JobNames::read(const std::filesystem::path& path) {
         cut == std::string::npos ? std::string::npos : line.find_first_not_of(" \t", cut);
     constexpr std::array<std::pair<std::string_view, Pass>, 3> kPasses{
         {{"forward", Pass::forward}, {"backward", Pass::backward}, {"weight", Pass::weight}}};
-    const auto* known = std::find_if(kPasses.begin(), kPasses.end(),
-                                     [&](const auto& entry) { return entry.first == pass; });
+    const auto* known =
+        std::ranges::find(kPasses, pass, [](const auto& entry) { return entry.first; });
     if (known == kPasses.end() || pattern == std::string::npos) {
       return usage_error(
-          fmt::format("{} line {}: give forward, backward or weight, and a regular expression",
+          fmt::format("{}:{}: expected forward, backward or weight, and a regular expression",
                       path.string(), number));
     }
     std::string expression = line.substr(pattern);
@@ -184,7 +184,7 @@ Result<JobNames> JobNames::read(const std::filesystem::path& path) {
     try {
       names.rules_.push_back({known->second, std::regex(expression)});
     } catch (const std::regex_error& error) {
-      return usage_error(fmt::format("{} line {}: {}", path.string(), number, error.what()));
+      return usage_error(fmt::format("{}:{}: {}", path.string(), number, error.what()));
     }
   }
   return names;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which names of ranges are those of pipeline jobs.
+// Recognises pipeline jobs by the names of their ranges.
 
 #include <filesystem>
 #include <regex>
@@ -14,20 +14,21 @@ namespace assay::timeline {
 
 struct JobName {
   Pass pass = Pass::forward;
-  bool split = false;                // a backward without its weights' gradients
-  std::int32_t micro_batch = kNone;  // as the name says it
+  bool split = false;                // a backward without the gradients of weights
+  std::int32_t micro_batch = kNone;  // in the name
   std::int32_t stage = kNone;        // of the pipeline, or the chunk of a stage
 };
 
-// Names that are known: "F", "B3", "W0.1" (zero bubble), "mlp(B)" (DualPipe), "Forward_3",
+// Known names: "F", "B3", "W0.1" (zero bubble), "mlp(B)" (DualPipe), "Forward_3",
 // "forward_step" (Megatron), "_exec_forward_pass" (DeepSpeed), "PP:2F0", "Forward 0"
 // (torch.distributed.pipelining), and of overlapped passes "(0F1;1B0)OVERLAP_F_B", "F1&B0",
-// "overlapped_forward_backward". Or those of a file: lines of a pass (forward, backward, weight)
-// and a regular expression for the whole name, whose groups are the micro batch and the chunk.
+// "overlapped_forward_backward". A file (read()) replaces them: each line is a pass (forward,
+// backward, weight) and a regular expression for the whole name, whose groups are the micro batch
+// and the chunk.
 class JobNames {
  public:
   static Result<JobNames> read(const std::filesystem::path& path);
-  // Empty for a name that is no job's; a forward and a backward where the two are overlapped.
+  // Empty for other names; a forward and a backward for overlapped passes.
   std::vector<JobName> parse(std::string_view name) const;
 
  private:

@@ -13,10 +13,10 @@ struct Sum {
   std::uint64_t count = 0;
   Nanos total = 0;
   Nanos longest = 0;
-  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's place
+  std::map<std::pair<std::uint32_t, std::size_t>, Nanos> by_step;  // source, step's index
 };
 
-// The mean of what is known.
+// The mean of the known values.
 class Mean {
  public:
   void add(double value) {
@@ -49,31 +49,30 @@ std::unordered_map<StringId, Counted> counters_by_kernel(const Trace& trace) {
   return counted;
 }
 
-// Nearest rank: the smallest value that so many per cent are not above.
+// Nearest rank: the smallest value with at least `percent` % of the values at or below it.
 Nanos percentile(const std::vector<Nanos>& sorted, std::size_t percent) {
   if (sorted.empty()) return 0;
   const std::size_t place = (sorted.size() * percent + 99) / 100;
   return sorted[std::max<std::size_t>(place, 1) - 1];
 }
 
-// The steps of a source by their begin; a moment's step is the last that had begun.
+// Finds the step at a time: the last one that began.
 class Begins {
  public:
   explicit Begins(const Trace& trace) {
     for (const RankStep& mark : trace.rank_steps) begins_[mark.source].push_back(mark.step.begin);
-    for (auto& [source, begins] : begins_) std::sort(begins.begin(), begins.end());
+    for (auto& [source, begins] : begins_) std::ranges::sort(begins);
     for (const Step& step : trace.steps) common_.push_back(step.begin);
-    std::sort(common_.begin(), common_.end());
+    std::ranges::sort(common_);
   }
   std::size_t place(std::uint32_t source, Nanos time) const {
     const auto own = begins_.find(source);
     const std::vector<Nanos>& begins = own == begins_.end() ? common_ : own->second;
-    return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), time) -
-                                    begins.begin());
+    return static_cast<std::size_t>(std::ranges::upper_bound(begins, time) - begins.begin());
   }
 
  private:
-  std::vector<Nanos> common_;  // of sources that have none of their own: recordings
+  std::vector<Nanos> common_;  // for sources without own steps, such as recordings
   std::map<std::uint32_t, std::vector<Nanos>> begins_;
 };
 
@@ -89,22 +88,20 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
   std::unordered_map<StringId, Sum> sums;
   for (const Slice& slice : trace.slices) {
     const Track& track = trace.tracks[slice.track];
-    if (!track.gpu || track.jobs || slice.kind == Kind::other || slice.kind == Kind::host) continue;
+    if (!track.gpu || track.jobs || !is_gpu_work(slice.kind)) continue;
     Sum& sum = sums[slice.name];
     const Nanos took = slice.end - slice.begin;
     sum.kind = slice.kind;
     ++sum.count;
     sum.total += took;
     sum.longest = std::max(sum.longest, took);
-    Nanos launched = slice.begin;
-    if (slice.detail != kNoIndex && trace.details[slice.detail].launch != kNoIndex) {
-      launched = trace.launches[trace.details[slice.detail].launch].begin;
-    }
+    const Launch* const launch = trace.launch_of(slice);
+    const Nanos launched = launch == nullptr ? slice.begin : launch->begin;
     sum.by_step[{track.source, begins.place(track.source, launched)}] += took;
   }
   const auto counted = counters_by_kernel(trace);
   std::vector<KernelRow> rows;
-  // A trace of counters has no times of kernels.
+  // A trace with counters has no kernel times.
   for (const auto& [name, of] : counted) {
     if (sums.contains(name)) continue;
     rows.push_back({.name = std::string(trace.strings.text(name)), .count = of.calls});
@@ -115,7 +112,7 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
     std::vector<Nanos> times;
     times.reserve(sum.by_step.size());
     for (const auto& [step, time] : sum.by_step) times.push_back(time);
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     rows.push_back({.name = std::string(trace.strings.text(name)),
                     .kind = sum.kind,
                     .count = sum.count,
@@ -128,7 +125,7 @@ std::vector<KernelRow> kernels_of(const Trace& trace) {
       rows.back().bytes = of->second.bytes.value();
     }
   }
-  std::sort(rows.begin(), rows.end(), [](const KernelRow& a, const KernelRow& b) {
+  std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
     return a.total != b.total ? a.total > b.total : a.name < b.name;
   });
   return rows;
@@ -158,7 +155,7 @@ std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
     change.name = name;
     sorted.push_back(change);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const KernelChange& a, const KernelChange& b) {
+  std::ranges::stable_sort(sorted, [](const KernelChange& a, const KernelChange& b) {
     return std::abs(a.after - a.before) > std::abs(b.after - b.before);
   });
   return sorted;

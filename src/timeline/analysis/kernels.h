@@ -1,6 +1,6 @@
 #pragma once
 
-// Which kernels took the time: over a whole trace, step by step, and against another trace.
+// Kernel times over a trace and by step, and compared with another trace.
 
 #include <cstdint>
 #include <string>
@@ -16,19 +16,19 @@ struct KernelRow {
   std::uint64_t count = 0;
   Nanos total = 0;
   Nanos longest = 0;
-  // Of its time in each step of each rank that has it; the whole trace is one where it has none.
+  // Percentiles of its time over the steps of each rank; without steps, the trace is one step.
   Nanos step_p50 = 0;
   Nanos step_p99 = 0;
-  // Of a mean call, where counters were read; KernelCounters::kUnknown elsewhere.
+  // Counters of a mean call; KernelCounters::kUnknown without any.
   double flop = KernelCounters::kUnknown;
   double bytes = KernelCounters::kUnknown;
 
   bool counted() const { return flop >= 0 || bytes >= 0; }
-  // Of a mean call, a nanosecond: 10^9 a second. 0 where it or the time is not known.
+  // `amount` of a mean call by nanosecond of its time (10^9 a second); 0 if unknown.
   double rate(double amount) const;
 };
 
-// Most time first.
+// Longest total first.
 std::vector<KernelRow> kernels_of(const Trace& trace);
 
 struct KernelChange {
@@ -39,7 +39,7 @@ struct KernelChange {
   Nanos after = 0;
 };
 
-// The largest change first. Rows of two traces belong together by the kernels' names.
+// Matches kernels by name; the largest change first.
 std::vector<KernelChange> compare_kernels(const std::vector<KernelRow>& before,
                                           std::size_t steps_before,
                                           const std::vector<KernelRow>& after,

@@ -16,8 +16,7 @@ std::map<Place, std::vector<MemoryPoint>> points_by_place(const Trace& trace) {
     places[{point.source, point.device}].push_back(point);
   }
   for (auto& [place, points] : places) {
-    std::stable_sort(points.begin(), points.end(),
-                     [](const MemoryPoint& a, const MemoryPoint& b) { return a.time < b.time; });
+    std::ranges::stable_sort(points, {}, &MemoryPoint::time);
   }
   return places;
 }

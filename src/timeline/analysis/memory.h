@@ -1,6 +1,6 @@
 #pragma once
 
-// How much memory each process's allocator held on each device, over time.
+// The memory that each process's allocator held on each device.
 
 #include <vector>
 
@@ -11,9 +11,9 @@ namespace assay::timeline {
 struct MemoryPeak {
   std::int32_t rank = kNone;
   std::int32_t device = kNone;  // kNone: the host's memory
-  std::int64_t allocated = 0;   // bytes, at most
+  std::int64_t allocated = 0;   // highest number of bytes
   std::int64_t reserved = 0;
-  Nanos at = 0;  // when most was allocated
+  Nanos at = 0;  // the time of the peak
 };
 
 std::vector<MemoryPeak> memory_peaks(const Trace& trace);

@@ -13,7 +13,7 @@
 namespace assay::timeline {
 namespace {
 
-// The colours of kinds of work, and of a pipeline's jobs.
+// Colours of kinds of work and pipeline jobs.
 enum Colour : std::uint8_t { compute, communication, memory, forward, backward, weight, optimizer };
 constexpr std::array<const char*, 7> kColours{"#5b9bd5", "#d9534f", "#c9a227", "#7ec894",
                                               "#ee8e00", "#8fb4e8", "#b07cc6"};
@@ -27,10 +27,10 @@ int colour_of(const Trace& trace, const Slice& slice) {
   if (slice.kind == Kind::compute) return compute;
   if (slice.kind == Kind::communication) return communication;
   if (slice.kind == Kind::memory) return memory;
-  return -1;  // ranges on a GPU's stream are no work
+  return -1;  // ranges on a GPU's stream are not work
 }
 
-// JSON that may stand in a <script> of a page.
+// JSON that is safe within a <script>.
 std::string in_script(const nlohmann::json& value) {
   std::string text;
   for (const char c : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
@@ -43,8 +43,8 @@ std::string in_script(const nlohmann::json& value) {
   return text;
 }
 
-// The rows of the drawing. A row's slices are a flat list: when each begins after the one before
-// began, how long it takes, its colour and its name.
+// The rows of the drawing. A row's slices are a flat list of begin (relative to the previous
+// begin), duration, colour and name.
 class Rows {
  public:
   Rows(const Trace& trace, Nanos begin, Nanos end) : trace_(trace), begin_(begin), end_(end) {
@@ -96,7 +96,7 @@ class Rows {
     }
   }
 
-  // What a piece of time held, one kind behind the other.
+  // Writes the kinds of work within a piece of time, one after the other.
   void flush(Row& row) {
     const Nanos length = std::max<Nanos>(1, (end_ - begin_) / static_cast<Nanos>(kPagePieces));
     Nanos at = static_cast<Nanos>(row.piece) * length;
@@ -135,16 +135,11 @@ class Rows {
   std::vector<std::string> names_;
 };
 
-Step span_of(const Analysis& analysis, const Trace& trace) {
-  Step span;
-  for (const Step& step : analysis.steps) {
-    span.begin = std::min(span.begin, step.begin);
-    span.end = std::max(span.end, step.end);
-  }
+Span span_of(const Analysis& analysis, const Trace& trace) {
+  Span span;
+  for (const Step& step : analysis.steps) widen(span, step);
   for (const Slice& slice : trace.slices) {
-    if (!trace.tracks[slice.track].gpu || colour_of(trace, slice) < 0) continue;
-    span.begin = std::min(span.begin, slice.begin);
-    span.end = std::max(span.end, slice.end);
+    if (trace.tracks[slice.track].gpu && colour_of(trace, slice) >= 0) widen(span, slice);
   }
   return span;
 }
@@ -233,7 +228,7 @@ c.addEventListener('mousemove', e => {
       text = name + ', ' + show(r.e[i] - r.b[i]) + ' from ' + show(r.b[i]) + ' on';
     }
   }
-  t.textContent = text || 'Wheel: zoom. Drag: pan. Double click: all of it.';
+  t.textContent = text || 'Wheel: zoom. Drag: pan. Double click: whole trace.';
 });
 c.addEventListener('dblclick', () => { from = 0; to = D.span; draw(); });
 window.addEventListener('resize', draw);
@@ -243,7 +238,7 @@ draw();
 }  // namespace
 
 std::string analysis_html(const Analysis& analysis, const Trace& trace, const std::string& tables) {
-  const Step span = span_of(analysis, trace);
+  const Span span = span_of(analysis, trace);
   nlohmann::json data{{"span", 1}, {"rows", nlohmann::json::array()}};
   std::string pieces;
   if (span.begin < span.end) {
@@ -251,7 +246,7 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace, const st
     data = {{"span", span.end - span.begin}, {"rows", rows.json()}, {"names", rows.names()}};
     if (rows.in_pieces()) {
       pieces = fmt::format(
-          "<p>The trace has more than {} slices: the drawing shows sums over pieces of {:.3f} "
+          "<p>The trace has more than {} slices: the drawing shows sums over intervals of {:.3f} "
           "ms.</p>\n",
           kMaxPageSlices,
           static_cast<double>(span.end - span.begin) / 1e6 / static_cast<double>(kPagePieces));
@@ -269,7 +264,7 @@ std::string analysis_html(const Analysis& analysis, const Trace& trace, const st
       "timeline</title>\n<style>body{{font-family:sans-serif;margin:1em}}pre{{overflow-x:auto}}"
       "canvas{{cursor:grab}}#t{{height:1.4em;overflow:hidden}}</style></head><body>\n"
       "<h1>Timeline</h1>\n<div><canvas id=\"c\"></canvas></div>\n"
-      "<div id=\"t\">Wheel: zoom. Drag: pan. Double click: all of it.</div>\n{}<pre>{}</pre>\n"
+      "<div id=\"t\">Wheel: zoom. Drag: pan. Double click: whole trace.</div>\n{}<pre>{}</pre>\n"
       "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n"
       "</body></html>\n",
       pieces, escape_markup(analysis_table(analysis) + tables), in_script(data), kScript);

@@ -1,7 +1,7 @@
 #pragma once
 
-// An analysis as one HTML file with the timeline drawn. The drawing zooms and pans; a pixel shows
-// how much of its time each kind of work took, so that nothing is too thin to count.
+// An analysis as one HTML file with a drawing of the timeline that zooms and pans. A pixel shows
+// the share of each kind of work in its time, so short slices count.
 
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace assay::timeline {
 
-// Where a trace has more slices than a page can carry, each row is cut into so many pieces of time.
+// With more slices than kMaxPageSlices, each row becomes kPagePieces pieces of equal time.
 inline constexpr std::size_t kMaxPageSlices = 200'000;
 inline constexpr std::size_t kPagePieces = 8192;
 
-// `tables` is text that stands below the analysis' own table.
+// `tables` is text for below the analysis' own table.
 std::string analysis_html(const Analysis& analysis, const Trace& trace,
                           const std::string& tables = {});
 

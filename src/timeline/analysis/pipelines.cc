@@ -15,26 +15,23 @@ namespace assay::timeline {
 namespace {
 
 using Devices = std::vector<std::size_t>;
-using MicroBatch = std::pair<std::int32_t, std::int32_t>;  // its number, and the stage's chunk
+using MicroBatch = std::pair<std::int32_t, std::int32_t>;  // number, chunk
 
-// When a device ran each micro batch, whose pass may have several parts.
+// The times of each micro batch on a device, over all parts of a pass.
 struct Passes {
-  std::map<MicroBatch, Interval> forward, backward;
+  std::map<MicroBatch, Span> forward, backward;
 
   explicit Passes(const StageJobs& jobs) {
     for (const PipelineJob& job : jobs) {
       if (job.pass == Pass::weight) continue;
       auto& passes = job.pass == Pass::forward ? forward : backward;
-      const auto [entry, is_new] =
-          passes.try_emplace({job.micro_batch, job.chunk}, Interval{job.begin, job.end});
-      entry->second.begin = std::min(entry->second.begin, job.begin);
-      entry->second.end = std::max(entry->second.end, job.end);
+      widen(passes[{job.micro_batch, job.chunk}], job);
     }
   }
 };
 
-// Whether two devices end the same forwards at the same time. Their beginnings say less: a stage
-// may wait for its input within the forward.
+// Whether two devices end the same forwards at the same time. Begins are weaker evidence, because a
+// stage may wait for its input within the forward.
 bool at_once(const Passes& a, const Passes& b) {
   std::size_t both = 0;
   std::size_t together = 0;
@@ -52,7 +49,7 @@ bool at_once(const Passes& a, const Passes& b) {
 std::vector<Devices> stages_of(std::span<const Passes> passes) {
   std::vector<Devices> stages;
   for (std::size_t device = 0; device < passes.size(); ++device) {
-    const auto same = std::find_if(stages.begin(), stages.end(), [&](const Devices& stage) {
+    const auto same = std::ranges::find_if(stages, [&](const Devices& stage) {
       return at_once(passes[stage.front()], passes[device]);
     });
     if (same == stages.end()) {
@@ -64,8 +61,8 @@ std::vector<Devices> stages_of(std::span<const Passes> passes) {
   return stages;
 }
 
-// The share of micro batches whose forward goes from one end of the devices to the other, and whose
-// backward comes back.
+// The share of micro batches whose forward passes through the devices in order and whose backward
+// returns.
 double flows_through(std::span<const Passes> passes, const Devices& devices, bool logs) {
   std::size_t seen = 0;
   std::size_t good = 0;
@@ -79,12 +76,12 @@ double flows_through(std::span<const Passes> passes, const Devices& devices, boo
     }
     if (ends.size() != devices.size()) continue;
     ++seen;
-    const bool down = std::is_sorted(ends.begin(), ends.end());
+    const bool down = std::ranges::is_sorted(ends);
     if (!down && !std::is_sorted(ends.rbegin(), ends.rend())) continue;
     const auto out = first.backward.find(micro_batch);
     const auto in = last.backward.find(micro_batch);
-    // Ranks of which one is always late have their forwards in one order, too; the logs of a
-    // pipeline are believed.
+    // One rank that is always late also orders the forwards, so require backwards, except for
+    // pipeline logs.
     const bool both = out != first.backward.end() && in != last.backward.end();
     if (both ? (in->second.end <= out->second.end) == down : logs) ++good;
   }
@@ -103,12 +100,12 @@ Pipelines across(std::span<const Passes> passes, const std::vector<Devices>& sta
   }
   if (worst >= kMost) return result;
   return {{},
-          fmt::format("only {:.0f}% of the micro batches go through the devices as through the "
-                      "stages of a pipeline",
+          fmt::format("only {:.0f}% of the micro batches pass through the devices in the order of "
+                      "pipeline stages",
                       100 * worst)};
 }
 
-// Where the first forward that all have ends first.
+// Orders stages by the end of the first common forward.
 void order_by_time(std::span<const Passes> passes, std::vector<Devices>& stages) {
   for (const auto& [micro_batch, interval] : passes[stages.front().front()].forward) {
     const auto end_at = [&](const Devices& stage) -> std::optional<Nanos> {
@@ -117,8 +114,8 @@ void order_by_time(std::span<const Passes> passes, std::vector<Devices>& stages)
       return pass->second.end;
     };
     if (!std::all_of(stages.begin(), stages.end(), end_at)) continue;
-    std::stable_sort(stages.begin(), stages.end(),
-                     [&](const Devices& a, const Devices& b) { return *end_at(a) < *end_at(b); });
+    std::ranges::stable_sort(
+        stages, [&](const Devices& a, const Devices& b) { return *end_at(a) < *end_at(b); });
     return;
   }
 }
@@ -128,11 +125,11 @@ Pipelines by_time(std::span<const StageDevice> devices, bool logs) {
   for (const StageDevice& device : devices) passes.emplace_back(device.jobs);
   std::vector<Devices> stages = stages_of(passes);
   if (stages.size() == 1) {
-    return {{}, "the devices run the same forwards at once: copies of one stage"};
+    return {{}, "all devices run the same forwards at the same time: they are copies of one stage"};
   }
-  if (std::any_of(stages.begin(), stages.end(),
-                  [&](const Devices& stage) { return stage.size() != stages.front().size(); })) {
-    return {{}, "unequal numbers of devices run the same forwards at once"};
+  if (std::ranges::any_of(
+          stages, [&](const Devices& stage) { return stage.size() != stages.front().size(); })) {
+    return {{}, "the stages have different numbers of devices"};
   }
   Pipelines as_given = across(passes, stages, logs);
   if (!as_given.devices.empty()) return as_given;
@@ -141,7 +138,7 @@ Pipelines by_time(std::span<const StageDevice> devices, bool logs) {
   return by_begin.devices.empty() ? as_given : by_begin;
 }
 
-// Empty where the groups do not name a pipeline for each device.
+// Empty unless the groups assign every device to a pipeline.
 std::vector<Devices> by_groups(std::span<const StageDevice> devices,
                                std::span<const std::vector<std::int32_t>> groups) {
   std::map<std::int32_t, std::size_t> of_rank;
@@ -168,9 +165,9 @@ Pipelines find_pipelines(std::span<const StageDevice> devices,
                          std::span<const std::vector<std::int32_t>> groups, bool logs) {
   Devices all(devices.size());
   std::iota(all.begin(), all.end(), 0U);
-  const bool some_idle = std::any_of(devices.begin(), devices.end(),
-                                     [](const StageDevice& device) { return device.jobs.empty(); });
-  // What is wrong with them recognise_schedule() says.
+  const bool some_idle =
+      std::ranges::any_of(devices, [](const StageDevice& device) { return device.jobs.empty(); });
+  // recognise_schedule() reports the reason.
   if (devices.size() < 2 || some_idle) return {{std::move(all)}, ""};
   if (auto pipelines = by_groups(devices, groups); !pipelines.empty()) {
     return {std::move(pipelines), ""};

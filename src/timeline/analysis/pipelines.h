@@ -1,7 +1,7 @@
 #pragma once
 
-// Which devices are the stages of which pipeline. A run has one for each of its data-parallel
-// groups; devices that share a stage's work (tensor parallel ones) make several that look the same.
+// Assigns devices to the stages of pipelines. A run has one pipeline for each data-parallel group.
+// Tensor-parallel devices, which share the work of a stage, form several equal pipelines.
 
 #include <cstdint>
 #include <span>
@@ -13,8 +13,8 @@
 namespace assay::timeline {
 
 struct Pipelines {
-  std::vector<std::vector<std::size_t>> devices;  // of each pipeline, in the order of its stages
-  std::string reason;                             // where there is none: why
+  std::vector<std::vector<std::size_t>> devices;  // by pipeline, in the order of the stages
+  std::string reason;                             // why there is no pipeline
 };
 
 struct StageDevice {
@@ -22,15 +22,14 @@ struct StageDevice {
   StageJobs jobs;  // of one step
 };
 
-// `groups` are ranks of process groups that call themselves pipelines. Without any, devices that do
-// the same forwards at the same time are one stage, and a stage follows another when forwards pass
-// from one to the other and backwards the other way. Of `logs` of pipeline jobs forwards are
-// enough.
+// `groups` are the ranks of the process groups of pipelines. Without groups, devices that do the
+// same forwards at the same time are one stage; a stage follows another if forwards pass to it and
+// backwards pass back. For `logs` of pipeline jobs, forwards are enough.
 Pipelines find_pipelines(std::span<const StageDevice> devices,
                          std::span<const std::vector<std::int32_t>> groups, bool logs);
 
-// The ranks of process groups whose descriptions say that they are pipelines ("mesh_pp",
-// "PIPELINE_MODEL_PARALLEL_GROUP"), each once.
+// The distinct ranks of process groups described as pipelines ("mesh_pp",
+// "PIPELINE_MODEL_PARALLEL_GROUP").
 std::vector<std::vector<std::int32_t>> pipeline_groups(std::span<const Source> sources);
 
 }  // namespace assay::timeline

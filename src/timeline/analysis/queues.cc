@@ -7,15 +7,14 @@
 namespace assay::timeline {
 namespace {
 
-// A launch makes the queue longer, a start shorter. At the same time launches come first: nothing
-// starts before it was launched.
+// A launch lengthens the queue, a start shortens it. At equal times, launches come first.
 struct Change {
   Nanos time = 0;
   std::int64_t by = 0;
 };
 
 StreamQueue queue_of(std::uint32_t track, std::vector<Change> changes) {
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+  std::ranges::sort(changes, [](const Change& a, const Change& b) {
     return a.time != b.time ? a.time < b.time : a.by > b.by;
   });
   StreamQueue queue;

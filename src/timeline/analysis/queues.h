@@ -1,6 +1,6 @@
 #pragma once
 
-// How many launches waited for their stream at a time. A host that meets a full queue waits, too.
+// The number of launches that wait in each stream's queue. The host blocks on a full queue.
 
 #include <string>
 #include <vector>
@@ -10,18 +10,18 @@
 
 namespace assay::timeline {
 
-// So many launches can wait; the next one's call blocks.
+// Launches in a full queue.
 inline constexpr std::int64_t kQueueDepth = 1024;
 
 struct StreamQueue {
   std::uint32_t track = 0;
   std::string label;  // of the track
   std::int64_t deepest = 0;
-  double mean = 0;  // over the time from the first launch to the last start
+  double mean = 0;  // from the first launch to the last start
   Intervals full;
 };
 
-// Of each stream with work whose launch is known.
+// One entry for each stream with work of known launch.
 std::vector<StreamQueue> stream_queues(const Trace& trace);
 
 }  // namespace assay::timeline

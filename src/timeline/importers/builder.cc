@@ -32,7 +32,7 @@ void TraceBuilder::identify_tracks() {
   }
 }
 
-// A process numbers its launches; two processes' numbers have nothing to do with each other.
+// Correlation ids are unique only within a process.
 void TraceBuilder::join_launches() {
   auto& launches = trace_.launches;
   const auto source_of = [&](std::uint32_t track) { return trace_.tracks[track].source; };
@@ -43,16 +43,15 @@ void TraceBuilder::join_launches() {
     };
     return key(a) < key(b);
   };
-  std::sort(launches.begin(), launches.end(), stands_before);
+  std::ranges::sort(launches, stands_before);
   for (const Slice& slice : trace_.slices) {
     if (slice.detail == kNoIndex || !trace_.tracks[slice.track].gpu) continue;
     Detail& detail = trace_.details[slice.detail];
     if (detail.correlation == 0) continue;
     const auto key = std::pair(source_of(slice.track), detail.correlation);
-    const auto launch =
-        std::partition_point(launches.begin(), launches.end(), [&](const Launch& entry) {
-          return std::pair(source_of(entry.track), entry.correlation) < key;
-        });
+    const auto launch = std::ranges::partition_point(launches, [&](const Launch& entry) {
+      return std::pair(source_of(entry.track), entry.correlation) < key;
+    });
     if (launch != launches.end() && source_of(launch->track) == key.first &&
         launch->correlation == key.second) {
       detail.launch = static_cast<std::uint32_t>(launch - launches.begin());
@@ -60,18 +59,18 @@ void TraceBuilder::join_launches() {
   }
 }
 
-// A kernel that does not say which collective it is, is that of the innermost call around its
-// launch; one that names its group tells more than one that does not.
+// A kernel without a description gets that of the innermost call around its launch; a call that
+// names its group takes precedence.
 void TraceBuilder::join_collectives() {
   auto& ranges = trace_.collective_ranges;
   if (ranges.empty()) return;
-  std::sort(ranges.begin(), ranges.end(), [](const CollectiveRange& a, const CollectiveRange& b) {
+  std::ranges::sort(ranges, [](const CollectiveRange& a, const CollectiveRange& b) {
     return std::tie(a.track, a.begin) < std::tie(b.track, b.begin);
   });
   const auto range_at = [&](std::uint32_t track, Nanos time) {
-    constexpr int kMaxLook = 16;  // calls do not nest deeply
+    constexpr int kMaxLook = 16;  // most nesting of calls
     std::uint32_t found = kNoIndex;
-    auto it = std::partition_point(ranges.begin(), ranges.end(), [&](const CollectiveRange& range) {
+    auto it = std::ranges::partition_point(ranges, [&](const CollectiveRange& range) {
       return std::tie(range.track, range.begin) <= std::tie(track, time);
     });
     for (int looked = 0; it != ranges.begin() && looked < kMaxLook; ++looked) {
@@ -94,18 +93,14 @@ void TraceBuilder::join_collectives() {
   }
 }
 
-// Steps are marked by every process, and in some by several threads; a row of them has each once.
+// Merges the marks of one step by several processes and threads.
 void TraceBuilder::fold_steps() {
   std::map<std::pair<std::uint32_t, std::int64_t>, Step> of_source;
   std::map<std::int64_t, Step> of_all;
-  const auto widen = [](Step& step, const Step& other) {
-    step.number = other.number;
-    step.begin = std::min(step.begin, other.begin);
-    step.end = std::max(step.end, other.end);
-  };
   for (const RankStep& mark : trace_.rank_steps) {
-    widen(of_source[{mark.source, mark.step.number}], mark.step);
-    widen(of_all[mark.step.number], mark.step);
+    const auto key = std::pair(mark.source, mark.step.number);
+    widen(of_source.try_emplace(key, mark.step).first->second, mark.step);
+    widen(of_all.try_emplace(mark.step.number, mark.step).first->second, mark.step);
   }
   if (of_all.empty()) return;
   trace_.rank_steps.clear();

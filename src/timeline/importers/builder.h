@@ -1,7 +1,7 @@
 #pragma once
 
-// What all importers share: a table of tracks, the limits of a trace in memory, and what is done
-// with a trace when its file has been read.
+// Shared by all importers: the table of tracks, the limits of a trace in memory, and the steps
+// after a file is read.
 
 #include <cstddef>
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace assay::timeline {
 
-// What is beyond is counted as dropped: 1.1 GB of memory.
+// 1.1 GB of memory. Further slices are dropped and counted.
 inline constexpr std::size_t kMaxImportedSlices = 20'000'000;
 
-// What our own merge calls the metadata that describes a track (chrome_json.cc writes it).
+// The metadata event with which our own merge describes a track (chrome_json.cc).
 inline constexpr std::string_view kTrackMetadata = "assay_track";
 
 class TraceBuilder {
@@ -23,10 +23,10 @@ class TraceBuilder {
   Trace& trace() { return trace_; }
   FileReport& report() { return report_; }
 
-  // Beyond the limit, all new tracks are the last one.
+  // Returns the index. Beyond a limit, all new tracks share the last one.
   std::uint32_t add_track(Track track);
 
-  // Counts what is dropped when there is none.
+  // Counts a dropped slice when it returns false.
   bool has_room() {
     if (trace_.slices.size() < kMaxImportedSlices) return true;
     ++report_.overlapping;
@@ -36,12 +36,17 @@ class TraceBuilder {
     trace_.slices.push_back(slice);
     ++report_.kept;
   }
+  // Returns the value for Slice::detail.
+  std::uint32_t add_detail(const Detail& detail) {
+    trace_.details.push_back(detail);
+    return static_cast<std::uint32_t>(trace_.details.size() - 1);
+  }
 
-  // Adds what the reader of the file counted.
+  // Adds the counts of the file's reader.
   void add_counts(FileReport counts);
 
-  // Gives each track the identity of its source, GPU work its launch, folds the steps of all
-  // sources into one list, and sorts the slices.
+  // Completes the trace: identifies tracks by their source, joins GPU work with its launch, merges
+  // the steps of all sources and sorts the slices.
   Trace finish();
 
  private:
@@ -54,13 +59,13 @@ class TraceBuilder {
   FileReport report_;
 };
 
-// Tracks by what tells them apart in a format.
+// Track indices by a format's own key.
 template <typename Key>
 class TrackTable {
  public:
   explicit TrackTable(TraceBuilder& builder) : builder_(builder) {}
 
-  // `make` gives the Track of a new key.
+  // `make` returns the Track of a new key.
   template <typename Make>
   std::uint32_t find(const Key& key, Make make) {
     const auto known = tracks_.find(key);

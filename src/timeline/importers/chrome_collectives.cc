@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-// Elements of all tensors of a list of shapes, or of lists of them.
+// The elements of all tensors in a nested list of shapes.
 std::int64_t elements_of(const json& shapes) {
   if (!shapes.is_array() || shapes.empty()) return 0;
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 56;
@@ -24,7 +24,7 @@ std::int64_t elements_of(const json& shapes) {
   return elements;
 }
 
-// "nccl:all_reduce" of profilers that record shapes: the inputs' shapes and types.
+// "nccl:all_reduce" with recorded shapes: the shapes and types of the inputs.
 std::optional<Collective> by_shapes(const ChromeEvent& event, Strings& strings) {
   const std::size_t colon = event.name.find(':');
   if (colon == std::string_view::npos) return std::nullopt;

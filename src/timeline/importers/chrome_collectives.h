@@ -1,7 +1,7 @@
 #pragma once
 
-// Which collective an event of PyTorch's profiler is or makes: a kernel's own args (since 2.3), or
-// the host's call around the kernel's launch.
+// Reads the description of a collective from an event of PyTorch's profiler: a kernel (since 2.3),
+// or the host call around the kernel's launch.
 
 #include <optional>
 
@@ -10,14 +10,15 @@
 
 namespace assay::timeline {
 
-// "[[1024, 8], [5]]", or lists of such: the elements of all tensors; 0 for anything else.
+// The number of elements of "[[1024, 8], [5]]", or of nested lists of such shapes; 0 for anything
+// else.
 std::int64_t elements_in(std::string_view shapes);
 
-// Whether the event is a host's call that may say more of its kernels than they do themselves:
+// Whether the event is a host call that describes the collectives of its kernels:
 // "record_param_comms", "nccl:all_reduce".
 bool calls_collective(std::string_view name);
 
-// What the event's args tell: name and group since PyTorch 2.2, shapes of tensors before.
+// The collective in the event's args: name and group since PyTorch 2.2, shapes of tensors before.
 std::optional<Collective> collective_in(const ChromeEvent& event, Strings& strings);
 
 }  // namespace assay::timeline

@@ -11,10 +11,10 @@ using nlohmann::json;
 
 struct Metric {
   std::string_view name;
-  double weight;  // of one in the sum
+  double weight;
 };
 
-// Instructions that threads have carried out: a fused one multiplies and adds.
+// Executed thread instructions; a fused multiply-add counts as two operations.
 constexpr std::array<Metric, 10> kFlop{{
     {"kineto__cuda_core_flops", 1},
     {"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1},
@@ -30,7 +30,7 @@ constexpr std::array<Metric, 10> kFlop{{
 constexpr std::array<Metric, 3> kBytes{
     {{"dram__bytes.sum", 1}, {"dram__bytes_read.sum", 1}, {"dram__bytes_write.sum", 1}}};
 
-// kUnknown, where the args have none of them.
+// The weighted sum; kUnknown without any of the metrics.
 double sum_of(const json& args, std::span<const Metric> metrics) {
   double sum = 0;
   bool any = false;

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a GPU's counters say of kernels, where a trace has them: ranges of CUPTI's profiler, which
-// PyTorch's can run instead of recording kernels, and what Inductor's analysis adds to a kernel's
-// args.
+// Reads hardware counters of kernels. They come from ranges of CUPTI's profiler, which PyTorch's
+// profiler can run in place of recording kernels, or from the args that Inductor's analysis adds to
+// a kernel.
 
 #include <optional>
 
@@ -11,11 +11,11 @@
 
 namespace assay::timeline {
 
-// Whether the event holds the counters of one kernel's call, and no time of its own: the profiler
-// runs a kernel several times, and gives all ranges the same length.
+// Whether the event holds the counters of one kernel call. Its time is meaningless: the profiler
+// runs a kernel several times and gives all ranges the same length.
 bool counts_kernel(const ChromeEvent& event);
 
-// The counters of such an event, or of a kernel's args; nothing where there are none.
+// The counters in such an event or in a kernel's args, if any.
 std::optional<KernelCounters> counters_in(const ChromeEvent& event, Strings& strings);
 
 }  // namespace assay::timeline

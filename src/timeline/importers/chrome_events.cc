@@ -16,7 +16,7 @@ struct ArgName {
   std::string_view text;
   Arg arg;
 };
-// Two names of one thing are two writers' or two versions'.
+// Writers and versions use different names for the same arg.
 constexpr std::array<ArgName, 32> kArgNames{{
     {"name", Arg::name},
     {"device", Arg::device},
@@ -52,8 +52,7 @@ constexpr std::array<ArgName, 32> kArgNames{{
     {"pid", Arg::pid},
 }};
 
-// Where in kArgNames a key of this length and first letter may stand, so that most keys of most
-// events cost one look.
+// A hash index of kArgNames by length and first letter: most keys cost one look-up.
 class ArgIndex {
  public:
   constexpr ArgIndex() {
@@ -78,7 +77,7 @@ class ArgIndex {
 };
 constexpr ArgIndex kArgIndex;
 
-// Reads one event. Strings with escapes are decoded beside the window.
+// Reads one event. Decodes strings with escapes outside the window.
 class EventReader {
  public:
   void read(JsonCursor& cursor, ChromeEvent& event) {
@@ -169,7 +168,7 @@ class EventReader {
         cursor.peek();
         const char* const from = cursor.at();
         const std::string_view value = text(cursor);
-        // A list (of ranks, of shapes) is kept as it is written.
+        // A list of ranks or shapes stays raw text.
         event.args[static_cast<std::size_t>(arg)] =
             value.empty() && cursor.good() && *from == '['
                 ? std::string_view(from, static_cast<std::size_t>(cursor.at() - from))
@@ -187,7 +186,7 @@ class EventReader {
     return json_decode(value.raw, out) ? std::string_view(out) : value.raw;
   }
 
-  std::deque<std::string> decoded_;  // of this event; memory is kept for the next
+  std::deque<std::string> decoded_;  // of this event; reused by the next one
   std::size_t used_ = 0;
 };
 
@@ -198,7 +197,7 @@ class FileReader {
       : window_(std::move(source)), header_(header), report_(report), visit_(visit) {}
 
   void read() {
-    // Some editors put the mark of UTF-8 in front.
+    // A byte order mark.
     if (window_.ahead(0) == '\xef' && window_.ahead(1) == '\xbb' && window_.ahead(2) == '\xbf') {
       window_.move_to(window_.at() + 3);
     }
@@ -225,8 +224,8 @@ class FileReader {
   void broken() {
     if (stopped_ || report_.truncated > 0) return;
     ++report_.truncated;
-    report_.notes.push_back(
-        fmt::format("the JSON breaks at byte {}: what came before is kept", window_.position()));
+    report_.notes.push_back(fmt::format(
+        "the JSON is damaged at byte {}: only earlier events are used", window_.position()));
   }
 
   void top_object() {
@@ -274,7 +273,7 @@ class FileReader {
     if (stop == JsonStop::none && header_.size() < kMaxHeader) header_[key] = text;
   }
 
-  // An array of events. At the file's own level its closing bracket may be left out.
+  // An array of events. At the top level, the closing bracket is optional.
   void events(bool top) {
     window_.move_to(window_.at() + 1);
     const std::function<void(JsonCursor&)> parse = [this](JsonCursor& cursor) {
@@ -282,7 +281,7 @@ class FileReader {
     };
     for (;;) {
       if (window_.at_end()) return top ? void() : broken();
-      if (*window_.at() == ']') {  // behind a comma too many
+      if (*window_.at() == ']') {  // after a trailing comma
         window_.move_to(window_.at() + 1);
         return;
       }
@@ -304,7 +303,7 @@ class FileReader {
       } else if (c == ']') {
         window_.move_to(window_.at() + 1);
         return;
-      } else if (c != '{' && !bad_event()) {  // an event that follows a lost quote needs no comma
+      } else if (c != '{' && !bad_event()) {  // an event after a missing quote needs no comma
         return broken();
       }
     }
@@ -315,7 +314,7 @@ class FileReader {
     constexpr std::size_t kMaxNotes = 3;
     if (report_.malformed <= kMaxNotes) {
       report_.notes.push_back(
-          fmt::format("no JSON in the event at byte {}: it is left out", window_.position()));
+          fmt::format("invalid JSON in the event at byte {}: skipped", window_.position()));
     }
     const std::uint64_t before = window_.position();
     if (!window_.skip_roughly()) return false;

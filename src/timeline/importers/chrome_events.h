@@ -1,7 +1,7 @@
 #pragma once
 
-// Chrome's trace event JSON as a stream of events. The file may be packed and of any length; an
-// event with a token that is no JSON is passed over and counted, and reading goes on behind it.
+// Reads Chrome's trace event JSON as a stream of events. The file may be compressed and of any
+// length. An event with invalid JSON is counted and skipped.
 
 #include <array>
 #include <filesystem>
@@ -15,7 +15,7 @@
 
 namespace assay::timeline {
 
-// What of an event's args means something here.
+// The args that importers use.
 enum class Arg : std::uint8_t {
   name,  // of metadata
   device,
@@ -52,7 +52,7 @@ enum class Arg : std::uint8_t {
 // The texts are valid until the next event.
 struct ChromeEvent {
   char phase = 0;
-  bool timed = false;  // has a time that could be read
+  bool timed = false;  // has a valid time
   bool enclosing = false;
   std::string_view name, category, pid, tid, id;
   Nanos begin = 0;
@@ -65,17 +65,16 @@ struct ChromeEvent {
   std::int64_t number(Arg what, std::int64_t fallback = kNone) const;
 };
 
-// What stands beside traceEvents: scalars as their text, objects and arrays as JSON (as far as
-// they are short).
+// The members beside traceEvents: scalars as text, short objects and arrays as JSON.
 using ChromeHeader = std::map<std::string, std::string>;
 
-// Reads the events of a file; `visit` gives false to stop early. What came before damage is kept,
-// and the report says what was lost. Gives an error only when the file cannot be read at all.
+// Calls `visit` with each event until it returns false. The report counts events lost to damage. An
+// error only for an unreadable file.
 Result<FileReport> read_chrome_events(const std::filesystem::path& path, ChromeHeader& header,
                                       const std::function<bool(ChromeEvent&)>& visit);
 
-// "12.345" or "1.5e3" to nanoseconds, digits beyond the nanosecond cut; the unit is microseconds.
-// Plain decimals are exact.
+// Converts microseconds ("12.345", "1.5e3") to nanoseconds, rounded towards zero. Exact for plain
+// decimals.
 bool parse_microseconds(std::string_view text, Nanos& time);
 
 }  // namespace assay::timeline

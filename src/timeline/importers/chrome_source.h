@@ -1,6 +1,6 @@
 #pragma once
 
-// Which process of which job a trace of PyTorch's profiler is of.
+// Identifies the process of a trace by PyTorch's profiler.
 
 #include <filesystem>
 
@@ -9,7 +9,7 @@
 
 namespace assay::timeline {
 
-// From what stands beside the events: host, rank, process groups.
+// Reads host, rank and process groups from the members beside the events.
 Source source_in(const std::filesystem::path& path, const ChromeHeader& header);
 
 }  // namespace assay::timeline

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxOpenEvents = 4096;
 
-// "forward@3" of category "forward" is how a recording's jobs are shown: the name alone stays, and
-// its micro batch is given.
+// Merges show a recorded job as "forward@3" with category "forward". Shortens the name to "forward"
+// and returns the micro batch.
 std::int32_t take_micro_batch(ChromeEvent& event) {
   const std::size_t at = event.category.size();
   if (at == 0 || event.name.size() < at + 2 || event.name[at] != '@' ||
@@ -44,7 +44,6 @@ bool on_gpu(EventKind kind) {
          kind == EventKind::gpu_job;
 }
 
-// Turns events into slices on tracks.
 class ChromeBuilder {
  public:
   ChromeBuilder(const ChromeDialect& dialect, const ImportOptions& options)
@@ -183,7 +182,7 @@ class ChromeBuilder {
     builder_.add(slice);
   }
 
-  // Ends close the innermost event of their name: not every writer nests.
+  // An end closes the innermost event of its name, because some writers do not nest events.
   void end(const ChromeEvent& event, Thread& thread, EventKind kind) {
     const StringId name = trace().strings.intern_valid(event.name);
     for (auto it = thread.open.rbegin(); it != thread.open.rend(); ++it) {
@@ -237,8 +236,7 @@ class ChromeBuilder {
       detail.args_at = args_->add(event.args_text);
       detail.args_size = static_cast<std::uint32_t>(event.args_text.size());
     }
-    trace().details.push_back(detail);
-    return static_cast<std::uint32_t>(trace().details.size() - 1);
+    return builder_.add_detail(detail);
   }
 
   std::uint32_t collective_of(const ChromeEvent& event) {
@@ -273,7 +271,7 @@ class ChromeBuilder {
     if (event.name == kTrackMetadata) merged_track(event);
   }
 
-  // A track as our own merge describes it, before its first event.
+  // The description of a track by our own merge, before its first event.
   void merged_track(const ChromeEvent& event) {
     Track track;
     track.label = event.arg(Arg::name);
@@ -286,8 +284,8 @@ class ChromeBuilder {
     track.jobs = event.arg(Arg::jobs) == "true";
     const auto known =
         std::find_if(trace().sources.begin() + 1, trace().sources.end(), [&](const Source& source) {
-          return source.rank == track.rank && source.host == track.machine &&
-                 source.pid == track.pid;
+          return std::tie(source.rank, source.host, source.pid) ==
+                 std::tie(track.rank, track.machine, track.pid);
         });
     track.source = static_cast<std::uint32_t>(known - trace().sources.begin());
     if (known == trace().sources.end()) {
@@ -298,7 +296,7 @@ class ChromeBuilder {
     Thread thread;
     thread.track = builder_.add_track(std::move(track));
     threads_.insert_or_assign(key, thread);
-    // Host events of a GPU's track do not exist; events are looked up by either key.
+    // A GPU's track has no host events, so both keys find it.
     threads_.insert_or_assign(key ^ 1U, thread);
     merged_ = true;
   }
@@ -339,10 +337,10 @@ class ChromeBuilder {
     if (pid > 0 && processes_.size() < kMaxProcesses) ++processes_[pid];
   }
 
-  // Other processes' events, of a data loader say, may be in the trace, too.
+  // The trace may contain events of other processes, such as data loaders.
   std::int64_t busiest_process() const {
-    const auto busiest = std::max_element(processes_.begin(), processes_.end(),
-                                          [](auto& a, auto& b) { return a.second < b.second; });
+    const auto busiest =
+        std::ranges::max_element(processes_, {}, [](const auto& entry) { return entry.second; });
     return busiest == processes_.end() ? std::int64_t{kNone} : busiest->first;
   }
 
@@ -351,7 +349,7 @@ class ChromeBuilder {
       ++counts().ignored;
       return;
     }
-    // An arrow ends on a track that a slice has made; whether it is a GPU's is known by then.
+    // The track exists by now, because slices create tracks.
     auto known = threads_.find(key_of(event, true));
     const auto host = threads_.find(key_of(event, false));
     if (known == threads_.end()) known = host;
@@ -386,7 +384,6 @@ class ChromeBuilder {
   void name_tracks();
   void mend_job_tracks();
   void settle_flows();
-  void shift(Nanos base);
 
   static constexpr std::uint8_t kUnknown = 0xff;
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
@@ -423,8 +420,8 @@ void ChromeBuilder::name_tracks() {
   }
 }
 
-// Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata that may
-// stand at the file's end: only now is it known that their events are pipeline jobs.
+// Perfetto's flavour of a merge names its tracks GPU:0, GPU:1(machine:2), … in metadata at the end
+// of the file. Only then can their events be classified as pipeline jobs.
 void ChromeBuilder::mend_job_tracks() {
   if (!dialect_.by_track) return;
   for (Track& track : trace().tracks) track.gpu |= track.label.starts_with("GPU:");
@@ -435,7 +432,7 @@ void ChromeBuilder::mend_job_tracks() {
   }
 }
 
-// Arrows whose track came after them; those without any go.
+// Resolves arrows whose track came later; drops arrows without a track.
 void ChromeBuilder::settle_flows() {
   for (const auto& [index, key] : late_flows_) {
     for (const std::uint64_t candidate : {key | 1U, key}) {
@@ -448,24 +445,6 @@ void ChromeBuilder::settle_flows() {
   std::erase_if(trace().flows, [](const Flow& flow) { return flow.track == kNoIndex; });
 }
 
-void ChromeBuilder::shift(Nanos base) {
-  const auto move = [base](auto& spans) {
-    for (auto& span : spans) {
-      span.begin += base;
-      span.end += base;
-    }
-  };
-  move(trace().slices);
-  move(trace().launches);
-  move(trace().collective_ranges);
-  for (RankStep& mark : trace().rank_steps) {
-    mark.step.begin += base;
-    mark.step.end += base;
-  }
-  for (Flow& flow : trace().flows) flow.time += base;
-  for (MemoryPoint& point : trace().memory) point.time += base;
-}
-
 Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileReport report,
                                     ChromeHeader& header) {
   for (const auto& [key, thread] : threads_) counts().truncated += thread.open.size();
@@ -474,10 +453,13 @@ Result<Trace> ChromeBuilder::finish(const std::filesystem::path& path, FileRepor
   settle_flows();
   report.format = dialect_.format;
   builder_.add_counts(std::move(report));
-  // Kineto counts from a base that it names beside the events.
+  // Kineto's times are relative to this base.
   if (const auto found = header.find("baseTimeNanoseconds"); found != header.end()) {
     const std::int64_t base = number_of(found->second, 0);
-    if (base > 0 && base < kMaxTime) shift(base);
+    if (base > 0 && base < kMaxTime) {
+      trace().shift(std::vector(trace().tracks.size(), base),
+                    std::vector(trace().sources.size(), base));
+    }
   }
   if (merged_) {
     trace().sources[0].path = path.string();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Chrome's trace event JSON as a trace: what PyTorch's profiler (Kineto), Paddle's profiler and our
-// own merge write, each in a dialect.
+// Imports Chrome's trace event JSON in the dialects of PyTorch's profiler (Kineto), Paddle's
+// profiler and our own merge.
 
 #include <filesystem>
 #include <functional>
@@ -14,30 +14,28 @@
 
 namespace assay::timeline {
 
-// What an event stands for.
 enum class EventKind : std::uint8_t {
   kernel,
   copy,
-  gpu_range,   // a range shown on a GPU's stream: no work
-  gpu_job,     // a pipeline's job on a GPU's track
-  launch,      // a call of the host's driver or runtime
-  annotation,  // a range that the program named
+  gpu_range,   // a range on a GPU's stream, not work
+  gpu_job,     // a pipeline job on a GPU's track
+  launch,      // a call of the CUDA driver or runtime
+  annotation,  // a range named by the program
   host,
   other,
 };
 
 struct ChromeDialect {
   std::string_view format;
-  // What events of this kind of category are; of its track, where the dialect says so.
   EventKind (*classify)(const ChromeEvent& event);
-  bool by_track = false;
-  // The number of the step that an annotation marks, or kNone.
+  bool by_track = false;  // classify once a track instead of once a category
+  // The number of the step that an annotation marks, or kNone. Null: no steps.
   std::int64_t (*step)(std::string_view name) = nullptr;
-  // Names carry their duration behind them ("forward[62.704 ms]"), which goes.
+  // Names end with their duration ("forward[62.704 ms]"), which is removed.
   bool durations_in_names = false;
 };
 
-// Builds a trace of complete (X) and paired (B, E) events, one track a (pid, tid).
+// Builds a trace from complete (X) and paired (B, E) events, with one track for each (pid, tid).
 Result<Trace> import_chrome_trace(const std::filesystem::path& path, const ChromeDialect& dialect,
                                   const ImportOptions& options);
 

@@ -1,5 +1,5 @@
-// Dumps of PyTorch's flight recorder: the last collectives that a rank has called, and how far each
-// has come. Pickles, as a watchdog writes them (nccl_trace_rank_N), or JSON.
+// Imports dumps of PyTorch's flight recorder: the last collectives of a rank, with their state. The
+// format is pickle, as the watchdog writes (nccl_trace_rank_N), or JSON.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
-// Any other Chrome trace; above all what `assay timeline merge` and Paddle's script make of job
-// logs, whose tracks GPU0, GPU1(machine:2) hold pipeline jobs and whose track Step holds steps.
+// Imports other Chrome traces, mainly the merges of job logs by `assay timeline merge` and Paddle's
+// script: their tracks GPU0, GPU1(machine:2) contain pipeline jobs, and the track Step contains
+// steps.
 
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/importer.h"
@@ -22,7 +23,7 @@ bool recognises(const Sniff& sniff) {
 Result<Trace> import(const std::filesystem::path& path, const ImportOptions& options) {
   static constexpr ChromeDialect kDialect{
       .format = "Chrome trace", .classify = classify, .by_track = true, .step = step_of};
-  // Whether a track is a GPU's may be known at the end of the file only: all of it is kept.
+  // Keep all events: the metadata that tells GPU tracks may be at the end of the file.
   ImportOptions whole = options;
   whole.analysis = false;
   return import_chrome_trace(path, kDialect, whole);

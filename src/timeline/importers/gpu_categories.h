@@ -1,7 +1,7 @@
 #pragma once
 
-// What profilers' events are, by their category. PyTorch's profiler had other names before 2022,
-// which Paddle's has still.
+// Classifies profiler events by category. Paddle's profiler uses the categories of PyTorch's before
+// 2022.
 
 #include <array>
 #include <string_view>

@@ -12,7 +12,7 @@
 namespace assay::timeline {
 namespace {
 
-// How far into a trace the categories of events are looked at.
+// Events whose categories are collected.
 constexpr std::size_t kSniffedEvents = 2000;
 
 void sniff_json(const std::filesystem::path& path, Sniff& sniff) {
@@ -62,8 +62,8 @@ Result<Trace> import_trace(const std::filesystem::path& path, const ImportOption
     looked_for += fmt::format("\n  {}: {}", importer->format, importer->sign);
   }
   return usage_error(
-      fmt::format("{}: no trace that is known here. Looked for:{}\n  (job logs are read with "
-                  "--log_dir; an .nsys-rep file is exported with `nsys export --type sqlite`)",
+      fmt::format("{}: unknown format. assay looked for:{}\n  (for job logs use "
+                  "--log_dir; convert an .nsys-rep file with `nsys export --type sqlite`)",
                   path.string(), looked_for));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The formats that `assay timeline` reads into memory. A new one is a file with a sniffer and an
-// importer, and a line in importer.cc.
+// The formats that `assay timeline` reads into memory. To add one, write a file with an Importer
+// and add a line to importer.cc.
 
 #include <filesystem>
 #include <set>
@@ -16,27 +16,27 @@
 
 namespace assay::timeline {
 
-// What a format is recognised by: a file's first bytes (unpacked), and for JSON what stands around
-// its events and in the first of them, wherever in the file that is.
+// The evidence for recognising a format: the first decompressed bytes; for JSON also the members
+// around the events and the categories of the first events, wherever these are in the file.
 struct Sniff {
-  std::string head;                  // 4 KiB at most
-  bool json = false;                 // an object or an array
+  std::string head;                  // up to 4 KiB
+  bool json = false;                 // starts with an object or an array
   std::set<std::string> keys;        // of the top object, up to the events
   std::set<std::string> categories;  // of the first events
   std::set<std::string> tables;      // of a database
-  bool events = false;               // there is an event at all
+  bool events = false;               // has an event
 };
 
 struct ImportOptions {
-  // Only what the analysis reads: GPU work, launches and annotations. Everything else of a trace
-  // (operators, Python's calls, args, arrows) is most of it.
+  // Import only GPU work, launches and annotations. Most of a trace is not these: operators, Python
+  // calls, args, arrows.
   bool analysis = false;
   KernelKinds kinds;
 };
 
 struct Importer {
   std::string_view format;
-  std::string_view sign;  // what it looks for, in a sentence that refuses a file
+  std::string_view sign;  // the recognised property, for the message that refuses a file
   bool (*recognises)(const Sniff& sniff);
   Result<Trace> (*import)(const std::filesystem::path& path, const ImportOptions& options);
 };
@@ -47,13 +47,14 @@ extern const Importer kMerged;
 extern const Importer kNsysSqlite;
 extern const Importer kRecording;
 extern const Importer kFlightRecorder;
-extern const Importer kChrome;  // any other Chrome trace, our own merges of logs included
+extern const Importer kChrome;  // any other Chrome trace, such as our own merge of logs
 
 std::span<const Importer* const> importers();
 
+// Reads the evidence. An error for an unreadable file.
 Result<Sniff> sniff(const std::filesystem::path& path);
 
-// Reads a file by the first importer that recognises it; a usage error when none does.
+// Imports a file with the first importer that recognises it. A usage error when none does.
 Result<Trace> import_trace(const std::filesystem::path& path, const ImportOptions& options = {});
 
 }  // namespace assay::timeline

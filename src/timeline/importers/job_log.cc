@@ -26,14 +26,14 @@ constexpr char kWindowMark[] = "Profiler start at step ";
 constexpr char kPushMark[] = "NVTX range push: ";
 constexpr char kPopMark[] = "NVTX range pop, time: ";
 
-// What a regular expression's \w is, with every byte of a UTF-8 letter counted as one.
+// \w of a regular expression; every byte above 127 counts as a letter.
 bool is_word(char c) {
   const auto lower = static_cast<unsigned char>(c | 0x20);
   return is_digit(c) || (lower >= 'a' && lower <= 'z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// A literal's length is known here, so that the comparison becomes a few loads.
+// A template, so that the comparison with a literal compiles to a few loads.
 template <std::size_t kSize>
 bool skip(const char*& cursor, const char* end, const char (&literal)[kSize]) {
   constexpr std::size_t kLength = kSize - 1;
@@ -42,14 +42,14 @@ bool skip(const char*& cursor, const char* end, const char (&literal)[kSize]) {
     cursor += kLength;
     return true;
   }
-  // Stop where they part, so that a record that breaks off is told from one that is wrong.
+  // Stop at the first difference: this tells a truncated record from a malformed one.
   const auto* const limit = cursor + std::min<std::ptrdiff_t>(end - cursor, kLength);
   cursor = std::mismatch(cursor, limit, literal).first;
   return false;
 }
 
-// The digits at the front of 8 bytes: how many there are and what number they make. The arithmetic
-// is that of Lemire's parse_eight_digits, after the digits are moved to the end of the word.
+// The leading digits of 8 bytes, parsed by Lemire's parse_eight_digits after moving them to the end
+// of the word.
 struct Digits {
   unsigned count = 0;
   std::uint64_t value = 0;
@@ -59,7 +59,7 @@ Digits leading_digits(const char* text) {
   std::uint64_t word = 0;
   std::memcpy(&word, text, sizeof word);
   word ^= 0x3030303030303030;  // a digit becomes its value, anything else more than 9
-  // A carry out of a byte that is no digit touches only those behind it.
+  // A carry out of a non-digit affects only bytes after it.
   const std::uint64_t others = (word | (word + 0x7676767676767676)) & 0x8080808080808080;
   const auto count = static_cast<unsigned>(std::countr_zero(others)) / kBits;
   if (count == 0) return {};
@@ -86,7 +86,7 @@ bool parse_number(const char*& cursor, const char* end, std::int64_t& value) {
       return cursor > begin;
     }
   }
-  // 18 digits always fit; the rare longer number is taken for garbage.
+  // 18 digits always fit; longer numbers are malformed.
   for (; cursor < end && is_digit(*cursor); ++cursor) {
     if (cursor - begin == 18) return false;
     result = result * 10 + (*cursor - '0');
@@ -126,8 +126,8 @@ bool parse_window(const char*& p, const char* end, JobLogRecord& window) {
 bool parse_push(const char*& p, const char* end, JobLogRecord& push) {
   push.what = JobLogRecord::What::push;
   if (!skip(p, end, kPushMark)) return false;
-  // Every NVTX range prints this line; only those named by a number are steps. The others are
-  // kept as step -1, because their pops must be told from those of steps.
+  // Every NVTX range prints this line, but only ranges named by a number are steps. The others
+  // become step -1, so that pops match their pushes.
   const char* const name = p;
   if (parse_number(p, end, push.number) && skip(p, end, ", time: ")) {
     return parse_time(p, end, push.begin);
@@ -214,16 +214,16 @@ JobLogReader::JobLogReader(Fd fd, std::string path, bool sparse)
 Result<JobLogReader> JobLogReader::open(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno_error(fmt::format("cannot read {}", path.string()));
-  // Advice only; a pipe or an odd file system may refuse it.
+  // Advice only; pipes and some file systems refuse it.
   static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
   struct stat status {};
-  constexpr std::int64_t kBlockBytes = 512;  // of st_blocks, whatever the file system's are
+  constexpr std::int64_t kBlockBytes = 512;  // the unit of st_blocks
   const bool sparse =
       ::fstat(fd.get(), &status) == 0 && status.st_blocks * kBlockBytes < status.st_size;
   return JobLogReader(std::move(fd), path.string(), sparse);
 }
 
-// Moves what is not read yet to the front and fills the rest. False: nothing more came.
+// Moves unread bytes to the front and fills the rest of the buffer. False at the end of the file.
 Result<bool> JobLogReader::refill() {
   if (at_end_) return false;
   const auto left = static_cast<std::size_t>(limit_ - cursor_);
@@ -247,13 +247,13 @@ Result<bool> JobLogReader::refill() {
   return static_cast<std::size_t>(limit_ - cursor_) > left;
 }
 
-// What a crashed file system leaves of a log may be gigabytes of nothing: they need not be read.
-// One NUL stands for all of them; it ends a record as they do. There is room for it in the buffer.
+// After a file system crash, a log may have holes of gigabytes. One NUL, which ends a record,
+// replaces a hole. The buffer has room for it.
 void JobLogReader::skip_hole() {
   if (!sparse_) return;
   const off_t here = ::lseek(fd_.get(), 0, SEEK_CUR);
   off_t data = ::lseek(fd_.get(), here, SEEK_DATA);
-  if (data < 0 && errno == ENXIO) data = ::lseek(fd_.get(), 0, SEEK_END);  // nothing but a hole
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd_.get(), 0, SEEK_END);  // a hole up to the end
   if (data <= here) return;
   report_.bytes += static_cast<std::uint64_t>(data - here);
   buffer_[static_cast<std::size_t>(limit_ - buffer_.data())] = '\0';
@@ -263,7 +263,7 @@ void JobLogReader::skip_hole() {
 Result<bool> JobLogReader::next(JobLogRecord& record) {
   for (;;) {
     cursor_ = find_record_mark(cursor_, limit_);
-    // A record must lie whole in the buffer; the last byte may be the first half of a mark.
+    // A record must be complete in the buffer; the last byte may start a mark.
     if (static_cast<std::size_t>(limit_ - cursor_) < kMaxRecordBytes && !at_end_) {
       if (cursor_ == limit_ && limit_ > buffer_.data()) --cursor_;
       ASSAY_TRY(const bool more, refill());
@@ -274,14 +274,14 @@ Result<bool> JobLogReader::next(JobLogRecord& record) {
   }
 }
 
-// Tries the record at the cursor and moves beyond it, or beyond its first byte.
+// Parses a record at the cursor and moves after it, or by one byte on failure.
 bool JobLogReader::parse_here(JobLogRecord& record) {
   const std::string_view rest(cursor_, static_cast<std::size_t>(std::min<std::ptrdiff_t>(
                                            limit_ - cursor_, kMaxRecordBytes)));
   const char* p = cursor_;
   const char* const end = rest.data() + rest.size();
   bool taken = false;
-  // "Profiler Info: J" and "NVTX range p" say what was meant, even where the record breaks off.
+  // "Profiler Info: J" and "NVTX range p" identify the record even if it is truncated.
   const bool meant_job = rest.starts_with("Profiler Info: J");
   const bool meant_range = rest.starts_with("NVTX range p");
   if (meant_job) {
@@ -312,7 +312,7 @@ bool JobLogReader::parse_here(JobLogRecord& record) {
 }
 
 void JobLogReader::judge_failure(const char* stop) {
-  if (stop < limit_ && *stop == '.') ++stop;  // a number may break off behind its point
+  if (stop < limit_ && *stop == '.') ++stop;  // a number may be truncated after its point
   const bool broken_off = stop == limit_ || *stop == '\n' || *stop == '\r' || *stop == '\0';
   ++(broken_off ? report_.truncated : report_.malformed);
 }

@@ -7,7 +7,7 @@
 //   Schedule Profiler start at step 3 and end at step 6          (the profiled window of steps)
 //   NVTX range push: 7, time: 1700000000000.123                  (step 7 begins)
 //   NVTX range pop, time: 1700000000061.456
-// Anything may stand before, between and behind them.
+// Other text may precede, follow and separate them.
 
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +21,7 @@
 
 namespace assay::timeline {
 
-// One record of the log. `type` and `name` are valid until the next call of next().
+// One record of the log. `type` is valid until the next call of next().
 struct JobLogRecord {
   enum class What : std::uint8_t { job, window, push, pop };
   What what = What::job;
@@ -32,15 +32,15 @@ struct JobLogRecord {
   Nanos end = 0;                 // job
 };
 
-// Reads a log of any size through a buffer of 256 KiB (which stays in a core's cache). Counts in
-// `report` what it could not take.
+// Reads a log of any size through a buffer that fits a core's cache. Counts unusable records in
+// `report`.
 class JobLogReader {
  public:
   static constexpr std::size_t kBufferBytes = 256U << 10U;
   static constexpr std::size_t kMaxRecordBytes = 4096;
 
   static Result<JobLogReader> open(const std::filesystem::path& path);
-  // False at the end of the file. What the caller reads is well-formed; a job has begin <= end.
+  // False at the end of the file. Returned records are well-formed: a job has begin <= end.
   Result<bool> next(JobLogRecord& record);
 
   FileReport& report() { return report_; }
@@ -63,12 +63,11 @@ class JobLogReader {
   FileReport report_;
 };
 
-// The first place in [begin, end) where "Profiler " or "NVTX range p" may begin, or end.
+// The first possible start of "Profiler " or "NVTX range p" in [begin, end), or `end`.
 const char* find_record_mark(const char* begin, const char* end);
 
-// Milliseconds in decimal, exact to the nanosecond (further digits are cut):
-// "1700000000000.771484". Advances `cursor`; nothing when there is no such number or it does not
-// fit 64 bits.
+// Converts decimal milliseconds ("1700000000000.771484") to nanoseconds, dropping further digits.
+// Advances `cursor`. Nothing for another text or for overflow.
 std::optional<Nanos> parse_milliseconds(const char*& cursor, const char* end);
 
 }  // namespace assay::timeline

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Enough for months of steps; a hostile log may claim any number.
+// Enough for months; bounds the memory that a hostile log can take.
 constexpr std::size_t kMaxSteps = 1U << 18U;
 constexpr std::size_t kMaxOpenRanges = 1024;
 constexpr std::string_view kLogPrefix = "workerlog.";
@@ -27,7 +27,7 @@ std::optional<int> parse_int(std::string_view text) {
   return value;
 }
 
-// machine2 before machine10, whatever order the file system gives them in.
+// Orders machine2 before machine10.
 bool machine_before(const std::string& a, const std::string& b) {
   const auto number_a = parse_int(a);
   const auto number_b = parse_int(b);
@@ -45,7 +45,7 @@ Result<std::vector<std::string>> entries_after(const fs::path& folder, std::stri
   }
   if (error)
     return usage_error(fmt::format("cannot list {}: {}", folder.string(), error.message()));
-  std::sort(rest.begin(), rest.end(), machine_before);
+  std::ranges::sort(rest, machine_before);
   return rest;
 }
 
@@ -63,29 +63,23 @@ Status add_logs(const fs::path& folder, const std::string& machine, std::vector<
     std::error_code error;
     if (!fs::exists(path, error)) {
       return usage_error(
-          fmt::format("no {} (--devices asks for device {})", path.string(), device));
+          fmt::format("{} is missing, but --devices names device {}", path.string(), device));
     }
     logs.push_back({std::move(path), machine, device});
   }
   return {};
 }
 
-void widen(Step& step, Nanos begin, Nanos end) {
-  step.begin = std::min(step.begin, begin);
-  step.end = std::max(step.end, end);
-}
-
-// Steps of all logs, folded as the logs are read.
+// The steps of all logs read so far.
 struct StepFold {
   std::vector<Step> by_jobs;  // the i-th step of each log
   std::map<std::int64_t, Step> by_marks;
-  // The first step of the schedule window, by machine: what its last log says, as Paddle's script
-  // has it.
+  // The first step of the schedule window by machine. The machine's last log decides, as in
+  // Paddle's script.
   std::map<std::string, std::int64_t> first;
   bool full = false;
 };
 
-// The steps of one log.
 class StepTracker {
  public:
   StepTracker(StepFold& fold, std::string machine, Nanos offset)
@@ -102,7 +96,7 @@ class StepTracker {
   }
 
   void window(std::int64_t first_step) {
-    // A log may tell several windows; the first one counts the steps that jobs show.
+    // A log may have several windows; steps of jobs are numbered from the first one.
     if (!window_seen_) fold_.first[machine_] = first_step;
     window_seen_ = true;
   }
@@ -133,12 +127,12 @@ class StepTracker {
     }
     Step& step = fold_.by_marks[number];
     step.number = number;
-    widen(step, begin + offset_, time + offset_);
+    widen(step, Span{begin + offset_, time + offset_});
   }
 
-  // The number of step marks that found no other half.
+  // Returns the number of step marks without a counterpart.
   std::uint64_t finish() {
-    // A window that opens within a step and sees no micro batch 0 is one step.
+    // A window without any micro batch 0 is one step.
     if (!begin_ && index_ == 0) begin_ = first_begin_;
     close();
     for (const auto& [number, begin] : open_) unmatched_ += number == kNone ? 0U : 1U;
@@ -155,7 +149,7 @@ class StepTracker {
       }
       fold_.by_jobs.emplace_back();
     }
-    widen(fold_.by_jobs[index_++], *begin_ + offset_, end_ + offset_);
+    widen(fold_.by_jobs[index_++], Span{*begin_ + offset_, end_ + offset_});
     begin_.reset();
   }
 
@@ -173,7 +167,6 @@ class StepTracker {
   std::uint64_t unmatched_ = 0;
 };
 
-// Turns the jobs of one log into slices.
 class JobSlices {
  public:
   JobSlices(std::uint32_t track, Nanos offset, Strings& strings)
@@ -205,7 +198,7 @@ class JobSlices {
   Kind last_kind_ = Kind::compute;
 };
 
-// Reads a log once: `slices` gets its jobs, `fold` its steps.
+// Reads a log; adds its jobs to `slices` and its steps to `fold`.
 Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter filter,
                               JobSlices convert, StepFold& fold, SliceSorter& slices) {
   ASSAY_TRY(JobLogReader reader, JobLogReader::open(log.path));
@@ -240,7 +233,8 @@ Result<FileReport> survey_log(const JobLogFile& log, Nanos offset, JobFilter fil
   report.kept = jobs;
   report.ignored = ignored;
   if (report.unrelated()) {
-    report.notes.emplace_back("no job, step or schedule line: not a job log, or profiling was off");
+    report.notes.emplace_back(
+        "no job, step or schedule line: this is not a job log, or profiling was off");
   }
   return report;
 }
@@ -257,7 +251,7 @@ std::vector<Step> resolve_steps(StepFold& fold) {
       steps[i].number = first + static_cast<std::int64_t>(i);
     }
   }
-  // Devices begin a step before others have ended the last one: the row shows them end to end.
+  // Steps of different devices overlap; the row shows steps end to end.
   for (std::size_t i = 1; i < steps.size(); ++i) {
     steps[i].begin = std::min(std::max(steps[i].begin, steps[i - 1].end), steps[i].end);
   }
@@ -300,7 +294,8 @@ Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
     survey.slices.push_back(std::move(slices));
   }
   if (fold.full) {
-    survey.notes.push_back(fmt::format("more than {} steps: the Step row ends there", kMaxSteps));
+    survey.notes.push_back(
+        fmt::format("more than {} steps: the Step row has only the first ones", kMaxSteps));
   }
   survey.steps = resolve_steps(fold);
   return survey;
@@ -331,8 +326,7 @@ std::vector<Slice> step_slices(std::span<const Step> steps, Strings& strings) {
                       .name = strings.intern(fmt::format("step{}", step.number)),
                       .category = category});
   }
-  std::sort(slices.begin(), slices.end(),
-            [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+  std::ranges::sort(slices, {}, &Slice::begin);
   return slices;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// A folder of job logs as one trace: which logs there are, and what one pass over them tells:
-// reports, steps, and the slices in order.
+// Reads a folder of job logs in one pass: reports, steps and sorted slices.
 
 #include <filesystem>
 #include <memory>
@@ -23,34 +22,33 @@ struct JobLogFile {
 
 struct JobLogOptions {
   std::filesystem::path log_dir;
-  std::vector<int> devices;  // empty: every workerlog.K that there is
+  std::vector<int> devices;  // empty: every workerlog.K
   bool multi_machine = false;
 };
 
-// workerlog.K of the folder, or of each of its machine* folders (ordered by number, then name).
-// A usage error names a log that is missing.
+// The logs of the folder, or of each of its machine* folders ordered by number, then name. A usage
+// error names a missing log.
 Result<std::vector<JobLogFile>> find_job_logs(const JobLogOptions& options);
 
-// Which jobs become slices: Paddle's script leaves out receives before a forward and sends after
-// a backward, since they overlap the jobs beside them; the analysis wants them.
+// Which jobs become slices. Paddle's script leaves out receives before a forward and sends after a
+// backward, because they overlap neighbouring jobs. The analysis needs them.
 enum class JobFilter : std::uint8_t { as_paddle, all };
 
-// What one pass over the logs tells.
 struct JobLogSurvey {
-  std::vector<FileReport> files;                     // of each log, in the order given
+  std::vector<FileReport> files;                     // by log
   std::vector<std::unique_ptr<SliceSource>> slices;  // of log i on track i + 1
-  std::vector<Step> steps;                           // with the clocks related by `offsets`
+  std::vector<Step> steps;                           // on the reference clock
   std::vector<std::string> notes;
 };
 
 struct SurveyOptions {
   JobFilter filter = JobFilter::as_paddle;
-  std::filesystem::path scratch;  // slices of large logs wait here in an unlinked file
+  std::filesystem::path scratch;  // folder of the nameless file for the slices of large logs
 };
 
-// Steps come from the lines of the NVTX hook where a log has them; otherwise one begins wherever
-// the log's first type of job runs micro batch 0, numbered from the schedule window's start. The
-// times of log i move by offsets[i].
+// Reads the logs; adds offsets[i] to the times of log i. Steps come from the lines of the NVTX
+// hook. In a log without them, a step begins where the first type of job runs micro batch 0,
+// numbered from the start of the schedule window.
 Result<JobLogSurvey> survey_job_logs(std::span<const JobLogFile> logs,
                                      std::span<const Nanos> offsets, const SurveyOptions& options,
                                      Strings& strings);

@@ -1,5 +1,5 @@
-// Traces of PyTorch's profiler (Kineto's chrome export). GPU work names its device and stream in
-// args; "ProfilerStep#N" marks steps.
+// Imports traces of PyTorch's profiler (Kineto's Chrome export). The args of GPU work have its
+// device and stream; "ProfilerStep#N" marks steps.
 
 #include "timeline/importers/chrome_trace.h"
 #include "timeline/importers/gpu_categories.h"

@@ -1,5 +1,5 @@
-// What `assay timeline merge` makes of traces: each track is described by an event, and the events
-// keep the categories and args that they had.
+// Imports merges of traces by `assay timeline merge`. A metadata event describes each track; events
+// keep their categories and args.
 
 #include "timeline/importers/builder.h"
 #include "timeline/importers/chrome_trace.h"
@@ -41,7 +41,7 @@ Result<Trace> import(const std::filesystem::path& path, const ImportOptions& opt
 
 }  // namespace
 
-const Importer kMerged{"merged trace", "JSON that describes tracks as assay's merge of traces does",
+const Importer kMerged{"merged trace", "JSON with the track descriptions of assay's merges",
                        recognises, import};
 
 }  // namespace assay::timeline

@@ -1,5 +1,4 @@
-// The SQLite file that `nsys export --type sqlite` writes. Tables and columns that a capture or a
-// version lacks are left out.
+// Imports the output of `nsys export --type sqlite`. Tables and columns may be missing.
 
 #include <fmt/format.h>
 
@@ -19,11 +18,11 @@ namespace {
 
 constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 4;
 
-// nsys packs (machine, VM, process, thread) into one number.
+// nsys packs machine, VM, process and thread into one number.
 std::int64_t process_of(std::int64_t global) { return global >> 24 & 0xffffff; }
 std::int64_t thread_of(std::int64_t global) { return global & 0xffffff; }
 
-// CUPTI's kinds of copies and of memory, as PyTorch's profiler writes them.
+// CUPTI's kinds of copies and memory in the words of PyTorch's profiler.
 std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   constexpr std::array<const char*, 14> kKinds{"",     "HtoD", "DtoH", "HtoA", "AtoH",
                                                "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
@@ -43,7 +42,7 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   return name;
 }
 
-// NVTX ranges that mark steps, as training loops write them.
+// The step that an NVTX range of a training loop marks, or kNone.
 std::int64_t step_of(std::string_view name) {
   for (const char* prefix : {"ProfilerStep#", "step ", "step_", "step", "Step ", "iteration ",
                              "iteration", "Iteration ", "iter "}) {
@@ -79,19 +78,25 @@ class NsysReader {
   FileReport& report() { return builder_.report(); }
   Strings& strings() { return builder_.trace().strings; }
 
-  // Columns of a table, with NULL in the place of those that it lacks.
-  std::string columns(const char* table, std::initializer_list<const char*> names) {
+  // SELECT of columns, with NULL for missing ones. `name` is the column of a string id, whose text
+  // is added as the last column.
+  std::string select(const char* table, const std::vector<std::string>& names,
+                     const char* name = nullptr) {
     const auto there = table_columns(database_, table);
     std::string list;
-    for (const char* name : names) {
+    for (const std::string& column : names) {
       list += fmt::format("{}{}", list.empty() ? "" : ", ",
-                          there.contains(name) ? fmt::format("t.\"{}\"", name) : "NULL");
+                          there.contains(column) ? fmt::format("t.\"{}\"", column) : "NULL");
     }
-    return list;
+    if (name == nullptr) return fmt::format("SELECT {} FROM {} t", list, table);
+    return fmt::format("SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.{}", list,
+                       table, name);
   }
 
+  // Calls take(row) for each row, if the database has the table.
   template <typename Take>
   void each(const char* table, const std::string& sql, Take take) {
+    if (!tables_.contains(table)) return;
     auto rows = database_.prepare(sql);
     if (!rows) {
       report().notes.push_back(fmt::format("{}: {}", table, rows.error().message));
@@ -108,21 +113,37 @@ class NsysReader {
     }
   }
 
-  // Times count from the session's start, which the file gives against UTC.
+  // Calls take(row, slice) for each row with valid times in the first two columns.
+  template <typename Take>
+  void each_slice(const char* table, const std::string& sql, Take take) {
+    each(table, sql, [&](Row row) {
+      Slice slice;
+      if (span_of(row, slice)) take(row, slice);
+    });
+  }
+
+  // GPU work: columns 2 to 5 are device, stream, correlation and process, followed by `more`.
+  template <typename Take>
+  void each_work(const char* table, std::initializer_list<const char*> more, const char* name,
+                 Take take) {
+    std::vector<std::string> columns{"start",    "end",           "deviceId",
+                                     "streamId", "correlationId", "globalPid"};
+    columns.insert(columns.end(), more.begin(), more.end());
+    each_slice(table, select(table, columns, name), take);
+  }
+
+  // Times are relative to the start of the session, which the file has in UTC.
   void read_session() {
-    if (tables_.contains("TARGET_INFO_SYSTEM_ENV")) {
-      each("TARGET_INFO_SYSTEM_ENV",
-           "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1",
-           [&](Row row) { host_ = row.text(0); });
-    }
-    if (!tables_.contains("TARGET_INFO_SESSION_START_TIME")) return;
+    each("TARGET_INFO_SYSTEM_ENV",
+         "SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1",
+         [&](Row row) { host_ = row.text(0); });
     each("TARGET_INFO_SESSION_START_TIME",
          "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME LIMIT 1",
          [&](Row row) { base_ = row.integer(0); });
     if (base_ < 0 || base_ > kMaxTime) base_ = 0;
   }
 
-  // The first two columns of every query; false where they are no time.
+  // Reads begin and end from the first two columns; false for invalid times.
   bool span_of(Row row, Slice& slice) {
     ++report().records;
     slice.begin = row.integer(0);
@@ -140,151 +161,104 @@ class NsysReader {
     return builder_.has_room();
   }
 
-  // Columns 2 to 5 of queries for GPU work: device, stream, correlation, process.
   void add_gpu(Row row, Slice& slice, std::string_view name, const char* category,
                std::int64_t bytes) {
     slice.name = strings().intern(name);
     slice.category = strings().intern(category);
     slice.track = gpu_track(row.integer(2), row.integer(3), process_of(row.integer(5)));
-    slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
+    add_with_detail(slice, row.integer(4), bytes);
+  }
+
+  void add_with_detail(Slice& slice, std::int64_t correlation, std::int64_t bytes = kNone) {
     Detail detail;
-    detail.correlation = static_cast<std::uint64_t>(row.integer(4));
+    detail.correlation = static_cast<std::uint64_t>(correlation);
     detail.bytes = bytes;
-    builder_.trace().details.push_back(detail);
+    slice.detail = builder_.add_detail(detail);
     builder_.add(slice);
   }
 
   void read_kernels() {
     const char* const table = "CUPTI_ACTIVITY_KIND_KERNEL";
-    if (!tables_.contains(table)) return;
-    const auto there = table_columns(database_, table);
-    const char* const name = there.contains("demangledName") ? "demangledName" : "shortName";
-    each(table,
-         fmt::format(
-             "SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.{}",
-             columns(table, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"}),
-             table, name),
-         [&](Row row) {
-           Slice slice;
-           if (!span_of(row, slice)) return;
-           const std::string_view text = row.text(6);
-           slice.kind = options_.kinds.kind(text);
-           add_gpu(row, slice, text, "kernel", kNone);
-         });
+    const bool demangled = table_columns(database_, table).contains("demangledName");
+    each_work(table, {}, demangled ? "demangledName" : "shortName", [&](Row row, Slice& slice) {
+      const std::string_view text = row.text(6);
+      slice.kind = options_.kinds.kind(text);
+      add_gpu(row, slice, text, "kernel", kNone);
+    });
   }
 
-  // A CUDA graph that was traced as a whole: what ran in it is not told.
+  // CUDA graphs traced as a whole, without their kernels.
   void read_graphs() {
-    const char* const table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
-    if (!tables_.contains(table)) return;
-    each(table,
-         fmt::format("SELECT {} FROM {} t",
-                     columns(table, {"start", "end", "deviceId", "streamId", "correlationId",
-                                     "globalPid", "graphId"}),
-                     table),
-         [&](Row row) {
-           Slice slice;
-           if (!span_of(row, slice)) return;
-           slice.kind = Kind::compute;
-           add_gpu(row, slice, fmt::format("CUDA graph {}", row.integer(6)), "kernel", kNone);
-         });
+    each_work("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {"graphId"}, nullptr, [&](Row row, Slice& slice) {
+      slice.kind = Kind::compute;
+      add_gpu(row, slice, fmt::format("CUDA graph {}", row.integer(6)), "kernel", kNone);
+    });
   }
 
   void read_copies() {
-    const char* const copies = "CUPTI_ACTIVITY_KIND_MEMCPY";
-    if (tables_.contains(copies)) {
-      each(copies,
-           fmt::format("SELECT {} FROM {} t",
-                       columns(copies, {"start", "end", "deviceId", "streamId", "correlationId",
-                                        "globalPid", "copyKind", "srcKind", "dstKind", "bytes"}),
-                       copies),
-           [&](Row row) {
-             Slice slice;
-             if (!span_of(row, slice)) return;
-             slice.kind = Kind::memory;
-             const auto optional = [&](int column) {
-               return row.is_null(column) ? std::int64_t{kNone} : row.integer(column);
-             };
-             add_gpu(row, slice, copy_name(optional(6), optional(7), optional(8)), "gpu_memcpy",
-                     optional(9));
-           });
-    }
-    const char* const fills = "CUPTI_ACTIVITY_KIND_MEMSET";
-    if (!tables_.contains(fills)) return;
-    each(fills,
-         fmt::format("SELECT {} FROM {} t",
-                     columns(fills, {"start", "end", "deviceId", "streamId", "correlationId",
-                                     "globalPid", "bytes"}),
-                     fills),
-         [&](Row row) {
-           Slice slice;
-           if (!span_of(row, slice)) return;
-           slice.kind = Kind::memory;
-           add_gpu(row, slice, "Memset", "gpu_memset", row.integer(6));
-         });
+    each_work("CUPTI_ACTIVITY_KIND_MEMCPY", {"copyKind", "srcKind", "dstKind", "bytes"}, nullptr,
+              [&](Row row, Slice& slice) {
+                slice.kind = Kind::memory;
+                const auto optional = [&](int column) {
+                  return row.is_null(column) ? std::int64_t{kNone} : row.integer(column);
+                };
+                add_gpu(row, slice, copy_name(optional(6), optional(7), optional(8)), "gpu_memcpy",
+                        optional(9));
+              });
+    each_work("CUPTI_ACTIVITY_KIND_MEMSET", {"bytes"}, nullptr, [&](Row row, Slice& slice) {
+      slice.kind = Kind::memory;
+      add_gpu(row, slice, "Memset", "gpu_memset", row.integer(6));
+    });
   }
 
   void read_calls() {
     const char* const table = "CUPTI_ACTIVITY_KIND_RUNTIME";
-    if (!tables_.contains(table)) return;
-    each(table,
-         fmt::format("SELECT {}, s.value FROM {} t LEFT JOIN StringIds s ON s.id = t.nameId",
-                     columns(table, {"start", "end", "globalTid", "correlationId"}), table),
-         [&](Row row) {
-           Slice slice;
-           if (!span_of(row, slice)) return;
-           const std::uint32_t track = host_track(row.integer(2), "thread");
-           const StringId name = strings().intern(row.text(4));
-           builder_.trace().launches.push_back(
-               {.begin = slice.begin,
-                .end = slice.end,
-                .correlation = static_cast<std::uint64_t>(row.integer(3)),
-                .track = track,
-                .name = name});
-           if (options_.analysis) {
-             ++report().ignored;
-             return;
-           }
-           slice.name = name;
-           slice.category = strings().intern("cuda_runtime");
-           slice.track = track;
-           slice.kind = Kind::host;
-           slice.detail = static_cast<std::uint32_t>(builder_.trace().details.size());
-           Detail detail;
-           detail.correlation = static_cast<std::uint64_t>(row.integer(3));
-           builder_.trace().details.push_back(detail);
-           builder_.add(slice);
-         });
+    const std::string sql = select(table, {"start", "end", "globalTid", "correlationId"}, "nameId");
+    each_slice(table, sql, [&](Row row, Slice& slice) {
+      slice.track = host_track(row.integer(2), "thread");
+      slice.name = strings().intern(row.text(4));
+      builder_.trace().launches.push_back(
+          {.begin = slice.begin,
+           .end = slice.end,
+           .correlation = static_cast<std::uint64_t>(row.integer(3)),
+           .track = slice.track,
+           .name = slice.name});
+      if (options_.analysis) {
+        ++report().ignored;
+        return;
+      }
+      slice.category = strings().intern("cuda_runtime");
+      slice.kind = Kind::host;
+      add_with_detail(slice, row.integer(3));
+    });
   }
 
   void read_ranges() {
     const char* const table = "NVTX_EVENTS";
-    if (!tables_.contains(table)) return;
     const bool registered = table_columns(database_, table).contains("textId");
-    each(table,
-         registered ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
-                      "NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
-                      "WHERE n.end IS NOT NULL"
-                    : "SELECT n.start, n.end, n.globalTid, coalesce(n.text, '') FROM NVTX_EVENTS n "
-                      "WHERE n.end IS NOT NULL",
-         [&](Row row) {
-           Slice slice;
-           if (!span_of(row, slice)) return;
-           const std::string_view text = row.text(3);
-           slice.name = strings().intern(text);
-           slice.category = strings().intern("nvtx");
-           slice.track = host_track(row.integer(2), "NVTX of thread");
-           slice.kind = Kind::host;
-           if (calls_collective(text)) add_collective(text, slice, row.integer(2));
-           if (const std::int64_t step = step_of(text); step != kNone) {
-             builder_.trace().rank_steps.push_back(
-                 {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
-           }
-           builder_.add(slice);
-         });
+    each_slice(
+        table,
+        registered ? "SELECT n.start, n.end, n.globalTid, coalesce(n.text, s.value, '') FROM "
+                     "NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
+                     "WHERE n.end IS NOT NULL"
+                   : "SELECT n.start, n.end, n.globalTid, coalesce(n.text, '') FROM NVTX_EVENTS n "
+                     "WHERE n.end IS NOT NULL",
+        [&](Row row, Slice& slice) {
+          const std::string_view text = row.text(3);
+          slice.name = strings().intern(text);
+          slice.category = strings().intern("nvtx");
+          slice.track = host_track(row.integer(2), "NVTX of thread");
+          slice.kind = Kind::host;
+          if (calls_collective(text)) add_collective(text, slice, row.integer(2));
+          if (const std::int64_t step = step_of(text); step != kNone) {
+            builder_.trace().rank_steps.push_back(
+                {builder_.trace().tracks[slice.track].source, {step, slice.begin, slice.end}});
+          }
+          builder_.add(slice);
+        });
   }
 
-  // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", as torch.autograd.profiler.emit_nvtx says it.
+  // "nccl:all_reduce, seq = 3, sizes = [[1024]], …", by torch.autograd.profiler.emit_nvtx.
   void add_collective(std::string_view text, const Slice& slice, std::int64_t thread) {
     Collective collective;
     const std::string_view call = text.substr(0, text.find(','));
@@ -342,7 +316,7 @@ class NsysReader {
   std::set<std::string> tables_;
   const ImportOptions& options_;
   TraceBuilder builder_;
-  // (device, stream or thread, process, what)
+  // device, stream or thread, process, kind
   TrackTable<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> tracks_{builder_};
   std::map<std::int64_t, std::uint32_t> sources_;
   std::string path_;

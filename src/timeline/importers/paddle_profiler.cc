@@ -1,4 +1,4 @@
-// Traces of Paddle's profiler. Names carry their duration ("forward[62.704 ms]"), which goes;
+// Imports traces of Paddle's profiler. Removes the durations in names ("forward[62.704 ms]");
 // "ProfileStep#N" marks steps.
 
 #include "timeline/importers/chrome_trace.h"

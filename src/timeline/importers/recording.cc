@@ -1,4 +1,4 @@
-// assay's own recording (recording_format.h). Damaged blocks are counted and passed over.
+// Imports assay's own recordings (recording_format.h). Counts and skips damaged blocks.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 namespace assay::timeline {
 namespace {
 
-// Takes values from the front of a text; `ok` tells whether all of them were there.
+// Takes values from the front of a text; `ok` is false after a missing one.
 struct Bytes {
   std::string_view rest;
   bool ok = true;
@@ -57,14 +57,6 @@ struct Range {
   StringId name = 0;
   std::int32_t micro_batch = kNone;
 };
-struct Span {
-  Nanos begin = std::numeric_limits<Nanos>::max();
-  Nanos end = std::numeric_limits<Nanos>::min();
-  void widen(const Span& other) {
-    begin = std::min(begin, other.begin);
-    end = std::max(end, other.end);
-  }
-};
 
 struct GpuWork {
   std::uint32_t correlation = 0;
@@ -83,7 +75,7 @@ class RecordingReader {
     const std::string_view host = bytes.get_bytes(recording::kHostBytes);
     host_ = host.substr(0, host.find('\0'));
     if (!bytes.ok || version != recording::kVersion) {
-      report_.notes.push_back(fmt::format("version {} is not known", version));
+      report_.notes.push_back(fmt::format("unknown version {}", version));
       return;
     }
     while (!bytes.rest.empty()) read_block(bytes);
@@ -101,7 +93,7 @@ class RecordingReader {
     for (FlightEntry& entry : trace_.flight) {
       entry.group = entry.description = kAllCommunicators;
     }
-    // Who left no recording at all is named, too.
+    // The group contains ranks without a recording.
     for (std::int32_t rank = 0; !trace_.flight.empty() && rank < source.world_size; ++rank) {
       source.groups[kAllCommunicators].ranks.push_back(rank);
     }
@@ -121,7 +113,7 @@ class RecordingReader {
 
  private:
   static constexpr std::size_t kMaxNotes = 16;
-  // A recorder counts a process's collectives over all of its communicators.
+  // A recorder counts the collectives of a process over all communicators.
   static constexpr const char* kAllCommunicators = "all communicators";
   static constexpr Nanos kMaxTime = std::numeric_limits<Nanos>::max() / 2;
 
@@ -184,7 +176,7 @@ class RecordingReader {
           read_collective(record);
           break;
         default:
-          ++report_.ignored;  // of a later version that kept this one's meaning
+          ++report_.ignored;  // a record of a later, compatible version
       }
     }
   }
@@ -257,28 +249,28 @@ class RecordingReader {
     if (!record.ok) ++report_.malformed;
   }
 
-  // Each range's and step's time on each GPU, from the work that it and the ranges in it launched.
+  // Computes the GPU time of each range and step from the work launched in it, including nested
+  // ranges.
   void join_launches() {
-    std::sort(launches_.begin(), launches_.end());
+    std::ranges::sort(launches_);
     std::map<std::pair<std::uint64_t, std::int32_t>, Span, std::greater<>> spans;
     for (const GpuWork& work : gpu_work_) {
-      const auto launch =
-          std::lower_bound(launches_.begin(), launches_.end(), RangeLaunch{work.correlation, 0});
+      const auto launch = std::ranges::lower_bound(launches_, RangeLaunch{work.correlation, 0});
       if (launch == launches_.end() || launch->correlation != work.correlation) continue;
-      spans[{launch->range, work.device}].widen(work.span);
+      widen(spans[{launch->range, work.device}], work.span);
     }
-    // A parent's id is lower than its children's: it comes after them all.
+    // In descending order of ids, children precede their parents.
     for (const auto& [key, span] : spans) {
       const auto& [id, device] = key;
       if (const auto step = steps_.find(id); step != steps_.end()) {
-        gpu_steps_[id].widen(span);
+        widen(gpu_steps_[id], span);
         continue;
       }
       const auto range = ranges_.find(id);
       if (range == ranges_.end()) continue;
       add_job(range->second, device, span);
       const std::uint64_t parent = range->second.parent;
-      if (parent != 0 && parent < id) spans[{parent, device}].widen(span);
+      if (parent != 0 && parent < id) widen(spans[{parent, device}], span);
     }
     for (const auto& [id, span] : gpu_steps_) {
       steps_[id].begin = span.begin;
@@ -314,7 +306,7 @@ class RecordingReader {
 
   std::vector<RangeLaunch> launches_;
   std::vector<GpuWork> gpu_work_;
-  std::map<std::uint64_t, Range> ranges_;  // by id, which is by time
+  std::map<std::uint64_t, Range> ranges_;  // by id, and so by time
   std::map<std::uint64_t, Step> steps_;
   std::map<std::uint64_t, Span> gpu_steps_;
   TraceBuilder builder_;

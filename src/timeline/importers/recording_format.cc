@@ -38,7 +38,7 @@ std::string RecordingEncoder::header(std::uint32_t pid, std::string_view host) {
 }
 
 std::uint32_t RecordingEncoder::name_id(std::string_view name) {
-  constexpr std::size_t kLongestName = 4096;  // templates of kernels grow long
+  constexpr std::size_t kLongestName = 4096;  // names of kernel templates can be very long
   name = name.substr(0, kLongestName);
   const auto known = names_.find(name);
   if (known != names_.end()) return known->second;

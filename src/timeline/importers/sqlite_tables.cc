@@ -20,7 +20,7 @@ std::set<std::string> texts(Result<Statement> rows) {
 Result<Database> open_sqlite(const std::filesystem::path& path) {
   ASSAY_TRY(const TemporaryCopy copy, unpack(path));
   auto database = Database::open_foreign(copy.path.empty() ? path : copy.path);
-  // SQLite has the file open now: its name is not needed any more.
+  // SQLite keeps the file open.
   if (!copy.path.empty()) ::unlink(copy.path.c_str());
   return database;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is in a database that somebody else made.
+// Reads the tables of another program's database.
 
 #include <filesystem>
 #include <set>
@@ -11,10 +11,10 @@
 
 namespace assay::timeline {
 
-// The database in a file, packed or not, read only.
+// Opens the database read-only; decompresses the file first if needed.
 Result<Database> open_sqlite(const std::filesystem::path& path);
 
-// True tables, no views; empty for a file that is no database.
+// Tables without views; empty for a file that is not a database.
 std::set<std::string> table_names(Database& database);
 std::set<std::string> table_columns(Database& database, const std::string& table);
 

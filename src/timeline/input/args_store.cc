@@ -14,7 +14,7 @@ Result<ArgsStore> ArgsStore::create() {
   std::error_code error;
   std::string name = (std::filesystem::temp_directory_path(error) / "assay-args-XXXXXX").string();
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd) return errno_error(fmt::format("cannot keep the args of events in {}", name));
+  if (!fd) return errno_error(fmt::format("cannot create a temporary file in {}", name));
   ::unlink(name.c_str());
   return ArgsStore(std::move(fd));
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The args of events as their files wrote them. A gigabyte of trace has hundreds of megabytes of
-// them, so they wait in a file without a name until a writer wants them.
+// Keeps the args of events as raw text in a nameless file: a gigabyte of trace has hundreds of
+// megabytes of args.
 
 #include <cstdint>
 #include <string>
@@ -14,12 +14,13 @@ namespace assay::timeline {
 
 class ArgsStore {
  public:
-  static constexpr unsigned kStoreShift = 48;  // Detail::args_at: the store's number is above
+  static constexpr unsigned kStoreShift =
+      48;  // Detail::args_at has the store's index above this bit
 
   static Result<ArgsStore> create();
-  // Where the text lies now.
+  // The offset of the added text.
   std::uint64_t add(std::string_view text);
-  // Empty, when it cannot be read back.
+  // Empty if reading fails.
   std::string read(std::uint64_t at, std::uint32_t size);
   std::uint64_t bytes() const { return written_ + buffer_.size(); }
 
@@ -30,7 +31,7 @@ class ArgsStore {
   Fd fd_;
   std::uint64_t written_ = 0;
   std::string buffer_;
-  std::string block_;  // what was read last
+  std::string block_;  // the last block read
   std::uint64_t block_at_ = 0;
   Status status_;
 };

@@ -36,7 +36,7 @@ class PlainSource : public ByteSource {
   Fd fd_;
 };
 
-// What is common to both packings: compressed bytes, fetched when they have run out.
+// Buffers compressed bytes for both formats.
 class PackedSource : public ByteSource {
  public:
   bool packed() const override { return true; }
@@ -77,12 +77,12 @@ class GzipSource : public PackedSource {
         ASSAY_TRY(const bool more, fetch());
         if (!more) {
           if (between_members_) return 0;
-          return fail("the gzip data breaks off");
+          return fail("the gzip data is truncated");
         }
       }
       stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + at_);
       stream_.avail_in = static_cast<uInt>(left());
-      // What follows the last member is padding when it does not begin as a member does.
+      // Bytes after a member that do not start another one are padding.
       if (between_members_ && members_ > 0 && static_cast<unsigned char>(input_[at_]) != 0x1f) {
         at_ = size_ = 0;
         return 0;
@@ -115,7 +115,7 @@ class GzipSource : public PackedSource {
 class ZstdSource : public PackedSource {
  public:
   explicit ZstdSource(Fd fd) : PackedSource(std::move(fd)), stream_(::ZSTD_createDStream()) {
-    // A window of a hostile file could ask for gigabytes.
+    // A hostile file could request a window of gigabytes.
     constexpr int kMaxWindowLog = 27;
     ::ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMaxWindowLog);
   }
@@ -127,7 +127,7 @@ class ZstdSource : public PackedSource {
         ASSAY_TRY(const bool more, fetch());
         if (!more) {
           if (frame_done_) return 0;
-          return fail("the zstd data breaks off");
+          return fail("the zstd data is truncated");
         }
       }
       ZSTD_inBuffer in{input_.data(), size_, at_};

@@ -1,7 +1,6 @@
 #pragma once
 
-// The bytes of a file as they were before somebody packed them: plain, gzip and zstd, told from
-// their first bytes and not from the file's name.
+// Reads plain, gzip and zstd files; the first bytes decide, not the file's name.
 
 #include <filesystem>
 #include <memory>
@@ -16,7 +15,8 @@ namespace assay::timeline {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // 0 at the end. An error, when what is packed is damaged or breaks off.
+  // Returns the number of bytes read, 0 at the end. An error for damaged or truncated compressed
+  // data.
   virtual Result<std::size_t> read(std::span<char> into) = 0;
   virtual bool packed() const { return false; }
 };
@@ -26,15 +26,14 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
 // The first `bytes` bytes, or fewer where the file is shorter.
 Result<std::string> read_head(const std::filesystem::path& path, std::size_t bytes);
 
-// A copy of the file with its bytes unpacked.
 struct TemporaryCopy {
   Fd fd;
-  std::filesystem::path path;  // empty: there was nothing to unpack, and fd is the file itself
+  std::filesystem::path path;  // empty: the file is not compressed, and fd is the file itself
 };
-// Its taker removes the path as soon as it can.
+// Decompresses a file to a temporary file. The caller removes its path.
 Result<TemporaryCopy> unpack(const std::filesystem::path& path);
 
-// For readers that need a file: the file itself, or an unpacked copy without a name.
+// The file itself, or a nameless decompressed copy.
 Result<Fd> open_unpacked(const std::filesystem::path& path);
 
 }  // namespace assay::timeline

@@ -1,6 +1,6 @@
 #pragma once
 
-// What readers of formats ask of one character: ASCII alone, whatever the locale says.
+// ASCII character classes, independent of the locale.
 
 namespace assay::timeline {
 

@@ -15,8 +15,8 @@
 namespace assay::timeline {
 namespace {
 
-// Where the string's next special byte stands: a quote, a backslash or a control character.
-// `wide` gets a sign bit when a byte above 127 was passed.
+// The next quote, backslash or control character of the string. Sets a sign bit of `wide` after
+// passing a byte above 127.
 const char* find_special(const char* at, unsigned& wide) {
 #ifdef __SSE2__
   const __m128i quote = _mm_set1_epi8('"');
@@ -52,7 +52,7 @@ int hex_value(char c) {
   return -1;
 }
 
-// The four digits behind "\u"; -1 where they are none.
+// The value of the four digits after "\u"; -1 for invalid digits.
 int hex4(std::string_view text) {
   if (text.size() < 4) return -1;
   int value = 0;
@@ -149,7 +149,7 @@ std::string_view JsonCursor::number() {
     while (is_digit(*at_)) ++at_;
     complete = at_ > exponent;
   }
-  // A number that ends where the bytes end may go on behind them.
+  // A number at the end of the window may continue after it.
   if (!complete || at_ >= end_) {
     fail_here();
     return {};
@@ -159,7 +159,7 @@ std::string_view JsonCursor::number() {
   if (!whole || text.size() > kSurelyFinite) {
     double value = 0;
     const auto result = std::from_chars(begin, at_, value);
-    // 1e-400 is as good as 0; 1e400 is no number.
+    // 1e-400 becomes 0; 1e400 is invalid.
     if (result.ec == std::errc::result_out_of_range && text.find("e-") == std::string_view::npos &&
         text.find("E-") == std::string_view::npos) {
       stop_ = JsonStop::bad;
@@ -256,7 +256,7 @@ bool json_decode(std::string_view raw, std::string& out) {
         i += 6;
       }
     }
-    // Half a pair means no character: it is shown as one that cannot be.
+    // A lone surrogate becomes U+FFFD.
     if (!append_utf8(out, static_cast<char32_t>(code))) append_utf8(out, U'\ufffd');
   }
   return true;

@@ -1,9 +1,9 @@
 #pragma once
 
-// A strict JSON reader over bytes that end with a NUL: it neither copies nor allocates, and it
-// stops, telling why, at what no JSON is (NaN, 1e400, bytes that are not UTF-8, a raw newline in a
-// string) or where the bytes end. Objects of a trace are short; a reader of a long file gives it
-// a window and starts the object again when the window was too short.
+// A strict JSON reader over NUL-terminated bytes that neither copies nor allocates. It stops at
+// invalid JSON (NaN, 1e400, invalid UTF-8, a raw newline in a string) and at the end of the bytes.
+// The reader of a long file passes a window, and parses an object again with more bytes when the
+// window was too short.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace assay::timeline {
 
 enum class JsonStop : std::uint8_t { none, bad, end };
 
-// Bytes behind the NUL that may be read (not: believed), for loads of 16 bytes.
+// Readable bytes that must follow the NUL, for loads of 16 bytes.
 inline constexpr std::size_t kJsonPadding = 32;
 
 class JsonCursor {
@@ -25,23 +25,22 @@ class JsonCursor {
   JsonStop stop() const { return stop_; }
   bool good() const { return stop_ == JsonStop::none; }
 
-  // The byte that comes after blanks, without taking it; 0 when reading has stopped.
+  // The next byte after blanks, not consumed; 0 after a stop.
   char peek();
-  // Takes `c`, after blanks; stops when another byte is there.
+  // Consumes blanks and `c`; stops at any other byte.
   bool take(char c);
-  // Takes what stands between objects' and arrays' elements: true when another one follows,
-  // false behind the closing bracket or when reading has stopped.
+  // Consumes a comma or the closing bracket. True if another element follows.
   bool next_element(char close);
 
-  // A string without its quotes. `raw` has its escapes still (decode() takes them out).
+  // A string without its quotes; json_decode() resolves the escapes in `raw`.
   struct String {
     std::string_view raw;
     bool escaped = false;
   };
   String string();
-  // The text of a string, number or literal; nested values are passed over and give "".
+  // The text of a string, number or literal; skips a nested value and returns "".
   String scalar();
-  // Passes over a value of any kind.
+  // Skips one value.
   void skip(int depth = 0);
 
  private:
@@ -55,7 +54,7 @@ class JsonCursor {
   JsonStop stop_ = JsonStop::none;
 };
 
-// The string with its escapes replaced; false where an escape means no character.
+// Resolves the escapes of a string; false for an invalid escape.
 bool json_decode(std::string_view raw, std::string& out);
 
 }  // namespace assay::timeline

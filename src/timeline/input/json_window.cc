@@ -23,7 +23,7 @@ bool JsonWindow::grow() {
   if (left > kMaxValue) return false;
   dropped_ += static_cast<std::uint64_t>(at_ - data());
   std::memmove(buffer_.data(), at_, left);
-  // Half of the window at least is for what is new.
+  // Keep at least half of the window for new bytes.
   if (buffer_.size() - kJsonPadding < 2 * left) buffer_.resize(2 * buffer_.size());
   const auto got = source_->read({buffer_.data() + left, buffer_.size() - kJsonPadding - left});
   std::size_t bytes = 0;
@@ -60,13 +60,13 @@ JsonStop JsonWindow::parse(const std::function<void(JsonCursor&)>& parse) {
       return JsonStop::none;
     }
     if (json.stop() == JsonStop::bad || !grow()) {
-      // What is too long for the window is no better than what is damaged.
+      // A value longer than the window counts as damaged.
       return json.stop() == JsonStop::bad || !ended_ ? JsonStop::bad : JsonStop::end;
     }
   }
 }
 
-// Whether `, {"` stands from `offset` on: what no string holds, since its quote would end it.
+// Whether `, {"` follows. A string cannot contain it, because the quote would end the string.
 bool JsonWindow::next_event_begins(std::size_t offset) {
   constexpr std::size_t kMaxBlanks = 256;
   std::size_t i = offset + 1;
@@ -78,7 +78,7 @@ bool JsonWindow::next_event_begins(std::size_t offset) {
 bool JsonWindow::skip_roughly(std::string* text, std::size_t limit) {
   std::int64_t depth = 0;
   bool in_string = false;
-  char before = 0;  // the last bytes that were no blanks
+  char before = 0;  // the last non-blank bytes
   char before_that = 0;
   const auto step = [&](char c) {
     if (text != nullptr && text->size() < limit) *text += c;
@@ -91,7 +91,7 @@ bool JsonWindow::skip_roughly(std::string* text, std::size_t limit) {
   while (ahead(0) != 0 || at_ < end_) {
     const char c = *at_;
     if (in_string) {
-      // A quote was lost when the next event begins within a string.
+      // If the next event begins within a string, a quote is missing.
       if (c == '{' && before == ',' && before_that == '}' && next_event_begins(0)) return true;
       if (c == '\\') {
         step(c);

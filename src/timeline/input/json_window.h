@@ -1,6 +1,6 @@
 #pragma once
 
-// A window that moves over a long JSON file: what is in it ends with a NUL, as JsonCursor wants.
+// A NUL-terminated window that moves over a long JSON file, for JsonCursor.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ namespace assay::timeline {
 
 class JsonWindow {
  public:
-  // One value must fit in: what is longer is passed over.
+  // Longer values are skipped.
   static constexpr std::size_t kMaxValue = 16U << 20U;
 
   explicit JsonWindow(std::unique_ptr<ByteSource> source);
@@ -24,25 +24,23 @@ class JsonWindow {
   const char* at() const { return at_; }
   void move_to(const char* at) { at_ = at; }
 
-  // Brings in more bytes behind those from at() on; false at the end of the file, or when what
-  // there is has reached kMaxValue.
+  // Reads more bytes; false at the end of the file, or with kMaxValue bytes in the window.
   bool grow();
-  // The byte at `offset` from at(), bringing in what is needed; 0 behind the end (and for a NUL).
+  // The byte at `offset` from at(), reading more if needed; 0 past the end.
   char ahead(std::size_t offset);
-  bool at_end();  // nothing is left
+  bool at_end();
 
-  // Runs `parse` from at() on, with more and more bytes, until it stops for another reason than
-  // their end; moves behind what it took when it was content.
+  // Runs `parse` at at(), with more bytes each time, until it no longer stops at the end of the
+  // bytes. Moves past the parsed value on success.
   JsonStop parse(const std::function<void(JsonCursor&)>& parse);
 
-  // Passes over one damaged or unwanted value: to behind the bracket that closes it, or to where
-  // the next element of the same array surely begins. Keeps its text where `text` is given (up to
-  // `limit` bytes). False when the file ended before.
+  // Skips one damaged or unwanted value: to after its closing bracket, or to a certain start of the
+  // array's next element. Stores up to `limit` bytes of it in `text`. False at the end of the file.
   bool skip_roughly(std::string* text = nullptr, std::size_t limit = 0);
 
   std::uint64_t position() const { return dropped_ + static_cast<std::uint64_t>(at_ - data()); }
   bool ended() const { return ended_; }
-  // Why the bytes ended early; empty: they did not.
+  // Why the bytes ended early, or empty.
   const std::string& damage() const { return damage_; }
 
  private:

@@ -20,14 +20,13 @@ class Reader {
   Result<json> read() {
     while (good_ && !done_) step();
     if (!good_ || stack_.size() != 1) {
-      return usage_error(
-          fmt::format("no pickle of plain data: it ends to make sense at byte {}", at_));
+      return usage_error(fmt::format("unsupported or damaged pickle at byte {}", at_));
     }
     return std::move(stack_.back());
   }
 
  private:
-  // Little-endian, as pickles have their lengths.
+  // Little-endian.
   template <typename T>
   T take() {
     T value{};
@@ -66,7 +65,7 @@ class Reader {
     stack_.resize(stack_.size() - count);
     push(std::move(array));
   }
-  // How many values stand above the last mark.
+  // The number of values above the last mark.
   std::size_t marked() {
     if (marks_.empty() || marks_.back() > stack_.size()) {
       good_ = false;
@@ -110,7 +109,7 @@ class Reader {
       good_ = false;
       return;
     }
-    // Lists and dictionaries are remembered when they are empty still; texts are what is recalled.
+    // Containers are memoized while still empty, so only other values can be recalled.
     const json& top = stack_.back();
     memo_[id] = top.is_structured() ? (top.is_array() ? json::array() : json::object()) : top;
   }
@@ -185,7 +184,7 @@ void Reader::step() {
   }
 }
 
-// Numbers, texts and constants; false for any other code.
+// Numbers, texts and constants; false for other opcodes.
 bool Reader::take_scalar(std::uint8_t code) {
   switch (code) {
     case 'X':
@@ -221,7 +220,7 @@ bool Reader::take_scalar(std::uint8_t code) {
   }
 }
 
-// Lists, tuples and dictionaries, and what goes into them; false for any other code.
+// Lists, tuples and dictionaries, and their items; false for other opcodes.
 bool Reader::take_container(std::uint8_t code) {
   switch (code) {
     case '}':

@@ -1,7 +1,7 @@
 #pragma once
 
-// The data in a Python pickle, as far as it is data: numbers, texts, lists, tuples and
-// dictionaries. Nothing is ever called: a pickle that asks for a function or a class is refused.
+// Reads the numbers, texts, lists, tuples and dictionaries of a Python pickle. Never calls
+// anything: refuses a pickle that names a function or a class.
 
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace assay::timeline {
 
-// Tuples become arrays, keys of dictionaries texts.
+// Tuples become arrays and dictionary keys become texts.
 Result<nlohmann::json> read_pickle(std::string_view bytes);
 
 }  // namespace assay::timeline

@@ -75,11 +75,11 @@ class ReadAhead : public ByteSource {
   bool ended_ = false;
   Status status_;
 
-  // The reader's own.
+  // Used by the reader only.
   std::vector<char> block_;
   std::size_t taken_ = 0;
 
-  std::jthread thread_;  // the last member: it ends before what it uses
+  std::jthread thread_;  // last: it stops before the other members are destroyed
 };
 
 }  // namespace

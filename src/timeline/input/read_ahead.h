@@ -1,7 +1,6 @@
 #pragma once
 
-// Bytes that a thread of their own unpacks while the ones before are read: a packed file takes as
-// long as the slower of both, not as long as both together.
+// Decompresses in a thread of its own, in parallel with parsing.
 
 #include <memory>
 
@@ -9,7 +8,7 @@
 
 namespace assay::timeline {
 
-// A few blocks are unpacked ahead, 2 MiB in all. An error comes behind the bytes before it.
+// Reads up to 2 MiB ahead. Returns an error after the bytes before it.
 std::unique_ptr<ByteSource> read_ahead(std::unique_ptr<ByteSource> source);
 
 }  // namespace assay::timeline

@@ -6,8 +6,8 @@
 
 namespace assay::timeline {
 
-// The args of a slice as a JSON object: as its file wrote them, else what of it is known. Empty,
-// when there are none.
+// The args of a slice as a JSON object: the text of its file, else its known properties. Empty
+// without either.
 std::string args_text(const Trace& trace, const Slice& slice);
 
 }  // namespace assay::timeline

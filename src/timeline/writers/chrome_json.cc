@@ -10,7 +10,7 @@
 namespace assay::timeline {
 namespace {
 
-// Colours of chrome://tracing, by category, as Paddle's users know them.
+// Colours of chrome://tracing by category, as in Paddle's script.
 std::string_view colour_of(std::string_view category) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{{
       {"forward", "thread_state_running"},
@@ -32,7 +32,7 @@ std::vector<std::size_t> process_ids(std::span<const Track> tracks) {
   std::vector<std::size_t> ids;
   ids.reserve(tracks.size());
   for (const Track& track : tracks) {
-    const auto found = std::find(processes.begin(), processes.end(), track.process);
+    const auto found = std::ranges::find(processes, track.process);
     ids.push_back(static_cast<std::size_t>(found - processes.begin()));
     if (found == processes.end()) processes.emplace_back(track.process);
   }
@@ -71,7 +71,7 @@ std::string ChromeJsonWriter::track_text(std::size_t track, const std::string& t
   return fmt::format(",\"pid\":{},\"tid\":{}", pids_[track], tid);
 }
 
-// Lanes beside a track are numbered behind all tracks.
+// Extra lanes get numbers after all tracks.
 std::string ChromeJsonWriter::tid_text(std::size_t track, std::size_t lane) const {
   if (flavour_ == JsonFlavour::perfetto) {
     const std::size_t place = lane == 0 ? track : header_.tracks.size() + extra_lanes_;

@@ -1,10 +1,10 @@
 #pragma once
 
-// Chrome's trace event JSON in the two flavours that Paddle's script writes: tracks named by text
-// for chrome://tracing, and numbered from 2333 on (the Step row first) for Perfetto. Logs become
-// pairs of events (B, E) as that script writes them; other traces complete events (X), which keep
-// their durations when slices of a track overlap, with their args, arrows between them, and
-// metadata that says of each track whose it is, so that what is read back is what was written.
+// Writes Chrome's trace event JSON in the two flavours of Paddle's script: tracks with text ids for
+// chrome://tracing, and tracks numbered from 2333 (the Step row first) for Perfetto. Job logs
+// become paired events (B, E), as in that script. Other traces become complete events (X), which
+// keep their durations when slices overlap. They carry args, arrows and the owner of each track, so
+// importing the file restores the trace.
 
 #include <cstdint>
 #include <filesystem>
@@ -45,11 +45,10 @@ class ChromeJsonWriter : public TraceWriter {
   void put_counters();
   void separate();
 
-  // What every event of a name, category or track repeats is escaped once. A hostile file may have
-  // a million names: those with higher ids are escaped each time instead of kept.
+  // Escaped texts are cached by id up to this limit: a hostile file may have a million names.
   static constexpr std::size_t kMaxCached = 1U << 16U;
   struct CategoryTexts {
-    std::string head;  // from the name's end to the phase
+    std::string head;  // from the end of the name to the phase
     std::string tail;  // colour and closing brace
   };
   std::string name_text(StringId id) const;
@@ -70,7 +69,7 @@ class ChromeJsonWriter : public TraceWriter {
   bool first_ = true;
 };
 
-// The process ids of tracks: one for each distinct Track::process, from 0.
+// The process id of each track: the index of its Track::process among the distinct ones.
 std::vector<std::size_t> process_ids(std::span<const Track> tracks);
 
 }  // namespace assay::timeline

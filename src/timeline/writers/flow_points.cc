@@ -11,9 +11,8 @@ namespace {
 using SpansOfTrack = std::vector<std::pair<Nanos, Nanos>>;  // begin, end; sorted
 
 std::optional<Nanos> slice_at(const SpansOfTrack& spans, Nanos time) {
-  constexpr int kMaxLook = 1000;  // slices that ended before, within one outer slice
-  auto it = std::partition_point(spans.begin(), spans.end(),
-                                 [&](const auto& span) { return span.first <= time; });
+  constexpr int kMaxLook = 1000;  // most earlier siblings to search
+  auto it = std::ranges::upper_bound(spans, time, {}, &SpansOfTrack::value_type::first);
   for (int looked = 0; it != spans.begin() && looked < kMaxLook; ++looked) {
     --it;
     if (time <= it->second) return it->first;
@@ -34,14 +33,14 @@ FlowPoints::FlowPoints(const Trace& trace)
     const std::uint64_t id = (std::uint64_t{flow.category} << 32U | flow.id) + 1;
     points_.push_back({flow.track, *begin, id, flow.phase == 'f'});
   }
-  std::sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) {
+  std::ranges::sort(points_, [](const Point& a, const Point& b) {
     return std::tie(a.track, a.begin, a.id) < std::tie(b.track, b.begin, b.id);
   });
 }
 
 std::span<const FlowPoints::Point> FlowPoints::take(std::uint32_t track, Nanos begin) {
   if (points_.empty() || taken_[track] == begin) return {};
-  const auto first = std::partition_point(points_.begin(), points_.end(), [&](const Point& point) {
+  const auto first = std::ranges::partition_point(points_, [&](const Point& point) {
     return std::tie(point.track, point.begin) < std::tie(track, begin);
   });
   const auto last = std::partition_point(first, points_.end(), [&](const Point& point) {

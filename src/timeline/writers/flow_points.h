@@ -1,6 +1,6 @@
 #pragma once
 
-// The ends of arrows, by the slices that they are drawn at.
+// Finds the slices at the ends of arrows.
 
 #include <cstdint>
 #include <span>
@@ -16,15 +16,14 @@ class FlowPoints {
   struct Point {
     std::uint32_t track = 0;
     Nanos begin = 0;       // of its slice
-    std::uint64_t id = 0;  // of the arrow, never 0; arrows of another kind have other ids
+    std::uint64_t id = 0;  // of the arrow; never 0; unique across categories
     bool last = false;     // the arrow ends here
   };
 
-  // An end lies in the innermost slice of its track around its time; one without a slice is left
-  // out.
+  // Attaches each end to the innermost slice at its time and track. Drops ends without a slice.
   explicit FlowPoints(const Trace& trace);
 
-  // Those of the slice that begins then on this track; the outermost has them where several do.
+  // The points of the slice that begins at this time. If several begin, the first call gets all.
   std::span<const Point> take(std::uint32_t track, Nanos begin);
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
-// A viewer's row shows slices that nest. Those of a track that only overlap go to a lane beside it.
+// A viewer shows only nested slices in one row. Slices that overlap without nesting go to another
+// lane of the track.
 
 #include <cstddef>
 #include <vector>
@@ -13,8 +14,7 @@ class Lanes {
  public:
   explicit Lanes(std::size_t tracks) : lanes_(tracks) {}
 
-  // The lane of its track that a beginning slice fits in; a new one's number is the count of
-  // lanes that there were.
+  // The first lane in which the slice nests; adds a lane if there is none.
   std::size_t open(const Slice& slice) {
     auto& lanes = lanes_[slice.track];
     std::size_t lane = 0;
@@ -24,8 +24,8 @@ class Lanes {
     return lane;
   }
 
-  // The lane of the slice that ends. Of two whose innermost slice ends now either may close: both
-  // will, at this time. The count of lanes, when there is none.
+  // The lane of an ending slice, or the number of lanes for an unknown slice. Slices with equal
+  // ends are interchangeable: all of them close at this time.
   std::size_t close(const Slice& slice) {
     auto& lanes = lanes_[slice.track];
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {

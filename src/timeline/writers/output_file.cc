@@ -28,7 +28,7 @@ void OutputFile::flush() {
 
 namespace {
 
-// "000" to "999", one behind the other.
+// "000" to "999", concatenated.
 constexpr std::array<char, 3000> kThreeDigits = [] {
   std::array<char, 3000> digits{};
   for (std::size_t i = 0; i < digits.size() / 3; ++i) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// A file (base/atomic_file.h) that is written from front to back through a buffer. The first error
-// is kept and told by finish(); what is written after it is dropped.
+// A buffered sequential writer of an AtomicFile. finish() reports the first error; later output is
+// dropped.
 
 #include <charconv>
 #include <cstdint>
@@ -39,7 +39,7 @@ class OutputFile {
   Status finish();
 
  private:
-  static constexpr std::size_t kBufferBytes = 256U << 10U;  // stays in a core's cache
+  static constexpr std::size_t kBufferBytes = 256U << 10U;  // fits a core's cache
   static constexpr std::size_t kMaxDigits = 24;
 
   explicit OutputFile(AtomicFile file) : file_(std::move(file)), buffer_(kBufferBytes) {}
@@ -49,12 +49,12 @@ class OutputFile {
   AtomicFile file_;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
-  std::int64_t second_ = -1;  // the last one that put_microseconds wrote,
-  std::string second_text_;   // as text: events share it
+  std::int64_t second_ = -1;  // last second written by put_microseconds
+  std::string second_text_;   // the same as text
   Status status_;
 };
 
-// The text as it stands between quotes in JSON.
+// Escapes a text for a JSON string, without the quotes.
 std::string json_escaped(std::string_view text);
 
 }  // namespace assay::timeline

@@ -38,7 +38,7 @@ constexpr std::int32_t kOrderExplicit = 3;
 constexpr std::uint32_t kSequenceId = 1;
 constexpr std::uint32_t kStateCleared = 1;
 constexpr std::uint32_t kNeedsState = 2;
-// Names beyond so many are written out in each event; readers hold the interned ones in memory.
+// Readers keep interned names in memory. Names beyond this number are repeated in each event.
 constexpr std::size_t kMaxInterned = 1U << 16U;
 
 std::string shown_name(const Strings& strings, const Slice& slice) {
@@ -82,6 +82,18 @@ void PerfettoWriter::put_packet() {
   packet_.clear();
 }
 
+template <typename Fill>
+void PerfettoWriter::put(std::optional<Nanos> time, std::uint32_t field, const Fill& fill) {
+  {
+    protozero::pbf_writer whole(packet_);
+    if (time) whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(*time));
+    whole.add_uint32(packet::kSequence, kSequenceId);
+    protozero::pbf_writer message(whole, field);
+    fill(message);
+  }
+  put_packet();
+}
+
 void PerfettoWriter::put_processes_and_tracks() {
   const std::vector<std::size_t> pids = process_ids(header_.tracks);
   std::vector<std::uint64_t> processes;
@@ -89,22 +101,16 @@ void PerfettoWriter::put_processes_and_tracks() {
     const Track& track = header_.tracks[i];
     if (pids[i] == processes.size()) {
       processes.push_back(next_uuid_++);
-      protozero::pbf_writer whole(packet_);
-      whole.add_uint32(packet::kSequence, kSequenceId);
-      protozero::pbf_writer process(whole, packet::kTrackDescriptor);
-      process.add_uint64(descriptor::kUuid, processes.back());
-      process.add_int32(descriptor::kOrdering, descriptor::kOrderExplicit);
-      const std::string name = track.process.empty() ? "pipeline" : track.process;
-      if (track.process.empty()) {
-        process.add_string(descriptor::kName, name);
-      } else {
+      put(std::nullopt, packet::kTrackDescriptor, [&](protozero::pbf_writer& process) {
+        process.add_uint64(descriptor::kUuid, processes.back());
+        process.add_int32(descriptor::kOrdering, descriptor::kOrderExplicit);
+        if (track.process.empty()) return process.add_string(descriptor::kName, "pipeline");
         protozero::pbf_writer detail(process, descriptor::kProcess);
-        // Perfetto takes pid 0 for the idle task, so processes count from 1 here.
+        // For Perfetto, pid 0 is the idle task.
         detail.add_int32(descriptor::kPid, static_cast<std::int32_t>(pids[i]) + 1);
-        detail.add_string(descriptor::kProcessName, name);
-      }
+        detail.add_string(descriptor::kProcessName, track.process);
+      });
     }
-    if (!packet_.empty()) put_packet();
     parents_.push_back(processes[pids[i]]);
     lane_ids_[i].push_back(next_uuid_);
     put_track(next_uuid_++, parents_[i], track.label, i);
@@ -113,56 +119,39 @@ void PerfettoWriter::put_processes_and_tracks() {
 
 void PerfettoWriter::put_track(std::uint64_t uuid, std::uint64_t parent, const std::string& name,
                                std::size_t rank) {
-  {
-    protozero::pbf_writer whole(packet_);
-    whole.add_uint32(packet::kSequence, kSequenceId);
-    protozero::pbf_writer track(whole, packet::kTrackDescriptor);
+  put(std::nullopt, packet::kTrackDescriptor, [&](protozero::pbf_writer& track) {
     track.add_uint64(descriptor::kUuid, uuid);
     if (parent != 0) track.add_uint64(descriptor::kParent, parent);
     track.add_string(descriptor::kName, name);
     track.add_int32(descriptor::kRank, static_cast<std::int32_t>(rank));
-  }
-  put_packet();
+  });
 }
 
 void PerfettoWriter::put_counters() {
   for (const Counter& counter : header_.counters) {
     const std::uint64_t uuid = next_uuid_++;
-    {
-      protozero::pbf_writer whole(packet_);
-      whole.add_uint32(packet::kSequence, kSequenceId);
-      protozero::pbf_writer track(whole, packet::kTrackDescriptor);
+    put(std::nullopt, packet::kTrackDescriptor, [&](protozero::pbf_writer& track) {
       track.add_uint64(descriptor::kUuid, uuid);
       track.add_string(descriptor::kName, counter.label);
       track.add_message(descriptor::kCounter, std::string());
-    }
-    put_packet();
+    });
     for (const auto& [time, value] : counter.points) {
-      {
-        protozero::pbf_writer whole(packet_);
-        whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(time));
-        whole.add_uint32(packet::kSequence, kSequenceId);
-        protozero::pbf_writer point(whole, packet::kTrackEvent);
+      put(time, packet::kTrackEvent, [&, number = value](protozero::pbf_writer& point) {
         point.add_enum(event::kType, event::kCounter);
         point.add_uint64(event::kTrack, uuid);
-        point.add_double(event::kDoubleCounter, value);
-      }
-      put_packet();
+        point.add_double(event::kDoubleCounter, number);
+      });
     }
   }
 }
 
-// Notes (clock relations above all) are annotations of one instant, where the first slice begins.
+// Writes notes, such as clock relations, as annotations of an instant at the first slice.
 void PerfettoWriter::put_notes(Nanos time) {
   notes_written_ = true;
   if (header_.notes.empty()) return;
   const std::uint64_t uuid = next_uuid_++;
   put_track(uuid, 0, "assay notes", header_.tracks.size());
-  {
-    protozero::pbf_writer whole(packet_);
-    whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(time));
-    whole.add_uint32(packet::kSequence, kSequenceId);
-    protozero::pbf_writer instant(whole, packet::kTrackEvent);
+  put(time, packet::kTrackEvent, [&](protozero::pbf_writer& instant) {
     instant.add_enum(event::kType, event::kInstant);
     instant.add_uint64(event::kTrack, uuid);
     instant.add_string(event::kName, "notes");
@@ -171,8 +160,7 @@ void PerfettoWriter::put_notes(Nanos time) {
       detail.add_string(annotation::kName, "note");
       detail.add_string(annotation::kStringValue, note);
     }
-  }
-  put_packet();
+  });
 }
 
 std::uint64_t PerfettoWriter::lane_for(const Slice& slice) {
@@ -193,7 +181,7 @@ void PerfettoWriter::put_flows(protozero::pbf_writer& event, const Slice& slice)
   }
 }
 
-// Args as the event's file wrote them: texts as texts, all else as JSON.
+// Texts stay texts; other values become JSON.
 void PerfettoWriter::put_args(protozero::pbf_writer& event, const Slice& slice) {
   if (header_.trace == nullptr) return;
   const std::string args = args_text(*header_.trace, slice);
@@ -226,7 +214,7 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
   if (!notes_written_) put_notes(slice.begin);
   const std::uint64_t lane = lane_for(slice);
 
-  // The string's number, the suffix's mark, the suffix's number.
+  // Key: string id, mark and number of the suffix.
   const Suffix suffix = suffix_of(slice);
   const std::uint64_t key = (static_cast<std::uint64_t>(slice.name) << 40U) |
                             (static_cast<std::uint64_t>(suffix.mark) << 32U) |
@@ -273,15 +261,10 @@ void PerfettoWriter::begin_slice(const Slice& slice) {
 void PerfettoWriter::end_slice(const Slice& slice) {
   const std::size_t lane = lanes_.close(slice);
   if (lane >= lane_ids_[slice.track].size()) return;
-  {
-    protozero::pbf_writer whole(packet_);
-    whole.add_uint64(packet::kTimestamp, static_cast<std::uint64_t>(slice.end));
-    whole.add_uint32(packet::kSequence, kSequenceId);
-    protozero::pbf_writer end(whole, packet::kTrackEvent);
+  put(slice.end, packet::kTrackEvent, [&](protozero::pbf_writer& end) {
     end.add_enum(event::kType, event::kSliceEnd);
     end.add_uint64(event::kTrack, lane_ids_[slice.track][lane]);
-  }
-  put_packet();
+  });
 }
 
 }  // namespace assay::timeline

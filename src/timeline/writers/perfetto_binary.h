@@ -1,7 +1,8 @@
 #pragma once
 
-// Perfetto's own trace: length-delimited TracePackets of protobuf, written with protozero. The
-// field numbers are those of perfetto's protos/perfetto/trace/ (trace_packet.proto and below).
+// Writes Perfetto's binary format: length-delimited protobuf TracePackets, with protozero. Field
+// numbers are those of Perfetto's protos/perfetto/trace/trace_packet.proto and the files that it
+// imports.
 
 #include <cstdint>
 #include <filesystem>
@@ -35,6 +36,9 @@ class PerfettoWriter : public TraceWriter {
   void put_counters();
   void put_notes(Nanos time);
   void put_packet();
+  // Writes a packet whose message `field` is filled by `fill`.
+  template <typename Fill>
+  void put(std::optional<Nanos> time, std::uint32_t field, const Fill& fill);
 
   std::uint64_t lane_for(const Slice& slice);
   void put_flows(protozero::pbf_writer& event, const Slice& slice);

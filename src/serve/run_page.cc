@@ -1,0 +1,92 @@
+#include "serve/run_page.h"
+
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <nlohmann/json.hpp>
+
+#include "report/run_report.h"
+#include "serve/page_files.h"
+
+namespace assay {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kIndex = "index.html";
+
+std::string type_of(std::string_view file) {
+  if (file.ends_with(".html")) return "text/html; charset=utf-8";
+  return file.ends_with(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8";
+}
+
+// The number of "/cases/12".
+std::optional<std::size_t> part_in(std::string_view path) {
+  constexpr std::string_view kCases = "/cases/";
+  if (!path.starts_with(kCases)) return std::nullopt;
+  path.remove_prefix(kCases.size());
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), number);
+  if (error != std::errc() || end != path.data() + path.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+RunPage::RunPage(std::unique_ptr<RunSource> source)
+    : source_(std::move(source)), reader_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+void RunPage::watch(const std::stop_token& stop) {
+  constexpr auto kPause = 1s;
+  std::condition_variable_any stopped;
+  auto shown = std::chrono::steady_clock::time_point();
+  while (!stop.stop_requested()) {
+    const auto more = source_->poll();
+    const auto now = std::chrono::steady_clock::now();
+    if (!more || !*more || now - shown > kPause) {
+      nlohmann::json page = source_->json();
+      if (!more) page["trouble"] = more.error().message;
+      if (more) page["reading"] = *more;
+      auto parts = source_->parts();
+      if (!parts) page["trouble"] = parts.error().message;
+      put({json_text(page), parts ? std::move(*parts) : std::vector<CaseList::Part>()});
+      shown = now;
+    }
+    if (more && *more) continue;
+    std::unique_lock lock(mutex_);
+    stopped.wait_for(lock, stop, kPause, [] { return false; });
+  }
+}
+
+void RunPage::put(Shown shown) {
+  const std::scoped_lock lock(mutex_);
+  shown_ = std::make_shared<const Shown>(std::move(shown));
+}
+
+std::shared_ptr<const RunPage::Shown> RunPage::shown() const {
+  const std::scoped_lock lock(mutex_);
+  return shown_;
+}
+
+std::optional<PageReply> RunPage::reply(std::string_view path) const {
+  if (path == "/data.json") return PageReply{"application/json", shown()->data};
+  if (const auto part = part_in(path)) {
+    const auto now = shown();
+    if (*part >= now->parts.size()) return std::nullopt;
+    return PageReply{"application/gzip", *now->parts[*part]};
+  }
+  if (!path.starts_with('/')) return std::nullopt;
+  const std::string_view name = path == "/" ? kIndex : path.substr(1);
+  for (const PageFile& file : page_files()) {
+    if (file.name == name) return PageReply{type_of(name), {file.bytes.begin(), file.bytes.end()}};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> RunPage::file_paths() {
+  std::vector<std::string> paths{"/"};
+  for (const PageFile& file : page_files()) paths.push_back("/" + std::string(file.name));
+  return paths;
+}
+
+}  // namespace assay

@@ -1,0 +1,55 @@
+#pragma once
+
+// The page of `assay serve`: its files, and the data of a run that may still be going on.
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "serve/case_list.h"
+#include "serve/source.h"
+
+namespace assay {
+
+struct PageReply {
+  std::string type;  // a media type
+  std::string body;
+};
+
+// Reads the run in its own thread for as long as it lives.
+class RunPage {
+ public:
+  explicit RunPage(std::unique_ptr<RunSource> source);
+  RunPage(const RunPage&) = delete;
+  RunPage& operator=(const RunPage&) = delete;
+  ~RunPage() = default;
+
+  // The content of a path: "/", "/page.js", "/data.json", "/cases/12". Nothing for an unknown path.
+  // Thread-safe.
+  std::optional<PageReply> reply(std::string_view path) const;
+
+  // The paths that hold nothing of the run.
+  static std::vector<std::string> file_paths();
+
+ private:
+  struct Shown {
+    std::string data = "{}";            // JSON
+    std::vector<CaseList::Part> parts;  // of the list of cases
+  };
+  void watch(const std::stop_token& stop);
+  void put(Shown shown);
+  std::shared_ptr<const Shown> shown() const;
+
+  std::unique_ptr<RunSource> source_;  // used by reader_ alone
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Shown> shown_ = std::make_shared<const Shown>();
+  std::jthread reader_;  // last: it stops before the other members are destroyed
+};
+
+}  // namespace assay
