@@ -110,7 +110,7 @@ TEST_F(ACampaign, InTheBackgroundOutlivesWhoStartedIt) {
 
   const CliResult second = cli_.call({"run", "night.yaml", "--background"});
   EXPECT_EQ(second.status.code, 2);
-  EXPECT_THAT(second.output, HasSubstr("runs already"));
+  EXPECT_THAT(second.output, HasSubstr("the campaign is running as process"));
 
   wait_for_cases();
   const CliResult stopped = cli_.call({"stop", "night.yaml"});

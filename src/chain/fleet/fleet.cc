@@ -10,9 +10,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/interrupts.h"
 #include "base/text.h"
 #include "chain/params/words.h"
-#include "chain/stage/interrupts.h"
 
 namespace assay::chain::fleet {
 namespace {
@@ -141,7 +141,7 @@ stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& s
 }
 
 Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
-  const stage::Interrupts interrupts;
+  const Interrupts interrupts;
   std::vector<Node> nodes;
   bool word_given = false;
   bool failed = false;
@@ -178,7 +178,7 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
       if (!node.outcome) node.run->add_to(fds);
     }
     ::poll(fds.data(), fds.size(), 200);
-    const bool ended = interrupts.happened();
+    const bool ended = interrupts.next() != 0;
     for (Node& node : nodes) {
       if (node.outcome) continue;
       if (ended || stage::Clock::now() >= give_up) {

@@ -12,9 +12,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/interrupts.h"
 #include "chain/fleet/fleet.h"
 #include "chain/results/node_record.h"
-#include "chain/stage/interrupts.h"
 
 namespace assay::chain::fleet {
 namespace {
@@ -126,7 +126,7 @@ class NodeRun {
   }
 
   bool ended() {
-    ended_ = ended_ || interrupts_.happened() || lifeline_cut();
+    ended_ = ended_ || interrupts_.next() != 0 || lifeline_cut();
     return ended_;
   }
 
@@ -139,7 +139,7 @@ class NodeRun {
   results::NodeRecord record_;
   Muster muster_;
   stage::Guard guard_;
-  stage::Interrupts interrupts_;
+  Interrupts interrupts_;
   std::unique_ptr<stage::StageRun> training_;
   stage::Clock::time_point stop_at_ = stage::Clock::time_point::max();
   bool symptom_ = false;

@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/interrupts.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
 #include "chain/results/chain_store.h"
@@ -26,7 +27,6 @@
 #include "chain/stage/artifacts.h"
 #include "chain/stage/autolog.h"
 #include "chain/stage/availability.h"
-#include "chain/stage/interrupts.h"
 #include "chain/stage/monitor.h"
 #include "chain/stage/train_log.h"
 #include "device/nvml.h"
@@ -266,7 +266,7 @@ class Runner {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(next - stage::Clock::now()).count();
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
-    while (interrupts_.happened()) {
+    while (interrupts_.next() != 0) {
       for (Job& job : jobs_) {
         if (!job.run) continue;
         if (interrupted_) job.run->kill();  // asked twice
@@ -439,7 +439,7 @@ class Runner {
   results::ChainStore store_;
   Fd results_;
   Progress progress_;
-  stage::Interrupts interrupts_;
+  Interrupts interrupts_;
   stage::Availability availability_;
   std::vector<Job> jobs_;
   std::int64_t run_id_ = 0;
