@@ -1,7 +1,5 @@
 #pragma once
 
-// Element types: names as the corpora write them, and their sizes.
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +8,7 @@
 
 namespace assay {
 
-// The order is part of the wire and store formats: append only.
+// Element types. The order is part of the wire and store formats: append only.
 enum class DType : std::uint8_t {
   boolean,
   int8,
