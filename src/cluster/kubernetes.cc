@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLongestName = 52;  // pods' names are longer, and end at 63
+constexpr std::size_t kLongestName = 52;  // names of pods append to it and must not exceed 63
 constexpr std::uint32_t kStartsOfEach = 10;
 constexpr int kGraceSeconds = 60;  // more than the engine gives running cases
 
@@ -25,7 +25,7 @@ Status check_name(const std::string& what, const std::string& name) {
                   what, kLongestName, name));
 }
 
-// Kubernetes puts variables in for $(NAME): all but ours are meant as they are written.
+// Kubernetes expands $(NAME), so any other occurrence must be escaped.
 constexpr std::string_view kIndex = "$(JOB_COMPLETION_INDEX)";
 std::string literal(std::string_view word) {
   std::string text;
