@@ -19,10 +19,9 @@ Status check_name(const std::string& what, const std::string& name) {
       name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (good) return {};
   return usage_error(
-      fmt::format("{} takes a name of Kubernetes: at most {} small letters, digits and dashes, "
-                  "none of these at "
-                  "an end; not {}",
-                  what, kLongestName, name));
+      fmt::format("{} must be a Kubernetes name, not {}: at most {} lower-case letters, digits "
+                  "and inner dashes",
+                  what, name, kLongestName));
 }
 
 // Kubernetes expands $(NAME), so any other occurrence must be escaped.

@@ -357,7 +357,7 @@ Status Recorder::open_file_locked() {
 void Recorder::say_broken_locked(const Status& why) {
   broken_ = true;
   const std::string line = "assay: process " + std::to_string(::getpid()) +
-                           " is not recorded any further: " + why.error().message + "\n";
+                           " is no longer recorded: " + why.error().message + "\n";
   // If the program has closed its error output, the message is lost.
   static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line))));
 }
@@ -440,7 +440,7 @@ void Recorder::write_dump(const DumpFolders::Dump& dump) {
   deliver(hangs);
   const std::lock_guard lock(mutex_);
   if (!dump.reason.empty()) encoder_.add_note(dump.reason);
-  // Unfinished work is a hang only if it stays unfinished.
+  // Unfinished work is only worth a note if it hangs.
   if (hangs) {
     if (step_ != timeline::kNone) {
       encoder_.add_note(fmt::format("in step {} for {:.1f} s", step_.load(),

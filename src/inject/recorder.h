@@ -39,10 +39,10 @@ struct RecorderOptions {
   // ASSAY_RECORD_RING=60: keep the last 60 seconds, and write them only on request. 0: write
   // everything.
   Nanos ring = 0;
-  Nanos hang =
-      0;  // ASSAY_RECORD_HANG=30: request a dump if the GPU makes no progress for so many seconds
-  double slow =
-      0;  // ASSAY_RECORD_SLOW=1.5: request a dump if a step takes so many times the median
+  // ASSAY_RECORD_HANG=30: request a dump if the GPU makes no progress for so many seconds.
+  Nanos hang = 0;
+  // ASSAY_RECORD_SLOW=1.5: request a dump if a step takes so many times the median.
+  double slow = 0;
 
   // The rank of this process in its job, from the launcher's RANK and WORLD_SIZE.
   std::int32_t rank = timeline::kNone;

@@ -100,7 +100,7 @@ TEST_F(Recording, ThatCannotBeWrittenSaysSoOnce) {
     }
   }
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, testing::HasSubstr("is not recorded any further: cannot write " +
+  EXPECT_THAT(said, testing::HasSubstr("is no longer recorded: cannot write " +
                                        (folder_ / "missing").string()));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
