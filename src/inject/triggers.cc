@@ -113,13 +113,13 @@ Status DumpFolders::ask(std::string_view reason) const {
   const fs::path made = folder_ / fmt::format(".dump.{}.{}", next_, ::getpid());
   std::error_code error;
   fs::create_directories(made, error);
-  if (error) return fail(fmt::format("cannot make {}: {}", made.string(), error.message()));
+  if (error) return fail(fmt::format("cannot create {}: {}", made.string(), error.message()));
   Status written = write_file(made / kReasonFile, reason);
   if (written) fs::rename(made, path(next_), error);
   std::error_code ignored;
   if (!written || error) fs::remove_all(made, ignored);
   if (written && error && !fs::is_directory(path(next_), ignored)) {
-    return fail(fmt::format("cannot make {}: {}", path(next_).string(), error.message()));
+    return fail(fmt::format("cannot create {}: {}", path(next_).string(), error.message()));
   }
   return written;
 }

@@ -50,12 +50,13 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     if (error)
-      return fail(fmt::format("cannot make the folder of {}: {}", path.string(), error.message()));
+      return fail(
+          fmt::format("cannot create the folder of {}: {}", path.string(), error.message()));
   }
   ASSAY_TRY(Database database, Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (version == 0 && mode == OpenMode::create) {
-    // Together: tables without their version would never open again.
+    // In one transaction, because tables without a version could not be opened again.
     ASSAY_TRY(Transaction transaction, Transaction::begin(database));
     ASSAY_CHECK(database.execute(kSchema));
     ASSAY_CHECK(database.set_schema_version(kVersion));
@@ -139,7 +140,8 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
     insert.bind(1, stage);
     insert.bind(2, reading.number);
     insert.bind(3, reading.name);
-    insert.bind(4, reading.value);  // SQLite stores NaN as NULL, which reads back as NaN below
+    insert.bind(4,
+                reading.value);  // SQLite stores NaN as NULL; the reader below turns NULL into NaN
     ASSAY_CHECK(insert.run());
   }
   return transaction.commit();

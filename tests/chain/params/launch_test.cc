@@ -234,7 +234,7 @@ TEST(Launch, ReadsTheConditionsOfTheRun) {
 
   training.skip_steps = "0\n    if [ -d here ]; then\n        skip_steps=10\n    fi";
   EXPECT_THAT(describe(read_in(ToySuite(training), kToyLaunch).problems),
-              HasSubstr("`skip_steps`: it is set under a condition that only a shell can read"));
+              HasSubstr("`skip_steps`: it is set under a condition that needs a shell"));
 }
 
 TEST(Launch, TakesThePrecisionsOfTheSuites) {
@@ -259,7 +259,7 @@ TEST(Launch, ReadsASecondTraining) {
   EXPECT_EQ(read.script.repeats[0].command.argv, read.script.train.argv);
   EXPECT_THAT(read.script.repeats[0].environment, ElementsAre("PROFILING=true"));
   EXPECT_THAT(describe(read_in(ToySuite(), std::string(kToyLaunch) + "rm -rf x\n").problems),
-              HasSubstr(":13:1: expected nothing behind the training but another one, found `rm`"));
+              HasSubstr(":13:1: expected nothing after the training but another one, found `rm`"));
 }
 
 struct Fault {
@@ -302,7 +302,7 @@ TEST(Launch, WarnsOfWhatBashPassesOver) {
     EXPECT_THAT(describe(read.problems), HasSubstr(warning.told)) << warning.is;
   }
   EXPECT_THAT(describe(read_in(suite, kToyLaunch, "N4C32").problems),
-              HasSubstr("warning: `device_num`: the file lies in N4C32, but trains on N1C1"));
+              HasSubstr("warning: `device_num`: the file is in N4C32, but trains on N1C1"));
 }
 
 }  // namespace

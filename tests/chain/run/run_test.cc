@@ -484,7 +484,7 @@ TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
   for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"})
     ASSERT_TRUE(log->append(part));
   ASSERT_TRUE(log->close());
-  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes left out here]\nABCDE");
+  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes omitted here]\nABCDE");
   EXPECT_EQ(log->bytes(), 23U);
 }
 
