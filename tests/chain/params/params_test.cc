@@ -83,7 +83,7 @@ TEST(Params, AnAddressMakesNoKey) {
 TEST(Params, WhatIsFarTooLongIsNoParamsFile) {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "a:b\n";
-  EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: 200000 lines: this is no params file"));
+  EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: 200000 lines: too many for a params file"));
 }
 
 TEST(Params, GoodFileIsReadByRole) {
