@@ -25,6 +25,7 @@ namespace assay {
 // Increase it when the canonical text of any case changes, because stored ids change too.
 inline constexpr int kCanonicalVersion = 1;
 
+// Returns the canonical text of a case.
 std::string canonical_text(const Case& source);
 // Appends the canonical text to `out`.
 void append_canonical(const Case& source, std::string& out);

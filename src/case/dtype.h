@@ -62,6 +62,7 @@ constexpr const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<std::s
 constexpr std::string_view name(DType dtype) { return info(dtype).name; }
 constexpr std::size_t size_of(DType dtype) { return info(dtype).size; }
 
+// Finds a dtype by its exact name; nothing for an unknown name.
 constexpr std::optional<DType> find_dtype(std::string_view text) {
   for (const DTypeInfo& entry : kDTypes) {
     if (entry.name == text) return entry.dtype;

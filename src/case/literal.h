@@ -29,6 +29,7 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
   return classes;
 }
 inline constexpr auto kCharacterClasses = make_character_classes();
+// True if the character is in one of the classes. Independent of the locale.
 constexpr bool is_of(char c, unsigned classes) {
   return (kCharacterClasses[static_cast<unsigned char>(c)] & classes) != 0;
 }

@@ -106,6 +106,7 @@ struct RowEdges {
   }
 };
 
+// The position and draws of element `index`.
 ASSAY_HD RowEdges edges_of(const FillPlan& plan, Draws& keys, std::uint64_t index) {
   const std::uint64_t row = index / plan.extent;
   const std::uint64_t of_row = keys.draw(32, RowEdges::kRows + row);

@@ -42,6 +42,7 @@ struct Stream {
   std::uint32_t nonce[2];
 };
 
+// Block number `block` of a stream, four words.
 ASSAY_HD PhiloxBlock block_of(const Stream& stream, std::uint64_t block) {
   return philox<kFillRounds>(
       {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), stream.nonce[0],

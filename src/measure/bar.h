@@ -76,6 +76,7 @@ struct BarMeasurement {
   std::complex<double> true_value;
 };
 
+// Measures both sides of `input` against its truth.
 BarMeasurement measure_bar(const BarInput& input);
 
 // The largest finite magnitude; 0 if no value is finite.

@@ -16,6 +16,7 @@ namespace assay {
 // The allowed distance of an element from a value that it must equal, per unit of 1 + |value|: a
 // few roundings of its dtype, but at most 0.01.
 double slack_of(double resolution);
+// True if x equals the value within the slack; NaN never does.
 inline bool near(double x, double value, double slack) {
   return x == value || std::abs(x - value) <= slack * (1 + std::abs(value));
 }

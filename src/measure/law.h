@@ -23,6 +23,7 @@
 
 namespace assay {
 
+// Finds a distribution by its name in messages; nothing for an unknown name.
 std::optional<LawKind> find_law(std::string_view name);
 std::string_view name(LawKind kind);
 // The number of parameters.

@@ -94,6 +94,7 @@ ASSAY_HD PairKind special_kind(bool left_nan, bool right_nan, bool same) {
   return same ? PairKind::inf_agree : PairKind::inf_disagree;
 }
 
+// The IEEE square root, the same on host and device.
 ASSAY_HD double square_root(double value) {
 #ifdef __CUDA_ARCH__
   return __dsqrt_rn(value);

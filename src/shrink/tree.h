@@ -29,6 +29,7 @@ struct CaseTree {
   std::size_t construction = 0;  // number of arguments that construct the layer
 };
 
+// Converts a parsed case to a tree.
 CaseTree tree_of(const Case& parsed);
 
 // Writes the tree as a corpus line, which may not be canonical.

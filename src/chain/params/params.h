@@ -68,6 +68,7 @@ struct CheckedFile {
   std::string modes;
   std::string told;  // the text of its problems and warnings
 };
+// Reads and checks a file for `assay chain check`; an unreadable file is a problem.
 CheckedFile check_file(const Origin& origin);
 
 }  // namespace assay::chain::params

@@ -34,10 +34,12 @@ struct ShellAssignment {
   std::string value;  // not expanded
   bool adds = false;
 };
+// Parses an assignment; nothing for another word.
 std::optional<ShellAssignment> read_assignment(std::string_view word);
 
 // Variables by name.
 using Variables = std::map<std::string, std::string, std::less<>>;
+// The value of a variable; nothing if it is unset.
 std::optional<std::string> found_in(const Variables& variables, std::string_view name);
 
 // Returns the value of a variable, or nothing if it is unset. Names of digits are the script's

@@ -25,6 +25,7 @@ std::string framework_of(const std::string& interpreter);
 // Returns the model of the first GPU in CUDA_VISIBLE_DEVICES of `environment`, or "CPU".
 std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cpu);
 
+// Writes a machine's record as an output line, and reads it back; nothing for another line.
 std::string node_line(const NodeRecord& record);
 std::optional<NodeRecord> read_node_line(std::string_view line);
 

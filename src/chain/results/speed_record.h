@@ -36,6 +36,7 @@ struct SpeedSurroundings {
   std::optional<std::string> frame_commit;
   std::optional<std::string> frame_version;
 };
+// Reads the values from the environment of this process.
 SpeedSurroundings surroundings_of_environment();
 
 struct SpeedRecord {

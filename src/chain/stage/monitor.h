@@ -19,6 +19,7 @@ struct Alarm {
   double factor;       // relative to the usual loss, or to the speed at the start
   std::string_view shape;
 };
+// All alarms.
 std::span<const Alarm> alarms();
 // "the last 50 losses are equal"
 std::string meaning(const Alarm& alarm);

@@ -45,6 +45,7 @@ enum class StageState {
   unavailable,   // its tool is not installed
   interrupted,   // the user ended the run
 };
+// The name of a state in results and messages: "passed".
 std::string_view name(StageState state);
 
 struct Outcome {
