@@ -1,5 +1,5 @@
-// How fast cases are read: the public corpus, or generated lines of its kind where it is absent.
-// The aim is 1,000,000 configs/s on one core.
+// Parsing speed on the public corpus, or on generated lines if it is absent. Goal: 1,000,000
+// cases/s on one core.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where the corpus or xz is absent.
+// Empty if the corpus or xz is absent.
 std::vector<std::string> public_corpus() {
   const char* const shared = std::getenv("ASSAY_SHARED");
   const fs::path base =

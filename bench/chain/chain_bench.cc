@@ -1,5 +1,5 @@
-// What the harness itself costs: parsing, planning a matrix of 950 cells, and running commands that
-// do nothing (/bin/true), stage by stage, with everything recorded.
+// The overhead of chains: parsing, planning a matrix of 950 cells, and running empty commands
+// (/bin/true) stage by stage with everything recorded.
 
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@
 namespace {
 
 // A long-layout file whose whole_infer matrix has 950 inference cells on the CPU: 95 thread counts
-// and 10 batch sizes.
+// times 10 batch sizes.
 std::string wide_params() {
   const auto numbers = [](int count) {
     std::string list = "1";

@@ -1,4 +1,4 @@
-// What filling costs, beside what memcpy moves in the same run. The buffer is warm.
+// Speed of fill() on a warm buffer, compared with memcpy in the same run.
 
 #include <benchmark/benchmark.h>
 

@@ -1,6 +1,6 @@
-// What comparing costs, in bytes of both streams, beside what memcpy moves (read and written) in
-// the same run. "noise": half of the elements differ by one or two units in the last place, as two
-// kernels' results do. "wide": every element has lost ten bits more. "equal": the same bits.
+// Speed of measure() in bytes of both streams, and as a share of memcpy (read and written) in the
+// same run. "noise": half of the elements differ by one or two units in the last place, as results
+// of two kernels do. "wide": every element differs by ten bits more. "equal": the same bits.
 
 #include <benchmark/benchmark.h>
 
@@ -22,7 +22,7 @@ using assay::MeasureKernels;
 constexpr std::size_t kBytes = std::size_t{64} << 20;
 enum class Difference { none, noise, wide };
 
-// Moves the last bits of the values of `bytes`; on floats and integers alike.
+// Changes the last bits of floats or integers.
 template <typename Code>
 void disturb(std::vector<std::byte>& bytes, Difference difference) {
   std::minstd_rand random(1);
@@ -68,7 +68,7 @@ void copy(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * kBytes * 2));
 }
 
-// Prints the rates as they come and, beside each, its share of memcpy's.
+// Prints each rate and its share of memcpy's.
 class Ratios : public benchmark::ConsoleReporter {
  public:
   Ratios() : ConsoleReporter(OO_None) {}

@@ -1,5 +1,5 @@
-// Any text is refused with a place inside it, or parses to a case whose canonical text is a fixed
-// point of the same meaning.
+// Every text is either refused at a position inside of it, or parsed to a case whose canonical text
+// parses to an equal case with the same canonical text.
 
 #include <cstdlib>
 #include <string>

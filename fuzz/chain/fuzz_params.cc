@@ -1,4 +1,4 @@
-// Any bytes are read as a params file; a file that is called good must answer for every place.
+// Parses any bytes as a params file. A file that is accepted must have a value for every role.
 
 #include <cstdint>
 #include <cstdlib>

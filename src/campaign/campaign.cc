@@ -8,8 +8,9 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <functional>
-#include <set>
+#include <regex>
+#include <type_traits>
+#include <variant>
 
 #include "base/fd.h"
 #include "campaign/tree.h"
@@ -20,150 +21,118 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-// With $NAME and ${NAME} replaced; a variable that is not set stays as it is written.
-std::string expanded(std::string_view text) {
+// Replaces $NAME and ${NAME}. An unset variable stays as it is written.
+std::string expanded(const std::string& text) {
+  static const std::regex kVariable(R"(\$(?:(\w+)|\{(\w+)\}))");
   std::string result;
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar);
-    const bool braces = text.starts_with("${");
-    const std::size_t begin = braces ? 2 : 1;
-    std::size_t end = begin;
-    while (end < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) {
-      ++end;
-    }
-    const std::string name(text.substr(begin, end - begin));
-    const bool closed = !braces || (end < text.size() && text[end] == '}');
-    const std::size_t whole = braces && closed ? end + 1 : end;
-    const char* value = closed && !name.empty() ? std::getenv(name.c_str()) : nullptr;
-    result += value != nullptr ? std::string_view(value) : text.substr(0, whole);
-    text.remove_prefix(whole);
+  auto rest = text.cbegin();
+  for (std::sregex_iterator match(text.begin(), text.end(), kVariable), end; match != end;
+       ++match) {
+    const char* value = std::getenv((match->str(1) + match->str(2)).c_str());
+    result.append(rest, (*match)[0].first);
+    result += value != nullptr ? value : match->str();
+    rest = (*match)[0].second;
   }
-  return result;
+  return result.append(rest, text.cend());
 }
 
-// The settings of one table, each to be asked for by its name.
-class Section {
+// A key and the variable that its value goes into. A table has keys of its own, or takes any key
+// with a scalar.
+struct Key {
+  std::string name;
+  std::variant<bool*, std::int64_t*, std::string*, std::filesystem::path*,
+               std::vector<std::string>*, std::vector<std::pair<std::string, std::string>>*,
+               std::vector<EngineArgument>*, Campaign*, std::vector<Key>>
+      target;
+};
+
+class Reader {
  public:
-  Section(std::string file, std::string name, const ConfigNode* table)
-      : file_(std::move(file)), name_(std::move(name)), table_(table) {}
+  explicit Reader(std::string file) : file_(std::move(file)) {}
 
-  static Result<Section> open(const std::string& file, Section& root, const std::string& name) {
-    const ConfigNode* found = root.find(name);
-    if (found != nullptr && found->kind == Kind::nothing) found = nullptr;
-    if (found != nullptr && found->kind != Kind::table) {
-      return usage_error(fmt::format("{}:{}: {} wants a table", file, found->line, name));
-    }
-    return Section(file, name, found);
-  }
-
-  const ConfigNode* find(const std::string& key) {
-    asked_.insert(key);
-    if (table_ == nullptr) return nullptr;
-    for (const auto& [name, setting] : table_->entries) {
-      if (name == key) return &setting;
-    }
-    return nullptr;
-  }
-
-  // Without the key, or where nothing stands behind it, `value` stays as it is.
-  Status read(const std::string& key, bool& value) {
-    const ConfigNode* found = find(key);
-    if (found == nullptr || found->kind == Kind::nothing) return {};
-    if (found->kind != Kind::flag) return wants(*found, key, "true or false");
-    value = found->text == "True";
-    return {};
-  }
-  Status read(const std::string& key, std::string& value) {
-    const ConfigNode* found = find(key);
-    if (found == nullptr || found->kind == Kind::nothing) return {};
-    if (found->kind != Kind::text) return wants(*found, key, "a text");
-    value = expanded(found->text);
-    return {};
-  }
-  Status read(const std::string& key, std::int64_t least, std::int64_t& value) {
-    const ConfigNode* found = find(key);
-    if (found == nullptr || found->kind == Kind::nothing) return {};
-    const char* const end = found->text.data() + found->text.size();
-    std::int64_t number = 0;
-    const auto parsed = std::from_chars(found->text.data(), end, number);
-    const bool whole = parsed.ec == std::errc() && parsed.ptr == end;
-    if (found->kind != Kind::number || !whole || number < least) {
-      return wants(*found, key, fmt::format("a whole number of at least {}", least));
-    }
-    value = number;
-    return {};
-  }
-  Status read(const std::string& key, std::vector<std::string>& value) {
-    const ConfigNode* found = find(key);
-    if (found == nullptr || found->kind == Kind::nothing) return {};
-    std::vector<std::string> texts;
-    for (const auto& [name, entry] : found->entries) {
-      if (entry.kind == Kind::text) texts.push_back(expanded(entry.text));
-    }
-    if (found->kind != Kind::list || texts.size() != found->entries.size()) {
-      return wants(*found, key, "a list of texts");
-    }
-    value = std::move(texts);
-    return {};
-  }
-
-  // Every entry, each a scalar or nothing at all.
-  Status each_scalar(const std::function<void(const std::string&, const ConfigNode&)>& visit) {
-    if (table_ == nullptr) return {};
-    for (const auto& [name, setting] : table_->entries) {
-      asked_.insert(name);
-      if (setting.kind == Kind::nothing) continue;
-      if (!setting.is_scalar()) return wants(setting, name, "one value");
-      visit(name, setting);
+  // Reads the table into the keys' targets. A target whose key is absent, or has no value, keeps
+  // its value.
+  Status read(const ConfigNode& table, const std::vector<Key>& keys, const std::string& prefix) {
+    for (const ConfigNode& node : table.entries) {
+      const auto key = std::find_if(keys.begin(), keys.end(),
+                                    [&](const Key& each) { return each.name == node.name; });
+      if (key == keys.end()) {
+        std::vector<std::string> known;
+        for (const Key& each : keys) known.push_back(each.name);
+        return usage_error(fmt::format("{}:{}: unknown key {}{}; known keys: {}", file_, node.line,
+                                       prefix, node.name, fmt::join(known, ", ")));
+      }
+      if (node.kind == Kind::nothing) continue;
+      const std::string name = prefix + node.name;
+      ASSAY_CHECK(std::visit([&](const auto& to) { return set(to, node, name); }, key->target));
     }
     return {};
-  }
-
-  // Once everything was read.
-  Status refuse_others() const {
-    if (table_ == nullptr) return {};
-    for (const auto& [name, setting] : table_->entries) {
-      if (asked_.contains(name)) continue;
-      return usage_error(fmt::format("{}:{}: nothing is called {} here; there are {}", file_,
-                                     setting.line, named(name), fmt::join(asked_, ", ")));
-    }
-    return {};
-  }
-
-  std::string place() const {
-    return table_ == nullptr ? file_ : fmt::format("{}:{}", file_, table_->line);
   }
 
  private:
-  std::string named(const std::string& key) const {
-    return name_.empty() ? key : name_ + "." + key;
-  }
-  tl::unexpected<Error> wants(const ConfigNode& at, const std::string& key,
+  tl::unexpected<Error> wants(const ConfigNode& node, const std::string& name,
                               std::string_view what) const {
-    return usage_error(fmt::format("{}:{}: {} wants {}", file_, at.line, named(key), what));
+    return usage_error(fmt::format("{}:{}: {} must be {}", file_, node.line, name, what));
+  }
+  Status set(bool* value, const ConfigNode& node, const std::string& name) {
+    if (node.kind != Kind::flag) return wants(node, name, "true or false");
+    *value = node.text == "True";
+    return {};
+  }
+  Status set(std::int64_t* value, const ConfigNode& node, const std::string& name) {
+    const char* const end = node.text.data() + node.text.size();
+    const auto parsed = std::from_chars(node.text.data(), end, *value);
+    const bool whole = parsed.ec == std::errc() && parsed.ptr == end && *value >= 1;
+    if (node.kind == Kind::number && whole) return {};
+    return wants(node, name, "a whole number of at least 1");
+  }
+  template <typename Text>
+    requires std::is_constructible_v<Text, std::string>
+  Status set(Text* value, const ConfigNode& node, const std::string& name) {
+    if (node.kind != Kind::text) return wants(node, name, "a text");
+    *value = expanded(node.text);
+    return {};
+  }
+  Status set(Campaign* campaign, const ConfigNode& node, const std::string& name) {
+    if (!campaign->input.empty()) return wants(node, name, "absent: there is another input");
+    ASSAY_CHECK(set(&campaign->input_value, node, name));
+    if (!campaign->input_value.empty()) campaign->input = node.name;
+    return {};
+  }
+  Status set(std::vector<std::string>* value, const ConfigNode& node, const std::string& name) {
+    value->clear();
+    for (const ConfigNode& entry : node.entries) {
+      if (entry.kind == Kind::text) value->push_back(expanded(entry.text));
+    }
+    const bool texts = node.kind == Kind::list && value->size() == node.entries.size();
+    return texts ? Status() : wants(node, name, "a list of texts");
+  }
+  template <typename Scalar>
+  Status set(std::vector<Scalar>* value, const ConfigNode& node, const std::string& name) {
+    if (node.kind != Kind::table) return wants(node, name, "a table");
+    for (const ConfigNode& entry : node.entries) {
+      if (entry.kind == Kind::nothing) continue;
+      if (!entry.is_scalar()) return wants(entry, name + "." + entry.name, "one value");
+      const std::string text = expanded(entry.text);
+      if constexpr (std::is_same_v<Scalar, EngineArgument>) {
+        value->push_back({entry.name, text, fmt::format("{}:{}", file_, entry.line)});
+      } else {
+        value->push_back({entry.name, text});
+      }
+    }
+    return {};
+  }
+  Status set(const std::vector<Key>& keys, const ConfigNode& node, const std::string& name) {
+    if (node.kind != Kind::table) return wants(node, name, "a table");
+    return read(node, keys, name + ".");
   }
 
   std::string file_;
-  std::string name_;
-  const ConfigNode* table_;  // nullptr: it is not there
-  std::set<std::string> asked_;
 };
 
-// What may come out otherwise the next time.
-std::vector<std::string> usual_error_configs() {
-  std::vector<std::string> files;
-  for (const OutcomeInfo& outcome : kOutcomes) {
-    if (outcome.failed && outcome.outcome != Outcome::invalid) files.emplace_back(outcome.log);
-  }
-  return files;
-}
-
-// The file of failures that assay writes for one of engineV4's.
-std::string our_error_config(const std::string& file) {
+// Translates engineV4's files of failures to assay's, and keeps each once. Without any, all
+// failures that a second run may decide otherwise.
+std::vector<std::string> our_error_configs(const std::vector<std::string>& files) {
   constexpr std::array<std::pair<std::string_view, Outcome>, 8> kOthers{{
       {"paddle_accuracy", Outcome::mismatch},
       {"paddle_bitwise", Outcome::unstable},
@@ -174,116 +143,83 @@ std::string our_error_config(const std::string& file) {
       {"config_input", Outcome::invalid},
       {"config_parse", Outcome::invalid},
   }};
-  const std::string name = error_name(file);
-  for (const auto& [other, outcome] : kOthers) {
-    if (other == name) return std::string(info(outcome).log);
+  std::vector<std::string> ours;
+  for (std::string file : files) {
+    for (const auto& [other, outcome] : kOthers) {
+      if (error_name(file) == other) file = info(outcome).log;
+    }
+    if (std::find(ours.begin(), ours.end(), file) == ours.end()) ours.push_back(file);
   }
-  return file;
+  if (!ours.empty()) return ours;
+  for (const OutcomeInfo& outcome : kOutcomes) {
+    if (outcome.failed && outcome.outcome != Outcome::invalid) ours.emplace_back(outcome.log);
+  }
+  return ours;
 }
 
-std::filesystem::path usual_pid_file(const std::string& name) {
-  std::string safe = name;
-  for (char& c : safe) {
+std::filesystem::path default_pid_file(std::string name) {
+  for (char& c : name) {
     const bool harmless = static_cast<unsigned char>(c) >= 0x80 || c == '.' || c == '_' ||
                           c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (!harmless) c = '_';
   }
-  return std::filesystem::path(".run") / (safe + ".pid");
+  return std::filesystem::path(".run") / (name + ".pid");
 }
 
-Status read_runner(const std::string& file, Section& root, Campaign& campaign) {
-  ASSAY_TRY(Section runner, Section::open(file, root, "runner"));
-  std::string engine;
-  std::string pid_file;
-  ASSAY_CHECK(runner.read("engine", engine));
-  ASSAY_CHECK(runner.read("foreground", campaign.foreground));
-  ASSAY_CHECK(runner.read("dry_run", campaign.dry_run));
-  ASSAY_CHECK(runner.read("pid_file", pid_file));
-  if (!pid_file.empty()) campaign.pid_file = pid_file;
-  return runner.refuse_others();
-}
-
-Status read_input(const std::string& file, Section& root, Campaign& campaign) {
-  constexpr std::array<const char*, 3> kInputs{"api_config", "api_config_file",
-                                               "api_config_file_pattern"};
-  ASSAY_TRY(Section input, Section::open(file, root, "input"));
-  for (const char* name : kInputs) {
-    std::string value;
-    ASSAY_CHECK(input.read(name, value));
-    if (value.empty()) continue;
-    if (!campaign.input.empty()) {
-      return usage_error(
-          fmt::format("{}: input wants one of {}", input.place(), fmt::join(kInputs, ", ")));
-    }
-    campaign.input = name;
-    campaign.input_value = value;
+Result<ConfigNode> read_tree(const std::filesystem::path& file) {
+  const std::string extension = file.extension().string();
+  if (extension != ".toml" && extension != ".yaml" && extension != ".yml") {
+    return usage_error(file.string() + ": the file of a campaign ends in .toml, .yaml or .yml");
   }
-  return input.refuse_others();
+  const auto text = read_file(file);
+  if (!text) return usage_error(text.error().message);
+  ASSAY_TRY(ConfigNode tree, extension == ".toml" ? toml_tree(*text, file.string())
+                                                  : yaml_tree(*text, file.string()));
+  if (tree.kind == Kind::table) return tree;
+  return usage_error(file.string() + ": a campaign must be a table of keys");
 }
 
-Status read_retest(const std::string& file, Section& root, Retest& retest) {
-  ASSAY_TRY(Section table, Section::open(file, root, "retest"));
-  ASSAY_CHECK(table.read("enabled", retest.enabled));
-  ASSAY_CHECK(table.read("rounds", 1, retest.rounds));
-  std::vector<std::string> error_configs;
-  ASSAY_CHECK(table.read("error_configs", error_configs));
-  for (const std::string& each : error_configs) {
-    const std::string ours = our_error_config(each);
-    const auto begin = retest.error_configs.begin();
-    const auto end = retest.error_configs.end();
-    if (std::find(begin, end, ours) == end) retest.error_configs.push_back(ours);
-  }
-  if (retest.error_configs.empty()) retest.error_configs = usual_error_configs();
-  ASSAY_CHECK(table.read("log_dir_template", retest.log_dir_template));
-  for (const char* name : {"skip_empty", "skip_missing", "skip_unavailable"}) {
-    ASSAY_CHECK(table.read(name, retest.skip_unavailable));
-  }
-  return table.refuse_others();
-}
-
-Status read_tables(const std::string& file, Section& root, Campaign& campaign) {
-  ASSAY_CHECK(root.read("name", campaign.name));
-  campaign.pid_file = usual_pid_file(campaign.name);
-  ASSAY_CHECK(read_runner(file, root, campaign));
-  ASSAY_CHECK(read_input(file, root, campaign));
-  ASSAY_CHECK(read_retest(file, root, campaign.retest));
-  ASSAY_TRY(Section output, Section::open(file, root, "output"));
-  ASSAY_CHECK(output.read("log_dir", campaign.log_dir));
-  ASSAY_CHECK(output.refuse_others());
-  ASSAY_TRY(Section environment, Section::open(file, root, "env"));
-  ASSAY_CHECK(environment.each_scalar([&](const std::string& name, const ConfigNode& value) {
-    campaign.environment.emplace_back(name, expanded(value.text));
-  }));
-  ASSAY_TRY(Section arguments, Section::open(file, root, "engine_args"));
-  ASSAY_CHECK(arguments.each_scalar([&](const std::string& name, const ConfigNode& value) {
-    campaign.engine_args.push_back(
-        {name, expanded(value.text), fmt::format("{}:{}", file, value.line)});
-  }));
-  return root.refuse_others();
+std::vector<Key> keys_of(Campaign& campaign, std::string& engine) {
+  using Keys = std::vector<Key>;
+  Retest& retest = campaign.retest;
+  return {{"name", &campaign.name},
+          {"runner", Keys{{"engine", &engine},
+                          {"foreground", &campaign.foreground},
+                          {"dry_run", &campaign.dry_run},
+                          {"pid_file", &campaign.pid_file}}},
+          {"env", &campaign.environment},
+          {"input", Keys{{"api_config", &campaign},
+                         {"api_config_file", &campaign},
+                         {"api_config_file_pattern", &campaign}}},
+          {"output", Keys{{"log_dir", &campaign.log_dir}}},
+          {"retest", Keys{{"enabled", &retest.enabled},
+                          {"rounds", &retest.rounds},
+                          {"error_configs", &retest.error_configs},
+                          {"log_dir_template", &retest.log_dir_template},
+                          {"skip_empty", &retest.skip_unavailable},
+                          {"skip_missing", &retest.skip_unavailable},
+                          {"skip_unavailable", &retest.skip_unavailable}}},
+          {"engine_args", &campaign.engine_args}};
 }
 
 }  // namespace
 
 Result<Campaign> read_campaign(const std::filesystem::path& file) {
   const std::string where = file.string();
-  const std::string kind = file.extension().string();
-  if (kind != ".toml" && kind != ".yaml" && kind != ".yml") {
-    return usage_error(where + ": a campaign is a file .toml, .yaml or .yml");
-  }
-  auto text = read_file(file);
-  if (!text) return usage_error(text.error().message);
-  ASSAY_TRY(const ConfigNode tree,
-            kind == ".toml" ? toml_tree(*text, where) : yaml_tree(*text, where));
-  if (tree.kind != Kind::table) return usage_error(where + ": a campaign is a table");
-  Section root(where, "", &tree);
+  ASSAY_TRY(const ConfigNode tree, read_tree(file));
   Campaign campaign;
   campaign.name = file.stem().string();
-  if (kind == ".toml") {
-    std::int64_t version = 0;
-    ASSAY_CHECK(root.read("version", 0, version));
-    if (version != 1) return usage_error(where + ": version = 1 is wanted");
+  std::string engine;
+  std::vector<Key> keys = keys_of(campaign, engine);
+  std::int64_t version = 0;
+  const bool toml = file.extension() == ".toml";
+  if (toml) keys.push_back({"version", &version});
+  ASSAY_CHECK(Reader(where).read(tree, keys, ""));
+  if (toml && version != 1) {
+    return usage_error(where + ": a campaign in TOML must have `version = 1`");
   }
-  ASSAY_CHECK(read_tables(where, root, campaign));
+  if (campaign.pid_file.empty()) campaign.pid_file = default_pid_file(campaign.name);
+  campaign.retest.error_configs = our_error_configs(campaign.retest.error_configs);
   return campaign;
 }
 
@@ -306,28 +242,16 @@ Result<std::string> retest_folder(const Campaign& campaign, const std::string& p
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
     return folder;
   };
-  const std::array<std::pair<std::string_view, std::string>, 5> known{{
-      {"base_log_dir", plain(campaign.log_dir)},
-      {"previous_log_dir", plain(previous)},
-      {"round", fmt::format("{}", round)},
-      {"error_config", std::filesystem::path(error_config).filename().string()},
-      {"error_name", error_name(error_config)},
-  }};
-  std::string folder;
-  std::string_view rest = campaign.retest.log_dir_template;
-  while (true) {
-    const std::size_t open = rest.find('{');
-    folder += rest.substr(0, open);
-    if (open == std::string_view::npos) return folder;
-    const std::size_t close = rest.find('}', open);
-    const std::string_view name = rest.substr(open + 1, close - open - 1);
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const auto& each) { return each.first == name; });
-    if (found == known.end() || close == std::string_view::npos) {
-      return usage_error(fmt::format("retest.log_dir_template: nothing is called {{{}}}", name));
-    }
-    folder += found->second;
-    rest.remove_prefix(close + 1);
+  const std::string& text = campaign.retest.log_dir_template;
+  try {
+    return fmt::format(
+        fmt::runtime(text), fmt::arg("base_log_dir", plain(campaign.log_dir)),
+        fmt::arg("previous_log_dir", plain(previous)), fmt::arg("round", round),
+        fmt::arg("error_config", std::filesystem::path(error_config).filename().string()),
+        fmt::arg("error_name", error_name(error_config)));
+  } catch (const fmt::format_error& error) {
+    return usage_error(
+        fmt::format("retest.log_dir_template: cannot fill in {}: {}", text, error.what()));
   }
 }
 

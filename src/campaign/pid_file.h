@@ -1,11 +1,10 @@
 #pragma once
 
-// Which process runs a campaign, as others can ask: its number, when it started and since which
-// start of the machine. So another process that has got the same number is not taken for it.
+// The pid file of a campaign has the process id, its start time and the boot id. The last two
+// distinguish the process from another one that was given the same id later.
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -14,32 +13,19 @@
 
 namespace assay {
 
-// Written for this process, and removed with it. While it lives it holds a lock on the file, so
-// that of two who start at once one is refused.
-class PidFile {
- public:
-  static Result<PidFile> take(const std::filesystem::path& path);
-  PidFile(PidFile&& other) noexcept;
-  PidFile& operator=(PidFile&&) = delete;
-  PidFile(const PidFile&) = delete;
-  PidFile& operator=(const PidFile&) = delete;
-  ~PidFile();
-
- private:
-  explicit PidFile(Fd locked) : locked_(std::move(locked)) {}
-  Fd locked_;
-  std::filesystem::path path_;  // empty: nothing is removed
-};
+// Writes the file for this process and locks it. A usage error if the process that the file names
+// is alive. Keep the descriptor, which has the lock, and remove the file at the end.
+Result<Fd> take_pid_file(const std::filesystem::path& path);
 
 struct RunningProcess {
   pid_t pid = -1;
-  double seconds = 0;  // since it started
+  double seconds = 0;  // since the file was written
 };
 
-// The process of the file; nothing: there is no file, or its process has ended.
+// The process that the file names, or nothing if there is no file or the process has ended.
 std::optional<RunningProcess> running_process(const std::filesystem::path& path);
 
-// Signals that process. False: it has ended.
+// Sends a signal to the process that the file names. False: there is no such process.
 Result<bool> signal_process(const std::filesystem::path& path, int signal);
 
 }  // namespace assay

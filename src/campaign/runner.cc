@@ -3,21 +3,24 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/interrupts.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "campaign/pid_file.h"
 #include "campaign/rotating_log.h"
-#include "campaign/round.h"
 
 namespace assay {
 namespace {
@@ -33,9 +36,8 @@ std::filesystem::path progress_file(const Campaign& campaign) {
 
 class Runner {
  public:
-  Runner(const Campaign& campaign, const RunnerOptions& options, RotatingLog log,
-         const HeldSignals& signals)
-      : campaign_(campaign), options_(options), log_(std::move(log)), signals_(signals) {
+  Runner(const Campaign& campaign, const RunnerOptions& options, std::filesystem::path log)
+      : campaign_(campaign), options_(options), log_(std::move(log)) {
     progress_["version"] = kProgressVersion;
     progress_["name"] = campaign.name;
     progress_["rounds"] = nlohmann::json::array();
@@ -93,10 +95,7 @@ class Runner {
     nlohmann::json& round = progress_["rounds"].emplace_back();
     round = {{"label", label}, {"log_dir", log_dir}, {"began_ms", wall_ms()}};
     ASSAY_CHECK(keep_progress());
-    ASSAY_TRY(const ExitStatus ended,
-              run_heard(
-                  spawn, signals_, [this](std::string_view text) { return say(text); },
-                  std::exchange(started_, {}), stopped_));
+    ASSAY_TRY(const ExitStatus ended, run_process(std::move(spawn)));
     round["ended_ms"] = wall_ms();
     round["ended"] = ended.describe();
     ASSAY_CHECK(keep_progress());
@@ -106,23 +105,58 @@ class Runner {
     return {};
   }
 
+  // Runs a process to its end, copies its output to the log, and forwards signals to it.
+  Result<ExitStatus> run_process(SpawnOptions spawn) {
+    ASSAY_TRY(FdPair output, make_pipe());
+    ::fcntl(output.first.get(), F_SETFL, O_NONBLOCK);
+    spawn.fds = {{output.second.get(), 1}, {output.second.get(), 2}};
+    ASSAY_TRY(Process process, Process::spawn(spawn));
+    output.second.reset();
+    if (const auto started = std::exchange(started_, {})) started();
+    for (bool ended = false; !ended;) {
+      std::array<pollfd, 3> waits{{{process.pidfd(), POLLIN, 0},
+                                   {interrupts_.fd(), POLLIN, 0},
+                                   {output.first.get(), POLLIN, 0}}};
+      if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) return errno_error("poll");
+      ended = waits[0].revents != 0;
+      ASSAY_CHECK(copy_output(output.first));
+      while (const int signal = interrupts_.next()) {
+        stopped_ = true;
+        process.signal(signal);
+      }
+    }
+    return process.wait();
+  }
+
+  // Reads what the pipe holds now. Closes the pipe when it has no writer left.
+  Status copy_output(Fd& pipe) {
+    std::array<char, 1 << 16> buffer{};
+    while (pipe) {
+      const ssize_t got = ::read(pipe.get(), buffer.data(), buffer.size());
+      if (got < 0 && errno != EINTR) return {};
+      if (got == 0) pipe.reset();
+      if (got > 0) ASSAY_CHECK(say({buffer.data(), static_cast<std::size_t>(got)}));
+    }
+    return {};
+  }
+
   Status say(std::string_view text) {
     if (options_.show) options_.show(text);
-    return log_.write(text);
+    return append_to_log(log_, text);
   }
   Status keep_progress() { return write_file(progress_file(campaign_), progress_.dump(1) + "\n"); }
 
   const Campaign& campaign_;
   const RunnerOptions& options_;
-  RotatingLog log_;
-  const HeldSignals& signals_;
+  std::filesystem::path log_;
+  const Interrupts interrupts_;
   std::function<void()> started_ = options_.started;
   nlohmann::json progress_;
   int worst_ = 0;
   bool stopped_ = false;
 };
 
-// In the child of a fork: nothing of the terminal is left to it.
+// Gives a forked child a session of its own and closes the terminal.
 void leave_terminal() {
   ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR);
@@ -130,12 +164,13 @@ void leave_terminal() {
   if (nothing > STDERR_FILENO) ::close(nothing);
 }
 
-// Never comes back. What goes wrong before the first round runs is told through `voice`.
-[[noreturn]] void run_detached(const Campaign& campaign, RunnerOptions options, Fd voice) {
+// The child's part of run_in_background. It writes one message to the pipe: "+" when the first
+// round runs, or an error of kind "u" (usage) or "e" (engine).
+[[noreturn]] void run_detached(const Campaign& campaign, RunnerOptions options, Fd pipe) {
   leave_terminal();
   const auto tell = [&](std::string_view text) {
-    if (voice) (void)write_all(voice.get(), std::as_bytes(std::span(text)));
-    voice.reset();
+    if (pipe) (void)write_all(pipe.get(), std::as_bytes(std::span(text)));
+    pipe.reset();
   };
   options.show = {};
   options.started = [&] { tell("+"); };
@@ -160,33 +195,33 @@ std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptio
 }
 
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options) {
-  ASSAY_TRY(const PidFile pid_file, PidFile::take(campaign.pid_file));
-  std::error_code error;
-  std::filesystem::create_directories(campaign.log_dir, error);
-  const std::filesystem::path name =
+  ASSAY_TRY(const Fd pid_file, take_pid_file(campaign.pid_file));
+  std::error_code ignored;
+  std::filesystem::create_directories(campaign.log_dir, ignored);
+  const std::string log =
       fmt::format("log_{:%Y%m%d_%H%M%S}.log", fmt::localtime(std::time(nullptr)));
-  ASSAY_TRY(RotatingLog log, RotatingLog::open(campaign.log_dir / name));
-  ASSAY_TRY(const HeldSignals signals, HeldSignals::hold());
-  return Runner(campaign, options, std::move(log), signals).run();
+  auto ended = Runner(campaign, options, std::filesystem::path(campaign.log_dir) / log).run();
+  std::filesystem::remove(campaign.pid_file, ignored);
+  return ended;
 }
 
 Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& options) {
-  ASSAY_TRY(FdPair voice, make_pipe());
-  std::fflush(nullptr);  // or both would write what is left
+  ASSAY_TRY(FdPair pipe, make_pipe());
+  std::fflush(nullptr);  // otherwise both processes would write the buffered output
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
   if (pid == 0) {
-    voice.first.reset();
-    run_detached(campaign, options, std::move(voice.second));
+    pipe.first.reset();
+    run_detached(campaign, options, std::move(pipe.second));
   }
-  voice.second.reset();
-  std::string said;
+  pipe.second.reset();
+  std::string message;
   char c = 0;
-  while (::read(voice.first.get(), &c, 1) == 1) said += c;
-  if (said == "+") return pid;
+  while (::read(pipe.first.get(), &c, 1) == 1) message += c;
+  if (message == "+") return pid;
   ::waitpid(pid, nullptr, 0);
-  if (said.empty()) return fail("the campaign ended before its first round ran");
-  return fail(said.substr(1), said[0] == 'u' ? ErrorKind::usage : ErrorKind::engine);
+  if (message.empty()) return fail("the campaign ended before its first round ran");
+  return fail(message.substr(1), message[0] == 'u' ? ErrorKind::usage : ErrorKind::engine);
 }
 
 nlohmann::json read_progress(const Campaign& campaign) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Runs a campaign: round after round of `assay api`, each with its own folder, and a log of all
-// they say.
+#include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,29 +15,29 @@ namespace assay {
 
 struct RunnerOptions {
   std::vector<std::string> program;            // words before the flags: {"…/assay", "api"}
-  std::vector<std::string> arguments;          // behind the flags of every round
-  std::function<void()> started;               // the pid file is there and the first round runs
-  std::function<void(std::string_view)> show;  // what goes into the log; empty: nobody looks
+  std::vector<std::string> arguments;          // words after the flags of every round
+  std::function<void()> started;               // called when the first round runs
+  std::function<void(std::string_view)> show;  // gets a copy of the log; may be empty
 };
 
-// The words of one round.
+// The command line of one round.
 std::vector<std::string> round_words(const Campaign& campaign, const RunnerOptions& options,
                                      const std::string& input, const std::string& input_value,
                                      const std::string& log_dir);
 
-// Until the last round has ended, one of them is in trouble, or SIGTERM or SIGINT comes: the round
-// that runs is told, and no other begins. Gives the exit code of the worst round, 130 when it was
-// told to stop. While it runs it holds the pid file, and LOG_DIR/campaign.json says how far it is.
-// One that runs already is a usage error. To be called where no other thread runs.
+// Runs round after round until the last one has ended, one could not run, or SIGTERM or SIGINT
+// arrives; the running round gets the signal too. Returns the worst exit code of the rounds, or 130
+// after a signal. Holds the pid file and writes LOG_DIR/campaign.json. A usage error if the
+// campaign is running already. Blocks signals, so no other thread may run.
 Result<int> run_campaign(const Campaign& campaign, const RunnerOptions& options);
 
-// The same in a session of its own, which outlives who started it. Comes back when the first round
-// runs; gives the number of the process.
+// The same in a child process with a session of its own, which survives a logout. Returns the
+// child's id when the first round runs.
 Result<pid_t> run_in_background(const Campaign& campaign, const RunnerOptions& options);
 
-// What campaign.json says; null: there is none.
+// The contents of campaign.json, or null if there is none.
 nlohmann::json read_progress(const Campaign& campaign);
-// The log that is being written, or was last; empty: there is none.
+// The newest log, or an empty path if there is none.
 std::filesystem::path latest_log(const Campaign& campaign);
 
 }  // namespace assay

@@ -22,7 +22,7 @@ void append_number(Number number, std::string& out) {
   out.append(text.data(), end);
 }
 
-// Always legible as a float: "2.0", never "2".
+// Writes 2 as "2.0", so that it is read as a float.
 void append_float(double number, std::string& out) {
   if (std::isnan(number)) {
     out += "nan";
@@ -131,7 +131,7 @@ void append_items(std::string_view open, Value value, char close, std::string& o
   out += close;
 }
 
-// Recursion is as deep as the parser lets values nest.
+// The parser limits the depth of this recursion (kMaxNesting).
 void append_value(Value value, std::string& out) {
   switch (value.kind()) {
     case ValueKind::none:

@@ -20,7 +20,7 @@ std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 std::uint64_t TensorSpec::elements() const {
-  // A zero anywhere empties the tensor, however large the others are.
+  // One extent of 0 makes the tensor empty, even if the product of the others overflows.
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   std::uint64_t product = 1;
   for (const std::int64_t dimension : shape) {
@@ -82,8 +82,7 @@ bool Case::same_node(const Node& mine, const Case& other, const Node& theirs) co
 }
 
 bool operator==(const Case& a, const Case& b) {
-  // Pre-order with subtree sizes fixes the shape of the trees, so comparing table by table is
-  // enough.
+  // Subtree sizes in pre-order define the trees, so it is enough to compare the tables.
   return a.api() == b.api() && a.constructs_ == b.constructs_ &&
          a.construction_ == b.construction_ &&
          std::ranges::equal(a.tensors_, b.tensors_,

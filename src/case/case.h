@@ -1,12 +1,12 @@
 #pragma once
 
-// The data of one case: an API call as the corpora write it, read but never evaluated.
+// The data of one case: a parsed API call. Nothing is evaluated.
 //
 //   paddle.concat(list[Tensor([2, 3],"float32"),Tensor([2, 3],"float32"),], axis=0, )
 //
-// A Case owns its text and flat tables (values in pre-order, tensors, dimensions) that keep their
-// memory when the next line is parsed into it. Value and TensorSpec are views into it: they are
-// cheap to copy and end with the Case or with the next parse into it.
+// A Case owns its text and flat tables (values in pre-order, tensors, dimensions). The tables keep
+// their memory when the next line is parsed into the Case. Value and TensorSpec are views, valid
+// until the next parse or the end of the Case.
 
 #include <bit>
 #include <complex>
@@ -26,8 +26,8 @@ namespace assay {
 enum class ValueKind : std::uint8_t {
   none,
   boolean,
-  integer,      // fits in int64
-  big_integer,  // does not; kept as decimal text
+  integer,      // fits into int64
+  big_integer,  // does not fit into int64; kept as decimal text
   floating,
   complex,
   string,
@@ -37,23 +37,23 @@ enum class ValueKind : std::uint8_t {
   list,
   tuple,
   slice,  // three children: start, stop, step
-  place,  // a device, as "gpu:0"
+  place,  // a device: "gpu:0"
 };
 
-// How a dtype was written, between which frameworks distinguish: Dtype(int64), VarType(int64),
+// The notation of a dtype, because frameworks distinguish them: Dtype(int64), VarType(int64),
 // type(numpy.int64), type(int).
 enum class DTypeForm : std::uint8_t { dtype, var_type, numpy_type, builtin_type };
 
 struct TensorSpec {
   std::span<const std::int64_t> shape;  // each ≥ 0; empty: a 0-d tensor
   DType dtype = DType::float32;
-  std::span<const std::int64_t> strides;  // in elements; empty: row by row, without gaps
-  std::string_view place;                 // the device that the case asks for; mostly empty
+  std::span<const std::int64_t> strides;  // in elements; empty: contiguous
+  std::string_view place;                 // the device that the case names; usually empty
 
-  // Elements of memory from the first to the last, which strides may set far apart.
+  // Elements between the first and the last in memory; strides can make this more than elements().
   std::uint64_t storage() const;
-  // Product of the shape (1 for 0-d), and the bytes of its storage. All saturate at the
-  // largest uint64: real corpora hold shapes of 2.4e18 elements, which no machine can run.
+  // The product of the shape (1 for 0-d), and the bytes of storage(). Both saturate at the largest
+  // uint64, because corpora have shapes of 2.4e18 elements.
   std::uint64_t elements() const;
   std::uint64_t bytes() const;
 };
@@ -61,7 +61,7 @@ struct TensorSpec {
 class Case;
 class CaseReader;
 
-// One value of a case. A getter may be called only on the kind that it names.
+// A view of one value of a case. Call a getter only for the kind in its comment or name.
 class Value {
  public:
   class Iterator;
@@ -74,15 +74,15 @@ class Value {
   std::int64_t integer() const;
   double floating() const;
   std::complex<double> complex() const;
-  // string: its characters in UTF-8, escapes resolved; big_integer: "-"? and decimal digits;
-  // place: the name of a device.
+  // string: UTF-8 with escapes resolved; big_integer: "-"? and decimal digits; place: a device
+  // name.
   std::string_view text() const;
-  // tensor: its place among the tensors of the case in order of appearance, nested ones included.
+  // The index of a tensor among all tensors of the case, in order of appearance.
   std::size_t tensor_ordinal() const;
   TensorSpec tensor() const;
   DType dtype() const;
   DTypeForm dtype_form() const;
-  // list, tuple and slice.
+  // Number of children of a list, tuple or slice.
   std::size_t size() const;
   Children children() const;
 
@@ -101,14 +101,15 @@ struct Argument {
 
 class Case {
  public:
-  // The call as it was written, and its API's name: "paddle.Tensor.__getitem__".
+  // The call as written, and the name of its API: "paddle.Tensor.__getitem__".
   std::string_view text() const { return text_; }
   std::string_view api() const { return text(api_); }
 
-  // In written order: positional arguments first, as the grammar wants.
+  // Arguments in written order; positional ones come first.
   std::size_t argument_count() const { return arguments_.size(); }
-  // A layer is made and then called: paddle.nn.LayerNorm(8)(Tensor([2, 8], "float32")). Its first
-  // arguments, as many as construction_count() says, make it; those behind them are the call's.
+  // True for a layer, which is constructed and then called: paddle.nn.LayerNorm(8)(Tensor([2, 8],
+  // "float32")). The first construction_count() arguments construct it; the others belong to the
+  // call.
   bool constructs() const { return constructs_; }
   std::size_t construction_count() const { return constructs_ ? construction_ : 0; }
   Argument argument(std::size_t index) const {
@@ -132,31 +133,32 @@ class Case {
            std::views::transform([this](std::size_t ordinal) { return tensor(ordinal); });
   }
 
-  // Sums over all tensors; they saturate as TensorSpec's do.
+  // Sums over all tensors; they saturate at the largest uint64.
   std::uint64_t total_elements() const;
   std::uint64_t total_bytes() const;
 
-  // Same meaning: the way it was written (blanks, quotes, trailing commas) does not count. Floats
-  // are compared by their bits, so that NaN equals itself and -0.0 differs from 0.0.
+  // True if both mean the same, whatever their blanks, quotes and trailing commas. Floats are
+  // compared by their bits: NaN equals itself, and -0.0 differs from 0.0.
   friend bool operator==(const Case& a, const Case& b);
 
  private:
   friend class Value;
-  friend class CaseReader;  // the parser, which fills it
+  friend class CaseReader;
 
-  // A piece of text_, or of decoded_ when kDecoded is set in its begin.
+  // A part of text_, or of decoded_ if `begin` has the bit kDecoded.
   struct TextSpan {
     std::uint32_t begin = 0;
     std::uint32_t size = 0;
   };
   static constexpr std::uint32_t kDecoded = 1U << 31;
-  // What first and second hold depends on the kind: the value itself (a double as its bits), a
-  // TextSpan, a tensor's ordinal, or the number of children, which follow the node directly.
+  // `first` and `second` depend on the kind: the value (a double as its bits), a TextSpan, a
+  // tensor's ordinal, or the number of children. Children follow their node directly.
   struct Node {
     ValueKind kind = ValueKind::none;
     DTypeForm form = DTypeForm::dtype;
     DType dtype = DType::boolean;
-    std::uint32_t subtree = 1;  // nodes in it, this one included: how far its next sibling is
+    std::uint32_t subtree =
+        1;  // number of nodes including this one, so the distance to the next sibling
     std::uint64_t first = 0;
     std::uint64_t second = 0;
   };
@@ -165,8 +167,8 @@ class Case {
     std::uint32_t node = 0;
   };
   struct TensorEntry {
-    std::uint32_t shape = 0;    // where it begins in dimensions_
-    std::uint32_t strides = 0;  // likewise, when strided
+    std::uint32_t shape = 0;    // index in dimensions_
+    std::uint32_t strides = 0;  // index in dimensions_, if strided
     std::uint8_t rank = 0;
     DType dtype = DType::float32;
     bool strided = false;
@@ -184,7 +186,7 @@ class Case {
   bool same_node(const Node& mine, const Case& other, const Node& theirs) const;
 
   std::string text_;
-  std::string decoded_;  // strings that were written with escapes
+  std::string decoded_;  // the text of strings with escapes
   TextSpan api_;
   std::vector<ArgumentEntry> arguments_;
   std::vector<Node> nodes_;
@@ -194,7 +196,7 @@ class Case {
   bool constructs_ = false;
 };
 
-// Walks siblings.
+// Iterates over siblings.
 class Value::Iterator {
  public:
   using difference_type = std::ptrdiff_t;

@@ -1,4 +1,4 @@
-// The values that hold no other values: tensors, dtypes, numbers, strings.
+// Rules of CaseReader for values without children: tensors, dtypes, numbers, strings.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ struct ScalarType {
   DType dtype;
 };
 
-// The Python and NumPy scalar types that type(…) may name; int and float are Python's, of 64 bits.
+// Scalar types of Python and NumPy that type(…) accepts. Python's int and float have 64 bits.
 std::optional<ScalarType> find_scalar_type(std::string_view word) {
   constexpr std::string_view kNumpy = "numpy.";
   if (word.starts_with(kNumpy)) {
@@ -54,7 +54,7 @@ bool CaseReader::tensor() {
   return true;
 }
 
-// What may follow the dtype: place=…, strides=[…], is_contiguous=….
+// Reads the options after the dtype: place=…, strides=[…], is_contiguous=….
 bool CaseReader::tensor_options(Case::TensorEntry& entry) {
   bool scattered = false;
   skip_blanks();
@@ -82,7 +82,8 @@ bool CaseReader::tensor_options(Case::TensorEntry& entry) {
   return true;
 }
 
-// Nothing but "not contiguous" is said: column by column, or every second place of one axis.
+// Chooses strides for is_contiguous=False without strides: column-major, or every second element of
+// a vector.
 void CaseReader::scatter(Case::TensorEntry& entry) {
   entry.strides = static_cast<std::uint32_t>(out_.dimensions_.size());
   entry.strided = true;
@@ -90,14 +91,14 @@ void CaseReader::scatter(Case::TensorEntry& entry) {
   for (std::uint32_t axis = 0; axis < entry.rank; ++axis) {
     out_.dimensions_.push_back(stride);
     const std::int64_t extent = std::max<std::int64_t>(out_.dimensions_[entry.shape + axis], 1);
-    // Beyond 64 bits no memory reaches: storage() saturates.
+    // Saturates: no memory reaches that far.
     if (__builtin_mul_overflow(stride, extent, &stride)) {
       stride = std::numeric_limits<std::int64_t>::max();
     }
   }
 }
 
-// The strides of a tensor without gaps, row by row, are none: one text for one meaning.
+// Drops the strides of a contiguous tensor, so that each meaning has one canonical text.
 void CaseReader::settle_strides(Case::TensorEntry& entry) {
   if (!entry.strided) return;
   std::int64_t stride = 1;
@@ -158,7 +159,7 @@ bool CaseReader::numbers(std::string_view what) {
   return true;
 }
 
-// Whole numbers may be computed: 16777216//4, 2*8+1.
+// Evaluates an extent such as 16777216//4 or 2*8+1.
 bool CaseReader::extent() {
   const char* const begin = at_;
   if (*at_ == '-' && is_digit(at_[1])) return fail(begin, "a dimension cannot be negative");
@@ -193,7 +194,7 @@ bool CaseReader::product(std::int64_t& out) {
     if (!whole_number(factor)) return false;
     if (divides) {
       if (factor == 0) return fail(at_factor, "a division by zero");
-      out /= factor;  // neither is negative
+      out /= factor;  // exact floor division, because neither operand is negative
     } else if (__builtin_mul_overflow(out, factor, &out)) {
       return fail(begin, "this dimension does not fit in 64 bits");
     }
@@ -223,7 +224,7 @@ bool CaseReader::place() {
   return true;
 }
 
-// "(gpu:0)": a device's name and, it may be, its number.
+// Reads "(gpu:0)" or "(cpu)".
 bool CaseReader::place_name(Case::TextSpan& name) {
   if (!take('(')) return false;
   skip_blanks();

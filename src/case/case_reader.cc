@@ -1,4 +1,4 @@
-// The structure of a call: arguments, keywords, nesting. Single values are in case_atoms.cc.
+// Rules of CaseReader for the structure of a call: arguments, keywords, nesting.
 
 #include "case/case_reader.h"
 
@@ -17,7 +17,7 @@ constexpr std::string_view kAllowedNames[] = {
     "Tensor",  "None", "True",    "False",    "list", "tuple", "slice", "Dtype",
     "VarType", "type", "complex", "Ellipsis", "inf",  "nan",   "Place", "paddle.Size"};
 
-// Names joined by dots, none empty and none beginning with a digit.
+// Names joined by dots; none is empty or begins with a digit.
 bool is_dotted_path(std::string_view word) {
   if (word.empty() || word.back() == '.') return false;
   bool at_start = true;
@@ -80,7 +80,7 @@ bool CaseReader::call() {
   return take('(') && arguments() && layer_arguments();
 }
 
-// The call of the layer that the arguments so far have made, if one follows.
+// If another argument list follows, the first one constructed a layer.
 bool CaseReader::layer_arguments() {
   const char* const behind = behind_blanks(at_);
   if (*behind != '(') return true;
@@ -207,7 +207,7 @@ bool CaseReader::items(ValueKind kind, char close, unsigned depth) {
 bool CaseReader::parenthesised(unsigned depth) {
   const auto node = static_cast<std::ptrdiff_t>(out_.nodes_.size());
   if (!items(ValueKind::tuple, ')', depth)) return false;
-  // As in Python, parentheses round one value are the value: "(1+2j)" is how it prints a complex.
+  // Parentheses around one value are the value, as in Python, which prints a complex as "(1+2j)".
   const auto tuple = out_.nodes_.begin() + node;
   if (tuple->first == 1 && !after_comma_) out_.nodes_.erase(tuple);
   return true;
@@ -224,7 +224,7 @@ bool CaseReader::slice(unsigned depth) {
   return fail(begin, fmt::format("a slice has three values: start, stop, step; found {}", count));
 }
 
-// paddle.Size([2, 3]): the list in it.
+// Reads paddle.Size([2, 3]) as the list.
 bool CaseReader::size_of_paddle(unsigned depth) {
   if (!take('(')) return false;
   skip_blanks();

@@ -1,7 +1,5 @@
 #pragma once
 
-// The inside of the parser (case/parser.h has the grammar): one member a rule.
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,13 +18,15 @@ inline const char* behind_blanks(const char* at) {
   return at;
 }
 
-// Recursive descent over the copy of the text that the Case owns; the NUL behind it ends every
-// scan. Each member reads one rule at at_, and is false when error_ has been set.
+// The recursive-descent parser behind case/parser.h, which has the grammar. It reads the copy of
+// the text that the Case owns; the final NUL ends every scan. Each member reads one rule at at_,
+// and returns false after it has set error_.
 class CaseReader {
  public:
   explicit CaseReader(Case& out) : out_(out) {}
 
-  // Reads the call at the front of `text`; gives the bytes read, blanks around it included.
+  // Reads the call at the start of `text`. Returns the number of bytes read, with surrounding
+  // blanks.
   tl::expected<std::size_t, ParseError> read(std::string_view text);
 
  private:
@@ -65,9 +65,9 @@ class CaseReader {
   bool constant(std::string_view word, ValueKind kind, bool set = false);
   Case::Node& add(ValueKind kind);
   void skip_blanks() { at_ = behind_blanks(at_); }
-  // Takes the character, with blanks before it, or fails.
+  // Skips blanks and takes the character, or fails.
   bool take(char wanted);
-  // Takes the comma behind a value; behind the last value there need be none.
+  // Takes the comma after a value. The last value before `close` needs none.
   bool separator(char close);
   bool expected(std::string_view what);
   bool fail(const char* at, std::string message) {
@@ -85,12 +85,12 @@ class CaseReader {
 
   Case& out_;
   const char* at_ = nullptr;
-  bool after_comma_ = false;    // what the last separator() has found
-  std::size_t list_begin_ = 0;  // the first argument of the list that is being read
+  bool after_comma_ = false;    // whether the last separator() was a comma
+  std::size_t list_begin_ = 0;  // index of the first argument of the current list
   SyntaxError error_;
 };
 
-// The word in quotes for a message: cut short when it is long, control characters replaced.
+// Quotes a word for a message: long words are cut, control characters replaced.
 std::string quote(std::string_view word);
 
 }  // namespace assay

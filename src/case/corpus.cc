@@ -18,7 +18,7 @@
 namespace assay {
 namespace {
 
-// A whole line of the largest allowed size, the byte that proves one too long, and its end.
+// Holds the longest allowed line, one more byte that proves a line too long, and the line end.
 constexpr std::size_t kBufferBytes = kMaxLineBytes + (std::size_t{64} << 10U);
 
 tl::unexpected<Error> cannot_read(const std::filesystem::path& file, int code) {
@@ -48,8 +48,8 @@ Result<CorpusReader> CorpusReader::open(const std::filesystem::path& file) {
   return reader;
 }
 
-// Moves what is unread to the front and reads on behind it, which has room: a line that fills the
-// buffer is never kept.
+// Moves the unread bytes to the front and reads more behind them. There is always room, because
+// lines that fill the buffer are not kept.
 Status CorpusReader::fill() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
@@ -64,7 +64,7 @@ Status CorpusReader::fill() {
   return {};
 }
 
-// The next line, without its LF; false at the end.
+// Reads the next line without its LF; false at the end.
 Result<bool> CorpusReader::next_raw(std::string_view& line) {
   bool too_long = false;
   while (true) {
@@ -81,7 +81,7 @@ Result<bool> CorpusReader::next_raw(std::string_view& line) {
       return too_long || !unread.empty();
     }
     if (unread.size() > kMaxLineBytes) {
-      // Keep its beginning in a place of its own and drop the rest as it comes.
+      // Keep the beginning in long_line_ and drop the rest.
       if (!too_long) long_line_.assign(unread.substr(0, kMaxLineBytes + 1));
       line = long_line_;
       too_long = true;

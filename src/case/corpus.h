@@ -1,8 +1,8 @@
 #pragma once
 
-// Corpus files: text with one case on each line. Blank lines and lines that begin with '#' are
-// skipped; line ends may be LF or CRLF; a byte order mark at the front is ignored. The log files of
-// engineV2 that list configs (api_config_*.txt, checkpoint.txt) are corpus files too.
+// Corpus files: one case per line. Blank lines and lines that begin with '#' are skipped. Line ends
+// are LF or CRLF, and a byte-order mark is ignored. engineV2's lists of configs (api_config_*.txt,
+// checkpoint.txt) are corpus files too.
 
 #include <cstddef>
 #include <filesystem>
@@ -20,17 +20,17 @@
 namespace assay {
 
 struct CorpusLine {
-  std::size_t number = 0;  // 1-based, of the file
-  std::string_view text;   // without its end; valid until the next line is read
+  std::size_t number = 0;  // in the file, from 1
+  std::string_view text;   // without line end; valid until the next line is read
 };
 
-// Reads a file line by line in bounded memory: of a line longer than kMaxLineBytes only its first
-// kMaxLineBytes + 1 bytes are given, which the parser refuses.
+// Reads a file line by line in bounded memory. A line longer than kMaxLineBytes is cut to
+// kMaxLineBytes + 1 bytes, which the parser refuses.
 class CorpusReader {
  public:
-  // A file that is missing, unreadable or not text is a usage error.
+  // Opens a file. A file that is missing, unreadable or not text is a usage error.
   static Result<CorpusReader> open(const std::filesystem::path& file);
-  // False at the end of the file.
+  // Reads the next line; false at the end of the file.
   Result<bool> next(CorpusLine& line);
 
  private:
@@ -41,30 +41,30 @@ class CorpusReader {
   std::filesystem::path file_;
   Fd fd_;
   std::vector<char> buffer_;
-  std::string long_line_;  // the beginning of a line that is too long
-  std::size_t begin_ = 0;  // what is unread of the buffer
+  std::string long_line_;  // the kept part of a line that is too long
+  std::size_t begin_ = 0;  // start of the unread bytes in the buffer
   std::size_t end_ = 0;
   std::size_t line_number_ = 0;
   bool at_end_ = false;
 };
 
-// The files that a path or a pattern (*, ?, […]) names, sorted. A path that exists is taken as it
-// is; a pattern that matches nothing is a usage error. No shell is involved.
+// Returns the files of a path or a glob pattern (*, ?, […]), sorted. An existing path is used as it
+// is. A pattern without a match is a usage error. No shell is involved.
 Result<std::vector<std::filesystem::path>> expand_corpus_pattern(const std::string& pattern);
 
-// Gives every line of the files that the patterns name to `take`, file by file, and ends with the
-// first error that it returns. A pattern that matches nothing is an error before any file is read.
+// Passes every line of the files to `take`, file by file, and stops at its first error. A pattern
+// without a match is an error before any file is read.
 Status each_corpus_line(
     std::span<const std::string> patterns,
     const std::function<Status(const std::filesystem::path&, const CorpusLine&)>& take);
 
 struct CorpusCheck {
-  std::size_t parsed = 0;  // lines
+  std::size_t parsed = 0;
   std::size_t failed = 0;
 };
 
-// Parses every line of the files that the patterns name, and writes each failure and at the end
-// "N parsed, M failed" to `out`. Files without a single case are a usage error.
+// Parses every line of the files. Writes each failure, then "N parsed, M failed", to `out`. Files
+// without any case are a usage error.
 Result<CorpusCheck> check_corpus(std::span<const std::string> patterns, std::ostream& out);
 
 }  // namespace assay

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-// The character at the front of `text` as it can be shown, and the bytes that it takes.
+// A character at the start of `text`: its printable form and its length in bytes.
 struct Shown {
   std::string_view character;
   std::size_t bytes;

@@ -1,7 +1,5 @@
 #pragma once
 
-// Parse errors for people.
-
 #include <string>
 #include <string_view>
 
@@ -9,9 +7,9 @@
 
 namespace assay {
 
-// Three lines: "WHERE:COLUMN: message", the text, and a caret under the column. WHERE is such as
-// "FILE:LINE". Of a long text only what is near the caret is shown, with "…" where it is cut; what
-// a terminal might act on (control characters, bytes that are not UTF-8) becomes '?'.
+// Formats a parse error in three lines: "WHERE:COLUMN: message", the text, and a caret under the
+// column. WHERE is usually "FILE:LINE". A long text is cut around the caret, with "…". Control
+// characters and bytes that are not UTF-8 become '?', so that a terminal does not act on them.
 std::string describe(const ParseError& error, std::string_view where, std::string_view text);
 
 }  // namespace assay

@@ -1,7 +1,5 @@
 #pragma once
 
-// Element types: names as the corpora write them, and their sizes.
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +8,7 @@
 
 namespace assay {
 
-// The order is part of the wire and store formats: append only.
+// Element types. The order is part of the wire and store formats: append only.
 enum class DType : std::uint8_t {
   boolean,
   int8,
@@ -64,6 +62,7 @@ constexpr const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<std::s
 constexpr std::string_view name(DType dtype) { return info(dtype).name; }
 constexpr std::size_t size_of(DType dtype) { return info(dtype).size; }
 
+// Finds a dtype by its exact name; nothing for an unknown name.
 constexpr std::optional<DType> find_dtype(std::string_view text) {
   for (const DTypeInfo& entry : kDTypes) {
     if (entry.name == text) return entry.dtype;

@@ -20,7 +20,7 @@ const char* skip_digits(const char* at) {
   return at;
 }
 
-// One real number: an integer still as digits, anything else as its value.
+// One real number: the digits of an integer, or the value of a float.
 struct Real {
   std::string_view digits;
   bool integral = false;
@@ -43,7 +43,7 @@ std::optional<double> named_value(std::string_view word) {
   return std::nullopt;
 }
 
-// NaN loses its sign here: one NaN, one canonical text.
+// NaN loses its sign, so that it has one canonical text.
 const char* scan_named(const char* at, bool negative, Real& out, SyntaxError& error) {
   std::string_view word = scan_word(at);
   if (word.ends_with('j') && named_value(word.substr(0, word.size() - 1))) word.remove_suffix(1);
@@ -53,7 +53,7 @@ const char* scan_named(const char* at, bool negative, Real& out, SyntaxError& er
   return at + word.size();
 }
 
-// Behind the exponent that begins there, if one does.
+// Skips an exponent, if there is one.
 const char* scan_exponent(const char* at, SyntaxError& error) {
   if (*at != 'e' && *at != 'E') return at;
   ++at;
@@ -117,7 +117,7 @@ std::optional<unsigned> hex_digit(char c) {
   return std::nullopt;
 }
 
-// `at` is behind the backslash.
+// Decodes an escape; `at` is behind the backslash.
 const char* decode_escape(const char* at, std::string& decoded, SyntaxError& error) {
   const char kind = *at++;
   unsigned digits = 0;
@@ -211,7 +211,7 @@ const char* scan_string(const char* at, std::string_view& plain, std::string& de
                         SyntaxError& error) {
   const char* const begin = at;
   const char quote = *at++;
-  const char* from = at;  // what has not yet been appended to `decoded`
+  const char* from = at;  // start of the text that `decoded` does not have yet
   bool escaped = false;
   while (*at != quote) {
     if (*at == '\0') return fail(error, begin, "this string is never closed");

@@ -1,7 +1,7 @@
 #pragma once
 
-// Numbers and strings of the case language. The scanners read from a NUL-terminated text and never
-// beyond that NUL; each gives the place behind the literal, or nullptr with `error` set.
+// Scanners for numbers and strings of the case language. They read a NUL-terminated text and stop
+// at the NUL. Each returns the position behind the literal, or nullptr after setting `error`.
 
 #include <array>
 #include <cstdint>
@@ -29,6 +29,7 @@ constexpr std::array<std::uint8_t, 256> make_character_classes() {
   return classes;
 }
 inline constexpr auto kCharacterClasses = make_character_classes();
+// True if the character is in one of the classes. Independent of the locale.
 constexpr bool is_of(char c, unsigned classes) {
   return (kCharacterClasses[static_cast<unsigned char>(c)] & classes) != 0;
 }
@@ -37,7 +38,7 @@ constexpr bool is_of(char c, unsigned classes) {
 constexpr bool is_digit(char c) { return detail::is_of(c, detail::kDigit); }
 constexpr bool is_name_start(char c) { return detail::is_of(c, detail::kNameStart); }
 
-// The longest run of letters, digits, '_' and '.' there: "math.inf", "axis", "".
+// Returns the longest run of letters, digits, '_' and '.': "math.inf", "axis", "".
 inline std::string_view scan_word(const char* at) {
   const char* end = at;
   while (detail::is_of(*end, detail::kDigit | detail::kNameStart | detail::kDot)) ++end;
@@ -47,26 +48,25 @@ inline std::string_view scan_word(const char* at) {
 struct Number {
   ValueKind kind = ValueKind::integer;  // integer, big_integer, floating or complex
   std::int64_t integer = 0;
-  std::string_view digits;  // of an integer of either kind: without '+', with '-'
-  double real = 0;          // floating, complex
-  double imaginary = 0;     // complex
+  std::string_view digits;  // of an integer or big_integer: with '-', without '+'
+  double real = 0;          // of a floating or complex number
+  double imaginary = 0;     // of a complex number
 };
 
-// Integers of any size; floats with digits on either side of the dot or a bare "." (zero: corpora
-// hold zeros that have lost their digits); inf and nan, also as math.inf, numpy.inf, np.inf;
-// complex numbers as Python prints them: 2j, 1.5-2e3j. Out of a double's range is an error.
+// Scans a number: integers of any size; floats, also a bare "." (0, because corpora have zeros that
+// lost their digits); inf and nan, also as math.inf, numpy.inf, np.inf; complex numbers as Python
+// prints them: 2j, 1.5-2e3j. A value outside of the range of double is an error.
 const char* scan_number(const char* at, Number& out, SyntaxError& error);
 
-// Whether a word is one of the names of infinity or NaN, an imaginary one included ("nanj").
+// True for names of infinity or NaN, also imaginary ones ("nanj").
 bool names_number(std::string_view word);
 
-// The number as a double, for the parts of complex(…). False for a complex number and for an
-// integer out of range.
+// Converts a part of complex(…) to double. False for a complex number and an integer out of range.
 bool to_double(const Number& number, double& out);
 
-// A string in single or double quotes. Escapes are \\ \" \' \n \r \t \xHH \uHHHH \UHHHHHHHH, the
-// last three naming a code point. `plain` is the text between the quotes when it holds no escape;
-// otherwise the decoded text is appended to `decoded` and plain.data() is nullptr.
+// Scans a string in single or double quotes. Escapes are \\ \" \' \n \r \t and, for code points,
+// \xHH \uHHHH \UHHHHHHHH. Without escapes `plain` is the text between the quotes; otherwise the
+// decoded text is appended to `decoded`, and plain.data() is nullptr.
 const char* scan_string(const char* at, std::string_view& plain, std::string& decoded,
                         SyntaxError& error);
 

@@ -10,7 +10,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   const std::size_t gap = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
   if (gap > limit) return limit + 1;
 
-  // Three rows of the usual table: a swap looks two rows back.
+  // The swap rule of the distance needs the row before the previous one.
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> above(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);

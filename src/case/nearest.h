@@ -1,6 +1,6 @@
 #pragma once
 
-// "Did you mean …?": the known name that is nearest to a misspelt one.
+// Suggestions for misspelt names.
 
 #include <cstddef>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace assay {
 
-// How many insertions, deletions, replacements and swaps of neighbouring characters (bytes) turn
-// `a` into `b`: the optimal string alignment distance. Gives limit + 1 for anything above `limit`.
+// Optimal string alignment distance in bytes: insertions, deletions, replacements and swaps of
+// neighbours. Returns limit + 1 for any distance above `limit`.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
-// The member of `known` (a range of strings) that is nearest to `word`, at most `limit` away; empty
-// when none is. The first of equals wins.
+// Returns the member of `known` (a range of strings) nearest to `word`, within `limit`; empty if
+// there is none. Of equally near ones the first wins.
 template <typename Range>
 std::string_view nearest_within(std::size_t limit, std::string_view word, const Range& known) {
   std::string_view best;
@@ -28,13 +28,13 @@ std::string_view nearest_within(std::size_t limit, std::string_view word, const 
   return best;
 }
 
-// At most a third of the word may differ, but always one character.
+// The same with a limit of a third of the word, but at least one character.
 template <typename Range>
 std::string_view nearest(std::string_view word, const Range& known) {
   return nearest_within(word.size() < 6 ? 1 : word.size() / 3, word, known);
 }
 
-// "; did you mean 'NAME'?" or nothing, to end an error message with.
+// Returns "; did you mean 'NAME'?" for the end of an error message, or "".
 template <typename Range>
 std::string suggest(std::string_view word, const Range& known) {
   const std::string_view name = nearest(word, known);

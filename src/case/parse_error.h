@@ -1,6 +1,6 @@
 #pragma once
 
-// What the parser refuses (case/parser.h has the grammar): its limits, and where a text goes wrong.
+// Errors and limits of the parser (case/parser.h).
 
 #include <cstddef>
 #include <string>
@@ -15,8 +15,8 @@ inline constexpr std::size_t kMaxDimensions = 64;   // of one tensor
 inline constexpr std::size_t kMaxCallsPerLine = 16;
 
 struct ParseError {
-  std::size_t column = 0;  // 1-based, in characters (code points) of the line
-  std::string message;     // what was expected, without the place
+  std::size_t column = 0;  // in characters (code points) of the line, from 1
+  std::string message;     // what was expected, without the position
 };
 
 using ParseStatus = tl::expected<void, ParseError>;

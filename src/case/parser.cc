@@ -34,7 +34,7 @@ ParseStatus parse_line(std::string_view line, Case& scratch,
                        const std::function<void(const Case&)>& on_case) {
   auto bytes = CaseReader(scratch).read(line);
   if (!bytes) return tl::unexpected(std::move(bytes.error()));
-  std::vector<Case> joined;  // the calls behind the first
+  std::vector<Case> joined;  // the calls after the first
   for (std::size_t begin = *bytes; begin != line.size(); begin += *bytes) {
     if (!is_name_start(line[begin])) return error_at(line, begin, std::string(kExpectedEnd));
     if (joined.size() + 1 == kMaxCallsPerLine) {

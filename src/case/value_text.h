@@ -6,7 +6,7 @@
 
 namespace assay {
 
-// Appends the canonical text of one value of a case.
+// Appends the canonical text of one value.
 void append_canonical(Value value, std::string& out);
 
 }  // namespace assay

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLongestName = 52;  // pods' names are longer, and end at 63
+constexpr std::size_t kLongestName = 52;  // names of pods append to it and must not exceed 63
 constexpr std::uint32_t kStartsOfEach = 10;
 constexpr int kGraceSeconds = 60;  // more than the engine gives running cases
 
@@ -19,13 +19,12 @@ Status check_name(const std::string& what, const std::string& name) {
       name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (good) return {};
   return usage_error(
-      fmt::format("{} takes a name of Kubernetes: at most {} small letters, digits and dashes, "
-                  "none of these at "
-                  "an end; not {}",
-                  what, kLongestName, name));
+      fmt::format("{} must be a Kubernetes name, not {}: at most {} lower-case letters, digits "
+                  "and inner dashes",
+                  what, name, kLongestName));
 }
 
-// Kubernetes puts variables in for $(NAME): all but ours are meant as they are written.
+// Kubernetes expands $(NAME), so any other occurrence must be escaped.
 constexpr std::string_view kIndex = "$(JOB_COMPLETION_INDEX)";
 std::string literal(std::string_view word) {
   std::string text;

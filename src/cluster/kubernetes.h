@@ -12,12 +12,12 @@ namespace assay {
 struct KubernetesJob {
   Workers workers;
   std::string image;
-  std::uint32_t gpus = 1;  // of each worker
-  std::string secret;      // whose key `password` is that of the database; empty: none
+  std::uint32_t gpus = 1;  // per worker
+  std::string secret;      // name of the secret whose key `password` is the database's; "": none
 };
 
-// A manifest in JSON, for kubectl apply. The Job is done when every worker has found nothing left
-// to do; a worker whose node is lost or drained is started again.
+// Returns a manifest in JSON for kubectl apply. The Job completes when every worker has found
+// nothing left to do. A worker whose node is lost or drained is restarted.
 Result<std::string> kubernetes_manifest(const KubernetesJob& job);
 
 }  // namespace assay

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kTask = "$SLURM_ARRAY_TASK_ID";
 
-// As one word of the shell, in which the number is put in.
+// Quotes a word for the shell, with the task number expanded.
 std::string word_with_number(const std::string& word) {
   const std::size_t at = word.find(kTask);
   if (at == std::string::npos) return shell_word(word);
@@ -22,14 +22,14 @@ void add_option(std::string& script, const std::string& text) {
   script += "#SBATCH " + text + "\n";
 }
 
-// What a user has asked for beside the array itself.
+// Adds the user's own options and lines.
 void add_own(std::string& script, const SlurmJob& job) {
   if (!job.gres.empty()) add_option(script, "--gres=" + shell_word(job.gres));
   for (const std::string& more : job.options) add_option(script, more);
   for (const std::string& line : job.lines) script += line + "\n";
 }
 
-// The addresses of the allocation's machines, as the scheduler reaches them.
+// Lists the addresses of the allocation's machines as the scheduler knows them.
 constexpr const char* kMachines = R"sh(machines=$(
   for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
     name=$(scontrol show node "$node" --oneliner | sed 's/.* NodeAddr=\([^ ]*\).*/\1/')
@@ -49,7 +49,7 @@ std::string slurm_script(const SlurmJob& job) {
   add_option(script, "--open-mode=append");
   add_option(script, "--output=" + shell_word(workers.log_dir + "/worker-%a.log"));
   add_own(script, job);
-  // The signal reaches the worker only where it takes the place of this shell.
+  // The signal reaches the worker only if it replaces this shell.
   script += "exec";
   if (!job.launcher.empty()) script += " " + job.launcher;
   for (const std::string& word : words_of(workers, kTask)) script += " " + word_with_number(word);
@@ -64,7 +64,7 @@ std::string slurm_chain_script(const SlurmChains& chains, const SlurmJob& job) {
   add_option(script, fmt::format("--nodes={}", chains.machines));
   add_option(script, "--ntasks-per-node=1");
   add_option(script, "--requeue");
-  // To the steps where there are some, else to what takes the shell's place.
+  // Signals the steps, if there are any; else the process that replaces the shell.
   add_option(script, many ? "--signal=TERM@60" : "--signal=B:TERM@60");
   add_option(script, "--open-mode=append");
   add_option(script, "--output=" + shell_word(chains.log_dir + "/model-%a.log"));

@@ -1,26 +1,24 @@
 #pragma once
 
-// Workers that a scheduler places on many machines: what each of them is told.
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace assay {
 
-// Long-lived workers: each takes cases until none is left. A case is never a task of its own, for a
-// scheduler starts some twenty tasks a second.
+// Long-lived workers that a scheduler places on many machines; each takes cases until none is left.
+// A case is not a task of the scheduler, which can start only some twenty tasks a second.
 struct Workers {
   std::string name = "assay";
   std::uint32_t count = 1;
-  std::string program;                 // where the machines find it
-  std::string store;                   // a database; empty: each takes a part of the corpus
-  std::string log_dir;                 // of all; each has a folder in it
-  std::vector<std::string> arguments;  // of each, beside store, part and folder
+  std::string program;  // path of assay on the machines
+  std::string store;    // address of the database; "": each worker takes a part of the corpus
+  std::string log_dir;  // has one folder per worker
+  std::vector<std::string> arguments;  // further arguments of each worker
 };
 
-// The words of one of them, which knows its number (from 1 on) as `number`: a shell's "$VARIABLE"
-// or what else the scheduler puts in.
+// The command line of one worker. `number` is the scheduler's expression for the worker's number
+// from 1 on, such as a shell's "$VARIABLE".
 std::vector<std::string> words_of(const Workers& workers, const std::string& number);
 
 }  // namespace assay

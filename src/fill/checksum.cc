@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// What chunks from `chunk` on add to the checksum of a tensor of several.
+// The terms that the chunks from `chunk` on add to the checksum of a tensor with several chunks.
 std::uint64_t sum_of_chunks(std::span<const std::byte> bytes, std::uint64_t chunk) {
   std::uint64_t sum = 0;
   for (std::size_t from = 0; from < bytes.size(); from += kChecksumChunk, ++chunk) {

@@ -1,7 +1,8 @@
 #pragma once
 
-// How checksum() is put together, so that a GPU can work on all chunks at once: of up to a chunk it
-// is XXH3_64 of the bytes, of more the sum of a term for each chunk's XXH3_64 and place.
+// The structure of checksum(), which lets a GPU hash all chunks at once. A tensor of at most one
+// chunk has the XXH3_64 of its bytes; a larger one the sum of a term per chunk, made of the chunk's
+// XXH3_64 and index.
 
 #include <cstdint>
 

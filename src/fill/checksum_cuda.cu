@@ -10,18 +10,19 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 8;
-constexpr int kParts = 4;  // threads that work on one chunk
+constexpr int kParts = 4;  // threads per chunk
 constexpr int kSecretWords = 24;
 constexpr std::uint64_t kStripes = (kChecksumChunk - 1) / xxh3::kStripe;
-using Count = unsigned long long;  // what the atomic functions take
+using Count = unsigned long long;  // the argument type of CUDA's atomic functions
 
-// The word of the secret that begins at this byte, which no multiple of 8 need be.
+// The 64-bit word of the secret at this byte, which may be unaligned.
 __device__ std::uint64_t secret_at(const std::uint64_t* secret, int byte) {
   const int bits = byte % 8 * 8;
   return secret[byte / 8] >> bits | secret[byte / 8 + 1] << 1 << (63 - bits);
 }
 
-// A part of a whole chunk that is aligned to 16 bytes, with the secret in shared memory.
+// Hashes one part of a whole chunk. The chunk is aligned to 16 bytes; the secret is in shared
+// memory.
 __device__ std::uint64_t whole_part(const unsigned char* chunk, int part,
                                     const std::uint64_t* secret) {
   const auto* const loads = reinterpret_cast<const ulonglong2*>(chunk) + part;
@@ -48,7 +49,7 @@ __device__ std::uint64_t whole_part(const unsigned char* chunk, int part,
                               gathered.second ^ secret_at(secret, xxh3::kMergeKeys + key + 8));
 }
 
-// Every four neighbouring threads take a chunk; what it adds to the sum is counted by the first.
+// Four neighbouring threads hash a chunk; the first of them adds the chunk's term to the sum.
 __global__ void __launch_bounds__(kThreads, 4)
     checksum_kernel(const unsigned char* data, std::uint64_t bytes, std::uint64_t chunks,
                     Count* sum) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const std::uint64_t stride = std::uint64_t{gridDim.x} * (kThreads / kParts);
   std::uint64_t found = 0;
   const std::uint64_t group = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) / kParts;
-  // The same number of rounds for all, since they sum up with shuffles.
+  // All threads run the same number of rounds, because the shuffles need them all.
   const std::uint64_t rounds = (chunks + stride - 1) / stride;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::uint64_t c = group + round * stride;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The fill kinds that go to the edges of a type: magnitudes, NaN and infinity, halves. Shared by
+// Elements of the fill kinds at the edges of a type: magnitudes, NaN, infinity, halves. Shared by
 // host and CUDA.
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace assay {
 
-// Where the powers of two lie that functions bend in: 1/16 to 1,024.
+// Exponents of the range 1/16 to 1,024, in which most functions bend.
 inline constexpr int kBendFirst = -4;
 inline constexpr int kBendLast = 9;
 
-// A point of [0, 2^32) for an element: consecutive elements lie a golden section apart, so that a
-// handful of them covers the range already. `start` is the tensor's own.
+// A point of [0, 2^32) for an element. Consecutive elements are a golden section apart, so a few of
+// them cover the range. `start` belongs to the tensor.
 ASSAY_HD std::uint32_t golden_place(std::uint64_t index, std::uint32_t start) {
   return start + static_cast<std::uint32_t>(index) * 0x9E3779B9U;
 }
 
-// A whole number in [first, first + count) from a point of [0, 2^32).
+// Maps a point of [0, 2^32) to a whole number in [first, first + count).
 ASSAY_HD int exponent_at(std::uint32_t point, int first, int count) {
   return first + static_cast<int>(std::uint64_t{point} * static_cast<std::uint64_t>(count) >> 32);
 }
@@ -39,7 +39,7 @@ ASSAY_HD T real_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64
     to = last > kBendLast ? kBendLast : last;
   }
   const int exponent = exponent_at(point << 1, from, to - from + 1);
-  // 1.mantissa times 2^exponent, in two steps where the product may be subnormal.
+  // 1.mantissa · 2^exponent, in two steps because the product may be subnormal.
   const double mantissa = ieee::double_of((draw >> 12) | 0x3FF0000000000000);
   const int half = exponent / 2;
   double value =
@@ -51,7 +51,7 @@ ASSAY_HD T real_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64
   return rounded<T>(value);
 }
 
-// A whole number of any count of bits; one in sixteen is the largest or the smallest.
+// A whole number with a random number of bits. One in sixteen is the largest or the smallest.
 template <typename T>
 ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint64_t draw) {
   if constexpr (std::is_same_v<T, Boolean>) {
@@ -69,7 +69,7 @@ ASSAY_HD T whole_magnitude(const FillPlan& plan, std::uint32_t point, std::uint6
   }
 }
 
-// `start` is the first draw of the tensor's keys.
+// `start` is the first draw of the tensor's key stream.
 template <typename T>
 ASSAY_HD T magnitude_value(const FillPlan& plan, std::uint64_t draw, std::uint64_t start,
                            std::uint64_t place) {
@@ -81,8 +81,8 @@ ASSAY_HD T magnitude_value(const FillPlan& plan, std::uint64_t draw, std::uint64
   }
 }
 
-// Where an element lies in its row, and the draws that say whether it is ordinary; those of rows
-// lie behind all elements' own.
+// The position of an element in its row, and the draws that decide whether it is ordinary. The
+// draws of rows follow those of all elements.
 struct RowEdges {
   static constexpr std::uint64_t kRows = std::uint64_t{1} << 40;
   std::uint64_t row;
@@ -96,7 +96,7 @@ struct RowEdges {
   ASSAY_HD bool is_nan(const FillPlan& plan) const {
     return (row == 0 || of_row % 3 != 0) && chosen(plan, 4);
   }
-  // 1, -1, or 0 where the element is ordinary.
+  // 1, -1, or 0 for an ordinary element.
   ASSAY_HD int infinity(const FillPlan& plan) const {
     std::uint64_t kind = of_row % 4;  // none, +, -, both
     if (row == 0 && kind == 0) kind = 3;
@@ -106,6 +106,7 @@ struct RowEdges {
   }
 };
 
+// The position and draws of element `index`.
 ASSAY_HD RowEdges edges_of(const FillPlan& plan, Draws& keys, std::uint64_t index) {
   const std::uint64_t row = index / plan.extent;
   const std::uint64_t of_row = keys.draw(32, RowEdges::kRows + row);

@@ -1,6 +1,6 @@
 #pragma once
 
-// One element of a tensor from its plan: the functions that host and CUDA share.
+// Computes one element of a tensor from its plan. Shared by host and CUDA.
 
 #include <cstdint>
 #include <type_traits>
@@ -14,11 +14,12 @@
 
 namespace assay {
 
-// A draw as a number in [0, 1): all of 16 bits, 24 of 32, 53 of 64. Exact.
+// Converts a draw to a number in [0, 1), exactly: from all of 16 bits, 24 of 32 or 53 of 64.
 template <typename Real, int kWidth>
 ASSAY_HD Real unit(std::uint64_t draw) {
   if constexpr (kWidth == 16) {
-    // As the last bits of 2^23, which is taken off again: cheaper than a conversion on a GPU.
+    // The draw becomes the last bits of 2^23, which is subtracted again. On a GPU this is cheaper
+    // than a conversion.
     const auto bits = static_cast<std::uint32_t>(draw) | 0x4B000000;
     return ieee::mul(static_cast<Real>(ieee::sub(ieee::float_of(bits), 0x1p23F)),
                      static_cast<Real>(0x1p-16));
@@ -31,12 +32,12 @@ ASSAY_HD Real unit(std::uint64_t draw) {
   }
 }
 
-// How wide the draws of a real type are: two values of at most 16 bits come from one word.
+// The width of the draws of a real type. Two values of at most 16 bits share a 32-bit word.
 template <typename T>
 inline constexpr int kRealDrawWidth = sizeof(T) <= 2 ? 16 : 8 * static_cast<int>(sizeof(T));
 
-// A number below `count`, evenly: the draw times count over 2^width (the bias is below
-// count / 2^width, which the choice of the width keeps under 1/256).
+// A uniform number below `count`: draw · count / 2^width. The bias is below count / 2^width, and
+// plans choose the width so that this is under 1/256.
 ASSAY_HD std::uint64_t below(std::uint64_t draw, int width, std::uint64_t count) {
   if (width == 64) return ieee::multiply_high(draw, count);
   return draw * count >> width;
@@ -48,7 +49,7 @@ ASSAY_HD Real clamp_to(const FillPlan& plan, Real value) {
                       static_cast<Real>(plan.low));
 }
 
-// Whole number first + k as a T: an integer of the type, or the nearest float inside the range.
+// The whole number first + k as a T: an integer, or the nearest float inside the range.
 template <typename T>
 ASSAY_HD T whole_value(const FillPlan& plan, std::uint64_t k) {
   const std::uint64_t value = plan.first + k;
@@ -61,7 +62,7 @@ ASSAY_HD T whole_value(const FillPlan& plan, std::uint64_t k) {
   }
 }
 
-// A uniform range in the arithmetic type of T.
+// A uniform range, in the arithmetic type of T.
 template <typename T>
 struct UniformRange {
   using Real = RealOf<T>;
@@ -73,9 +74,9 @@ struct UniformRange {
       : low(static_cast<Real>(plan.low)),
         span(static_cast<Real>(plan.span)),
         top(static_cast<Real>(plan.top)) {}
-  // The value in [low, high) that a draw gives, still to be rounded to T. The sum is rounded, so
-  // the upper end is cut back to T's last value inside; the lower end needs nothing, since rounding
-  // is monotone and low is a value of T.
+  // Maps a draw to [low, high), not yet rounded to T. The sum may round up to `high`, so it is
+  // capped at T's last value below. Rounding is monotone and `low` is a value of T, so `low` needs
+  // no cap.
   ASSAY_HD Real place(std::uint64_t draw) const {
     const auto u = unit<Real, kRealDrawWidth<T>>(draw);
     return ieee::smaller(ieee::add(low, ieee::mul(u, span)), top);
@@ -83,8 +84,7 @@ struct UniformRange {
   ASSAY_HD T value(std::uint64_t draw) const { return rounded<T>(place(draw)); }
 };
 
-// The value of one part that a draw of `width` bits, which are the plan's, gives. T is a part's
-// type.
+// The value of one part (real or imaginary) for a draw of `width` bits. T is the type of a part.
 template <typename T>
 ASSAY_HD T linear_value(const FillPlan& plan, std::uint64_t draw, int width) {
   if constexpr (kIsFloat<T>) {
@@ -93,7 +93,7 @@ ASSAY_HD T linear_value(const FillPlan& plan, std::uint64_t draw, int width) {
   return whole_value<T>(plan, below(draw, width, plan.count));
 }
 
-// halves: the half of a whole number first + k.
+// halves: half of the whole number first + k.
 template <typename T>
 ASSAY_HD T half_value(const FillPlan& plan, std::uint64_t draw, int width) {
   const std::uint64_t k = below(draw, width, plan.count);
@@ -101,9 +101,9 @@ ASSAY_HD T half_value(const FillPlan& plan, std::uint64_t draw, int width) {
   return rounded<T>(ieee::mul(0.5, twice));
 }
 
-// A permutation of 0 … extent-1 under four random words: an alternating Feistel network over the
-// next power of two, walked until it falls inside (less than two steps on average). Black and
-// Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
+// A permutation of 0 … extent-1 with four random words as key. It is an alternating Feistel network
+// over the next power of two, repeated until the result is inside (fewer than two steps on
+// average): Black and Rogaway, "Ciphers with arbitrary finite domains" (CT-RSA 2002).
 struct Permutation {
   static constexpr int kRounds = 6;
   static constexpr std::uint64_t kMixFirst = 0x9E3779B97F4A7C15;
@@ -117,22 +117,21 @@ struct Permutation {
       : extent(extent_of), keys(keys_of) {
     while (bits < 64 && (extent - 1) >> bits != 0) ++bits;
   }
-  // Too few bits to cut in halves.
+  // True if there are too few bits to split into halves.
   ASSAY_HD bool tiny() const { return bits < 2; }
   ASSAY_HD int low_bits() const { return bits / 2; }
   ASSAY_HD std::uint64_t low_mask() const { return (std::uint64_t{1} << low_bits()) - 1; }
   ASSAY_HD std::uint64_t high_mask() const { return (std::uint64_t{1} << (bits - low_bits())) - 1; }
-  // A half is mixed with its round's key and number.
+  // The key of a round.
   ASSAY_HD std::uint64_t key(int round) const {
     return (keys.word[round % 4] + (static_cast<std::uint64_t>(round) << 32)) << 20;
   }
-  // One step of the walk; not for a tiny one.
+  // One application of the network; not for tiny ones.
   ASSAY_HD std::uint64_t step(std::uint64_t value) const {
     std::uint64_t low = value & low_mask();
     std::uint64_t high = value >> low_bits();
     for (int round = 0; round < kRounds; ++round) {
       const bool into_high = round % 2 == 0;
-      // Multiply, fold, multiply, fold.
       std::uint64_t mix = ((into_high ? low : high) ^ key(round)) * kMixFirst;
       mix = (mix ^ mix >> 32) * kMixSecond;
       mix ^= mix >> 32;
@@ -144,7 +143,7 @@ struct Permutation {
     }
     return high << low_bits() | low;
   }
-  // Where `index` comes to lie.
+  // The image of `index`.
   ASSAY_HD std::uint64_t of(std::uint64_t index) const {
     if (tiny()) return bits == 0 ? 0 : index ^ (keys.word[0] & 1);
     do {
@@ -168,13 +167,13 @@ ASSAY_HD T distinct_value(const FillPlan& plan, std::uint64_t p) {
   return whole_value<T>(plan, step);
 }
 
-// A draw of any width as a double in [0, 1); exact.
+// Converts a draw of any width to a double in [0, 1), exactly.
 ASSAY_HD double unit_of(std::uint64_t draw, int width) {
   if (width == 64) return unit<double, 64>(draw);
   return ieee::mul(static_cast<double>(draw), width == 16 ? 0x1p-16 : 0x1p-32);
 }
 
-// The value at a place u in [0, 1) of the range; monotone in u.
+// The value at the fraction u in [0, 1) of the range; monotone in u.
 template <typename T>
 ASSAY_HD T value_at(const FillPlan& plan, double u) {
   if (!plan.whole) {
@@ -194,7 +193,7 @@ ASSAY_HD T box_value(const FillPlan& plan, Draws& draws, std::uint64_t index) {
   const std::uint64_t near_draw = draws.draw(32, index - (corner & 2));
   const std::uint64_t far_draw = draws.draw(32, index - (corner & 2) + 2);
   if (plan.whole) {
-    // x1 < half ≤ x2, for a range of at least two numbers.
+    // x1 < half ≤ x2 if the range has at least two numbers.
     const std::uint64_t half = plan.count / 2;
     const std::uint64_t rest = plan.count - half;
     const bool near = corner < 2;
@@ -208,7 +207,7 @@ ASSAY_HD T box_value(const FillPlan& plan, Draws& draws, std::uint64_t index) {
   return value_at<T>(plan, ieee::add(x1, size));
 }
 
-// Component `part` (0 real, 1 imaginary) of element (row, column) of a symmetric matrix.
+// Part `part` (0 real, 1 imaginary) of element (row, column) of a symmetric matrix.
 template <typename T>
 ASSAY_HD T matrix_value(const FillPlan& plan, Draws& draws, std::uint64_t index, int parts,
                         int part) {
@@ -234,7 +233,7 @@ ASSAY_HD T matrix_value(const FillPlan& plan, Draws& draws, std::uint64_t index,
   }
 }
 
-// The value that `constant` has in a real part; NaN too has one code on host and device.
+// The value of a constant's part. NaN is the same bit pattern on host and device.
 template <typename T>
 ASSAY_HD T constant_value(const FillPlan& plan) {
   if constexpr (!kIsFloat<T>) {
@@ -246,15 +245,15 @@ ASSAY_HD T constant_value(const FillPlan& plan) {
   }
 }
 
-// The two streams of a tensor: its values' draws, and the keys of its permutations.
+// The two streams of a tensor: the draws of its values, and the keys of its permutations.
 struct TensorDraws {
   Draws values;
   Draws keys;
   ASSAY_HD explicit TensorDraws(const Stream& stream) : values(stream), keys(companion(stream)) {}
 };
 
-// Component `part` (of `parts`: 0 real, 1 imaginary) of element `index`, for every kind. T is a
-// part's type.
+// Part `part` of `parts` (0 real, 1 imaginary) of element `index`, for every kind. T is the type of
+// a part.
 template <typename T>
 ASSAY_HD T part_value(const FillPlan& plan, TensorDraws& draws, std::uint64_t index, int parts,
                       int part) {

@@ -13,7 +13,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kBlockBytes = 16;
-constexpr std::size_t kChunkBlocks = 256;  // a chunk of words stays in the first-level cache
+constexpr std::size_t kChunkBlocks = 256;  // words of a chunk fit into the first-level cache
 
 void portable_words(const Stream& stream, std::uint64_t first_block, std::size_t blocks,
                     std::byte* out) {
@@ -49,15 +49,15 @@ void half_loop(const FillPlan& plan, const std::byte* draws, std::size_t n, std:
   }
 }
 
-// That of the three loops which takes draws of the plan's width.
+// Chooses the loop for draws of the plan's width.
 UniformLoop of_width(const FillPlan& plan, UniformLoop narrow, UniformLoop middle,
                      UniformLoop wide) {
   if (plan.draw_width == 16) return narrow;
   return plan.draw_width == 32 ? middle : wide;
 }
 
-// The loop from draws to elements of a part type, for kinds whose elements hang on their own draws
-// alone.
+// The loop from draws to parts, for kinds whose elements depend on their own draws only; else
+// nullptr.
 template <typename T>
 UniformLoop loop_for(const FillKernels& kernels, const FillPlan& plan) {
   if constexpr (kIsFloat<T>) {
@@ -78,8 +78,8 @@ UniformLoop loop_for(const FillKernels& kernels, const FillPlan& plan) {
   return nullptr;  // integers are always whole
 }
 
-// Calls use(draws, done, n) for draws first + done, first + done + 1, … of `bytes` each, n at once
-// and `count` in all.
+// Calls use(draws, done, n) for `count` draws of `bytes` each, in batches: n draws from first +
+// done.
 template <typename Use>
 void for_draws(const FillKernels& kernels, const Stream& stream, std::size_t bytes,
                std::uint64_t first, std::size_t count, Use use) {
@@ -95,7 +95,7 @@ void for_draws(const FillKernels& kernels, const Stream& stream, std::size_t byt
   }
 }
 
-// Parts first, first + 1, … of a kind that loop_for() has; T is the part's type.
+// Fills parts first, first + 1, … of a kind with a loop_for().
 template <typename T>
 void fill_linear(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first,
                  std::span<std::byte> out) {
@@ -106,7 +106,7 @@ void fill_linear(const FillKernels& kernels, const FillPlan& plan, std::uint64_t
             });
 }
 
-// Parts first, first + 1, … of `magnitudes`.
+// Fills parts first, first + 1, … of `magnitudes`.
 template <typename T>
 void fill_magnitudes(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first,
                      std::span<std::byte> out) {
@@ -121,8 +121,8 @@ void fill_magnitudes(const FillKernels& kernels, const FillPlan& plan, std::uint
             });
 }
 
-// Elements first, first + 1, … of `with_nan` and `with_infinity`: ordinary ones, and then what is
-// not in its place. T is the part's type.
+// Fills elements first, first + 1, … of `with_nan` and `with_infinity`: ordinary values first, then
+// NaN and infinities over them.
 template <typename T>
 void fill_special(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
                   std::span<std::byte> out) {
@@ -157,10 +157,10 @@ void portable_permutation_step(const Permutation& permutation, std::size_t n,
   for (std::size_t i = 0; i < n; ++i) values[i] = permutation.step(values[i]);
 }
 
-constexpr std::size_t kPermuted = 256;  // places that are worked out at once
+constexpr std::size_t kPermuted = 256;  // indices that are permuted at a time
 
-// The places of `n` elements from `first` on: all take a step together, then those that have not
-// fallen inside take another.
+// Permutes `n` indices from `first` on. All of them take a step; then those that are still outside
+// of the domain take another.
 void permute(const FillKernels& kernels, const Permutation& permutation, std::uint64_t first,
              std::size_t n, std::uint64_t* places) {
   if (permutation.tiny()) {
@@ -189,7 +189,7 @@ void permute(const FillKernels& kernels, const Permutation& permutation, std::ui
   }
 }
 
-// Elements first, first + 1, … of `distinct`; T is the part's type.
+// Fills elements first, first + 1, … of `distinct`.
 template <typename T>
 void fill_distinct(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
                    std::span<std::byte> out) {
@@ -212,7 +212,7 @@ void fill_distinct(const FillKernels& kernels, const FillPlan& plan, std::uint64
   }
 }
 
-// Elements first, first + 1, … of any kind, one after another.
+// Fills elements first, first + 1, … of any kind, one by one.
 template <typename T>
 void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<std::byte> out) {
   TensorDraws draws(plan.stream);
@@ -225,7 +225,7 @@ void fill_each(const FillPlan& plan, std::uint64_t first, int parts, std::span<s
   }
 }
 
-// Elements first, first + 1, … in the fastest way that their kind has.
+// Fills elements first, first + 1, … in the fastest way for their kind.
 template <typename T>
 void fill_parts(const FillKernels& kernels, const FillPlan& plan, std::uint64_t first, int parts,
                 std::span<std::byte> out) {

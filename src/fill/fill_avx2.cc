@@ -1,6 +1,6 @@
-// Compiled with -mavx2 -mf16c; nothing here may run before best_fill_kernels() has looked at the
-// processor, and nothing here may be an inline function that other files share and the compiler
-// does not inline (see ASSAY_HD).
+// Compiled with -mavx2 -mf16c. Nothing here may run before best_fill_kernels() has checked the
+// processor. Nothing here may be an inline function that other files share, unless it is always
+// inlined (see ASSAY_HD).
 
 #include <immintrin.h>
 
@@ -11,8 +11,8 @@
 namespace assay {
 namespace {
 
-// Four blocks at once, one in each 64-bit lane; of a lane only the low 32 bits count, so that
-// products need no shuffling.
+// Four Philox blocks at once, one in each 64-bit lane. Only the low 32 bits of a lane count, so
+// that products need no shuffles.
 struct FourBlocks {
   __m256i word[4];
 };
@@ -28,8 +28,8 @@ inline void round_once(FourBlocks& b, __m256i key0, __m256i key1) {
 
 inline __m256i lanes(std::uint32_t value) { return _mm256_set1_epi64x(value); }
 
-// The number of each lane's block beyond the first: in this order the words of a block come out
-// side by side from the two unpackings below.
+// The block number of each lane. In this order, the two unpackings below put the words of a block
+// side by side.
 inline FourBlocks counters(const Stream& stream, std::uint64_t first_block) {
   const __m256i number = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<long long>(first_block)),
                                           _mm256_set_epi64x(3, 1, 2, 0));
@@ -44,7 +44,7 @@ inline void store_blocks(const FourBlocks& b, std::byte* out) {
   _mm256_store_si256(target + 1, _mm256_unpackhi_epi64(first, second));
 }
 
-// The keys of all rounds, broadcast.
+// The keys of all rounds, in every lane.
 struct RoundKeys {
   __m256i key[kFillRounds][2];
   explicit RoundKeys(const Stream& stream) {
@@ -78,7 +78,7 @@ inline void store_vector(std::byte* bytes, __m256i value) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes), value);
 }
 
-// Eight whole numbers times `scale`, placed in the range.
+// Maps eight whole draws, times `scale`, into the range.
 template <typename T>
 inline __m256 place(const UniformRange<T>& range, __m256i draws, float scale) {
   const __m256 u = _mm256_mul_ps(_mm256_cvtepi32_ps(draws), _mm256_set1_ps(scale));
@@ -100,7 +100,7 @@ void uniform_float32(const FillPlan& plan, const std::byte* draws, std::size_t n
   }
 }
 
-// Eight finite floats to bfloat16, each in the low half of its lane.
+// Converts eight finite floats to bfloat16, each in the low half of its lane.
 inline __m256i to_bfloat16(__m256 values) {
   const __m256i bits = _mm256_castps_si256(values);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -108,7 +108,7 @@ inline __m256i to_bfloat16(__m256 values) {
   return _mm256_srli_epi32(nearest, 16);
 }
 
-// Sixteen draws of 16 bits lie two to a lane: the even ones are the low halves.
+// A lane holds two draws of 16 bits; the low halves are the even draws.
 void uniform_bfloat16(const FillPlan& plan, const std::byte* draws, std::size_t n, std::byte* out) {
   const UniformRange<BFloat16> range(plan);
   std::size_t i = 0;
@@ -141,8 +141,8 @@ void uniform_float16(const FillPlan& plan, const std::byte* draws, std::size_t n
   }
 }
 
-// 53-bit whole numbers to double, exactly: the halves are placed in the significands of 2^84 and
-// 2^52, whose offsets are then taken away.
+// Converts 53-bit whole numbers to double, exactly: their halves become the significands of 2^84
+// and 2^52, whose offsets are then subtracted.
 inline __m256d to_double(__m256i value) {
   const __m256i high =
       _mm256_or_si256(_mm256_srli_epi64(value, 32), _mm256_castpd_si256(_mm256_set1_pd(0x1p84)));
@@ -167,7 +167,7 @@ void uniform_float64(const FillPlan& plan, const std::byte* draws, std::size_t n
   }
 }
 
-// The low 64 bits of the products with one factor.
+// The low 64 bits of the products with a factor.
 inline __m256i multiply(__m256i value, std::uint64_t factor) {
   const __m256i low = _mm256_set1_epi64x(static_cast<long long>(factor & 0xFFFFFFFF));
   const __m256i high = _mm256_set1_epi64x(static_cast<long long>(factor >> 32));
@@ -182,7 +182,8 @@ inline __m256i all(std::uint64_t value) {
   return _mm256_set1_epi64x(static_cast<long long>(value));
 }
 
-// See Permutation::step. A step is a chain of products, so four of them go side by side.
+// See Permutation::step. Each step is a chain of dependent products, so four chains run side by
+// side.
 void permutation_step(const Permutation& permutation, std::size_t n, std::uint64_t* values) {
   constexpr std::size_t kChains = 4;
   const __m128i low_bits = _mm_cvtsi32_si128(permutation.low_bits());
@@ -190,7 +191,7 @@ void permutation_step(const Permutation& permutation, std::size_t n, std::uint64
   std::size_t i = 0;
   for (; i + 4 * kChains <= n; i += 4 * kChains) {
     auto* const at = reinterpret_cast<std::byte*>(values + i);
-    __m256i halves[2][kChains];  // the one that is changed, and the one that is mixed
+    __m256i halves[2][kChains];  // the half that changes, and the half that is mixed into it
     for (std::size_t c = 0; c < kChains; ++c) {
       const __m256i value = load_vector(at + 32 * c);
       halves[0][c] = _mm256_srl_epi64(value, low_bits);

@@ -1,11 +1,9 @@
-// Compiled with -mavx512f -mavx512dq and what fill_avx2.cc is; the same holds here: nothing may run
-// before best_fill_kernels() has looked at the processor.
-//
-// What takes the time of filling: the words themselves, single precision, and permutations, whose
-// products of 64 bits are one instruction here. The rest is fill_avx2.cc's.
+// Compiled with -mavx512f -mavx512dq; the rules of fill_avx2.cc apply. It has the expensive parts
+// of filling: the words, single precision, and permutations, whose 64-bit products are one
+// instruction here. fill_avx2.cc does the rest.
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // of g++ 12's own header: its bug 105593
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC bug 105593, in the header of g++ 12
 #endif
 
 #include <immintrin.h>
@@ -21,8 +19,8 @@ inline __m512i exclusive_or(__m512i a, __m512i b, __m512i c) {
   return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
 
-// Eight blocks at once, one in each 64-bit lane; of a lane only the low 32 bits count, so that
-// products need no shuffling.
+// Eight Philox blocks at once, one in each 64-bit lane. Only the low 32 bits of a lane count, so
+// that products need no shuffles.
 struct EightBlocks {
   __m512i word[4];
 };
@@ -36,8 +34,8 @@ inline void round_once(EightBlocks& b, __m512i key0, __m512i key1) {
   b.word[3] = product0;
 }
 
-// The number of each lane's block beyond the first: in this order the words of a block come out
-// side by side from the two unpackings below.
+// The block number of each lane. In this order, the two unpackings below put the words of a block
+// side by side.
 inline EightBlocks counters(const Stream& stream, std::uint64_t first_block) {
   const __m512i number =
       _mm512_add_epi64(all(first_block), _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0));
@@ -87,14 +85,15 @@ void uniform_float32(const FillPlan& plan, const std::byte* draws, std::size_t n
 
 inline __m512i fold(__m512i value) { return _mm512_xor_si512(value, _mm512_srli_epi64(value, 32)); }
 
-// See Permutation::step. A step is a chain of products, so four of them go side by side.
+// See Permutation::step. Each step is a chain of dependent products, so four chains run side by
+// side.
 void permutation_step(const Permutation& permutation, std::size_t n, std::uint64_t* values) {
   constexpr std::size_t kChains = 4;
   const __m128i low_bits = _mm_cvtsi32_si128(permutation.low_bits());
   const __m512i masks[2] = {all(permutation.high_mask()), all(permutation.low_mask())};
   std::size_t i = 0;
   for (; i + 8 * kChains <= n; i += 8 * kChains) {
-    __m512i halves[2][kChains];  // the one that is changed, and the one that is mixed
+    __m512i halves[2][kChains];  // the half that changes, and the half that is mixed into it
     for (std::size_t c = 0; c < kChains; ++c) {
       const __m512i value = _mm512_loadu_si512(values + i + 8 * c);
       halves[0][c] = _mm512_srl_epi64(value, low_bits);

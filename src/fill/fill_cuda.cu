@@ -14,9 +14,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocksPerMultiprocessor = 8;
 
-// What one thread makes: the parts of a block of the stream (four words), but not more than one
-// store of 16 bytes takes, since neighbouring threads must write what lies side by side. Where a
-// block makes more, kShare threads work on it and each makes its own part.
+// The parts that one thread computes: those of a block of the stream (four words), but at most 16
+// bytes, one store. Neighbouring threads must write neighbouring bytes, so if a block gives more,
+// kShare threads read it and each computes its own share.
 template <typename T, int kWidth>
 struct Parts {
   static constexpr int kInBlock = 128 / kWidth;
@@ -30,7 +30,7 @@ struct Parts {
                          std::conditional_t<kBytes == 4, unsigned int, unsigned short>>>;
   alignas(Store) T value[kCount];
 
-  // Through the intrinsic, since a plain assignment of a vector is taken apart again.
+  // Uses the intrinsic, because the compiler splits a plain assignment of a vector.
   __device__ void store_all(T* out) const {
     Store chunk;
     __builtin_memcpy(&chunk, value, sizeof chunk);
@@ -38,11 +38,11 @@ struct Parts {
   }
 };
 
-// Draw i of those that share `share` of a block takes.
+// Draw i of the given share of a block.
 template <typename Made, int kWidth>
 __device__ std::uint64_t draw_of(const PhiloxBlock& block, int share, int i) {
   if constexpr (kWidth == 64) {
-    // Two parts of a block: a type wider than its draws is never 16 bytes.
+    // A type wider than its draws is never 16 bytes, so it takes two words of a block.
     return block.word[2 * i] | std::uint64_t{block.word[2 * i + 1]} << 32;
   } else if constexpr (kWidth == 32) {
     if constexpr (Made::kShare == 1) return block.word[i];
@@ -66,7 +66,7 @@ struct WholeMaker {
 
   __device__ std::uint64_t below_count(std::uint64_t draw) const {
     if constexpr (kWidth == 64) return below(draw, kWidth, plan.count);
-    // In 32 bits: the count is at most 2^32, and 2^32 itself takes the draw as it is.
+    // 32 bits suffice: the count is at most 2^32, and for 2^32 itself the draw is the value.
     const auto count = static_cast<std::uint32_t>(plan.count);
     if constexpr (kWidth == 16) return static_cast<std::uint32_t>(draw) * count >> 16;
     return count == 0 ? draw : __umulhi(static_cast<std::uint32_t>(draw), count);
@@ -93,11 +93,11 @@ struct RealMaker {
   }
 };
 
-// float16 and bfloat16 with fewer instructions, two values at a time: the same numbers as
-// UniformRange gives. A draw as the last bits of 2^23 + draw, times span · 2^-16, less 2^7 · span,
-// is draw · span · 2^-16 rounded once, for nothing before the rounding is inexact while the span is
-// neither huge nor tiny. The upper end is cut back after the rounding to T, which is monotone.
-// Where that product is exact, the same instruction adds the low end (kExact).
+// float16 and bfloat16, two values at a time and with fewer instructions, but the same numbers as
+// UniformRange. A draw as the last bits of 2^23 + draw, times span · 2^-16, minus 2^7 · span, is
+// draw · span · 2^-16 rounded once: nothing before is inexact while the span is neither huge nor
+// tiny. The cap at the upper end follows the rounding to T, which is monotone. If the product is
+// exact (kExact), the same instruction adds the low end.
 template <typename T, bool kExact>
 struct HalfMaker {
   static constexpr int kWidth = 16;
@@ -105,8 +105,8 @@ struct HalfMaker {
   using Two = std::conditional_t<std::is_same_v<T, Float16>, __half2, __nv_bfloat162>;
   float low;
   float step;         // span · 2^-16
-  float start;        // -2^7 · span, with kExact plus the low end
-  std::uint32_t top;  // twice
+  float start;        // -2^7 · span, plus the low end if kExact
+  std::uint32_t top;  // in both halves
 
   explicit HalfMaker(const UniformRange<T>& range)
       : low(range.low),
@@ -116,7 +116,7 @@ struct HalfMaker {
   static bool can_make(const UniformRange<T>& range) {
     return range.span > 0x1p-100F && range.span < 0x1p100F;
   }
-  // 16 bits times a span of 8 are, and the start must be a float.
+  // A draw of 16 bits times a span of 8 bits is exact, and the start must be a float.
   static bool is_exact(const UniformRange<T>& range) {
     const float from = range.span * -0x1p7F + range.low;
     return (std::bit_cast<std::uint32_t>(range.span) & 0xFFFF) == 0 &&
@@ -147,7 +147,7 @@ struct HalfMaker {
   }
 };
 
-// The linear kinds. `first` and `count` are in parts.
+// Linear kinds. `first` and `count` are in parts.
 template <typename T, typename Maker>
 __global__ void __launch_bounds__(kThreads)
     linear_kernel(const Maker maker, const Stream stream, T* out, std::uint64_t first,
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Every other kind, an element at a time. `first` and `count` are in elements.
+// All other kinds, one element per thread. `first` and `count` are in elements.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     element_kernel(const FillPlan plan, T* out, std::uint64_t first, std::uint64_t count,
@@ -244,7 +244,7 @@ int fill_cuda(const FillRule& rule, const FillKey& key, DType dtype, void* out, 
     constexpr int kParts = kIsComplex<T> ? 2 : 1;
     const bool linear = is_linear(plan);
     Launch launch{};
-    // A thread makes 16 bytes of a linear kind, or what a block of the stream gives.
+    // A thread writes 16 bytes of a linear kind, or the parts of one block of the stream.
     const std::uint64_t in_block = 128 / static_cast<std::uint64_t>(plan.draw_width);
     const std::uint64_t in_store = std::max<std::uint64_t>(1, 16 / sizeof(Part));
     const std::uint64_t work = linear ? count * kParts / std::min(in_block, in_store) + 1 : count;

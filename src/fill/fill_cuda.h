@@ -1,6 +1,6 @@
 #pragma once
 
-// fill() for memory of a GPU: the same bits. Built where nvcc is.
+// fill() on a GPU, with the same bits. Built if nvcc is available.
 
 #include <cstdint>
 
@@ -9,9 +9,9 @@
 
 namespace assay {
 
-// Writes `count` elements, the first being number `first_element` of the tensor, to device memory
-// aligned to the element. Asynchronous on `stream` (a cudaStream_t; nullptr is the default one).
-// Returns a cudaError_t; 0 is success.
+// Writes `count` elements from number `first_element` on to device memory, which is aligned to the
+// element. Asynchronous on `stream` (a cudaStream_t; nullptr: the default stream). Returns a
+// cudaError_t; 0 is success.
 int fill_cuda(const FillRule& rule, const FillKey& key, DType dtype, void* out, std::uint64_t count,
               std::uint64_t first_element = 0, void* stream = nullptr);
 

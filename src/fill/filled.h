@@ -1,7 +1,6 @@
 #pragma once
 
-// Filling and summing up in one pass: a block at a time, which is summed up while it is in the
-// cache.
+// Fills and sums in one pass: each block is summed while it is in the cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,16 +11,16 @@
 
 namespace assay {
 
-// Bytes: a multiple of checksum()'s chunks and of every element.
+// In bytes; a multiple of a checksum chunk and of every element size.
 inline constexpr std::size_t kFillBlock = std::size_t{1} << 17;
 
-// Fills the block at this place of a tensor of more than a checksum's chunk, and gives what its
-// bytes add to the checksum (checksum_of_sum() of all blocks' parts); `out` is a whole block, or
-// what is left of the tensor at its end.
+// Fills one block of a tensor that is larger than a checksum chunk. Returns the block's part of the
+// checksum; checksum_of_sum() of the sum of all parts is the checksum. `out` is a whole block, or
+// the rest of the tensor.
 std::uint64_t fill_block(const FillRule& rule, const FillKey& key, DType dtype,
                          std::span<std::byte> out, std::uint64_t block);
 
-// fill() from the first element on; gives checksum() of all that it wrote.
+// Fills a tensor from its first element on. Returns the checksum() of `out`.
 std::uint64_t fill_and_sum(const FillRule& rule, const FillKey& key, DType dtype,
                            std::span<std::byte> out);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The numbers of a floating-point format, counted: number 0 is zero, number n the n-th value above
-// it, number -n its negative. With a quantum coarser than the format's own it counts a subset that
-// is evenly spaced near zero and keeps the format's spacing where that is wider.
+// Numbers the values of a floating-point format: number 0 is zero, number n the n-th value above
+// zero, number -n its negative. With a quantum coarser than the format's own, it numbers a subset:
+// evenly spaced near zero, and with the format's own spacing where that is wider.
 
 #include <cstdint>
 
@@ -10,8 +10,8 @@
 
 namespace assay {
 
-// The value of a grid number; exact. The quantum is 2^exponent, exponent ≥ -1022. Free of branches,
-// which would be mispredicted for every other number.
+// The value of a number; exact. The quantum is 2^exponent, exponent ≥ -1022. Branch-free, because a
+// branch would be mispredicted for every other number.
 ASSAY_HD double grid_value(std::int64_t number, int mantissa, int exponent) {
   const bool negative = number < 0;
   const std::uint64_t magnitude =

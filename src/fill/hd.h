@@ -1,9 +1,8 @@
 #pragma once
 
-// What lets one source text be compiled for the host and for CUDA and give the same bits.
-// All arithmetic on values goes through the functions here: each is one IEEE operation, rounded to
-// nearest, and never contracted. (The host is compiled with -ffp-contract=off; on the device the
-// __f*_rn intrinsics are what nvcc does not fuse.)
+// Macros and functions that let host and CUDA compile the same source and get the same bits. All
+// arithmetic on values uses these functions. Each is one IEEE operation, rounded to nearest and
+// never contracted: the host uses -ffp-contract=off, and nvcc does not fuse the __f*_rn intrinsics.
 
 #include <bit>
 #include <cmath>
@@ -12,8 +11,8 @@
 
 static_assert(std::endian::native == std::endian::little, "values are laid out little-endian");
 
-// always_inline on the host: the same function is compiled with and without AVX2, and the linker
-// must never pick the AVX2 copy for a machine that has none.
+// always_inline on the host: some functions are compiled with and without AVX2, and the linker must
+// not choose the AVX2 copy for a machine without AVX2.
 #ifdef __CUDACC__
 #define ASSAY_HD __host__ __device__ inline
 #else
@@ -47,11 +46,11 @@ ASSAY_HD double mul(double a, double b) { return a * b; }
 ASSAY_HD double div(double a, double b) { return a / b; }
 #endif
 
-// a·b + c with one rounding.
+// a · b + c, rounded once.
 ASSAY_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 ASSAY_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
-// Of two numbers; where b is NaN, a.
+// The smaller of two numbers, or a if b is NaN.
 template <typename T>
 ASSAY_HD T smaller(T a, T b) {
 #ifdef __CUDA_ARCH__
@@ -69,12 +68,12 @@ ASSAY_HD T larger(T a, T b) {
   return a < b ? b : a;
 }
 
-// 2^exponent for exponents of normal numbers, -1022 to 1023.
+// 2^exponent, for exponents of normal numbers: -1022 to 1023.
 ASSAY_HD double power_of_two(int exponent) {
   return double_of(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// The high 64 bits of a·b.
+// The high 64 bits of a · b.
 ASSAY_HD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
 #ifdef __CUDA_ARCH__
   return __umul64hi(a, b);

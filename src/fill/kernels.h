@@ -1,6 +1,6 @@
 #pragma once
 
-// The inner loops of fill(), in plain C++, with AVX2 and with AVX-512; all give the same bits.
+// The inner loops of fill() in plain C++, AVX2 and AVX-512. All give the same bits.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace assay {
 
-// Uniform reals from n consecutive draws (of plan.draw_width bits) to n elements.
+// Converts n consecutive draws of plan.draw_width bits to n uniform reals.
 using UniformLoop = void (*)(const FillPlan& plan, const std::byte* draws, std::size_t n,
                              std::byte* out);
 
 struct Permutation;
 
-// One step of a permutation that is not tiny, for each of n values in place.
+// Applies Permutation::step to each of n values in place; not for tiny permutations.
 using PermutationStep = void (*)(const Permutation& permutation, std::size_t n,
                                  std::uint64_t* values);
 
 struct FillKernels {
-  // Writes whole blocks of the stream, 16 bytes each; `out` is aligned to 32 bytes.
+  // Writes whole blocks of the stream, 16 bytes each, to `out`, which is aligned to 32 bytes.
   void (*words)(const Stream& stream, std::uint64_t first_block, std::size_t blocks,
                 std::byte* out);
   UniformLoop float16;
@@ -38,13 +38,13 @@ struct FillKernels {
 const FillKernels& portable_fill_kernels();
 const FillKernels& avx2_fill_kernels();
 const FillKernels& avx512_fill_kernels();
-// Whether this machine can run them.
+// True if this machine supports the kernels.
 bool has_avx2();
 bool has_avx512();
-// The fastest that this machine can run.
+// The fastest kernels that this machine supports.
 const FillKernels& best_fill_kernels();
 
-// fill() with the given loops; for tests and measurements.
+// fill() with the given kernels, for tests and benchmarks.
 void fill_with(const FillKernels& kernels, const FillRule& rule, const FillKey& key, DType dtype,
                std::span<std::byte> out, std::uint64_t first_element);
 

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-// How many grid values of the given quantum lie above zero up to x ≥ 0 (rounded by `round`).
+// The number of grid values above zero up to x ≥ 0, rounded by `round`.
 std::int64_t grid_magnitude(double x, int mantissa, int exponent, double (*round)(double)) {
   if (x == 0) return 0;
   const int shift = std::max(0, std::ilogb(x) - exponent - mantissa);
@@ -40,17 +40,17 @@ double rounded_value(double x) {
   return static_cast<double>(real_of(rounded<T>(x)));
 }
 
-// Number `number` of all values of T.
+// Value `number` of T in order of magnitude.
 template <typename T>
 double value_number(std::int64_t number) {
   return grid_value(number, Traits<T>::kMantissa, Traits<T>::kQuantum);
 }
 
-// The smallest value of T that is at least x, and the largest that is below it; x is in T's range.
+// The smallest value of T that is at least x, and the largest below x, for x in T's range.
 template <typename T>
 double at_or_above(double x) {
   if constexpr (std::is_same_v<T, double>) {
-    return x + 0.0;  // not -0
+    return x + 0.0;  // turns -0 into 0
   } else {
     return value_number<T>(grid_number(x, Traits<T>::kMantissa, Traits<T>::kQuantum));
   }
@@ -67,7 +67,7 @@ double below_limit(double x) {
 struct Range {
   double low;
   double high;
-  bool empty() const { return !(low < high); }  // also when either is NaN
+  bool empty() const { return !(low < high); }  // also true if either is NaN
 };
 
 std::uint64_t two_complement(double value) {
@@ -75,7 +75,8 @@ std::uint64_t two_complement(double value) {
                    : static_cast<std::uint64_t>(value);
 }
 
-// The plan_… functions below fill in what their kind of range needs and say whether it has a value.
+// Each plan_… function below sets the fields of its kind. It returns false if the range has no
+// value.
 
 bool plan_whole(Range range, FillPlan& plan) {
   const double low = std::ceil(range.low);
@@ -89,16 +90,16 @@ bool plan_whole(Range range, FillPlan& plan) {
   return true;
 }
 
-// distinct: `extent` places among `values`, spread evenly; all differ, if there are enough. The
-// fraction is rounded up, so that p · step, rounded down, is ⌊p · values / extent⌋ for p < extent
-// < 2^32.
+// distinct: spreads `extent` positions evenly over `values`; all differ if there are enough. The
+// fraction is rounded up, so that p · step rounded down is ⌊p · values / extent⌋ for p < extent <
+// 2^32.
 void plan_steps(std::uint64_t values, FillPlan& plan) {
   plan.grid_step_whole = values / plan.extent;
   const auto rest = static_cast<unsigned __int128>(values % plan.extent) << 64;
   plan.grid_step_fraction = static_cast<std::uint64_t>((rest + plan.extent - 1) / plan.extent);
 }
 
-// distinct: the coarsest grid with `extent` values in the range, and the step from one to the next.
+// distinct: chooses the coarsest grid with `extent` values in the range, and the step between them.
 template <typename T>
 bool plan_grid(Range range, FillPlan& plan) {
   constexpr int kMantissa = Traits<T>::kMantissa;
@@ -117,10 +118,10 @@ bool plan_grid(Range range, FillPlan& plan) {
   return values > 0;
 }
 
-// magnitudes: which powers of two.
+// magnitudes: chooses the powers of two.
 template <typename T>
 bool plan_magnitudes(const FillRule& rule, FillPlan& plan) {
-  constexpr double kLargest = 0x1p1022;  // so that every double times 1.mantissa is finite
+  constexpr double kLargest = 0x1p1022;  // times 1.mantissa this is still finite
   plan.top = std::clamp(rule.high, 0.0, largest_finite<T>());
   const double smallest = std::ldexp(1, std::max(Traits<T>::kQuantum, -1000));
   const double low = std::max(std::abs(rule.low), smallest);
@@ -157,7 +158,7 @@ bool plan_real(const FillRule& rule, FillPlan& plan) {
   return rule.kind != FillKind::distinct || plan_grid<T>(range, plan);
 }
 
-// What an integer type (or bool) holds, from the first up to before the second.
+// The range of an integer type or bool: the first value, and one past the last.
 template <typename T>
 Range range_of() {
   if constexpr (std::is_same_v<T, Boolean>) {
@@ -168,7 +169,7 @@ Range range_of() {
   }
 }
 
-// The number of the type that `constant` writes for a value.
+// The number that `constant` writes for a value.
 template <typename T>
 double nearest_whole(double value) {
   if (std::is_same_v<T, Boolean>) return value == 0 ? 0 : 1;
@@ -202,7 +203,7 @@ double diagonal_of(const FillRule& rule, const FillPlan& plan, bool complex) {
   const double largest = std::max(std::abs(rule.low), std::abs(rule.high));
   const double sum = static_cast<double>(plan.extent) * largest * (complex ? 1.5 : 1) + 1;
   if constexpr (kIsFloat<T>) {
-    // Rounding the sum to T must not eat the dominance: a few units in the last place more.
+    // A few units in the last place more, so that rounding to T keeps the dominance.
     const double slack = std::ldexp(1, 2 - Traits<T>::kMantissa);
     return std::min(sum * (1 + slack), largest_finite<T>() - std::max(0.0, plan.top));
   } else if constexpr (std::is_same_v<T, Boolean>) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The element types as C++ types, and rounding to and from the ones that C++ does not have.
+// The element types as C++ types, with conversions for those that C++ does not have.
 
 #include <cstdint>
 #include <type_traits>
@@ -20,8 +20,8 @@ struct Boolean {
   std::uint8_t code;
 };
 
-// A binary floating-point format of 8 or 16 bits: sign, exponent with a bias, kMantissa stored
-// bits. kOverflow is the magnitude code of what rounds beyond the largest finite value.
+// A binary floating-point format of 8 or 16 bits: sign, biased exponent, kMantissa stored bits.
+// kOverflow is the magnitude code for values that round beyond the largest finite one.
 template <typename Code, int kMantissaBits, int kExponentBias, std::uint32_t kOverflowCode,
           std::uint32_t kNanCode>
 struct NarrowFloat {
@@ -35,7 +35,8 @@ struct NarrowFloat {
 };
 using Float16 = NarrowFloat<std::uint16_t, 10, 15, 0x7C00, 0x7E00>;
 using BFloat16 = NarrowFloat<std::uint16_t, 7, 127, 0x7F80, 0x7FC0>;
-using Float8E4M3 = NarrowFloat<std::uint8_t, 3, 7, 0x7F, 0x7F>;  // no infinity: beyond 448 is NaN
+using Float8E4M3 =
+    NarrowFloat<std::uint8_t, 3, 7, 0x7F, 0x7F>;  // has no infinity: values beyond 448 are NaN
 using Float8E5M2 = NarrowFloat<std::uint8_t, 2, 15, 0x7C, 0x7E>;
 
 template <typename T>
@@ -44,7 +45,7 @@ struct Complex {
   T imaginary;
 };
 
-// Names a type as a value, for visit().
+// Passes a type as a value, for visit().
 template <typename T>
 struct Type {
   using type = T;
@@ -92,9 +93,9 @@ decltype(auto) visit(DType dtype, F&& f) {
   __builtin_unreachable();
 }
 
-// What a type is made of. Part: the real type of one component. Real: what its arithmetic is done
-// in (void for integers and bool). A finite value of a float type is a multiple of 2^kQuantum with
-// at most kMantissa + 1 significant bits.
+// Properties of a type. Part: the real type of one component. Real: the type of its arithmetic
+// (void for integers and bool). A finite float value is a multiple of 2^kQuantum with at most
+// kMantissa + 1 significant bits.
 template <typename T>
 struct Traits {
   using Part = T;
@@ -133,7 +134,7 @@ inline constexpr bool kIsFloat = !std::is_void_v<RealOf<T>>;
 template <typename T>
 inline constexpr bool kIsComplex = !std::is_same_v<PartOf<T>, T>;
 
-// The float of a narrow code; exact.
+// Converts a narrow code to float, exactly.
 template <typename T>
 ASSAY_HD float widen(T value) {
   const std::uint32_t sign = (value.code & T::kSignBit) << T::kSignShift;
@@ -155,8 +156,8 @@ ASSAY_HD float widen(T value) {
   }
 }
 
-// Rounds to nearest, ties to even, as every framework's cast does; what rounds beyond the largest
-// finite value becomes infinity (NaN in e4m3fn).
+// Rounds to nearest, ties to even, as the frameworks' casts do. Overflow gives infinity (NaN in
+// e4m3fn).
 template <typename T>
 ASSAY_HD T narrow(float value) {
   constexpr int kDropped = 23 - T::kMantissa;
@@ -167,7 +168,7 @@ ASSAY_HD T narrow(float value) {
   if (magnitude > 0x7F800000) {
     code = T::kNan;
   } else if (T::kBias != 127 && magnitude < static_cast<std::uint32_t>(128 - T::kBias) << 23) {
-    // Subnormal there: adding a float whose last place is the quantum lets the adder round.
+    // Subnormal in T: adding a float whose last bit is the quantum makes the adder round.
     constexpr std::uint32_t kMagic = static_cast<std::uint32_t>(151 - T::kBias - T::kMantissa)
                                      << 23;
     code = ieee::bits_of(ieee::add(ieee::float_of(magnitude), ieee::float_of(kMagic))) - kMagic;
@@ -181,8 +182,8 @@ ASSAY_HD T narrow(float value) {
   return {static_cast<Code>(sign | code)};
 }
 
-// The nearest T of a real value that is not NaN. From double to a format below float64 it rounds
-// twice, by way of float32; that is monotone, so order and bounds are kept.
+// The nearest T of a real value that is not NaN. double to a format below float64 is rounded twice,
+// through float32; this is monotone, so it keeps order and bounds.
 template <typename T, typename Real>
 ASSAY_HD T rounded(Real value) {
   if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {
@@ -200,7 +201,7 @@ ASSAY_HD T rounded(Real value) {
   }
 }
 
-// The value of an element in its arithmetic type; exact.
+// Converts an element to its arithmetic type, exactly.
 template <typename T>
 ASSAY_HD RealOf<T> real_of(T value) {
   if constexpr (std::is_same_v<T, double> || std::is_same_v<T, float>) {

@@ -1,8 +1,8 @@
 #pragma once
 
 // Philox4x32, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random
-// numbers: as easy as 1, 2, 3" (SC'11). Seven rounds are the fewest that the paper found to pass
-// BigCrush; assay's values use them.
+// numbers: as easy as 1, 2, 3" (SC'11). assay uses seven rounds, the fewest that pass BigCrush in
+// the paper.
 
 #include <cstdint>
 
@@ -35,13 +35,14 @@ ASSAY_HD PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint32
   return counter;
 }
 
-// An endless sequence of 32-bit words: word j is word j mod 4 of block j / 4. The block's number is
-// the low half of the counter; the nonce, its high half, and the key say which sequence it is.
+// An endless sequence of 32-bit words: word j is word j mod 4 of block j / 4. The counter's low
+// half is the block number, its high half the nonce. Key and nonce select the sequence.
 struct Stream {
   std::uint32_t key[2];
   std::uint32_t nonce[2];
 };
 
+// Block number `block` of a stream, four words.
 ASSAY_HD PhiloxBlock block_of(const Stream& stream, std::uint64_t block) {
   return philox<kFillRounds>(
       {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), stream.nonce[0],
@@ -49,8 +50,8 @@ ASSAY_HD PhiloxBlock block_of(const Stream& stream, std::uint64_t block) {
       stream.key[0], stream.key[1]);
 }
 
-// The stream of one tensor: key and nonce are what ten rounds make of (case, tensor) under the
-// seed, so two tensors share a stream with probability 2^-128.
+// The stream of one tensor. Key and nonce come from ten rounds on (case, tensor) under the seed, so
+// two tensors share a stream with probability 2^-128.
 ASSAY_HD Stream make_stream(std::uint64_t seed, std::uint64_t case_id, std::uint32_t tensor) {
   const PhiloxBlock id = philox<10>(
       {{static_cast<std::uint32_t>(case_id), static_cast<std::uint32_t>(case_id >> 32), tensor, 0}},
@@ -58,14 +59,14 @@ ASSAY_HD Stream make_stream(std::uint64_t seed, std::uint64_t case_id, std::uint
   return {{id.word[0], id.word[1]}, {id.word[2], id.word[3]}};
 }
 
-// A stream that shares no counter with the given one: for a second use beside the values.
+// A second stream of the same tensor, which shares no counter with the first.
 ASSAY_HD Stream companion(Stream stream) {
   stream.nonce[1] ^= 1;
   return stream;
 }
 
-// Words of a stream in any order; the block that was asked for last is kept, so that going up costs
-// one Philox call in four words.
+// Random access to a stream's words. It caches the last block, so ascending access costs one Philox
+// call per four words.
 class Draws {
  public:
   ASSAY_HD explicit Draws(const Stream& stream) : stream_(stream), held_(block_of(stream, 0)) {}
@@ -77,8 +78,7 @@ class Draws {
     }
     return held_;
   }
-  // Draw number `index` when the stream is cut into draws of `width` bits (16, 32 or 64), low
-  // first.
+  // Draw `index` of the stream cut into draws of `width` bits (16, 32 or 64), low bits first.
   ASSAY_HD std::uint64_t draw(int width, std::uint64_t index) {
     if (width == 64) return word(2 * index) | word(2 * index + 1) << 32;
     if (width == 16) return word(index / 2) >> (index % 2 * 16) & 0xFFFF;

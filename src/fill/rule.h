@@ -1,6 +1,6 @@
 #pragma once
 
-// What a tensor is filled with: the kinds of values, and where an element's own come from.
+// The rule for the values of a tensor, and the key of its random stream.
 
 #include <cstdint>
 
@@ -12,70 +12,69 @@ struct FillKey {
   std::uint32_t tensor = 0;
 };
 
-// The order is part of the wire format: append only.
+// The kind of values. The order is part of the wire format: append only.
 enum class FillKind : std::uint8_t {
-  // Reals, evenly in [low, high). Integers and bool: as `integers`.
+  // Reals, uniform in [low, high). Integers and bool: as `integers`.
   uniform,
-  // Whole numbers, evenly in [low, high), in any dtype; bool takes those of 0 and 1 that are
+  // Whole numbers, uniform in [low, high), in any dtype; bool uses 0 and 1 as far as they are
   // inside.
   integers,
-  // Every `extent` elements are a random permutation of `extent` values that go up in [low, high);
-  // so with extent = element count all differ, with the last dimension's length every row does.
-  // They are spread over the whole range: reals on the coarsest binary grid that has enough values,
-  // integers as low + ⌊p · (high − low) / extent⌋. Where the range has fewer values than `extent`,
-  // each occurs equally often, give or take one.
+  // Each `extent` elements are a random permutation of `extent` ascending values in [low, high).
+  // With extent = element count all differ; with the length of the last dimension each row differs.
+  // The values cover the whole range: reals on the coarsest binary grid with enough values,
+  // integers as low + ⌊p · (high − low) / extent⌋. If the range has fewer values than `extent`,
+  // their counts differ by at most one.
   distinct,
-  // Goes up (never down) along a last dimension of length `extent`, evenly from low to high.
+  // Never decreases along a last dimension of length `extent`; evenly from low to high.
   increasing,
   // Square matrices of `extent` rows in the last two dimensions, a[i][j] = a[j][i] in [low, high).
   // Complex: Hermitian.
   symmetric,
-  // The same, plus extent · max(|low|, |high|) + 1 (and rounding's slack) on the diagonal: strictly
-  // diagonally dominant, as long as that is in the dtype's range. Integers have that number alone
-  // on
-  // the diagonal; bool has true.
+  // As `symmetric`, plus extent · max(|low|, |high|) + 1 (and slack for rounding) on the diagonal.
+  // The matrix is strictly diagonally dominant if the dtype's range allows. Integers have only that
+  // number on the diagonal, bool has true.
   positive_definite,
-  // Last dimension 4: x1, y1, x2, y2 in [low, high) with x1 < x2 and y1 < y2; a box is at least a
-  // sixteenth of the range wide and high (integers: 1). Complex: as `uniform`.
+  // Last dimension 4: x1, y1, x2, y2 in [low, high) with x1 < x2 and y1 < y2. Width and height are
+  // at least a sixteenth of the range (integers: 1). Complex: as `uniform`.
   boxes,
-  // low everywhere (complex: low + 0i; bool: low ≠ 0; integers: nearest inside the dtype).
+  // low everywhere (complex: low + 0i; bool: low ≠ 0; integers: the nearest value of the dtype).
   constant,
-  // The kinds below are the edges of what a type holds; fill/edges.h makes them.
+  // The kinds below are the edges of a type; fill/edges.h computes them.
   //
-  // Magnitudes from low to high, spread evenly over their powers of two: of the elements every
-  // second one within 1/16 to 1,024, where functions bend, the others over the whole range.
-  // `extent`
-  // says which signs (see Signs). Integers: as many bits as the type has, the extremes among them.
+  // Magnitudes from low to high, spread evenly over their powers of two: every second element
+  // within 1/16 to 1,024, where functions bend, the others over the whole range. `extent` holds the
+  // signs (see Signs). Integers: any number of bits, and the extremes.
   magnitudes,
-  // As `uniform`, with NaN in between: rows of `extent` elements with some, one at least in the
-  // first, and rows without any.
+  // As `uniform`, with NaN in some rows of `extent` elements (at least one in the first row), and
+  // none in others.
   with_nan,
-  // The same with infinities: rows with one sign of them, with both, and with none.
+  // The same with infinities: rows with one sign, with both, and with none.
   with_infinity,
-  // Halves of whole numbers, evenly in [low, high): ties, zeros, and what rounds either way.
+  // Halves of whole numbers, uniform in [low, high): ties, zeros, and values that round either way.
   // Integers and bool: as `integers`.
   halves,
 };
 inline constexpr FillKind kLastFillKind = FillKind::halves;
 
-// `magnitudes`: what stands in `extent`.
+// The values of `extent` for `magnitudes`.
 enum class Signs : std::uint8_t {
   positive = 1,
   both = 2,
-  share = 3,  // within [0, 1]: as close to 1 as to 0
+  share = 3,  // within [0, 1], as close to 1 as to 0
 };
 
-// What to make. The limits are first cut to what the dtype holds (float32 and float64: to half of
-// its largest number, so that their difference is finite). For every kind but `constant` and the
-// diagonal of `positive_definite`, a value v of the tensor, after rounding to the dtype, keeps
-// low ≤ v < high. A range that holds no value of the dtype gives the constant low.
-// In complex tensors both parts follow the rule, except that only the real part of `distinct` and
+// A fill rule. The limits are first cut to the range of the dtype (for float32 and float64 to half
+// of it, so that their difference is finite). Every value v of the tensor, after rounding, has low
+// ≤ v < high, except for `constant` and the diagonal of `positive_definite`. If the range has no
+// value of the dtype, the tensor is the constant low.
+//
+// In complex tensors both parts follow the rule, but only the real part of `distinct` and
 // `increasing` is ordered; the imaginary part is uniform.
 struct FillRule {
   FillKind kind = FillKind::uniform;
   double low = 0;
   double high = 1;
-  std::int64_t extent = 1;  // see the kinds; less than 1 is read as 1
+  std::int64_t extent = 1;  // see FillKind; values below 1 mean 1
 };
 
 }  // namespace assay

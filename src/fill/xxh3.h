@@ -1,8 +1,8 @@
 #pragma once
 
-// XXH3_64 (seed 0, default secret) as functions that host and CUDA share, from its specification
-// (doc/xxhash_spec.md of the xxHash project). The host hashes with the library; these are what a
-// GPU hashes with, and the tests hold them against the library.
+// XXH3_64 (seed 0, default secret) for host and CUDA, from its specification (doc/xxhash_spec.md of
+// the xxHash project). GPUs hash with these functions, the host with the xxHash library; tests
+// compare both.
 
 #include <cstdint>
 
@@ -22,14 +22,14 @@ inline constexpr std::uint64_t kPrime64_5 = 0x27D4EB2F165667C5;
 inline constexpr std::uint32_t kStripe = 64;  // bytes
 inline constexpr int kStripesInBlock = 16;
 inline constexpr std::uint32_t kBlock = kStripe * kStripesInBlock;
-// Up to this length an input is hashed by formulas of its own.
+// Inputs up to this length have formulas of their own. In bytes.
 inline constexpr std::uint32_t kLongest = 240;
-// Where in the secret the keys of a block's end, of the last stripe and of the merge begin.
+// Offsets in the secret of the keys for the end of a block, the last stripe and the merge.
 inline constexpr int kScrambleKeys = 128;
 inline constexpr int kLastStripeKeys = 121;
 inline constexpr int kMergeKeys = 11;
 
-// A GPU reads it from its constant memory, which an array of the language's own does not get.
+// A GPU reads the secret from constant memory; an ordinary array would not be placed there.
 #ifdef __CUDA_ARCH__
 #define ASSAY_SECRET static __constant__ const
 #else
@@ -44,7 +44,7 @@ ASSAY_SECRET std::uint64_t kSecret[] = {
     0xFCA1477D58BE162B, 0xCE31D07AD1B8F88F, 0x280416958F3ACB45, 0x7E404BBBCAFBD7AF};
 #undef ASSAY_SECRET
 
-// The word of the secret that begins at this byte, which no multiple of 8 need be.
+// The 64-bit word of the secret at this byte, which may be unaligned.
 ASSAY_HD std::uint64_t secret(int byte) {
   const int bits = byte % 8 * 8;
   if (bits == 0) return kSecret[byte / 8];
@@ -69,7 +69,7 @@ ASSAY_HD std::uint64_t avalanche(std::uint64_t hash) {
   hash = (hash ^ hash >> 37) * 0x165667919E3779F9;
   return hash ^ hash >> 32;
 }
-ASSAY_HD std::uint64_t old_avalanche(std::uint64_t hash) {  // XXH64's
+ASSAY_HD std::uint64_t old_avalanche(std::uint64_t hash) {  // the avalanche of XXH64
   hash = (hash ^ hash >> 33) * kPrime64_2;
   hash = (hash ^ hash >> 29) * kPrime64_3;
   return hash ^ hash >> 32;
@@ -104,12 +104,12 @@ ASSAY_HD std::uint64_t hash_to_16(const unsigned char* at, std::uint32_t size) {
   return old_avalanche(three ^ static_cast<std::uint32_t>(key ^ key >> 32));
 }
 
-// Of at most kLongest bytes.
+// Hashes at most kLongest bytes.
 ASSAY_HD std::uint64_t hash_short(const unsigned char* at, std::uint32_t size) {
   if (size <= 16) return hash_to_16(at, size);
   std::uint64_t sum = size * kPrime64_1;
   if (size <= 128) {
-    // Pairs of 16 bytes from both ends, as far as they reach.
+    // Mixes pairs of 16 bytes from both ends inwards.
     for (std::uint32_t pair = 0; pair < (size + 31) / 32; ++pair) {
       sum += mixed_16(at + 16 * pair, static_cast<int>(32 * pair));
       sum += mixed_16(at + size - 16 * (pair + 1), static_cast<int>(32 * pair + 16));
@@ -124,7 +124,7 @@ ASSAY_HD std::uint64_t hash_short(const unsigned char* at, std::uint32_t size) {
   return avalanche(sum);
 }
 
-// Two neighbouring words (2 · part and 2 · part + 1) of the eight that a long input is gathered in.
+// Two neighbouring words, 2 · part and 2 · part + 1, of the eight accumulators of a long input.
 struct Part {
   std::uint64_t first;
   std::uint64_t second;
@@ -153,7 +153,8 @@ ASSAY_HD Part first_part(int part) {
   }
 }
 
-// What one part of a long input comes to; the hash is avalanche(size · kPrime64_1 + their sum).
+// The contribution of one part of a long input; the hash is avalanche(size · kPrime64_1 + their
+// sum).
 ASSAY_HD std::uint64_t long_part(const unsigned char* at, std::uint32_t size, int part) {
   Part gathered = first_part(part);
   const int key = 16 * part;

@@ -50,7 +50,7 @@ bool parse(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// The first of the variables that is set to a number.
+// Returns the value of the first variable that is set to a number.
 template <typename T>
 T number_from(std::initializer_list<const char*> variables, T fallback) {
   for (const char* variable : variables) {
@@ -62,7 +62,7 @@ T number_from(std::initializer_list<const char*> variables, T fallback) {
   return fallback;
 }
 
-// "A:B" from the environment; either may be empty.
+// Reads "A:B" from an environment variable; either may be empty.
 template <typename T>
 void read_window(const char* variable, T scale, T& first, T& end) {
   const char* const text = std::getenv(variable);
@@ -127,11 +127,11 @@ void Recorder::finish() {
 }
 
 Recorder* Recorder::instance() {
-  // Never destroyed: threads of CUPTI and of the program may record until the very end.
+  // Never destroyed, because threads of CUPTI and the program may record until the process ends.
   static Recorder* const recorder = [] {
     auto options = RecorderOptions::from_environment();
     if (!options) return static_cast<Recorder*>(nullptr);
-    // A child must neither write what its parent had gathered nor find the mutex held.
+    // A forked child must neither write its parent's data nor find the mutex locked.
     ::pthread_atfork([] { instance()->mutex_.lock(); }, [] { instance()->mutex_.unlock(); },
                      [] { instance()->after_fork_in_child(); });
     std::atexit([] { instance()->finish(); });
@@ -148,7 +148,7 @@ void Recorder::after_fork_in_child() {
   only_range_ = mine;
   ring_.take();
   hangs_.forget();
-  // Threads are not inherited: what is left of the parent's is not to be joined.
+  // Threads are not inherited, so the child must not join the parent's.
   static_cast<void>(watcher_.release());  // NOLINT(bugprone-unused-return-value)
   mutex_.unlock();
 }
@@ -186,7 +186,7 @@ void Recorder::set_paused(bool paused) {
 std::uint64_t Recorder::current_range() const {
   const std::vector<OpenRange>& ranges = open_ranges();
   const std::uint64_t own = ranges.empty() ? 0 : ranges.back().id;
-  // Ids grow with time: of a range and a step, the one that began later lies within the other.
+  // Ids increase with time, so of a range and a step the later one is the inner one.
   return std::max(own != 0 ? own : only_range_.load(), step_id_.load());
 }
 
@@ -206,7 +206,7 @@ void Recorder::begin_range(std::string_view name, std::int32_t micro_batch) {
   if (is_step) begin_step(step);
   std::vector<OpenRange>& ranges = open_ranges();
   if (ranges.size() >= kMaxDepth || !active()) {
-    // Kept by its place alone, so that its end is matched.
+    // Only a placeholder, so that the end of the range is matched.
     OpenRange unrecorded;
     unrecorded.step = is_step;
     ranges.push_back(std::move(unrecorded));
@@ -319,8 +319,8 @@ void Recorder::flush() {
   write_block_locked();
 }
 
-// Numbers of processes come again, in containers after every start: a file that is there belongs to
-// an earlier process and stays.
+// Process ids are reused, in containers after every start. An existing file belongs to an earlier
+// process and is kept.
 Fd Recorder::create_file(const std::filesystem::path& folder, const std::string& name,
                          std::filesystem::path& path) const {
   constexpr int kTries = 10'000;
@@ -357,8 +357,8 @@ Status Recorder::open_file_locked() {
 void Recorder::say_broken_locked(const Status& why) {
   broken_ = true;
   const std::string line = "assay: process " + std::to_string(::getpid()) +
-                           " is not recorded any further: " + why.error().message + "\n";
-  // The program's own error output; nothing can be done where it is closed.
+                           " is no longer recorded: " + why.error().message + "\n";
+  // If the program has closed its error output, the message is lost.
   static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line))));
 }
 
@@ -377,8 +377,8 @@ void Recorder::write_block_locked() {
   if (!written) say_broken_locked(written);
 }
 
-// The thread begins with the first block: a process that records nothing needs none, and a forked
-// child has its own.
+// The thread starts with the first block: a process that records nothing needs none, and a forked
+// child starts its own.
 void Recorder::watch_locked() {
   if (watcher_ != nullptr) return;
   watcher_ = std::make_unique<std::jthread>([this](const std::stop_token& stop) { watch(stop); });
@@ -392,7 +392,7 @@ void Recorder::watch(const std::stop_token& stop) {
   }
 }
 
-// Not under the mutex: what is delivered is added.
+// The caller must not hold the mutex, because delivered work is added.
 void Recorder::deliver(bool all) {
   std::function<void(bool)> deliver;
   {
@@ -408,7 +408,7 @@ std::string Recorder::reason_to_write() {
     const std::lock_guard lock(mutex_);
     overdue = options_.hang > 0 && hangs_.overdue(now());
   }
-  // What has ended may lie in a buffer that is kept open by what has not.
+  // Work that has ended may be in a buffer that unfinished work keeps open.
   if (overdue) deliver(true);
   const std::lock_guard lock(mutex_);
   std::string reason = std::exchange(reason_, {});
@@ -440,7 +440,7 @@ void Recorder::write_dump(const DumpFolders::Dump& dump) {
   deliver(hangs);
   const std::lock_guard lock(mutex_);
   if (!dump.reason.empty()) encoder_.add_note(dump.reason);
-  // What is under way says something only when it stays so.
+  // Unfinished work is only worth a note if it hangs.
   if (hangs) {
     if (step_ != timeline::kNone) {
       encoder_.add_note(fmt::format("in step {} for {:.1f} s", step_.load(),

@@ -1,7 +1,6 @@
 #pragma once
 
-// What a recorder keeps when it writes only on demand: the blocks of the last minute, in bounded
-// memory.
+// The blocks of the last seconds, in bounded memory, for a recorder that writes only on request.
 
 #include <cstddef>
 #include <deque>
@@ -15,11 +14,11 @@ class BlockRing {
  public:
   BlockRing(timeline::Nanos keep, std::size_t most_bytes) : keep_(keep), most_bytes_(most_bytes) {}
 
-  // A block that holds what came until `time`. What is older than the ring keeps goes, and the
-  // oldest when there is too much.
+  // Adds a block with data up to `time`. Drops blocks older than the ring's duration, and the
+  // oldest ones if there are too many bytes.
   void push(std::string block, timeline::Nanos time);
   std::size_t bytes() const { return bytes_; }
-  // All blocks, the oldest first; the ring is empty after it.
+  // Returns all blocks, oldest first, and empties the ring.
   std::string take();
 
  private:

@@ -44,7 +44,7 @@ void HangWatch::collective_launched(std::uint32_t correlation, std::string_view 
 void HangWatch::ended(std::uint32_t correlation, Nanos time) {
   last_news_ = time;
   last_ended_ = std::max(last_ended_, correlation);
-  // The last ones end soonest: they are looked at first.
+  // The latest ones end soonest, so search from the end.
   for (auto it = collectives_.rbegin(); it != collectives_.rend(); ++it) {
     if (it->correlation < correlation) break;
     if (it->correlation == correlation) it->ended = true;
@@ -109,17 +109,17 @@ std::optional<DumpFolders::Dump> DumpFolders::next() {
 }
 
 Status DumpFolders::ask(std::string_view reason) const {
-  // Made under a name of its own, so that it is there with its reason or not at all.
+  // Created under a temporary name, so that the dump appears together with its reason.
   const fs::path made = folder_ / fmt::format(".dump.{}.{}", next_, ::getpid());
   std::error_code error;
   fs::create_directories(made, error);
-  if (error) return fail(fmt::format("cannot make {}: {}", made.string(), error.message()));
+  if (error) return fail(fmt::format("cannot create {}: {}", made.string(), error.message()));
   Status written = write_file(made / kReasonFile, reason);
   if (written) fs::rename(made, path(next_), error);
   std::error_code ignored;
   if (!written || error) fs::remove_all(made, ignored);
   if (written && error && !fs::is_directory(path(next_), ignored)) {
-    return fail(fmt::format("cannot make {}: {}", path(next_).string(), error.message()));
+    return fail(fmt::format("cannot create {}: {}", path(next_).string(), error.message()));
   }
   return written;
 }

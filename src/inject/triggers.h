@@ -1,7 +1,7 @@
 #pragma once
 
-// When a recorder that keeps the last minute writes it down: a step was slow, the GPU hangs, or
-// somebody asked, in this process or in any other that is recorded into the same folder.
+// Decides when a recorder writes its ring: a step was slow, the GPU hangs, or this or another
+// process that records into the same folder requested a dump.
 
 #include <atomic>
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace assay::inject {
 
 using timeline::Nanos;
 
-// Steps that took longer than usual.
+// Detects steps that take longer than usual.
 class SlowSteps {
  public:
-  // A step is slow when it takes `factor` times the median of the last ones.
+  // A step is slow if it takes `factor` times the median of the last steps.
   explicit SlowSteps(double factor) : factor_(factor) {}
-  // Why this step is worth writing down; empty: it is not.
+  // Returns why the step is slow, or "".
   std::string ended(std::int64_t number, Nanos duration);
 
  private:
@@ -35,14 +35,14 @@ class SlowSteps {
 
 // A collective that this process has launched.
 struct LaunchedCollective {
-  std::int64_t sequence = 0;  // from 1, over all communicators
+  std::int64_t sequence = 0;  // from 1, counted over all communicators
   std::uint32_t correlation = 0;
   Nanos launched = 0;
   bool ended = false;
   std::string name;
 };
 
-// Work of the GPU that does not end. Not safe for threads by itself, but for kernel_launched.
+// Detects GPU work that does not end. Only kernel_launched is thread-safe.
 class HangWatch {
  public:
   explicit HangWatch(Nanos patience) : patience_(patience) {}
@@ -51,16 +51,16 @@ class HangWatch {
     last_launch_.store(correlation, std::memory_order_relaxed);
   }
   void collective_launched(std::uint32_t correlation, std::string_view name, Nanos time);
-  // The record of a kernel came at this time.
+  // Reports the end of a kernel.
   void ended(std::uint32_t correlation, Nanos time);
-  // Whether stuck() would tell of something, by what has been heard so far.
+  // True if stuck() would report something, by the events so far.
   bool overdue(Nanos time) const;
-  // What hangs; empty: nothing. The same is told once.
+  // Returns what hangs, or "". Reports the same hang once.
   std::string stuck(Nanos time);
-  // The same of a step whose work is not recorded, by how long it has gone on.
+  // The same for a step whose GPU work is not recorded, by its duration so far.
   std::string stuck_in_step(std::int64_t number, Nanos lasted);
   void forget();
-  // The last collectives, the oldest first.
+  // The last collectives, oldest first.
   const std::deque<LaunchedCollective>& collectives() const { return collectives_; }
 
  private:
@@ -69,15 +69,15 @@ class HangWatch {
   Nanos patience_;
   std::atomic<std::uint32_t> last_launch_{0};
   std::uint32_t last_ended_ = 0;
-  Nanos last_news_ = 0;  // when something ended, or the first thing was waited for
+  Nanos last_news_ = 0;  // the last end of a kernel, or the first launch since
   std::uint32_t told_ = 0;
   std::optional<std::int64_t> told_step_;
   std::int64_t sequence_ = 0;
   std::deque<LaunchedCollective> collectives_;
 };
 
-// Dumps of a folder are its folders dump-1, dump-2, …: the one that makes the next asks all
-// processes that are recorded there to write into it. Works across machines that share the folder.
+// The dumps of a recording: folders dump-1, dump-2, … Creating the next one requests all processes
+// that record there to write into it. Works across machines that share the folder.
 class DumpFolders {
  public:
   explicit DumpFolders(std::filesystem::path folder);
@@ -86,9 +86,9 @@ class DumpFolders {
     std::filesystem::path folder;
     std::string reason;
   };
-  // The next dump that somebody has asked for.
+  // The next requested dump, if there is one.
   std::optional<Dump> next();
-  // Asks for one. Where another process was first, its dump is this one's, too.
+  // Requests a dump. If another process was first, its dump serves this request too.
   Status ask(std::string_view reason) const;
 
  private:

@@ -15,13 +15,13 @@ namespace {
 
 using Number = std::complex<double>;
 
-// What a dtype can hold; nothing of it for whole numbers.
+// The precision and range of a dtype; `real` is false for whole numbers.
 struct Format {
   bool real = false;
   int mantissa = 0;
-  double epsilon = 0;  // an ulp of 1
+  double epsilon = 0;  // the ulp of 1
   double smallest_normal = 0;
-  double floor = 0;  // what underflow may take away
+  double floor = 0;  // the largest error by underflow
   double largest = 0;
 };
 
@@ -33,8 +33,8 @@ Format format_of_part() {
     format.mantissa = Traits<Part>::kMantissa;
     format.epsilon = std::ldexp(1, -format.mantissa);
     format.smallest_normal = std::ldexp(1, Traits<Part>::kQuantum + Traits<Part>::kMantissa);
-    // Subnormal results may be flushed to zero on the way, in float32 as in bfloat16; float16 is
-    // computed in float32, which holds all of its subnormals.
+    // Intermediate subnormals may be flushed to zero in float32 and bfloat16. float16 is computed
+    // in float32, which has all of its subnormals.
     const bool exact_below = std::is_same_v<Part, Float16>;
     format.floor = exact_below ? std::ldexp(1, Traits<Part>::kQuantum) : format.smallest_normal;
     if constexpr (std::is_same_v<Part, float> || std::is_same_v<Part, double>) {
@@ -50,7 +50,7 @@ Format format_of(DType dtype) {
   return visit(dtype, []<typename T>(Type<T>) { return format_of_part<PartOf<T>>(); });
 }
 
-// The largest power of two that is not above a normal number that is positive.
+// The largest power of two ≤ value, for positive normal numbers.
 double power_below(double value) {
   constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & kExponent);
@@ -61,7 +61,7 @@ double ulp_in(const Format& format, double magnitude) {
   return power_below(std::max(magnitude, format.smallest_normal)) * format.epsilon;
 }
 
-// Most numbers are real: those need no root.
+// Avoids the square root for real numbers, which are the usual case.
 double magnitude_of(Number value) {
   return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
@@ -73,11 +73,11 @@ bool is_finite(double value) { return std::isfinite(value); }
 bool is_nan(Number value) { return std::isnan(value.real()) || std::isnan(value.imag()); }
 bool is_finite(Number value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
-// Infinities of one sign; a part that is finite in either says nothing.
+// True unless both are infinite with different signs.
 bool same_infinity(double a, double b) { return !std::isinf(a) || !std::isinf(b) || a == b; }
 
-// What an element is: finite, NaN, or which infinity. A complex number with one infinite part is an
-// infinity, whatever the other part is: that depends on whether exp or cos is rounded first.
+// True if both are finite, both NaN, or the same infinity. A complex number with one infinite part
+// is an infinity, whatever its other part: that depends on whether exp or cos is rounded first.
 bool same_kind(Number a, Number b) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) == is_nan(b);
   if (is_finite(a) || is_finite(b)) return is_finite(a) == is_finite(b);
@@ -89,7 +89,7 @@ double larger_part(Number value) {
   return std::max(std::abs(value.real()), std::abs(value.imag()));
 }
 
-// Number i, widened.
+// Number i as a double.
 template <typename T>
 double real_at(const RealNumbers& numbers, std::size_t i) {
   T value;
@@ -116,7 +116,7 @@ double visit_real(DType dtype, F&& f) {
   });
 }
 
-// `values` gives number i; 0 where none is finite.
+// The largest finite magnitude of values(i), or 0.
 double largest_finite(std::size_t count, const auto& values) {
   double largest = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -126,11 +126,11 @@ double largest_finite(std::size_t count, const auto& values) {
   return largest;
 }
 
-// One that both sides are measured at.
+// An element at which both sides are measured.
 struct Element {
   std::uint64_t index = 0;
   Number truth;
-  std::optional<double> moved;  // how far the truth moves there, once it has been asked for
+  std::optional<double> moved;  // how far the truth moves there; computed on demand
 };
 
 class Bar {
@@ -139,27 +139,27 @@ class Bar {
       : input_(input),
         format_(format_of(input.dtype)),
         root_(std::sqrt(std::max(1.0, input.terms))) {
-    // A move that is larger than this is a jump, not conditioning: half of the digits at once.
-    // Nothing is known better than float64: there the truth itself is only as good as the scale,
-    // but that of one element hangs on no other.
+    // The truth of a float64 result is not more precise than the result, so its error is of the
+    // order of the scale. The truth of a single element does not depend on the scale.
     const bool alone = input.terms <= 1 && input.scale_floor == 0;
     at_scale_ = std::max(input.scale_floor, is_finest() && !alone ? 1.0 : 0.0);
-    // float16 is computed in float32, whose range is wider.
+    // float16 is computed in float32, which has a wider range.
     slack_ = input.dtype == DType::float16 ? 1 : input.slack;
     scale_floor_ = at_scale_ * ulp_in(format_, scale);
     unit_floor_ = input.unit_floor * ulp_in(format_, 1);
-    // Terms that cancel are seen in the scale of the result, where that says something.
     is_complex_ = input.dtype == DType::complex64 || input.dtype == DType::complex128;
     direct_ = input.terms < 1;
+    // With a scale floor, the scale of the result shows whether terms cancel.
     few_ = input.terms <= 1 || (input.terms <= kFewTerms && input.scale_floor > 0);
-    // Of whole numbers every move is one.
+    // A larger move is a jump (half of the digits at once), not conditioning. For whole numbers
+    // every move is a jump.
     jump_ = format_.real ? scale * std::sqrt(std::ldexp(1, -format_.mantissa)) : 0;
   }
 
   BarMeasurement run() {
     BarMeasurement measured;
     measured.count = input_.truth.size();
-    // Sums of other values may be exact by luck on one side alone.
+    // Sums of other values may be exact by chance on one side.
     exact_ = (input_.exact_values || input_.terms <= 1) && is_exact();
     few_ = few_ || (input_.exact_values && rounds_once());
     for (std::uint64_t i = 0; i < measured.count; ++i) {
@@ -177,7 +177,7 @@ class Bar {
 
   bool needs_scale() const { return at_scale_ > 0; }
 
-  // `test` and `reference` give number i.
+  // test(i) and reference(i) return number i.
   double apart(std::size_t count, const auto& test, const auto& reference) const {
     double most = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -185,7 +185,7 @@ class Bar {
       const auto b = reference(i);
       const double unit = rounding(ulp_in(format_, larger_part(b)), 0) + below();
       const double distance = magnitude_of(a - b);
-      // Never so where one is no finite number: then neither is the distance.
+      // The bound keeps infinite and NaN distances from being skipped.
       if (distance <= std::min(most * unit, std::numeric_limits<double>::max())) continue;
       if (a == b || (is_nan(a) && is_nan(b))) continue;
       if (!is_finite(a) || !is_finite(b)) return INFINITY;
@@ -195,11 +195,11 @@ class Bar {
   }
 
  private:
-  // Whether the truth itself has no more digits and no more range than the result.
+  // True if the truth has no more digits and range than the result.
   bool is_finest() const { return format_.mantissa >= Traits<double>::kMantissa; }
 
-  // Whether nothing had to be rounded: the reference is the truth, everywhere. Of the finest dtype,
-  // which the truth itself has, it is known where half of the digits are enough.
+  // True if nothing was rounded, so that the reference is the truth everywhere. For the finest
+  // dtype, which is also the truth's, half of the digits must be enough.
   bool is_exact() const {
     if (!format_.real) return false;
     const bool finest = is_finest();
@@ -214,8 +214,8 @@ class Bar {
     return true;
   }
 
-  // Whether the reference is the truth rounded, everywhere. Of some few sums of exponentials that
-  // is luck.
+  // True if the reference is the rounded truth everywhere. For a few sums of exponentials this is
+  // chance.
   bool rounds_once() const {
     if (is_finest()) return false;
     if (input_.unit_floor > 0 && input_.truth.size() < kMoreThanLuck) return false;
@@ -233,17 +233,17 @@ class Bar {
     return static_cast<double>(static_cast<float>(value)) != value;
   }
 
-  // What rounding could have done to an element with this ulp whose truth moves so far.
+  // The error that rounding can cause in an element with this ulp, whose truth moves by `moved`.
   double rounding(double ulp, double moved) const {
     if (exact_) return kFewShare * std::max(ulp, moved > jump_ ? moved : 0);
     if (few_) return kFewShare * std::max({ulp, moved, scale_floor_, unit_floor_});
     return root_ * (ulp + moved + scale_floor_ + unit_floor_);
   }
 
-  // What underflow may take.
+  // The error that underflow can cause.
   double below() const { return format_.floor * slack_; }
 
-  // How far the truth moves at an element; infinite where it leaves its kind.
+  // How far the truth moves at an element; infinite if it becomes NaN, infinite or finite.
   double moved(Element& element) const {
     if (!element.moved) element.moved = moved_at(element.index);
     return *element.moved;
@@ -262,31 +262,30 @@ class Bar {
     return distance;
   }
 
-  // Whether rounding could turn a finite truth into an infinity, or the other way round.
+  // True if rounding could turn a finite truth into an infinity, or an infinite one into a number.
   bool at_the_limit(Number value, Number truth, double unit) const {
     const double largest = larger_part(truth);
     const double slack = kLimitUnits * unit;
-    // Which of the two a product of complex numbers becomes is left open (C11, annex G).
+    // C11, annex G, leaves open which of the two a complex product becomes.
     const bool neither = !is_finite(value) && !is_finite(truth);
     if (is_complex_ && neither && (is_nan(value) || is_nan(truth))) return true;
     if (is_nan(truth)) return false;
-    // Terms of a sum that overflow on both sides of zero; of complex numbers a product is such a
-    // sum.
+    // Terms of a sum overflow on both sides of zero. A complex product is such a sum.
     const bool adds_up = input_.terms > 1 || is_complex_;
     if (is_nan(value) && (!adds_up || std::isinf(largest))) return false;
     if (neither) return false;  // two different infinities
     if (!std::isfinite(largest)) {
-      // A truth of no wider range than the result's overflows on its way as easily.
+      // A truth with no wider range than the result overflows on its way as easily.
       const double factor = is_finest() ? slack_ : 1;
       return larger_part(value) * factor + slack >= format_.largest;
     }
     return largest * slack_ + slack >= format_.largest;
   }
 
-  // True when `value` is the worst of its side so far.
+  // Updates `side`; returns true if `value` is its worst so far.
   bool take(Number value, Number other, Element& element, Distance& side) const {
     const Number truth = element.truth;
-    // Where both lanes agree to the bit there is nothing to choose between, whatever the truth is.
+    // Bit-equal lanes cannot differ in error, whatever the truth is.
     if (value == other || (is_nan(value) && is_nan(other))) return false;
     const double ulp = ulp_in(format_, larger_part(truth));
     if (!is_finite(value) || !is_finite(truth)) {
@@ -315,20 +314,20 @@ class Bar {
 
   static constexpr std::size_t kMoreThanLuck = 16;
   static constexpr double kLimitUnits = 64;
-  static constexpr double kAsGoodAsHalf = 1 + 0x1p-10;  // the truth has its own rounding
+  static constexpr double kAsGoodAsHalf = 1 + 0x1p-10;  // slack for the rounding of the truth
 
   const BarInput& input_;
   Format format_;
   double root_;
   double slack_ = 1;
   double jump_ = 0;
-  double at_scale_ = 0;     // ulps of the largest value that are always left to a result…
-  double scale_floor_ = 0;  // … as a number
+  double at_scale_ = 0;     // ulps of the largest value that every element may be off…
+  double scale_floor_ = 0;  // … as an absolute error
   double unit_floor_ = 0;
   bool is_complex_ = false;
-  bool few_ = false;     // terms are added up for an element
-  bool direct_ = false;  // what an input's last digit would change is no excuse
-  bool exact_ = false;   // nothing had to be rounded
+  bool few_ = false;     // few terms are added per element
+  bool direct_ = false;  // the conditioning of inputs excuses nothing
+  bool exact_ = false;   // nothing was rounded
 };
 
 }  // namespace

@@ -27,9 +27,10 @@ void Choice::add(std::span<const double> drawn, const LawNumbers& values, const 
     const double x = drawn[i];
     const double value = values.at(i);
     const double other = others.at(i);
-    // Times a mask of 0 what is not finite is NaN, which tells nothing; nor do two equal values.
+    // A value that is not finite gives NaN when it is multiplied by a mask of 0, so it decides
+    // nothing; nor do two equal values.
     if (!std::isfinite(value) || !std::isfinite(other)) continue;
-    // Zeros, as dropout leaves them, are exact: however small a value is, it is told from them.
+    // The zeros that dropout leaves are exact, so even a tiny value can be distinguished from them.
     const bool is_other =
         other == 0 ? x == 0 : near(x, other, slack_) && std::abs(x - other) < std::abs(x - value);
     if (!is_other && !near(x, value, slack_)) {
@@ -45,7 +46,8 @@ void Choice::add(std::span<const double> drawn, const LawNumbers& values, const 
       continue;
     }
     const auto group = static_cast<std::size_t>(groups.at(i));
-    if (group >= fates_.size()) fates_.resize(group + 1);  // below the number of elements
+    if (group >= fates_.size())
+      fates_.resize(group + 1);  // group numbers are below the number of elements
     const Fate fate = is_other ? Fate::fallen : Fate::kept;
     if (fates_[group] == Fate::unknown) fates_[group] = fate;
     if (fates_[group] != fate) note_outside(first + i, x);
@@ -53,8 +55,8 @@ void Choice::add(std::span<const double> drawn, const LawNumbers& values, const 
   measured_.count += drawn.size();
 }
 
-// The same where nothing but zeros stands for what is not kept, without a branch that hangs on a
-// draw: there is nothing to predict about it.
+// add() for the case that all dropped values are zero. It has no branch that depends on a draw,
+// because such a branch cannot be predicted.
 void Choice::add_with_zeros(std::span<const double> drawn, const LawNumbers& values) {
   std::span<std::uint8_t> room = dependence_.room(drawn.size());
   std::size_t told = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Draws that are one of two values each: what is kept, and what stands where it is not. They come
-// block by block, so that nobody needs all of them at once.
+// Draws that are one of two values: the kept value or its replacement. They arrive block by block,
+// so that no caller needs all of them at once.
 
 #include <cmath>
 #include <cstdint>
@@ -13,14 +13,15 @@
 
 namespace assay {
 
-// How far an element may be from a value that it must equal, for each unit of 1 + |value|: a few
-// roundings of its dtype, and never more than 0.01.
+// The allowed distance of an element from a value that it must equal, per unit of 1 + |value|: a
+// few roundings of its dtype, but at most 0.01.
 double slack_of(double resolution);
+// True if x equals the value within the slack; NaN never does.
 inline bool near(double x, double value, double slack) {
   return x == value || std::abs(x - value) <= slack * (1 + std::abs(value));
 }
 
-// One number for all draws of a block, or one for each.
+// One number for all draws of a block, or one for each draw.
 struct LawNumbers {
   double number = 0;
   std::span<const double> values;
@@ -29,12 +30,12 @@ struct LawNumbers {
 
 class Choice {
  public:
-  // `share` of the draws is kept; `resolution` is the relative spacing of their dtype.
+  // `share` is the probability of being kept, `resolution` the relative spacing of the dtype.
   Choice(double share, double resolution);
 
-  // The next draws, with what each is if it is kept and if not. Draws with one number among
-  // `groups`, which are whole numbers from 0 on, are kept or not together; without values every
-  // draw is on its own.
+  // Adds draws, with the value of each if it is kept (`values`) and if it is not (`others`). Draws
+  // with the same number in `groups` (whole numbers from 0 on) are kept or not together; without
+  // groups each draw is independent.
   void add(std::span<const double> drawn, const LawNumbers& values, const LawNumbers& others,
            const LawNumbers& groups);
   LawMeasurement finish() const;
@@ -47,7 +48,7 @@ class Choice {
   LawMeasurement measured_;
   double slack_;
   ChoiceDependence dependence_;
-  std::vector<Fate> fates_;  // of the groups
+  std::vector<Fate> fates_;  // one per group
 };
 
 }  // namespace assay

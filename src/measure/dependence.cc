@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-// The lag with the largest correlation; `sum_of(count, lag)` is the sum of products of the first
-// `count` draws under a lag, `most` what one product's deviation is at most.
+// Finds the lag with the largest correlation. sum_of(count, lag) is the sum of products of the
+// first `count` draws at that lag; `most` bounds the standard deviation of one product.
 template <typename SumOf>
 DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of) {
   DependenceFound found;
@@ -27,7 +27,7 @@ DependenceFound look_at_lags(std::size_t all, double most, const SumOf& sum_of) 
   return found;
 }
 
-// Every eighth product has a sum of its own: one sum for all would wait for each addition.
+// Eight independent sums, so that additions need not wait for each other.
 double sum_of_products(std::span<const double> left, std::span<const double> right) {
   constexpr std::size_t kSums = 8;
   std::array<double, kSums> sums{};
@@ -39,7 +39,7 @@ double sum_of_products(std::span<const double> left, std::span<const double> rig
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// A bit for each of the first draws, and of their ones how many there are up to any place.
+// One bit per draw of the first ones, and the number of ones up to any position.
 class Bits {
  public:
   explicit Bits(std::span<const std::uint8_t> draws) {
@@ -49,8 +49,8 @@ class Bits {
     }
   }
   std::uint64_t ones(std::size_t from, std::size_t to) const { return before_[to] - before_[from]; }
-  // Places below `pairs` that hold a one, as does the place `lag` behind. No bit is set behind the
-  // last draw.
+  // Positions below `pairs` with a one here and a one `lag` further. No bit is set behind the last
+  // draw.
   std::uint64_t both(std::size_t lag) const {
     const std::size_t words = lag / 64;
     const auto bits = static_cast<int>(lag % 64);
@@ -87,8 +87,8 @@ std::span<std::uint8_t> ChoiceDependence::room(std::size_t more) {
   return std::span(draws_).subspan(kept_);
 }
 
-// Each draw off its mean is 1 − share or −share, so the products of a lag follow from how many
-// ones there are before and behind it, and how many of them meet.
+// A draw minus its mean is 1 − share or −share. So the sum of products at a lag follows from the
+// number of ones at each side and of pairs of ones.
 DependenceFound ChoiceDependence::run() const {
   const std::span<const std::uint8_t> draws = draws_;
   const Bits first(draws.first(std::min(draws.size(), kNeighbours)));

@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 namespace policies = boost::math::policies;
-// No exceptions; double is computed in double.
+// Boost.Math without exceptions, and with double computed as double.
 using Quiet = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,
@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double normal_cumulative(double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; }
 
-// Regularised incomplete gamma functions, with their limits.
+// Regularised incomplete gamma functions, extended to their limits.
 double gamma_lower(double shape, double x) {
   if (x <= 0) return 0;
   return x == kInfinity ? 1 : boost::math::gamma_p(shape, x, Quiet());

@@ -1,7 +1,6 @@
 #pragma once
 
-// Distribution functions of the laws that have one. Boost.Math stands behind them, in
-// distribution.cc alone.
+// Distribution functions. Only distribution.cc uses Boost.Math, which computes them.
 
 #include <optional>
 
@@ -9,25 +8,25 @@
 
 namespace assay {
 
-// A law with its parameters for one element.
+// A distribution with its parameters for one element.
 struct Distribution {
   LawKind kind = LawKind::anything;
   double first = 0;
   double second = 0;
 
   bool discrete() const;
-  // Whether the parameters are in the law's domain.
+  // True if the parameters are in the domain of the distribution.
   bool valid() const;
-  // The value of a law that leaves no choice, as a deviation of 0 does.
+  // The only possible value, if there is one (a deviation of 0).
   std::optional<double> only_value() const;
-  // Least and greatest possible values; infinite where there is no end.
+  // Least and greatest possible value; may be infinite.
   double least() const;
   double greatest() const;
-  // P(X ≤ x). Of a discrete law x is a whole number.
+  // P(X ≤ x). For a discrete distribution x must be a whole number.
   double cumulative(double x) const;
 };
 
-// P(X ≤ k) for k successes in n draws of probability p.
+// P(X ≤ k) for k successes in n draws with probability p.
 double binomial_cumulative(double k, double n, double p);
 
 }  // namespace assay

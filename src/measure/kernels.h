@@ -1,8 +1,8 @@
 #pragma once
 
-// The inner loops of measure(), once in plain C++ and once with AVX2; both find the same numbers.
-// A buffer is measured in blocks that stay in the first-level cache: a split turns a block's pairs
-// into differences, references and distances, a profile takes their maxima.
+// The inner loops of measure() in plain C++ and AVX2; both give the same numbers. A buffer is
+// measured in blocks that fit into the first-level cache. A split turns the pairs of a block into
+// differences, references and distances; a profile takes their maxima.
 
 #include <array>
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace assay {
 
-// Elements of a block: at most, and of one type.
+// The largest number of elements in a block.
 inline constexpr std::size_t kMeasureBlock = 2048;
 template <typename T>
 inline constexpr std::size_t kBlockOf = sizeof(T) <= 2 ? kMeasureBlock : kMeasureBlock / 2;
 
-// The tolerances as the arithmetic type has them.
+// The tolerances in the arithmetic type.
 template <typename Real>
 struct Limits {
   Real grid[kRtolGrid.size()];
@@ -28,16 +28,16 @@ struct Limits {
   Real atol;
 };
 
-// The pairs of a block. Those that are not finite have 0 for difference and reference, and are
-// counted in `special`.
+// The pairs of a block. A pair that is not finite has difference and reference 0 and is counted in
+// `special`.
 template <typename Real>
 struct Split {
   alignas(32) Real difference[kMeasureBlock];
   alignas(32) Real reference[kMeasureBlock];
-  std::uint64_t buckets[kUlpBuckets];  // added to; of all blocks so far
-  std::uint64_t bit_equal;             // the same
-  std::uint32_t special[6];            // of this block, by PairKind; [finite] is not used
-  std::uint32_t first_disagreement;    // place in the block, or kMeasureBlock
+  std::uint64_t buckets[kUlpBuckets];  // sum over all blocks so far
+  std::uint64_t bit_equal;             // sum over all blocks so far
+  std::uint32_t special[6];            // of this block, by PairKind; [finite] is unused
+  std::uint32_t first_disagreement;    // index in the block, or kMeasureBlock
 };
 
 template <typename Real>
@@ -54,35 +54,36 @@ using SplitLoop = void (*)(const std::byte* left, const std::byte* right, std::s
 template <typename Real>
 using ProfileLoop = Profile<Real> (*)(const Split<Real>& split, std::size_t n,
                                       const Limits<Real>& limits);
-// Whether two blocks have the same bits and (of floats) no NaN; may say no where there are both.
+// True if two blocks have the same bits and, for floats, no NaN. May return false for such blocks
+// too.
 using PlainEqual = bool (*)(const std::byte* left, const std::byte* right, std::size_t bytes);
 
-// The first entry of the grid that counts: of all types, and of floats of at most 16 bits.
+// The first grid entry that a loop computes: for all types, and for floats of at most 16 bits.
 inline constexpr std::size_t kFirstGrid = 1;
 inline constexpr std::size_t kFirstCoarse = 4;
 template <typename T>
 inline constexpr bool kIsCoarse = kIsFloat<T> && sizeof(T) <= 2;
 inline constexpr std::size_t kLastGrid = kRtolGrid.size() - 1;
 
-// What a block must keep to for the quick look.
+// The bounds under which the quick pass accepts a block.
 template <typename Real>
 struct Accepted {
   const Limits<Real>& limits;
-  Real needed;  // the most that needed[p] may be
-  Real excess;  // the most that difference - rtol · reference may be
-  // needed[rtol_entry] is that excess; 0: the loop looks at it apart, or need not at all.
+  Real needed;  // upper bound of needed[p]
+  Real excess;  // upper bound of difference - rtol · reference
+  // index of needed[] that equals that excess; 0: the loop computes the excess itself, or need not
   std::size_t rtol_entry;
 };
 
-// The quick look at a whole block. It accepts a block where every pair is finite and of one sign,
-// none differs from a reference of 0, and the bounds hold. Then it adds the block's distances and
-// equal pairs to the split's, and gives needed[0] to needed[p] and relative of the profile.
-// Otherwise it changes nothing but the profile.
+// The quick pass over a whole block. It accepts the block if every pair is finite and of one sign,
+// no pair differs from a reference of 0, and the bounds hold. Then it adds the block's distances
+// and equal pairs to the split, and sets needed[0] to needed[p] and `relative` of the profile.
+// Otherwise it changes only the profile.
 template <typename Real>
 using QuickLoop = bool (*)(const std::byte* left, const std::byte* right,
                            const Accepted<Real>& accepted, Split<Real>& split,
                            Profile<Real>& profile);
-// By p, from the first entry that counts; without and with a look at the excess.
+// By p from the first computed entry on; without and with the excess.
 template <typename Real>
 struct QuickLoops {
   std::array<QuickLoop<Real>, kRtolGrid.size()> grid_alone;
@@ -100,7 +101,7 @@ struct MeasureKernels {
   PlainEqual equal_float64;
   ProfileLoop<float> profile_float;
   ProfileLoop<double> profile_double;
-  // nullptr where there is none.
+  // nullptr if there is none.
   const QuickLoops<float>* quick_float16;
   const QuickLoops<float>* quick_bfloat16;
   const QuickLoops<float>* quick_float32;
@@ -110,12 +111,12 @@ const MeasureKernels& portable_measure_kernels();
 const MeasureKernels& avx2_measure_kernels();
 const MeasureKernels& best_measure_kernels();
 
-// measure() with the given loops; for tests and measurements.
+// measure() with the given kernels, for tests and benchmarks.
 Measurement measure_with(const MeasureKernels& kernels, DType dtype,
                          std::span<const std::byte> left, std::span<const std::byte> right,
                          Tolerance under);
 
-// The steps of a split and a profile for one pair, shared by both kinds of loop.
+// The steps of a split and a profile for one pair, shared by the plain and the AVX2 loops.
 template <typename T, typename Real>
 ASSAY_HD void split_one(const std::byte* left, const std::byte* right, std::size_t i,
                         Split<Real>& split) {
@@ -153,8 +154,8 @@ ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& l
   profile.beyond += excess > limits.atol;
 }
 
-// The tolerances in an arithmetic type: rtol to nearest, atol downwards, which leaves every
-// comparison with a number of that type as it was. `coarse`: for a float dtype of at most 16 bits.
+// The tolerances in an arithmetic type: rtol rounded to nearest, atol rounded down, which keeps
+// every comparison with a number of that type. `coarse`: for floats of at most 16 bits.
 template <typename Real>
 Limits<Real> limits_of(Tolerance tolerance, bool coarse);
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Vectors of eight floats or integers, as the AVX2 loops of measure() use them. Only for files that
-// are compiled with -mavx2 -mfma -mf16c: nothing here may run before best_measure_kernels() has
-// looked at the processor.
+// Vectors of eight floats or integers for the AVX2 loops of measure(). Only for files compiled with
+// -mavx2 -mfma -mf16c. Nothing here may run before best_measure_kernels() has checked the
+// processor.
 
 #ifdef __AVX2__
 
@@ -17,7 +17,7 @@ namespace assay {
 inline __m256i load_vector(const std::byte* bytes) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
 }
-// A hint for what will be read soon: the processor's own prefetching stops at the end of a page.
+// Prefetches what is read soon, because the processor's own prefetching stops at the end of a page.
 inline void prefetch(const std::byte* bytes) {
   _mm_prefetch(reinterpret_cast<const char*>(bytes) + 4096, _MM_HINT_T0);
 }
@@ -25,7 +25,7 @@ inline void store_vector(void* bytes, __m256i value) {
   _mm256_store_si256(static_cast<__m256i*>(bytes), value);
 }
 
-// Sums and maxima over the lanes of a vector; needed once a block.
+// Sums and maxima over the lanes of a vector; used once per block.
 inline std::uint32_t sum_of(__m256i lanes) {
   alignas(32) std::uint32_t lane[8];
   store_vector(lane, lanes);
@@ -55,7 +55,7 @@ inline double largest_of(__m256d lanes) {
 
 inline __m256i larger_lanes(__m256i a, __m256i b, std::uint16_t) { return _mm256_max_epu16(a, b); }
 inline __m256i larger_lanes(__m256i a, __m256i b, std::uint32_t) { return _mm256_max_epu32(a, b); }
-// |a - b|, for less than half the lanes' range apart.
+// a - b|, if it is below half the range of a lane.
 inline __m256i distance_of(__m256i a, __m256i b, std::uint16_t) {
   return _mm256_abs_epi16(_mm256_sub_epi16(a, b));
 }
@@ -68,22 +68,23 @@ inline std::uint32_t largest_code(__m256i lanes, std::uint16_t) {
   return largest_of(_mm256_max_epu32(_mm256_srli_epi32(lanes, 16), low));
 }
 
-// Distances of 16 or 32 bits, collected over a block and then counted by their number of bits. How
-// many there are and the lanes' maxima stay with the caller, in registers.
+// Collects the distances of a block, of 16 or 32 bits, and then counts them by their number of
+// bits. The caller keeps their number and the lanes' maxima in registers.
 template <typename Code>
 struct Distances {
   static constexpr std::size_t kLanes = 32 / sizeof(Code);
   alignas(32) Code value[kMeasureBlock];
 
-  // Of the first `size` values, which is a multiple of kLanes. Not by value: then g++ would leave
-  // the upper halves of registers in use, which slows down all that is compiled without AVX.
+  // Counts the first `size` values, a multiple of kLanes. The vector is passed by reference,
+  // because by value g++ would leave the upper halves of registers in use, which slows down code
+  // without AVX.
   [[gnu::noinline]] void count(std::size_t size, const __m256i& largest,
                                std::uint64_t* buckets) const {
     const std::uint32_t most = largest_code(largest, Code{});
     if (most < 4) return count_near<2>(size, buckets);
     if (most < 64) return count_near<6>(size, buckets);
     if (most < 4096) return count_near<12>(size, buckets);
-    // Four tables, so that an increment need not wait for the one before.
+    // Four tables, so that an increment need not wait for the previous one.
     std::uint32_t table[4][kUlpBuckets] = {};
     for (std::size_t i = 0; i < size; i += 4) {
       for (std::size_t k = 0; k < 4; ++k) ++table[k][ulp_bucket(value[i + k])];
@@ -94,7 +95,8 @@ struct Distances {
   }
 
  private:
-  // Distances below 2^kBits: counts those of at least 2^k for every k; buckets are the differences.
+  // For distances below 2^kBits: counts those of at least 2^k for every k; buckets are the
+  // differences.
   template <int kBits>
   void count_near(std::size_t size, std::uint64_t* buckets) const {
     __m256i at_least[kBits];
@@ -122,7 +124,7 @@ struct Distances {
   }
 };
 
-// One loop for both arithmetic types: V names the vector's operations.
+// V names the vector operations, so that one loop serves both arithmetic types.
 struct Floats {
   using Real = float;
   using Vector = __m256;
@@ -136,7 +138,7 @@ struct Floats {
   static Vector quotient(Vector a, Vector b) {
     return _mm256_and_ps(_mm256_div_ps(a, b), _mm256_cmp_ps(b, zero(), _CMP_GT_OQ));
   }
-  // A one in each lane where a > limit.
+  // 1 in each lane with a > limit, else 0.
   static __m256i above(Vector a, float limit) {
     const __m256 over = _mm256_cmp_ps(a, _mm256_set1_ps(limit), _CMP_GT_OQ);
     return _mm256_srli_epi32(_mm256_castps_si256(over), 31);
@@ -161,7 +163,7 @@ struct Doubles {
   }
 };
 
-// The quick loops, in quick_avx2.cc.
+// Defined in quick_avx2.cc.
 extern const QuickLoops<float> kQuickFloat16;
 extern const QuickLoops<float> kQuickBFloat16;
 extern const QuickLoops<float> kQuickFloat32;

@@ -39,10 +39,11 @@ constexpr std::array<LawName, 16> kLaws{{
     {LawKind::categorical, "categorical", 3},
 }};
 
-// Where the distribution of u is looked at: what is found there is at most the true distance.
+// The number of points at which the empirical distribution of u is compared. The result is at most
+// the true distance.
 constexpr std::size_t kPlaces = 2048;
-// The end of float16, the one dtype whose end a law in use reaches; of coarse dtypes alone infinity
-// is taken for a draw beyond it.
+// The largest float16. It is the only dtype whose end a distribution in use reaches, so infinity
+// counts as a draw beyond the end for coarse dtypes only.
 constexpr double kCoarseEnd = 65504;
 constexpr double kCoarse = 0x1p-10;
 
@@ -53,13 +54,13 @@ void note_outside(LawMeasurement& measured, std::size_t index, double value) {
   }
 }
 
-// From x to the next value of a dtype, away from zero.
+// The distance from x to the next value of a dtype, away from zero.
 double spacing(double x, double resolution) {
   if (resolution == 0) return 1;
   return x == 0 ? 0 : std::ldexp(resolution, std::ilogb(x));
 }
 
-// Which draws can come from a law, give or take the rounding to the dtype.
+// The possible values of a distribution, allowing for rounding to the dtype.
 class Support {
  public:
   Support(const Distribution& law, double resolution)
@@ -70,7 +71,8 @@ class Support {
     greatest_ = law.greatest() + rounding(law.greatest());
   }
   const Distribution& law() const { return law_; }
-  bool valid() const { return valid_; }  // otherwise it says nothing
+  // False: the parameters are out of the domain, and nothing is judged.
+  bool valid() const { return valid_; }
   bool leaves_no_choice() const { return only_.has_value(); }
   bool holds(double x) const {
     if (std::isnan(x)) return false;
@@ -84,8 +86,7 @@ class Support {
     const double beyond = positive ? 1 - law_.cumulative(kCoarseEnd) : law_.cumulative(-kCoarseEnd);
     return resolution_ >= kCoarse && !law_.discrete() && beyond > 1e-13;
   }
-  // A bound that the dtype does not hold is rounded to a neighbour; so may be what lies close to
-  // it.
+  // A bound that the dtype lacks is rounded to a neighbour, and so may be values near it.
   double rounding(double bound) const {
     const double step = resolution_ == 0 || std::isinf(bound) ? 0 : spacing(bound, resolution_);
     return law_.discrete() && step <= 1 ? 0 : step;
@@ -106,10 +107,10 @@ void note_dependence(LawMeasurement& measured, const Dependence& dependence) {
   measured.pairs = found.pairs;
 }
 
-// Gathers u, and from it the statistics.
+// Collects u and computes the statistics.
 class Uniformity {
  public:
-  // `moved`: how far u moves to the dtype's next values on either side.
+  // `moved` is how far u moves to the dtype's neighbouring values.
   void add(double u, double moved) {
     const double centred = u - 0.5;
     sum_ += centred;
@@ -159,16 +160,16 @@ void add_u(const Distribution& law, double x, double v, double resolution, Unifo
   const auto moved = [&] { return law.cumulative(x + step) - law.cumulative(x - step); };
   if (!law.discrete()) return uniformity.add(law.cumulative(x), moved());
   const double before = law.cumulative(x - 1);
-  // Only counts beyond what the dtype holds exactly stand for their neighbours.
+  // Whole numbers that the dtype has exactly stand for themselves only, so their u does not move.
   uniformity.add(before + v * (law.cumulative(x) - before), step <= 1 ? 0 : moved());
 }
 
-// Which elements give a u: the first ones, which are looked at as neighbours, and one of every
-// stretch of equal length, at a random place in it.
+// Chooses the elements that give a u: the first ones, which are compared as neighbours, and one
+// random element of each stretch of equal length.
 class Sample {
  public:
   explicit Sample(std::size_t count) : stretch_((count + kLawSamples - 1) / kLawSamples) {}
-  // The random part of the element's u, if it is chosen; elements are asked for in their order.
+  // The random part of the element's u, if the element is chosen. Call it in order of the elements.
   std::optional<double> noise(std::size_t i) {
     const std::uint64_t number = i / stretch_;
     if (i % stretch_ == 0) next_ = i + below(draws_.draw(32, 4 * number), 32, stretch_);
@@ -223,8 +224,8 @@ LawMeasurement measure_choice(LawKind kind, std::span<const double> drawn,
   return choice.finish();
 }
 
-// Weights of which single ones change and prefixes are summed, both in logarithmic time (Fenwick,
-// "A new data structure for cumulative frequency tables", 1994).
+// Weights with updates and prefix sums in logarithmic time (Fenwick, "A new data structure for
+// cumulative frequency tables", 1994).
 class Weights {
  public:
   Weights(const LawParameter& all, std::size_t first, std::size_t count) : sums_(count + 1) {
@@ -250,7 +251,8 @@ class Weights {
   std::vector<double> sums_;
 };
 
-// Without replacement a draw is judged by what the ones before it in its row have left.
+// Without replacement, a draw is judged by the categories that its predecessors in the row have
+// left.
 void measure_categorical(std::span<const double> drawn, std::span<const LawParameter> parameters,
                          LawMeasurement& measured) {
   const auto categories = static_cast<std::size_t>(std::max(1.0, parameters[1].number));
@@ -297,7 +299,7 @@ void measure_permutation(std::span<const double> drawn, const LawParameter& exte
   }
 }
 
-// Parameters that are one number for all draws.
+// True for parameters that are one number for all draws.
 bool is_number(LawKind kind, std::size_t which) {
   switch (kind) {
     case LawKind::permutation:
@@ -320,7 +322,7 @@ bool whole_and_below(double x, std::size_t end) {
 std::string groups_fault(const LawParameter& groups, std::size_t count) {
   const bool sound = std::all_of(groups.values.begin(), groups.values.end(),
                                  [&](double group) { return whole_and_below(group, count); });
-  return sound ? "" : "it has groups that are no whole numbers below the number of its elements";
+  return sound ? "" : "its groups are not whole numbers below the number of elements";
 }
 
 std::string categories_fault(std::span<const LawParameter> parameters, std::size_t count) {
@@ -328,8 +330,8 @@ std::string categories_fault(std::span<const LawParameter> parameters, std::size
   const double categories = parameters[1].number;
   if (!whole_and_below(categories - 1, weights)) return "it has more categories than weights";
   const std::size_t rows = weights / static_cast<std::size_t>(categories);
-  if (weights % static_cast<std::size_t>(categories) != 0) return "its last row is not whole";
-  return count % rows == 0 ? "" : "its draws are no whole rows";
+  if (weights % static_cast<std::size_t>(categories) != 0) return "its last row is incomplete";
+  return count % rows == 0 ? "" : "its draws are not whole rows";
 }
 
 }  // namespace
@@ -349,12 +351,12 @@ std::size_t parameter_count(LawKind kind) {
 
 std::string parameter_fault(LawKind kind, std::span<const LawParameter> parameters,
                             std::size_t count) {
-  if (parameters.size() != parameter_count(kind)) return "it has another number of parameters";
+  if (parameters.size() != parameter_count(kind)) return "it has the wrong number of parameters";
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::size_t size = parameters[i].values.size();
     const bool rows = kind == LawKind::categorical && i == 0;
     if (size == 0 || rows) continue;
-    if (size != count) return "it has a parameter of another size than its result";
+    if (size != count) return "a parameter and the result differ in size";
     if (is_number(kind, i)) return "it has an array where a number is wanted";
   }
   switch (kind) {

@@ -9,13 +9,13 @@
 namespace assay {
 namespace {
 
-// The probability with which one test may reject what holds, and ln(2 / that).
+// The probability that one test rejects a right result, and ln(2 / that).
 constexpr double kChance = 1e-10;
 constexpr double kLog = 23.719;
 // 14! is the first factorial above 1 / kChance.
 constexpr std::uint64_t kMostInPlace = 13;
 
-// A statistic and the most that chance and rounding explain of it.
+// A statistic, and the largest value that chance and rounding explain.
 struct Held {
   double found;
   double allowed;
@@ -40,14 +40,14 @@ Held distance_of(const LawMeasurement& m) {
   return {m.ks, std::sqrt(kLog / 2) + m.resolution_max * std::sqrt(n)};
 }
 
-// No draw at one end of the law: a gap g is left by n draws with the probability (1 − g)^n.
+// No draw near one end: n draws leave a gap g with probability (1 − g)^n.
 Held ends_of(const LawMeasurement& m) {
   const auto n = static_cast<double>(m.judged);
   return {-n * std::log1p(-std::max(0.0, m.gap - m.resolution_max)), kLog};
 }
 
-// Rounding moves a draw off its mean by no more than its resolution; of products that is at most
-// half of it, in units of 1/√48 a pair.
+// Rounding moves a draw by at most its resolution. For products this is at most half of it, in
+// units of 1/√48 per pair.
 Held dependence_of(const LawMeasurement& m) {
   const auto n = static_cast<double>(m.pairs);
   return {m.correlation, std::sqrt(2 * (kLog + std::log(static_cast<double>(kMostLags)))) +
@@ -89,28 +89,28 @@ bool law_holds(const LawMeasurement& measured) {
 std::string describe(LawKind kind, const LawMeasurement& m) {
   const std::string law(name(kind));
   if (m.outside > 0) {
-    return line("%llu of %llu elements cannot come from the law %s; first at element %llu: %.9g",
-                whole(m.outside), whole(m.count), law.c_str(), whole(m.first_outside),
-                m.first_value);
+    return line(
+        "%llu of %llu elements cannot come from the distribution %s; first: element %llu, %.9g",
+        whole(m.outside), whole(m.count), law.c_str(), whole(m.first_outside), m.first_value);
   }
   if (!share_holds(m)) {
-    return line("%llu of %llu draws were kept (%llu independent), %.4g of them should be",
+    return line("%llu of %llu draws were kept (%llu independent); the promised share is %.4g",
                 whole(m.kept), whole(m.draws), whole(m.independent == 0 ? m.draws : m.independent),
                 m.share);
   }
   if (m.in_place > kMostInPlace) {
-    return line("%llu of %llu elements stayed in their place; chance leaves about one",
+    return line("%llu of %llu elements kept their position; a random permutation keeps about one",
                 whole(m.in_place), whole(m.count));
   }
   if (spread_holds(m) && !dependence_of(m).holds()) {
     return line(
-        "draws of the law %s that lie %llu apart are not independent: off by %.4g deviations of "
-        "the "
-        "sum of %llu products (chance explains %.4g)",
-        law.c_str(), whole(m.lag), m.correlation, whole(m.pairs), dependence_of(m).allowed);
+        "draws of the distribution %s that are %llu apart are not independent: the sum of %llu "
+        "products is off by %.4g deviations (chance explains %.4g)",
+        law.c_str(), whole(m.lag), whole(m.pairs), m.correlation, dependence_of(m).allowed);
   }
   return line(
-      "%llu draws against the law %s: mean off by %.4g deviations (chance explains %.4g), variance "
+      "%llu draws against the distribution %s: mean off by %.4g deviations (chance explains %.4g), "
+      "variance "
       "by %.4g (%.4g), Kolmogorov-Smirnov %.4g (%.4g), gap at an end %.4g (%.4g)",
       whole(m.judged), law.c_str(), m.mean_z, mean_of(m).allowed, m.variance_z,
       variance_of(m).allowed, m.ks, distance_of(m).allowed, m.gap,

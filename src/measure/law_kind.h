@@ -1,36 +1,37 @@
 #pragma once
 
-// The laws that random results are held against (measure/law.h).
+// The distributions that random results are compared with (measure/law.h).
 
 #include <cstdint>
 
 namespace assay {
 
-// With the parameters in order.
+// Each with its parameters in order.
 enum class LawKind : std::uint8_t {
   anything,     // uninitialised memory
-  kept,         // values, share, groups: 0 or values[i], which is kept with probability share
+  kept,         // values, share, groups: values[i] with probability share, else 0
   uniform,      // low, high
   normal,       // mean, standard deviation
   bernoulli,    // probability
   integers,     // low, high: low … high − 1
   exponential,  // rate
   poisson,      // rate
-  geometric,    // probability: trials up to and with the first success
+  geometric,    // probability: trials up to the first success, that one included
   log_normal,   // mean and standard deviation of the logarithm
   cauchy,       // location, scale
   gamma,        // concentration, rate
   binomial,     // trials, probability
   permutation,  // extent: 0 … extent − 1, each once
-  // values, others, share, groups: values[i], with probability share, or others[i]. Groups are
-  // elements of one number, which stand or fall together; 0 alone means that each has its own.
+  // values, others, share, groups: values[i] with probability share, else others[i]. Elements with
+  // the same number in `groups` are decided together; the single number 0 means that each is
+  // independent.
   either,
-  // weights, categories, replacement: rows of draws from 0 … categories − 1, as often as the row's
-  // weights say; without replacement (0) each category at most once in a row
+  // weights, categories, replacement: rows of draws from 0 … categories − 1 with the row's weights.
+  // replacement = 0: each category at most once in a row.
   categorical,
 };
 
-// Whether a law has a distribution function: its draws are judged one by one.
+// True if there is a distribution function, so that draws are judged one by one.
 constexpr bool has_distribution(LawKind kind) {
   return kind >= LawKind::uniform && kind <= LawKind::binomial;
 }

@@ -42,7 +42,7 @@ Profile<Real> portable_profile(const Split<Real>& split, std::size_t n,
   return profile;
 }
 
-// The loops for one dtype.
+// The loops for a dtype.
 template <typename T>
 SplitLoop<MeasureReal<T>> split_for(const MeasureKernels& kernels) {
   if constexpr (std::is_same_v<T, Float16>) return kernels.split_float16;
@@ -75,7 +75,7 @@ const QuickLoops<MeasureReal<T>>* quick_for(const MeasureKernels& kernels) {
   return nullptr;
 }
 
-// The measuring of one pair of buffers, a block at a time.
+// Measures a pair of buffers block by block.
 template <typename T>
 class Measurer {
  public:
@@ -129,12 +129,14 @@ class Measurer {
     if (worst > result_.worst.excess) note_worst(left, right, profile.worst, disagreeing > 0);
   }
 
-  // Most blocks look like the one before. Where needed[p] of a block is no more than needed[last]
-  // has been so far, no needed[g ≥ p] of the block changes the result, for needed[g] goes down with
-  // g; and neither does the excess under an rtol from grid[p] to grid[last]. So a quick look stops
-  // at p, and looks at the excess too where rtol is not in there; an rtol of the grid has been
-  // looked at already. Where it fails, or a pair disagrees or is the worst so far, the block is
-  // looked at in full, and the next ones at once so.
+  // Most blocks resemble the one before, so a quick pass over a block usually suffices.
+  //
+  // needed[g] decreases with g. If needed[p] of a block is at most the total's needed[last], then
+  // no needed[g ≥ p] of the block changes the total; nor does the excess under an rtol from grid[p]
+  // to grid[last]. The quick pass therefore stops at p. It computes the excess too if rtol is
+  // outside of that range; the excess of a grid entry below p is one of needed[]. If the quick pass
+  // fails, or a pair disagrees or is the worst so far, the full pass runs for this block and the
+  // next ones.
   bool add_quickly(const std::byte* left, const std::byte* right) {
     if (quick_ == nullptr) return false;
     if (pause_ > 0) {
@@ -159,7 +161,7 @@ class Measurer {
     shorten(profile);
     return true;
   }
-  // Of the entries that a quick look comes to, the one that is rtol; 0 where none is.
+  // The index of rtol among the entries that a quick pass computes; 0: none.
   std::size_t rtol_entry() const {
     std::size_t entry = quick_until_;
     while (entry >= kFirst && limits_.grid[entry] != limits_.rtol) --entry;
@@ -176,7 +178,7 @@ class Measurer {
     while (quick_until_ > kFirst && profile.needed[quick_until_ - 1] <= last) --quick_until_;
   }
 
-  // Counts the pairs that are not finite; returns how many of them disagree.
+  // Counts the pairs that are not finite. Returns how many of them disagree.
   std::uint64_t add_special() {
     const auto of = [&](PairKind kind) { return pairs_.special[static_cast<int>(kind)]; };
     result_.both_nan += of(PairKind::both_nan);
@@ -217,8 +219,8 @@ class Measurer {
   const QuickLoops<Real>* quick_;
   Limits<Real> limits_;
   std::size_t quick_until_ = kLastGrid;
-  int pause_ = 0;       // blocks to go without a quick look
-  int next_pause_ = 0;  // doubled by every failure
+  int pause_ = 0;       // blocks until the next quick pass
+  int next_pause_ = 0;  // doubles with every failure
   Split<Real> pairs_;
   Measurement result_;
 };

@@ -1,7 +1,5 @@
 #pragma once
 
-// Measures how far two results differ.
-
 #include <cstddef>
 #include <span>
 
@@ -10,8 +8,8 @@
 
 namespace assay {
 
-// Compares equally long buffers of one dtype; their size is a multiple of the element size. (Of
-// buffers of different length the common part is compared.) No alignment is needed.
+// Measures how far two buffers of one dtype differ. Their sizes are multiples of the element size;
+// if they are not equal, the common part is compared. No alignment is needed.
 Measurement measure(DType dtype, std::span<const std::byte> left, std::span<const std::byte> right,
                     Tolerance under);
 

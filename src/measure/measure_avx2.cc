@@ -1,4 +1,4 @@
-// The full look at a block, and the test for equal ones. Compiled with -mavx2 -mfma -mf16c.
+// The full pass over a block, and the test for equal blocks. Compiled with -mavx2 -mfma -mf16c.
 
 #include "measure/lanes_avx2.h"
 
@@ -18,7 +18,7 @@ void split_float32(const std::byte* left, const std::byte* right, std::size_t n,
   Distances<std::uint32_t> distances;
   __m256i equal = _mm256_setzero_si256();
   __m256i largest = _mm256_setzero_si256();
-  std::size_t size = 0;  // of the distances
+  std::size_t size = 0;  // number of distances
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     const __m256i a = load_vector(left + i * 4);
@@ -34,7 +34,7 @@ void split_float32(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256 apart = _mm256_sub_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     store_vector(split.difference + i, _mm256_and_si256(_mm256_castps_si256(apart), sign_off));
     store_vector(split.reference + i, rank_b);
-    // The rank with its sign: a | 1 has the sign of a and is never zero.
+    // The signed rank: a | 1 has the sign of a and is never zero.
     const __m256i place_a = _mm256_sign_epi32(rank_a, _mm256_or_si256(a, one));
     const __m256i place_b = _mm256_sign_epi32(rank_b, _mm256_or_si256(b, one));
     const __m256i distance =
@@ -48,7 +48,7 @@ void split_float32(const std::byte* left, const std::byte* right, std::size_t n,
   distances.count(size, largest, split.buckets);
 }
 
-// float16 and bfloat16: distances in 16-bit lanes, differences in 32-bit ones.
+// float16 and bfloat16: distances in 16-bit lanes, differences in 32-bit lanes.
 template <typename T>
 void split_sixteen_bits(const std::byte* left, const std::byte* right, std::size_t n,
                         Split<float>& split) {
@@ -65,7 +65,7 @@ void split_sixteen_bits(const std::byte* left, const std::byte* right, std::size
   Distances<std::uint16_t> distances;
   __m256i equal = _mm256_setzero_si256();
   __m256i largest = _mm256_setzero_si256();
-  std::size_t size = 0;  // of the distances
+  std::size_t size = 0;  // number of distances
   std::size_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const __m256i a = load_vector(left + i * 2);
@@ -105,7 +105,7 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
   Distances<std::uint32_t> distances;
   __m256i equal = zero;
   __m256i largest = zero;
-  std::size_t size = 0;  // of the distances
+  std::size_t size = 0;  // number of distances
   std::size_t i = 0;
   for (; i + 4 <= n; i += 4) {
     const __m256i a = load_vector(left + i * 8);
@@ -127,7 +127,7 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
     const __m256i below = _mm256_cmpgt_epi64(place_b, place_a);
     const __m256i ulps =
         _mm256_sub_epi64(_mm256_xor_si256(_mm256_sub_epi64(place_a, place_b), below), below);
-    // Clipped to 2^31, and the four low halves brought together.
+    // Clips to 2^31 and packs the four low halves.
     const __m256i near = _mm256_cmpeq_epi64(_mm256_srli_epi64(ulps, 31), zero);
     const __m256i clip = _mm256_blendv_epi8(_mm256_set1_epi64x(0x80000000), ulps, near);
     const __m128i distance = _mm256_castsi256_si128(
@@ -138,12 +138,12 @@ void split_float64(const std::byte* left, const std::byte* right, std::size_t n,
   }
   for (; i < n; ++i) split_one<double>(left, right, i, split);
   split.bit_equal += sum_of(equal);
-  // Zeros up to a whole vector, taken off again.
+  // Pads with zeros to a whole vector, and subtracts their count.
   for (; size % 8 != 0; ++size, --split.buckets[0]) distances.value[size] = 0;
   distances.count(size, largest, split.buckets);
 }
 
-// Whether any lane holds a NaN.
+// Tests whether any lane is NaN.
 struct NanInFloat32 {
   static __m256i find(__m256i bits) {
     const __m256 value = _mm256_castsi256_ps(bits);
@@ -178,7 +178,7 @@ bool plain_equal(const std::byte* left, const std::byte* right, std::size_t byte
     }
     if (_mm256_testz_si256(unlike, unlike) == 0) return false;
   }
-  // The rest beside zeros, which are equal and no NaN.
+  // Pads the rest with zeros, which are equal and not NaN.
   alignas(32) std::byte tail[2][kStep] = {};
   __builtin_memcpy(tail[0], left + i, bytes - i);
   __builtin_memcpy(tail[1], right + i, bytes - i);

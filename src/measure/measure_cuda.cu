@@ -17,13 +17,13 @@ constexpr int kMostBlocks = 2048;
 constexpr int kGrid = static_cast<int>(kRtolGrid.size());
 constexpr int kBuckets = static_cast<int>(kUlpBuckets);
 constexpr unsigned kWarp = 32;
-constexpr unsigned kAll = ~0U;     // every thread of a warp
-using Count = unsigned long long;  // what the atomic functions take
+constexpr unsigned kAll = ~0U;     // all threads of a warp
+using Count = unsigned long long;  // the argument type of CUDA's atomic functions
 constexpr Count kNone = ~Count{0};
 
-// What all threads find together; all zeros is nothing. Maxima are of numbers that are not
-// negative, whose bits are in their order: they are kept as bits. The first offender is kept as the
-// largest complement of an index.
+// The result of all threads; all zeros means nothing found. Maxima are of numbers that are not
+// negative, whose bits have the same order, so they are kept as bits. The first offender is kept as
+// the largest complement of an index.
 struct Tally {
   static constexpr int kRelative = kGrid;
   static constexpr int kFirst = kGrid + 1;
@@ -36,19 +36,19 @@ struct Tally {
   Count maxima[kMaxima];
   Count sums[kSums];
 };
-// The worst pair of one block of threads.
+// The worst pair of a thread block.
 struct Worst {
   double excess;
   Count index;
 };
-// What the host reads.
+// The part that the host reads.
 struct Found {
   Tally tally;
   Worst worst;
   // Left and right element of the worst pair, then of the first offender.
   alignas(16) unsigned char elements[4][16];
 };
-// Zeros before a measurement, and again after it.
+// All zeros before and after a measurement.
 struct Scratch {
   Tally tally;
   unsigned blocks_done;
@@ -59,13 +59,13 @@ static_assert(sizeof(Found) <= kMeasureCudaResult);
 
 __device__ Count bits(double value) { return static_cast<Count>(ieee::bits_of(value)); }
 
-// What the threads of a block count where they meet; the hardware adds the ones of a warp at once.
+// Counters of a thread block in shared memory. The hardware combines the increments of a warp.
 struct Table {
   std::uint32_t special[6];
   std::uint32_t buckets[kBuckets];
 };
 
-// The elements that one 16-byte load brings.
+// The elements of one 16-byte load.
 template <typename T>
 struct alignas(16) Load {
   static constexpr int kCount = 16 / sizeof(T);
@@ -79,13 +79,13 @@ struct alignas(16) Load {
   }
 };
 
-// Through the intrinsic, since a plain read of such a struct is taken apart into its elements.
+// Uses the intrinsic, because the compiler splits a plain read of the struct into its elements.
 template <typename T>
 __device__ uint4 load_words(const T* from, std::uint64_t load) {
   return __ldcs(reinterpret_cast<const uint4*>(from) + load);
 }
 
-// The largest over the threads of a warp, all of which take part.
+// The maximum over a warp. All of its threads must call this.
 __device__ Count warp_larger(Count value) {
   for (int step = kWarp / 2; step > 0; step /= 2) {
     const Count other = __shfl_xor_sync(kAll, value, step);
@@ -93,7 +93,7 @@ __device__ Count warp_larger(Count value) {
   }
   return value;
 }
-// Of numbers that are not negative.
+// The same for numbers that are not negative.
 __device__ float warp_larger(float value) {
   return __uint_as_float(__reduce_max_sync(kAll, __float_as_uint(value)));
 }
@@ -101,30 +101,31 @@ __device__ double warp_larger(double value) {
   return ieee::double_of(static_cast<std::uint64_t>(warp_larger(bits(value))));
 }
 
-// The types whose pairs are compared with the fewest instructions; see Quick below.
+// The types whose pairs Quick (below) compares with the fewest instructions.
 template <typename T>
 inline constexpr bool kIsQuick =
     std::is_same_v<T, float> || std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// Blocks of threads on a multiprocessor: as many as their registers let.
+// Thread blocks per multiprocessor, as many as the registers allow.
 template <typename T>
 inline constexpr int kBlocksPerMultiprocessor = kIsQuick<T> ? 4 : 2;
 
-// One thread's share.
+// The result of one thread.
 template <typename T>
 struct Share {
   using Real = MeasureReal<T>;
   Real needed[kGrid] = {};
-  Real relative = 0;  // the largest that any thread of the warp has seen, now and then
+  Real relative = 0;  // the maximum over the warp, updated now and then
   Real worst = 0;
-  Real bar = 0;  // the largest `worst` of the warp likewise: only what is above it is noted
+  Real bar =
+      0;  // the largest `worst` of the warp, updated now and then; only larger ones are noted
   Count worst_index = kNone;
   Count first = kNone;
   std::uint32_t bit_equal = 0;
   std::uint32_t beyond = 0;
-  std::uint32_t near[3] = {};  // of the distance 0, of 1, and of 2 and 3
+  std::uint32_t near[3] = {};  // number of distances 0, 1, and 2 to 3
 
-  // Any pair.
+  // Adds any pair.
   __device__ void add(T a, T b, std::uint64_t index, const Limits<Real>& limits, Table& table) {
     if (!finite_element(a) || !finite_element(b)) {
       bit_equal += same_bits(a, b);
@@ -138,10 +139,10 @@ struct Share {
     bit_equal += count;
   }
 
-  // What says whether a finite pair, or one of several, must be looked at again.
+  // Decides whether finite pairs must be examined again.
   struct Peaks {
     Real excess = 0;      // under the given rtol
-    Real above_most = 0;  // difference - relative · reference; its sign is exact
+    Real above_most = 0;  // difference - relative · reference, with an exact sign
     __device__ void raise(const Peaks& other) {
       excess = ieee::larger(excess, other.excess);
       above_most = ieee::larger(above_most, other.above_most);
@@ -159,14 +160,15 @@ struct Share {
   __device__ Peaks add_difference(Real difference, Real reference, const Limits<Real>& limits) {
 #pragma unroll
     for (int g = 0; g < kGrid; ++g) {
-      if (kIsCoarse<T> && g > 0 && g < static_cast<int>(kFirstCoarse)) continue;  // as needed[0]
+      if (kIsCoarse<T> && g > 0 && g < static_cast<int>(kFirstCoarse))
+        continue;  // equals needed[0]
       const Real excess = g == 0 ? difference : ieee::fused(-limits.grid[g], reference, difference);
       needed[g] = ieee::larger(needed[g], excess);
     }
     return {ieee::fused(-limits.rtol, reference, difference),
             ieee::fused(-relative, reference, difference)};
   }
-  // The rest for a finite pair that may be an offender or the largest so far.
+  // Notes a finite pair that may be an offender or the largest so far.
   __device__ void note(T a, T b, std::uint64_t index, const Limits<Real>& limits) {
     const Pair<Real> pair = compare_finite(a, b);
     if (pair.reference > 0) {
@@ -179,8 +181,8 @@ struct Share {
     }
     note_worst(excess, index);
   }
-  // Tells all threads of the warp what each has noted. A later load of any of them has higher
-  // indices, so what only equals the bar is never the first of its kind.
+  // Shares the maxima of each thread with its warp. Later loads have higher indices, so a value
+  // that only equals the bar is never the first of its kind.
   __device__ void share_peaks() {
     relative = warp_larger(relative);
     bar = warp_larger(bar);
@@ -215,7 +217,7 @@ struct Share {
     return __builtin_bit_cast(Code, a) == __builtin_bit_cast(Code, b);
   }
   __device__ void note_worst(Real excess, std::uint64_t index) {
-    // A thread goes through its elements in order, so the first of equals stays.
+    // A thread visits its elements in order, so the first of equal ones stays.
     if (excess > bar) {
       bar = excess;
       worst = excess;
@@ -231,16 +233,16 @@ struct Share {
   }
 };
 
-// The pairs of one load of float32, float16 or bfloat16, whose differences are all finite and whose
-// signs are all the same: an integer of the two codes gives the distance then.
+// The pairs of one load of float32, float16 or bfloat16, if all differences are finite and all
+// signs equal. Then the distance is an integer difference of the codes.
 template <typename T>
 struct Quick {
   static constexpr int kCount = Load<T>::kCount;
-  // How far to the left an integer holds a code, so that its sign is the code's.
+  // The shift that moves the code's sign bit to the sign bit of an integer.
   static constexpr int kShift = sizeof(T) == 2 ? 16 : 0;
   static constexpr std::uint32_t kSigns = sizeof(T) == 2 ? 0x80008000 : 0x80000000;
 
-  std::uint32_t differing;  // bits that differ in some pair
+  std::uint32_t differing;  // bits that differ in any pair
   float difference[kCount];
   bool possible;
 
@@ -267,7 +269,7 @@ struct Quick {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       difference[k] = fabsf(__fsub_rn(value(x, k), value(y, k)));
-      // NaN where one is NaN: both elements are finite where this is.
+      // max.NaN returns NaN if any operand is NaN, so a finite result means finite elements.
       asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(most), "f"(difference[k]));
     }
     possible = most < INFINITY && (differing & kSigns) == 0;
@@ -277,7 +279,7 @@ struct Quick {
                                           const Limits<float>& limits, Share<T>& share,
                                           Table& table) const {
     typename Share<T>::Peaks peaks;
-    std::uint32_t near = 0;  // four counts, of the distances 0 to 3
+    std::uint32_t near = 0;  // four 8-bit counters for the distances 0 to 3
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       peaks.raise(share.add_difference(difference[k], fabsf(value(y, k)), limits));
@@ -302,8 +304,8 @@ struct Quick {
     return static_cast<std::uint32_t>(
         abs(static_cast<int>(code(x, k)) - static_cast<int>(code(y, k))));
   }
-  // A one in the byte of that number of values; nothing from the fourth on, since the machine's
-  // shift leaves nothing of what it shifts out.
+  // 1 in the byte of that distance, 0 for distances from 4 on: the machine's shift clears bits that
+  // leave the word.
   static __device__ std::uint32_t one_at(std::uint32_t distance) {
     std::uint32_t place;
     if constexpr (kShift == 16) {
@@ -317,7 +319,7 @@ struct Quick {
   }
 };
 
-// Adds the pairs of a load, of any type. All threads of a warp come here together.
+// Adds the pairs of a load of any type. All threads of a warp must call this together.
 template <typename T>
 __device__ void add_load(const T* left, const T* right, const uint4& x, const uint4& y,
                          std::uint64_t load, const Limits<MeasureReal<T>>& limits, Share<T>& share,
@@ -369,8 +371,8 @@ __device__ void copy_element(const T* from, Count index, unsigned char* to) {
   __builtin_memcpy(to, &element, sizeof element);
 }
 
-// What the last block of threads does: the worst pair of all, and what the host wants to read. The
-// scratch is zeros again afterwards.
+// Runs in the last thread block: finds the worst pair of all, writes the host's result, and clears
+// the scratch.
 template <typename T>
 __device__ void conclude(const T* left, const T* right, Scratch* scratch, Found* found) {
   __shared__ Count most;
@@ -412,7 +414,7 @@ __device__ void conclude(const T* left, const T* right, Scratch* scratch, Found*
   }
 }
 
-// Carries the shares of a block of threads and its table to the whole tally.
+// Adds the results of a thread block and its table to the total.
 template <typename T>
 __device__ void gather(Share<T>& share, const Table& table, Scratch* scratch, bool& is_last) {
   __shared__ Tally block;
@@ -484,7 +486,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<T>)
       0;
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
-  // Every thread of a warp or none, two loads of each side at once.
+  // All threads of a warp or none; two loads per side at a time.
   const std::uint64_t loads = aligned ? count / kLoad / kWarp * kWarp : 0;
   std::uint64_t i = thread;
 #pragma unroll 1
@@ -510,7 +512,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor<T>)
   }
 }
 
-// An offender from its index and elements.
+// Builds an offender from its index and elements.
 template <typename T>
 void complete(const unsigned char* left, const unsigned char* right,
               const Limits<MeasureReal<T>>& limits, Offender& offender) {
@@ -527,7 +529,7 @@ void complete(const unsigned char* left, const unsigned char* right,
                         : std::numeric_limits<double>::infinity();
 }
 
-// The tally in the words of a measurement.
+// Converts the tally to a Measurement.
 void read_tally(const Tally& tally, Measurement& result) {
   const auto number = [](Count bits) { return ieee::double_of(static_cast<std::uint64_t>(bits)); };
   const auto special = [&](PairKind kind) {
@@ -557,7 +559,7 @@ cudaError_t run(const T* left, const T* right, std::uint64_t count, Scratch* scr
     error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   }
   if (error != cudaSuccess) return error;
-  // Two loads a thread, as the kernel takes them: what is small is sooner gathered from few blocks.
+  // Two loads per thread, as in the kernel: a small result is gathered faster from few blocks.
   const std::uint64_t wanted = count / (2 * Load<T>::kCount * kThreads) + 1;
   const int most = std::min(multiprocessors * kBlocksPerMultiprocessor<T>, kMostBlocks);
   const int blocks = static_cast<int>(std::min<std::uint64_t>(wanted, most));

@@ -1,6 +1,6 @@
 #pragma once
 
-// The comparison of one pair of elements: the functions that host and CUDA share.
+// The comparison of one pair of elements. Shared by host and CUDA.
 
 #include <cstdint>
 #include <type_traits>
@@ -19,16 +19,16 @@ enum class PairKind : std::uint8_t {
   inf_disagree,
 };
 
-// The type that a dtype is compared in.
+// The type in which a dtype is compared.
 template <typename T>
 using MeasureReal =
     std::conditional_t<kIsFloat<T> && !kIsComplex<T> && sizeof(T) <= 4, float, double>;
 
 template <typename Real>
 struct Pair {
-  Real difference = 0;     // |a - b|; 0 unless finite
-  Real reference = 0;      // |b|; 0 unless finite
-  std::uint32_t ulps = 0;  // values from a to b; from 2^31 on they are not told apart
+  Real difference = 0;     // |a - b|, or 0 if not finite
+  Real reference = 0;      // |b|, or 0 if not finite
+  std::uint32_t ulps = 0;  // values from a to b; larger counts saturate at 2^31
   PairKind kind = PairKind::finite;
 };
 
@@ -36,7 +36,7 @@ ASSAY_HD std::uint32_t clipped(std::uint64_t ulps) {
   return ulps >> 31 != 0 ? 0x80000000U : static_cast<std::uint32_t>(ulps);
 }
 
-// The bucket of a measurement's ULP histogram: the number of bits of the distance.
+// The index in Measurement::ulp_histogram: the number of bits of the distance.
 ASSAY_HD int ulp_bucket(std::uint32_t ulps) {
 #ifdef __CUDA_ARCH__
   return 32 - __clz(static_cast<int>(ulps));
@@ -58,7 +58,7 @@ ASSAY_HD bool is_finite(Real value) {
   return value - value == 0;
 }
 
-// A float's place in the order of its format, both zeros at 0. T is a real type.
+// A float's rank in the order of its format, with both zeros at 0. T is a real type.
 ASSAY_HD std::int64_t place_of(double value) {
   const auto bits = static_cast<std::int64_t>(ieee::bits_of(value));
   const std::int64_t rank = bits & 0x7FFFFFFFFFFFFFFF;
@@ -75,7 +75,7 @@ ASSAY_HD std::int32_t place_of(T value) {
   return (value.code & T::kSignBit) != 0 ? -rank : rank;
 }
 
-// |a - b|, which the unsigned type always holds.
+// a - b|, which always fits into the unsigned type.
 ASSAY_HD std::uint32_t distance(std::int32_t a, std::int32_t b) {
   const auto x = static_cast<std::uint32_t>(a);
   const auto y = static_cast<std::uint32_t>(b);
@@ -94,6 +94,7 @@ ASSAY_HD PairKind special_kind(bool left_nan, bool right_nan, bool same) {
   return same ? PairKind::inf_agree : PairKind::inf_disagree;
 }
 
+// The IEEE square root, the same on host and device.
 ASSAY_HD double square_root(double value) {
 #ifdef __CUDA_ARCH__
   return __dsqrt_rn(value);
@@ -102,7 +103,7 @@ ASSAY_HD double square_root(double value) {
 #endif
 }
 
-// The length of (x, y) for x, y ≥ 0, of IEEE operations alone, so that host and CUDA agree. Parts
+// The length of (x, y) for x, y ≥ 0, from IEEE operations only, so that host and CUDA agree. Parts
 // of T = float cannot overflow in double; those of double are scaled first. Exact along the axes.
 template <typename T>
 ASSAY_HD double modulus(double x, double y) {
@@ -126,7 +127,7 @@ ASSAY_HD bool is_finite(Complex<T> value) {
   return is_finite(value.real) && is_finite(value.imaginary);
 }
 
-// Whether an element of any type is neither NaN nor infinite.
+// True if an element of any type is neither NaN nor infinite.
 template <typename T>
 ASSAY_HD bool finite_element(T value) {
   if constexpr (kIsComplex<T>) {
@@ -138,7 +139,7 @@ ASSAY_HD bool finite_element(T value) {
   }
 }
 
-// The comparison of finite elements.
+// Compares finite elements.
 template <typename T>
 ASSAY_HD Pair<double> compare_finite(Complex<T> a, Complex<T> b) {
   const auto apart = [](T x, T y) {
@@ -184,7 +185,7 @@ ASSAY_HD bool nan_element(T value) {
   }
 }
 
-// The comparison of any two elements.
+// Compares any two elements.
 template <typename T>
 ASSAY_HD Pair<MeasureReal<T>> compare(T a, T b) {
   if constexpr (kIsFloat<T>) {

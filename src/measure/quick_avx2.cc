@@ -1,5 +1,4 @@
-// The quick look at a block whose pairs differ little, as most do that differ at all. Compiled with
-// -mavx2 -mfma -mf16c.
+// The quick pass over a block whose pairs differ little. Compiled with -mavx2 -mfma -mf16c.
 
 #include <utility>
 
@@ -8,18 +7,19 @@
 namespace assay {
 namespace {
 
-// What a quick look gathers of differences and references.
+// The maxima of a quick pass.
 template <std::size_t kFirst, std::size_t kGrid, bool kExcess>
 struct QuickLanes {
-  __m256i difference = _mm256_setzero_si256();  // the largest; above all numbers where one is NaN
-  __m256 needed[kGrid - kFirst + 1];            // needed[kFirst] and on
-  __m256 relative = _mm256_setzero_ps();        // infinite where a reference is 0
+  __m256i difference =
+      _mm256_setzero_si256();  // the largest difference; as an integer, NaN is above all numbers
+  __m256 needed[kGrid - kFirst + 1];      // from needed[kFirst] on
+  __m256 relative = _mm256_setzero_ps();  // infinite if a reference is 0
   __m256 excess = _mm256_setzero_ps();
 
   QuickLanes() {
     for (auto& lanes : needed) lanes = _mm256_setzero_ps();
   }
-  // `a` and `b` are magnitudes of numbers with one sign.
+  // `a` and `b` are magnitudes of numbers with the same sign.
   void add(__m256 a, __m256 b, const Limits<float>& limits) {
     const __m256 apart = _mm256_andnot_ps(_mm256_set1_ps(-0.0F), _mm256_sub_ps(a, b));
     difference = _mm256_max_epi32(difference, _mm256_castps_si256(apart));
@@ -27,7 +27,7 @@ struct QuickLanes {
       auto& lanes = needed[g - kFirst];
       lanes = _mm256_max_ps(Floats::excess(apart, b, limits.grid[g]), lanes);
     }
-    // Of 0 / 0, a NaN, max keeps its second operand.
+    // max returns its second operand if the first is NaN (0 / 0).
     relative = _mm256_max_ps(_mm256_div_ps(apart, b), relative);
     if constexpr (kExcess) {
       excess = _mm256_max_ps(Floats::excess(apart, b, limits.rtol), excess);
@@ -47,8 +47,8 @@ struct QuickLanes {
   }
 };
 
-// How the quick look reads a vector of codes. Under one sign codes are in the order of the numbers'
-// magnitudes, and their difference is the distance.
+// How the quick pass reads a vector of codes. With the same sign, codes have the order of
+// magnitudes, so their difference is the distance.
 struct QuickFloat32 {
   using Code = std::uint32_t;
   static constexpr std::size_t kFirst = kFirstGrid;
@@ -76,8 +76,8 @@ struct QuickFloat16 {
 struct QuickBFloat16 {
   using Code = std::uint16_t;
   static constexpr std::size_t kFirst = kFirstCoarse;
-  // A bfloat16 is the high half of a float: the odd codes are in place, the even ones are shifted
-  // there. The order of the pairs does not matter.
+  // A bfloat16 is the high half of a float: odd codes are in position, even codes are shifted. The
+  // order of the pairs does not matter.
   template <typename Lanes>
   static void add(Lanes& lanes, __m256i a, __m256i b, const Limits<float>& limits) {
     const __m256i odd = _mm256_set1_epi32(0x7FFF0000);
@@ -114,7 +114,7 @@ bool quick(const std::byte* left, const std::byte* right, const Accepted<float>&
   if (_mm256_testz_si256(unlike, sign) == 0 || !lanes.accept(accepted, profile)) return false;
   const std::uint64_t before = split.buckets[0];
   distances.count(kBlockOf<Code>, largest, split.buckets);
-  split.bit_equal += split.buckets[0] - before;  // of one sign, equal numbers are equal bits
+  split.bit_equal += split.buckets[0] - before;  // with one sign, equal numbers have equal bits
   return true;
 }
 

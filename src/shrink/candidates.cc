@@ -23,7 +23,7 @@ void each_tensor(CaseTree& tree, const Edit& edit) {
   });
 }
 
-// Strides belong to a shape; another shape has none.
+// Strides only fit their shape, so a new shape has none.
 void set_shape(TreeNode& tensor, std::vector<std::int64_t> shape) {
   if (shape == tensor.shape) return;
   tensor.shape = std::move(shape);
@@ -70,7 +70,7 @@ class Maker {
         drop([i](const TreeNode&, std::size_t at) { return at == i; });
       }
     }
-    // Positional ones go from the end of their call.
+    // Positional arguments are dropped from the end of their call.
     for (std::size_t i = 1; i < tree_.arguments.size(); ++i) {
       if (tree_.arguments[i].keyword.empty() && i != tree_.construction) {
         drop([&](const TreeNode& node, std::size_t at) {
@@ -88,7 +88,7 @@ class Maker {
     }
   }
 
-  // Every extent of every tensor is at most this.
+  // Limits every extent of every tensor to the same maximum.
   void shrink_all_extents() {
     for (const std::int64_t most : {1, 2, 3, 4, 8, 16, 64}) {
       CaseTree smaller = tree_;
@@ -101,7 +101,8 @@ class Maker {
     }
   }
 
-  // What has one extent in several places often must have it, also as a number: in all of them.
+  // An extent that occurs several times, also as a number, often must be equal everywhere: changes
+  // all occurrences together.
   void shrink_equal_extents() {
     std::set<std::int64_t, std::greater<>> extents;
     CaseTree copy = tree_;
@@ -133,7 +134,7 @@ class Maker {
     if (any) add(std::move(smaller));
   }
 
-  // One axis less in all tensors of the highest rank, and in each tensor alone.
+  // Removes an axis from all tensors of the highest rank, and from each tensor alone.
   void lower_ranks() {
     CaseTree copy = tree_;
     std::size_t rank = 0;
@@ -165,7 +166,7 @@ class Maker {
     set_shape(tensor, std::move(shape));
   }
 
-  // Changes the node that comes at this place in order; the changes are tried one by one.
+  // Tries each change of each node, one at a time, in order.
   void change_each(const std::function<std::vector<TreeNode>(const TreeNode&)>& simpler) {
     CaseTree copy = tree_;
     std::size_t count = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a case might be made of that is smaller: fewer arguments, smaller and fewer extents, simpler
-// numbers. Whether it still shows the fault is for a run to say.
+// Proposes smaller variants of a case: fewer arguments, smaller and fewer extents, simpler numbers.
+// A run decides whether a variant still fails.
 
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace assay {
 
-// Each lighter than the tree (weight_of); what takes most away comes first.
+// Returns cases lighter than the tree (weight_of), the largest reductions first.
 std::vector<CaseTree> smaller_cases(const CaseTree& tree);
 
 }  // namespace assay

@@ -10,8 +10,8 @@
 namespace assay {
 namespace {
 
-// Cases that are asked for at once: enough to fill a batch, and few enough that a good one soon
-// makes the others needless.
+// The number of cases per request: enough to fill a batch, and few enough that a success soon makes
+// the others needless.
 constexpr std::size_t kAtOnce = 16;
 
 std::optional<CaseTree> parsed_tree(std::string_view text) {
@@ -20,7 +20,7 @@ std::optional<CaseTree> parsed_tree(std::string_view text) {
   return tree_of(parsed);
 }
 
-// The same text as canonical_text() writes; nullopt: it is no case.
+// The text of canonical_text(), or nothing if the text is not a case.
 std::optional<std::string> canonical(const std::string& text) {
   Case parsed;
   if (!parse_case(text, parsed)) return std::nullopt;
@@ -68,7 +68,7 @@ void ShrinkSearch::tell(const FinishedCase& finished) {
 }
 
 void ShrinkSearch::end_round() {
-  if (!smallest_) return give_up();  // it does not come again
+  if (!smallest_) return give_up();  // the failure does not reproduce
   if (std::exchange(better_, false)) begin_round();
   if (!waiting_.empty()) return;
   smallest_->whole = true;

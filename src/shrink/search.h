@@ -1,7 +1,7 @@
 #pragma once
 
-// The search for the smallest case that still shows one failure. It owns no process: what it wants
-// to know it asks for as cases, and is told what came of them.
+// Searches for the smallest case that still shows one failure. It owns no process: it requests
+// cases, and the caller reports their results.
 
 #include <cstdint>
 #include <optional>
@@ -19,24 +19,25 @@
 namespace assay {
 
 struct ShrinkLimits {
-  std::uint64_t most_tried = 400;  // cases for one failure
+  std::uint64_t most_tried = 400;  // cases per failure
 };
 
 class ShrinkSearch {
  public:
-  // `failure` is a case of a run that shows what `wanted` says.
+  // `failure` is a case of a run that shows the failure `wanted`.
   ShrinkSearch(std::uint64_t id, std::string_view failure, FaultKey wanted, ShrinkLimits limits);
 
-  // Canonical texts of cases to run now. Empty: it waits for those it has asked for, or is done.
+  // Returns canonical texts of cases to run now; empty while it waits for results, or when it is
+  // done.
   std::vector<std::string> ask();
-  // What came of a case. Others than it has asked for are not looked at.
+  // Reports the result of a case. Cases that were not requested are ignored.
   void tell(const FinishedCase& finished);
-  // No more cases can be run.
+  // Reports that no more cases can be run.
   void give_up();
 
   bool done() const { return done_; }
   std::uint64_t id() const { return id_; }
-  // The smallest case that shows the failure. nullopt: not even the case itself did.
+  // The smallest case that shows the failure, or nothing if not even the original case did.
   const std::optional<ShrunkCase>& smallest() const { return smallest_; }
 
  private:
@@ -46,13 +47,13 @@ class ShrinkSearch {
   std::uint64_t id_;
   FaultKey wanted_;
   ShrinkLimits limits_;
-  CaseTree tree_;                     // of the smallest so far
-  std::vector<std::string> waiting_;  // smaller cases that nobody has run, best first
-  std::set<std::uint64_t> asked_;     // those that run now
+  CaseTree tree_;                     // the smallest case so far
+  std::vector<std::string> waiting_;  // smaller cases that are not requested yet, best first
+  std::set<std::uint64_t> asked_;     // cases without a result yet
   std::set<std::uint64_t> tried_;
   std::optional<ShrunkCase> smallest_;
-  double weight_ = 0;    // of it
-  bool better_ = false;  // this round has found a smaller one
+  double weight_ = 0;    // of tree_
+  bool better_ = false;  // this round found a smaller case
   bool done_ = false;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kClaimAgainMs = 10;
 
-// A folder that goes with the object.
+// A folder that the destructor removes.
 class TemporaryFolder {
  public:
   static Result<TemporaryFolder> make() {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Failures of a stored run made small: searches for all of them, in one session of the engine.
+// Reduces failures of a stored run to small cases, all in one session of the engine.
 
 #include <chrono>
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace assay {
 
 struct ShrinkJob {
   std::vector<ShrinkSearch> searches;
-  std::string values;  // kinds of values under which the failures show, as CaseSettings has them
+  std::string values;  // value regimes under which the failures show, in the format of CaseSettings
 };
 
-// A search for each of these cases of the run. One that did not fail is a usage error.
+// Plans a search for each of these cases of the run. A case that did not fail is a usage error.
 Result<ShrinkJob> plan_shrink(RunReader& run, const std::vector<std::uint64_t>& ids,
                               const ShrinkLimits& limits);
 
-// Runs the searches, with the settings of their run, until they are done or the time is over, in a
-// folder of its own that goes afterwards. Gives what was found, by the id of the failure; a failure
-// that did not come again is not among it.
+// Runs the searches with the settings of their run, in a temporary folder, until they are done or
+// the time is over. Returns the smallest cases by the id of the failure. Failures that did not
+// reproduce are left out.
 Result<ShrunkCases> run_shrink(RunConfig config, ShrinkJob& job, std::chrono::nanoseconds budget,
                                const RunObserver& observer);
 

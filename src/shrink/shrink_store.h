@@ -1,7 +1,7 @@
 #pragma once
 
-// The store of a run that makes its cases while it runs: searches ask for cases, the engine claims
-// them, and what came of them goes back to the searches. Nothing is kept.
+// The store of a run whose cases are created while it runs: searches request cases, the engine
+// claims them, and their results go back to the searches. Nothing is stored.
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@ class ShrinkStore final : public Store {
  public:
   ShrinkStore(std::vector<ShrinkSearch>& searches, std::int64_t deadline_ns);
 
-  // What the searches begin with is what the run is planned from.
+  // Visits the first requests of the searches; the run is planned from them.
   Status each_unfinished(const std::function<Status(const StoredCase&)>& visit) override;
   Result<Supply> claim(std::size_t most,
                        const std::function<Status(const ClaimedCase&)>& visit) override;
@@ -48,14 +48,14 @@ class ShrinkStore final : public Store {
   Status each_invalid(const std::function<Status(const InvalidLine&)>&) override { return {}; }
 
  private:
-  // Takes what the searches ask for; what another has asked for already is run once.
+  // Takes new requests of the searches. A case that several searches request runs once.
   void collect();
 
   std::vector<ShrinkSearch>& searches_;
   std::int64_t deadline_ns_;
   std::map<std::uint64_t, std::string> wanted_;             // not yet claimed
-  std::map<std::uint64_t, std::set<std::size_t>> waiting_;  // searches, by the case they wait for
-  std::map<std::uint64_t, std::string> texts_;              // of those
+  std::map<std::uint64_t, std::set<std::size_t>> waiting_;  // case → searches that wait for it
+  std::map<std::uint64_t, std::string> texts_;              // texts of the claimed cases
 };
 
 }  // namespace assay

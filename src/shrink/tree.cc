@@ -83,7 +83,7 @@ std::string joined(const std::vector<TreeNode>& nodes) {
   return text;
 }
 
-// A number is the simpler the fewer digits it has; 0 and 1 cost least.
+// Numbers with fewer digits are simpler; 0 and 1 cost least.
 double weight_of(double number) {
   if (number == 0) return 0;
   if (!std::isfinite(number)) return 4;
@@ -102,7 +102,7 @@ double weight_of(const TreeNode& node) {
       return weight + weight_of(node.floating);
     case ValueKind::tensor:
       weight += node.rest.empty() ? 1 : 4;
-      // An extent of 0 is no simpler than one of 1.
+      // An extent of 0 is no simpler than 1.
       for (const std::int64_t extent : node.shape) {
         weight += 0.5 + 2 * std::log2(static_cast<double>(extent < 1 ? 2 : extent));
       }

@@ -1,6 +1,6 @@
 #pragma once
 
-// A case as a tree that can be changed, and written again as text.
+// A case as a tree that can be changed and written as text.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,12 @@ namespace assay {
 struct TreeNode {
   ValueKind kind = ValueKind::none;
   std::string keyword;              // of an argument
-  std::string text;                 // what is written of a leaf that is no number and no tensor
+  std::string text;                 // the text of a leaf that is neither a number nor a tensor
   std::int64_t integer = 0;         // of an integer
   double floating = 0;              // of a float
   std::vector<std::int64_t> shape;  // of a tensor
-  std::string dtype;                // likewise
-  std::string rest;                 // likewise: place and strides, as they are written
+  std::string dtype;                // of a tensor
+  std::string rest;                 // of a tensor: place and strides as written
   std::vector<TreeNode> children;   // of a list, tuple or slice
 };
 
@@ -26,15 +26,16 @@ struct CaseTree {
   std::string api;
   std::vector<TreeNode> arguments;
   bool constructs = false;
-  std::size_t construction = 0;  // arguments that make the layer
+  std::size_t construction = 0;  // number of arguments that construct the layer
 };
 
+// Converts a parsed case to a tree.
 CaseTree tree_of(const Case& parsed);
 
-// A line of a corpus; not yet canonical.
+// Writes the tree as a corpus line, which may not be canonical.
 std::string text_of(const CaseTree& tree);
 
-// How large and how complicated a case is: what shrinking makes less.
+// The size and complexity of a case, which shrinking reduces.
 double weight_of(const CaseTree& tree);
 
 }  // namespace assay

@@ -1,4 +1,4 @@
-// Campaigns as people write them: in TOML, and in the YAML of PaddleAPITest's run.py.
+// Reading campaign files: TOML, and the YAML of PaddleAPITest's run.py.
 
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-// Every kind of line that run.py's own template has.
+// Has every kind of line in the template of run.py.
 constexpr const char* kYaml = R"(# yaml-language-server: $schema=./run_config.schema.json
 name: run_config
 
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, std::string>> words(const Campaign& campaign)
   return found;
 }
 
-TEST_F(CampaignFile, RunPysYamlIsReadAsItIs) {
+TEST_F(CampaignFile, ReadsTheYamlOfRunPy) {
   ::setenv("ASSAY_TEST_MODEL", "gpt", 1);
   const auto campaign = read(kYaml);
   ASSERT_TRUE(campaign.has_value()) << campaign.error().message;
@@ -115,7 +115,7 @@ TEST_F(CampaignFile, RunPysYamlIsReadAsItIs) {
   EXPECT_TRUE(campaign->retest.enabled);
   EXPECT_EQ(campaign->retest.rounds, 2);
   EXPECT_FALSE(campaign->retest.skip_unavailable);
-  // What engineV4 calls paddle_accuracy is in the same file here, which is tried again once.
+  // assay writes engineV4's paddle_accuracy into the same file, so that file is listed once.
   EXPECT_THAT(campaign->retest.error_configs,
               ElementsAre("api_config_accuracy_error.txt", "api_config_crash.txt"));
   EXPECT_THAT(words(*campaign),
@@ -123,7 +123,7 @@ TEST_F(CampaignFile, RunPysYamlIsReadAsItIs) {
                           Pair("rtol", "1e-2"), Pair("timeout", "600")));
 }
 
-TEST_F(CampaignFile, TomlHasTheSameNames) {
+TEST_F(CampaignFile, ReadsTheSameKeysFromToml) {
   const auto campaign = read(kToml, "c.toml");
   ASSERT_TRUE(campaign.has_value()) << campaign.error().message;
   EXPECT_EQ(campaign->name, "night");
@@ -136,41 +136,43 @@ TEST_F(CampaignFile, TomlHasTheSameNames) {
                                               Pair("atol", "0.5")));
 }
 
-TEST_F(CampaignFile, WhatIsWrongIsNamedWithItsLine) {
-  EXPECT_THAT(refusal("name: a\ninputs: {}\n"), HasSubstr("c.yaml:2: nothing is called inputs"));
+TEST_F(CampaignFile, RefusesErrorsWithTheirLine) {
+  EXPECT_THAT(refusal("name: a\ninputs: {}\n"),
+              HasSubstr("c.yaml:2: unknown key inputs; known keys: name, "));
   EXPECT_THAT(refusal("runner:\n  engine: engineV4\n  fast: true\n"),
-              HasSubstr("c.yaml:3: nothing is called runner.fast here; there are dry_run"));
-  EXPECT_THAT(refusal("retest:\n  rounds: many\n"), HasSubstr("c.yaml:2: retest.rounds wants"));
-  EXPECT_THAT(refusal("retest:\n  rounds: 0\n"), HasSubstr("c.yaml:2: retest.rounds wants"));
+              HasSubstr("c.yaml:3: unknown key runner.fast; known keys: engine, foreground"));
+  EXPECT_THAT(refusal("retest:\n  rounds: many\n"), HasSubstr("c.yaml:2: retest.rounds must be"));
+  EXPECT_THAT(refusal("retest:\n  rounds: 0\n"), HasSubstr("c.yaml:2: retest.rounds must be"));
   EXPECT_THAT(refusal("retest:\n  enabled: \"yes\"\n"),
-              HasSubstr("c.yaml:2: retest.enabled wants"));
+              HasSubstr("c.yaml:2: retest.enabled must be"));
   EXPECT_THAT(refusal("retest:\n  error_configs: [1]\n"), HasSubstr("c.yaml:2: retest.error_con"));
-  EXPECT_THAT(refusal("env:\n  A: [1]\n"), HasSubstr("c.yaml:2: env.A wants one value"));
-  EXPECT_THAT(refusal("env: A\n"), HasSubstr("c.yaml:1: env wants a table"));
-  EXPECT_THAT(refusal("input:\n  api_config: a\n  api_config_file: b\n"), HasSubstr("one of"));
-  EXPECT_THAT(refusal("name: a\nname: b\n"), HasSubstr("c.yaml:2: name stands there twice"));
+  EXPECT_THAT(refusal("env:\n  A: [1]\n"), HasSubstr("c.yaml:2: env.A must be one value"));
+  EXPECT_THAT(refusal("env: A\n"), HasSubstr("c.yaml:1: env must be a table"));
+  EXPECT_THAT(refusal("input:\n  api_config: a\n  api_config_file: b\n"),
+              HasSubstr("input.api_config_file must be absent: there is another input"));
+  EXPECT_THAT(refusal("name: a\nname: b\n"), HasSubstr("c.yaml:2: duplicate key name"));
   EXPECT_THAT(refusal("name: [a\n"), HasSubstr("c.yaml:2: "));
-  EXPECT_THAT(refusal("- a\n"), HasSubstr("a campaign is a table"));
+  EXPECT_THAT(refusal("- a\n"), HasSubstr("a campaign must be a table"));
   EXPECT_THAT(refusal("version = 1\n[runner]\nfast = true\n", "c.toml"),
-              HasSubstr("c.toml:3: nothing is called runner.fast"));
+              HasSubstr("c.toml:3: unknown key runner.fast"));
   EXPECT_THAT(refusal("version = 1\n[runner]\nforeground = 1\n", "c.toml"),
-              HasSubstr("c.toml:3: runner.foreground wants true or false"));
+              HasSubstr("c.toml:3: runner.foreground must be true or false"));
   EXPECT_THAT(refusal("version = 1\nname = a\n", "c.toml"), HasSubstr("c.toml:2: "));
-  EXPECT_THAT(refusal("name = 'a'\n", "c.toml"), HasSubstr("version = 1 is wanted"));
+  EXPECT_THAT(refusal("name = 'a'\n", "c.toml"), HasSubstr("must have `version = 1`"));
   EXPECT_THAT(refusal("{}", "c.json"), HasSubstr(".toml, .yaml or .yml"));
 }
 
-TEST_F(CampaignFile, PlainWordsOfYamlMeanWhatTheyMeanToPython) {
+TEST_F(CampaignFile, GivesPlainYamlScalarsTheTypesOfPyYaml) {
   const auto tree = yaml_tree("[yes, Off, 12, 1e-3, 1.5, +3, x1, '12', null, 4-7]", "f");
   ASSERT_TRUE(tree.has_value());
   using Kind = ConfigNode::Kind;
   std::vector<Kind> kinds;
-  for (const auto& [name, entry] : tree->entries) kinds.push_back(entry.kind);
+  for (const ConfigNode& entry : tree->entries) kinds.push_back(entry.kind);
   EXPECT_THAT(kinds, ElementsAre(Kind::flag, Kind::flag, Kind::number, Kind::number, Kind::number,
                                  Kind::number, Kind::text, Kind::text, Kind::nothing, Kind::text));
 }
 
-TEST_F(CampaignFile, FoldersOfRetestsComeFromTheirTemplate) {
+TEST_F(CampaignFile, FillsInTheTemplateOfRetestFolders) {
   Campaign campaign;
   campaign.log_dir = "logs/night/";
   const auto folder = [&](const std::string& previous, int round) {
@@ -185,7 +187,7 @@ TEST_F(CampaignFile, FoldersOfRetestsComeFromTheirTemplate) {
   EXPECT_FALSE(folder("a", 2).has_value());
 }
 
-TEST_F(CampaignFile, TheLastWordOfAnArgumentCounts) {
+TEST_F(CampaignFile, ReplacesAnEarlierValueOfAnArgument) {
   Campaign campaign;
   campaign.engine_args = {{"timeout", "600", "c:1"}, {"num_gpus", "1", "c:2"}};
   set_engine_argument(campaign, {"timeout", "5", "--timeout"});

@@ -1,4 +1,4 @@
-// Campaigns with real processes: rounds, the background, a second one, the end.
+// Campaigns with real processes: rounds, the background, a second start, stopping.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ class ACampaign : public ::testing::Test {
                            "  num_workers_per_gpu: 2\n" +
                                more));
   }
-  // Long enough that the test is in the middle of it.
+  // Runs long enough for a test to act in the middle of it.
   void write_slow() {
     std::vector<std::string> cases;
     for (int size = 1; size <= 200; ++size) {
@@ -51,7 +51,7 @@ class ACampaign : public ::testing::Test {
     }
     write(cases);
   }
-  // Until the first round has its cases: from then on it ends in its own way when it is told to.
+  // Waits until the first round has its cases. From then on it ends in an orderly way when stopped.
   void wait_for_cases() {
     while (running_process(pid_file())) {
       if (status().output.find("cases to run") != std::string::npos) return;
@@ -97,7 +97,7 @@ TEST_F(ACampaign, TriesAgainWhatFailsRoundByRound) {
 
 TEST_F(ACampaign, InTheBackgroundOutlivesWhoStartedIt) {
   write_slow();
-  // As a login does it: a session whose leader ends, with a hang-up for all that is in it.
+  // Like a login: a session whose leader ends, with SIGHUP for all of its processes.
   const CliResult started = cli_.call_program(
       {"setsid", "--wait", "sh", "-c",
        fmt::format("{} run night.yaml --background; trap '' HUP; kill -HUP 0", ASSAY_PROGRAM)});
@@ -110,7 +110,7 @@ TEST_F(ACampaign, InTheBackgroundOutlivesWhoStartedIt) {
 
   const CliResult second = cli_.call({"run", "night.yaml", "--background"});
   EXPECT_EQ(second.status.code, 2);
-  EXPECT_THAT(second.output, HasSubstr("runs already"));
+  EXPECT_THAT(second.output, HasSubstr("the campaign is running as process"));
 
   wait_for_cases();
   const CliResult stopped = cli_.call({"stop", "night.yaml"});

@@ -1,4 +1,4 @@
-// Whom a pid file means, and logs that are cut.
+// Pid files and rotating logs.
 
 #include "campaign/pid_file.h"
 
@@ -19,33 +19,31 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(APidFile, IsThereAsLongAsItsProcess) {
+TEST(APidFile, NamesTheProcessThatTookIt) {
   const testing::Folder folder;
   const auto path = folder / "run" / "a.pid";
-  {
-    const auto taken = PidFile::take(path);
-    ASSERT_TRUE(taken.has_value()) << taken.error().message;
-    const auto running = running_process(path);
-    ASSERT_TRUE(running.has_value());
-    EXPECT_EQ(running->pid, ::getpid());
-    EXPECT_GE(running->seconds, 0);
-    EXPECT_LT(running->seconds, 3600);
-    const auto second = PidFile::take(path);
-    ASSERT_FALSE(second.has_value());
-    EXPECT_THAT(second.error().message, HasSubstr("runs already"));
-    EXPECT_TRUE(running_process(path).has_value());
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
+  const auto taken = take_pid_file(path);
+  ASSERT_TRUE(taken.has_value()) << taken.error().message;
+  const auto running = running_process(path);
+  ASSERT_TRUE(running.has_value());
+  EXPECT_EQ(running->pid, ::getpid());
+  EXPECT_GE(running->seconds, 0);
+  EXPECT_LT(running->seconds, 3600);
+  const auto second = take_pid_file(path);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_THAT(second.error().message, HasSubstr("is running as process"));
+  EXPECT_TRUE(running_process(path).has_value());
+  std::filesystem::remove(path);
   EXPECT_FALSE(running_process(path).has_value());
 }
 
-// A file that is left over, and its number has gone to another process: this one.
-TEST(APidFile, DoesNotMeanAnotherProcessOfThatNumber) {
+// A leftover file whose process id belongs to another process now: this one.
+TEST(APidFile, DoesNotNameAnotherProcessWithTheSameId) {
   const testing::Folder folder;
   const auto path = folder / "a.pid";
   std::string text;
   {
-    const auto taken = PidFile::take(path);
+    const auto taken = take_pid_file(path);
     text = *read_file(path);
   }
   std::istringstream lines(text);
@@ -57,28 +55,23 @@ TEST(APidFile, DoesNotMeanAnotherProcessOfThatNumber) {
        {std::pair{started - 1, boot}, {started, std::string("another-boot")}}) {
     std::ofstream(path) << pid << '\n' << other_start << '\n' << other_boot << '\n';
     EXPECT_FALSE(running_process(path).has_value());
-    EXPECT_FALSE(*signal_process(path, SIGKILL));  // or this test would end here
-    EXPECT_TRUE(PidFile::take(path).has_value());
+    EXPECT_FALSE(*signal_process(path, SIGKILL));  // otherwise this test would die
+    EXPECT_TRUE(take_pid_file(path).has_value());
   }
   std::ofstream(path) << "nonsense";
   EXPECT_FALSE(running_process(path).has_value());
 }
 
-TEST(ALog, IsCutIntoFilesAtLines) {
+TEST(ALog, IsCutBetweenLines) {
   const testing::Folder folder;
   const auto path = folder / "log";
   std::string all;
-  {
-    auto log = RotatingLog::open(path, 100, 3);
-    ASSERT_TRUE(log.has_value());
-    for (int i = 0; i < 10; ++i) {
-      const std::string text = "line " + std::to_string(i) + " of the log\nand another\n";
-      all += text;
-      ASSERT_TRUE(log->write(text));
-    }
+  for (int i = 0; i < 10; ++i) {
+    const std::string text = "line " + std::to_string(i) + " of the log\nand another\n";
+    all += text;
+    ASSERT_TRUE(append_to_log(path, text, 100, 3));
   }
-  auto again = RotatingLog::open(path, 100, 3);  // goes on behind what is there
-  ASSERT_TRUE(again->write("the end\n"));
+  ASSERT_TRUE(append_to_log(path, "the end\n", 100, 3));
   all += "the end\n";
   const std::string kept =
       *read_file(folder / "log.2") + *read_file(folder / "log.1") + *read_file(path);
@@ -89,7 +82,8 @@ TEST(ALog, IsCutIntoFilesAtLines) {
     EXPECT_LE(std::filesystem::file_size(folder / name), 100U);
     EXPECT_TRUE(read_file(folder / name)->ends_with('\n'));
   }
-  ASSERT_TRUE(again->write(std::string(250, 'x')));  // longer than a file: in one piece
+  ASSERT_TRUE(
+      append_to_log(path, std::string(250, 'x'), 100, 3));  // longer than a file, so not cut
   EXPECT_EQ(std::filesystem::file_size(path), 250U);
 }
 

@@ -17,7 +17,7 @@ std::string canonical(const std::string& text) {
   return status ? canonical_text(call) : "error: " + status.error().message;
 }
 
-// Of one positional argument.
+// The canonical text of the only positional argument.
 std::string canonical_value(const std::string& text) {
   const std::string whole = canonical("p.f(" + text + ")");
   return whole.size() < 5 ? whole : whole.substr(4, whole.size() - 5);

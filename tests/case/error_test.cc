@@ -1,4 +1,4 @@
-// What is refused, at which column, and what the message says.
+// Refused texts: the column and the message.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

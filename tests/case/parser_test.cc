@@ -1,4 +1,4 @@
-// Every form of the case language, and what it is read as.
+// Every form of the case language and its meaning.
 
 #include "case/parser.h"
 
@@ -150,7 +150,7 @@ TEST(Parser, ResolvesEscapes) {
   EXPECT_EQ(OneValue(R"("\x41\u00e9\u5f62\U0001F600")").value().text(),
             "A\xC3\xA9\xE5\xBD\xA2\xF0\x9F\x98\x80");
   EXPECT_EQ(OneValue(R"("\x00")").value().text(), std::string(1, '\0'));
-  // Two of them in one case keep apart.
+  // Two strings with escapes in one case stay separate.
   const OneValue two(R"(list["\x41b", "c\x44", "\\"])");
   std::vector<std::string> texts;
   for (const Value child : two.value().children()) texts.emplace_back(child.text());
@@ -282,7 +282,8 @@ TEST(ParseLine, HandsOverEveryCallOfALineThatLostItsBreak) {
   ASSERT_TRUE(parse_line("paddle.f(1, )paddle.g(2, ) paddle.h()", scratch, collect));
   EXPECT_THAT(texts, ElementsAre("paddle.f(1, )", "paddle.g(2, )", "paddle.h()"));
 
-  // An error in one of them hands over none, and its column is the line's.
+  // An error in one of the calls passes none to the callback. Its column counts from the line's
+  // start.
   texts.clear();
   const ParseStatus status = parse_line("paddle.f(1, )paddle.g(?)", scratch, collect);
   ASSERT_FALSE(status);

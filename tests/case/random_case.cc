@@ -19,7 +19,7 @@ const T& one_of(Random& random, const T (&choices)[N]) {
   return choices[below(random, N)];
 }
 
-// Any bit pattern that is no NaN, or one of the values that people write.
+// Any bit pattern that is not NaN, or a value that people write.
 double random_double(Random& random) {
   if (below(random, 2) == 0) {
     return one_of(
@@ -60,7 +60,7 @@ std::string random_place(Random& random) {
   return one_of(random, {"cpu", "gpu:0", "gpu:17", "gpu", "gpu_pinned"});
 }
 
-// Strides of no tensor without gaps: those would be none.
+// Never the strides of a contiguous tensor, because the canonical text has none for it.
 std::vector<std::int64_t> random_strides(Random& random, const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides;
   for (const std::int64_t extent : shape) {
@@ -133,7 +133,7 @@ RandomValue random_value(Random& random, unsigned size, unsigned depth) {
   return out;
 }
 
-// Prints with the surface that the seed of its Random gives.
+// Prints a case; its Random chooses among equivalent notations.
 class Writer {
  public:
   explicit Writer(Random& random) : random_(random) {}
@@ -162,7 +162,7 @@ class Writer {
     });
   }
 
-  // Now and then as a sum, a difference, a product or a quotient.
+  // Sometimes prints a sum, difference, product or quotient.
   void extent(std::int64_t value) {
     if (value > 1'000'000 || below(random_, 4) != 0) {
       text_ += std::to_string(value);

@@ -56,7 +56,7 @@ TEST(RandomCase, DiffersInTextExactlyWhereItDiffersInMeaning) {
     EXPECT_EQ(a_parsed == b, same_meaning) << a_parsed.text() << "\n" << b.text();
     EXPECT_EQ(canonical_text(a_parsed) == canonical_text(b), same_meaning);
   }
-  EXPECT_GT(equal, 100);  // or the test above has compared nothing
+  EXPECT_GT(equal, 100);  // otherwise the test above has compared nothing
 }
 
 TEST(RandomCase, CutShortAnywhereIsAnErrorInsideTheText) {
@@ -67,7 +67,7 @@ TEST(RandomCase, CutShortAnywhereIsAnErrorInsideTheText) {
     for (std::size_t size = 0; size < text.size(); ++size) {
       Case out;
       const ParseStatus status = parse_case(std::string_view(text).substr(0, size), out);
-      // What makes a layer is itself a call.
+      // The construction of a layer is a call by itself.
       if (status && source.constructs && !out.constructs()) continue;
       ASSERT_FALSE(status) << text.substr(0, size);
       ASSERT_GE(status.error().column, 1U);

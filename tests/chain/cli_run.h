@@ -1,6 +1,6 @@
 #pragma once
 
-// Runs the chain as a user does, and a small project for it to run.
+// Runs the chain's command line on a small project.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct CliResult {
   std::string out;  // stdout and stderr
 };
 
-// True once it is so; false when it is not for two minutes (a machine may stand still for one).
+// Waits up to two minutes for a condition, because a machine may stall for one.
 inline bool comes_true(const std::function<bool()>& is_so) {
   for (int tries = 0; tries < 12'000; ++tries) {
     if (is_so()) return true;
@@ -29,7 +29,7 @@ inline bool comes_true(const std::function<bool()>& is_so) {
   return false;
 }
 
-// A command in a folder.
+// Runs a command in a folder.
 inline CliResult run_command(const std::filesystem::path& folder, std::vector<std::string> argv,
                              std::vector<std::string> environment = {}) {
   CliResult result;
@@ -51,7 +51,7 @@ inline CliResult run_command(const std::filesystem::path& folder, std::vector<st
   return result;
 }
 
-// `chain_cli chain WORDS…` in a folder.
+// Runs `chain_cli chain WORDS…` in a folder.
 inline CliResult run_cli(const std::filesystem::path& folder, const std::vector<std::string>& words,
                          std::vector<std::string> environment = {}) {
   std::vector<std::string> argv{CHAIN_CLI, "chain"};
@@ -59,7 +59,7 @@ inline CliResult run_cli(const std::filesystem::path& folder, const std::vector<
   return run_command(folder, std::move(argv), std::move(environment));
 }
 
-// A process has ended; a zombie that nobody has reaped yet is as good as gone.
+// True if a process has ended; a zombie counts as ended.
 inline bool is_gone(pid_t process) {
   return comes_true([&] {
     const std::string stat = slurp("/proc/" + std::to_string(process) + "/stat");
@@ -67,7 +67,7 @@ inline bool is_gone(pid_t process) {
   });
 }
 
-// A params file whose four commands are given; `{}`-free text, the interpreter is the test child.
+// The commands of a params file. The interpreter is the test child.
 struct Commands {
   std::string train = "make=last.w";
   std::string eval = "say=evaluated";
@@ -95,7 +95,7 @@ inline std::string params_text(const Commands& commands) {
          "\n--model_dir:./output\n--image:null\n--benchmark:null\n";
 }
 
-// A folder with params.txt, and where its results lie.
+// A folder with params.txt and the results of runs.
 class Project {
  public:
   explicit Project(const Commands& commands = {}) { write(commands); }

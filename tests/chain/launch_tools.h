@@ -9,13 +9,13 @@
 
 namespace assay::chain {
 
-// What run_benchmark.sh trains with; its words are bash.
+// The parts of run_benchmark.sh that tests vary; the words are bash.
 struct ToyTraining {
   std::string train = "echo 'loss: 0.5 ips: 100 tokens/s' > ${log_file}";
   std::string keyword = "ips:";
   std::string skip_steps = "1";
   std::string model_mode = "5";
-  std::string monitor;  // where it ends a silent log itself
+  std::string monitor;  // silence after which the script itself ends the training
 };
 
 inline std::string toy_run_benchmark(const ToyTraining& training) {
@@ -71,7 +71,7 @@ class ToySuite {
 
   const std::filesystem::path& path() const { return scratch_.path(); }
 
-  // Writes a launching script; its path from the checkout.
+  // Writes a launching script; returns its path from the checkout.
   std::string launch(const std::string& text, const std::string& folder = "N1C1") const {
     const std::string path = "tests/test_tipc/toy/" + folder + "/toy_bs8_fp16_DP.sh";
     put(scratch_.path() / path, text);

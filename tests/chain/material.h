@@ -11,7 +11,7 @@
 
 namespace assay::chain {
 
-// The TIPC material; empty where this machine has none (tests that need it then skip).
+// The TIPC material, or an empty path if this machine has none; tests that need it then skip.
 inline std::filesystem::path tipc_material() {
   const char* named = std::getenv("ASSAY_SHARED");
   const std::filesystem::path shared =
@@ -42,7 +42,7 @@ inline void put(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A folder of its own, removed at the end.
+// A temporary folder that the destructor removes.
 class Scratch {
  public:
   Scratch() {

@@ -1,6 +1,7 @@
 #pragma once
 
-// The real mobilenet_v3_small project with pictures of our own, where Paddle and the material are.
+// The real mobilenet_v3_small project with generated pictures, if Paddle and the material are
+// present.
 
 #include "cli_run.h"
 
@@ -21,7 +22,7 @@ inline std::filesystem::path paddle_python() {
   const std::filesystem::path name = paddle_python(); \
   if (name.empty()) GTEST_SKIP() << "needs an environment with Paddle (.venv/paddle)"
 
-// Runs a short Python program; true when it ends well.
+// Runs a short Python program; true if its exit code is 0.
 inline bool run_python(const std::filesystem::path& python, const std::filesystem::path& folder,
                        const std::string& program) {
   SpawnOptions options;
@@ -33,7 +34,7 @@ inline bool run_python(const std::filesystem::path& python, const std::filesyste
   return status && status->ok();
 }
 
-// Copies the project into `to` and draws a few small pictures of two classes (stripes and checks).
+// Copies the project to `to` and draws small pictures of two classes (stripes and checks).
 inline bool make_mobilenet(const std::filesystem::path& tipc, const std::filesystem::path& python,
                            const std::filesystem::path& to) {
   std::filesystem::copy(tipc / "mobilenet_v3_small", to, std::filesystem::copy_options::recursive);

@@ -14,7 +14,7 @@ namespace assay::chain {
 // Where a file of the models repository lies: some of its kinds look like another suite's.
 constexpr const char* kModelsFile = "/x/mobilenet_v3_small/test_tipc/configs/m/f.txt";
 
-// The plan of params text that must be good.
+// Returns the plan of params text, which must be good.
 inline plan::Plan plan_of(const std::string& text, const std::string& mode,
                           const plan::PlanOptions& options = {}) {
   const params::ParsedParams parsed = params::parse_params(text, {kModelsFile, ""});

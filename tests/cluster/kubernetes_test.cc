@@ -1,4 +1,4 @@
-// What kubectl is given. Its schema: tests/cluster/test_kubernetes.py.
+// The manifest for kubectl. tests/cluster/test_kubernetes.py checks it against the schema.
 
 #include "cluster/kubernetes.h"
 

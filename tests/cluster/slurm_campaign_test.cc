@@ -1,4 +1,4 @@
-// A run on a real Slurm of four nodes on this machine and a real PostgreSQL, as a user makes it.
+// A run on a real Slurm of four nodes on this machine and a real PostgreSQL.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -77,14 +77,15 @@ class UnderSlurm : public ::testing::Test {
 std::unique_ptr<Slurm> UnderSlurm::slurm_;
 std::unique_ptr<PostgresServer> UnderSlurm::server_;
 
-// The block of shell that comes first behind this heading of docs/cluster.md.
+// The first shell block after this heading of docs/cluster.md.
 std::string documented(const std::string& heading) {
   const std::string text = *read_file(fs::path(ASSAY_SOURCE_DIR) / "docs" / "cluster.md");
   const std::size_t begin = text.find("```sh\n", text.find("\n## " + heading)) + 6;
   return text.substr(begin, text.find("```", begin) - begin);
 }
 
-// As it stands there, but for the address; with fake lanes, and `assay` found by its name.
+// Runs the block as written, except for the address; with fake lanes, and `assay` found on the
+// PATH.
 CliResult UnderSlurm::run_documented(const std::string& heading, const std::string& address) {
   std::string lines = "set -e\n" + documented(heading);
   const std::string shown = "export DB=postgresql://assay@db/runs";
@@ -140,7 +141,7 @@ TEST_F(UnderSlurm, FourNodesComeToWhatOneMachineComesTo) {
   EXPECT_EQ(outcomes_in(address).size(), corpus().size());
 }
 
-// One worker is cancelled in the middle, another put back into the queue by its administrator.
+// One worker is cancelled in the middle, another one is requeued by the administrator.
 TEST_F(UnderSlurm, TwentyThousandCasesOutliveScancelAndRequeue) {
   const std::vector<std::pair<std::string, std::string>> kinds{
       {"echo", "pass"}, {"wrong", "mismatch"}, {"raises", "test_error"}, {"crash", "crash"}};
@@ -174,7 +175,7 @@ TEST_F(UnderSlurm, TwentyThousandCasesOutliveScancelAndRequeue) {
   for (int tries = 0; tries < 1200 && finished() < cases.size(); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
-  // Slurm lets one that was put back wait for two minutes.
+  // Slurm delays a requeued job by two minutes.
   (void)slurm_->tell({"scontrol", "update", "JobId=" + job + "_2", "StartTime=now"});
   ASSERT_TRUE(slurm_->is_done()) << slurm_->queue() << logs();
   EXPECT_EQ(outcomes_in(address), expected);
@@ -182,7 +183,7 @@ TEST_F(UnderSlurm, TwentyThousandCasesOutliveScancelAndRequeue) {
   EXPECT_EQ(std::count(states.begin(), states.end(), "CANCELLED"), 1) << logs();
 }
 
-// Every so manieth line of the material's core sample, as Paddle and PyTorch themselves run it.
+// Lines of the material's core sample at equal distances, run by Paddle and PyTorch.
 std::vector<std::string> real_cases(std::size_t count) {
   const fs::path sample = Slurm::scripts().parent_path() / "corpora" / "sample_core.txt";
   const std::string text = read_file(sample).value_or("");
@@ -211,7 +212,7 @@ TEST_F(UnderSlurm, FiveHundredRealCasesComeToWhatOneMachineComesTo) {
   const std::string file = cli_.write_cases(cases);
   const std::string address = server_->address("real");
   const std::string store = "--store=" + address;
-  // Long enough that no case runs out of time because four nodes share the cores of this machine.
+  // No case may time out because four nodes share the cores of this machine.
   const CliResult planned = cli_.call({"plan", store, file, "--accuracy=True", "--timeout=300"});
   ASSERT_EQ(planned.status.code, 0) << planned.output;
   const CliResult submitted =
@@ -225,7 +226,7 @@ TEST_F(UnderSlurm, FiveHundredRealCasesComeToWhatOneMachineComesTo) {
   const auto on_nodes = outcomes_in(address);
   EXPECT_EQ(on_nodes.size(), cli_.outcomes().size());
   EXPECT_EQ(on_nodes, cli_.outcomes());
-  // All four took part.
+  // All four workers took part.
   for (int worker = 1; worker <= 4; ++worker) {
     const fs::path log = cli_.folder() / "night" / fmt::format("worker-{}.log", worker);
     EXPECT_THAT(read_file(log).value_or(""), HasSubstr("cases")) << worker;

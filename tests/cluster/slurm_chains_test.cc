@@ -1,4 +1,4 @@
-// A campaign of many models under a real Slurm of four nodes, of which one loses its power.
+// Chains of many models under a real Slurm of four nodes, one of which loses its power.
 
 #include <gmock/gmock.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Each stage says when it begins and ends, in one file for all models. One stage of one model waits
-// for a file.
+// Each stage records its start and end in one file for all models. One stage of one model waits for
+// a file.
 constexpr const char* kStage = R"sh(
 model=$1 stage=$2
 echo "begin $model $stage $SLURMD_NODENAME" >> ran.txt
@@ -41,7 +41,7 @@ std::string params_of(const std::string& model) {
          "--benchmark:null\n";
 }
 
-// ASSAY_CHAIN_MODELS says how many; 500 take minutes.
+// ASSAY_CHAIN_MODELS sets the number of models; 500 take minutes.
 int model_count() {
   const char* asked = std::getenv("ASSAY_CHAIN_MODELS");
   return asked == nullptr ? 12 : std::stoi(asked);
@@ -73,7 +73,7 @@ class ManyModels : public ::testing::Test {
     }
     return false;
   }
-  // Slurm lets what was put back wait for two minutes.
+  // Slurm delays a requeued job by two minutes.
   bool all_end() const {
     for (int tries = 0; tries < 4800; ++tries) {
       const std::string waiting = slurm_->ask({"squeue", "--noheader", "--format=%A %T %r"});
@@ -95,7 +95,7 @@ class ManyModels : public ::testing::Test {
   Cli cli_;
 };
 
-// What had ended before a node lost its power is not done again, the rest is done once.
+// Stages that ended before a node lost its power do not run again; the others run once.
 TEST_F(ManyModels, EachStageEndsOnceThoughANodeIsLost) {
   const auto began = std::chrono::steady_clock::now();
   const CliResult submitted =

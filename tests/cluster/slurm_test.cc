@@ -1,4 +1,4 @@
-// What sbatch is given.
+// The script for sbatch.
 
 #include "cluster/slurm.h"
 
@@ -97,7 +97,7 @@ TEST(Slurm, AMultiNodeCellIsOneAllocationWhoseMachinesItIsTold) {
                                 "lite_train_lite_infer --per-node --machines=\"$machines\" "));
 }
 
-// The shell of the job gives the worker the words that were meant, whatever is in them.
+// The job's shell passes words to the worker unchanged, whatever is in them.
 TEST(Slurm, TheShellGivesTheWorkerWhatWasMeant) {
   const testing::Folder folder;
   SlurmJob job = some_job();

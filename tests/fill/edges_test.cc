@@ -1,4 +1,4 @@
-// The kinds that go to the edges of a type.
+// The fill kinds at the edges of a type.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Needs a GPU: the device's bits and checksums against the host's.
+// Needs a GPU: compares the device's bits and checksums with the host's.
 
 #include <cuda_runtime.h>
 

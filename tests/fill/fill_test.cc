@@ -1,4 +1,4 @@
-// What holds for every kind: purity, the same bits from every code path, the stream's layout, the
+// Properties of every kind: purity, the same bits from every kernel, the layout of the stream, the
 // bounds of the values.
 
 #include "fill/fill.h"
@@ -85,7 +85,7 @@ void expect_as_portable(const FillKernels& kernels) {
       for (const std::size_t count : {0U, 1U, 7U, 8U, 31U, 1025U, 9001U}) {
         for (const std::uint64_t first :
              {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 34) - 1}) {
-          // One byte in front, so that nothing is aligned.
+          // One byte in front makes the buffer unaligned.
           std::vector<std::byte> fast(count * dtype.size + 1);
           std::vector<std::byte> plain(fast.size());
           fill_with(kernels, rule, kKey, dtype.dtype, std::span(fast).subspan(1), first);
@@ -108,8 +108,8 @@ TEST(Fill, Avx512AndPortableLoopsGiveTheSameBits) {
   expect_as_portable(avx512_fill_kernels());
 }
 
-// The layout of the stream, worked out here from Philox itself: a change of it changes every input
-// of every stored run, and must raise kFillVersion.
+// Computes the layout of the stream from Philox itself. A change of it changes every input of every
+// stored run, and must increase kFillVersion.
 TEST(Fill, TakesItsValuesFromTheWordsInOrder) {
   const Stream stream = make_stream(kKey.seed, kKey.case_id, kKey.tensor);
   const auto word = [&](std::uint64_t j) { return block_of(stream, j / 4).word[j % 4]; };
@@ -155,7 +155,7 @@ TEST(Fill, ValuesStayInsideTheRangeAfterRounding) {
   }
 }
 
-// A range so narrow that its ends are drawn: between them lie only a few values of the dtype.
+// A range so narrow that its ends are drawn, because it has only a few values of the dtype.
 TEST(Fill, NarrowRangesKeepTheirOpenEnd) {
   for (const auto& [dtype, step] : {std::pair{DType::float64, 0x1p-50},
                                     {DType::float32, 0x1p-21},
@@ -195,7 +195,7 @@ TEST(Fill, KeysGiveUnrelatedTensors) {
     const auto other = values(rule, DType::float64, kCount, key);
     double product = 0;
     for (std::size_t i = 0; i < kCount; ++i) product += base[i] * other[i];
-    // Of independent values the correlation is about normal with deviation 1/√n.
+    // The correlation of independent values is approximately normal with deviation 1/√n.
     EXPECT_LT(std::abs(product * 12 / kCount), 6 / std::sqrt(kCount));
   }
 }
@@ -261,8 +261,8 @@ TEST(Checksum, IsXxh3) {
   EXPECT_NE(checksum(bytes), before);
 }
 
-// What a GPU hashes with, against the library, over every length that has a formula of its own and
-// the edges of stripes and blocks.
+// The GPU's hash functions against the library, for every length with its own formula and at the
+// edges of stripes and blocks.
 TEST(Checksum, TheDevicesFunctionsAreTheLibrarys) {
   const auto bytes = make(default_rule(DType::uint8), DType::uint8, 5000);
   const auto* const raw = reinterpret_cast<const unsigned char*>(bytes.data());
@@ -285,7 +285,7 @@ TEST(Checksum, OfManyChunksTellsTheirOrderAndLength) {
   EXPECT_NE(checksum(bytes), before);
 }
 
-// Each chunk's hash counts: of whole chunks that are all the same, how many there are.
+// Tensors of equal chunks have checksums that depend on the number of chunks.
 TEST(Checksum, SeesHowOftenAChunkRepeats) {
   const std::vector<std::byte> zeros(64 * kChecksumChunk);
   std::set<std::uint64_t> seen;

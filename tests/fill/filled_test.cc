@@ -1,4 +1,4 @@
-// Filling in blocks, summed up on the way, against filling at once and summing up afterwards.
+// Filling and summing block by block, against fill() and checksum() one after the other.
 
 #include "fill/filled.h"
 
@@ -15,7 +15,7 @@ TEST(FillAndSum, WritesTheSameBytesAndGivesTheirChecksumForEveryKindAndDtype) {
       const DType dtype = entry.dtype;
       FillRule rule{static_cast<FillKind>(kind), -0.5, 40, 1000};
       if (rule.kind == FillKind::magnitudes) rule = {rule.kind, 1e-3, 100, 2};
-      // Rows and matrices that begin and end within blocks; the last block is not whole.
+      // Rows and matrices begin and end inside of blocks; the last block is partial.
       if (rule.kind == FillKind::symmetric || rule.kind == FillKind::positive_definite) {
         rule.extent = 37;
       }

@@ -1,4 +1,4 @@
-// What each kind promises.
+// The properties of each kind.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,7 +178,7 @@ TEST(Constant, IsTheLowEndAsTheTypeHoldsIt) {
   EXPECT_THAT(values({FillKind::constant, INFINITY, 0, 1}, DType::float16, 5), Each(INFINITY));
 }
 
-// In every dtype, what a list of values writes is what `constant` writes of each.
+// A list of values is written like a `constant` of each value, in every dtype.
 TEST(Values, AreWhatConstantWrites) {
   const std::vector<double> listed{0,     -0.0, 1,    2.5,   -2.5, 1e9,      -1e9,
                                    1e300, 0.1,  1e-9, 65520, NAN,  INFINITY, -INFINITY};

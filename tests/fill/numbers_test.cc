@@ -41,8 +41,8 @@ TYPED_TEST(Narrow, EveryFiniteCodeHasItsDefinedValueAndComesBack) {
   }
 }
 
-// Rounding to nearest even is known everywhere once it is known in the middle between neighbours
-// and just beside the middle.
+// Rounding to nearest even is determined by the midpoints between neighbours and the values beside
+// them.
 TYPED_TEST(Narrow, RoundsToNearestAndTiesToEven) {
   using T = TypeParam;
   for (std::uint32_t magnitude = 0; magnitude + 1 < T::kOverflow; ++magnitude) {

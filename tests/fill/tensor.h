@@ -1,6 +1,6 @@
 #pragma once
 
-// Small helpers to make a tensor and to read it as numbers.
+// Helpers that make a tensor and read it as numbers.
 
 #include <complex>
 #include <cstring>

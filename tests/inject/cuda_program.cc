@@ -1,5 +1,5 @@
-// What a framework does with a GPU, with the fake CUPTI: steps, jobs, and a backward pass whose
-// kernels are launched by another thread while the one that asked for it waits in its range.
+// Uses a GPU like a framework, with the fake CUPTI: steps, jobs, and a backward pass whose kernels
+// are launched by another thread while the caller waits in its range.
 
 #include <dlfcn.h>
 

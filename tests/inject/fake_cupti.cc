@@ -1,5 +1,5 @@
-// A libcupti without a GPU: "calls" of the driver are made by name, and come back as the activity
-// records that CUPTI would give, when asked for.
+// A libcupti without a GPU. Driver "calls" are made by name and return as the activity records that
+// CUPTI would give.
 
 #include <cupti.h>
 
@@ -21,7 +21,7 @@ std::vector<CUpti_ActivityKernel10> pending;
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
-// A kernel of the next correlation id, at begin..end on the device and stream.
+// Adds a kernel with the next correlation id at begin..end on the device and stream.
 FAKE void fake_launch(std::uint32_t correlation, std::uint32_t device, std::uint64_t begin,
                       std::uint64_t end, const char* name);
 

@@ -1,4 +1,4 @@
-// The recorder, in this process and in ones that end badly.
+// The recorder, in this process and in processes that end badly.
 
 #include "inject/recorder.h"
 
@@ -30,7 +30,7 @@ class Recording : public testing::Test {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
-  // The names of all recorded slices that are no steps, file after file.
+  // The names of all recorded slices except steps, file by file.
   std::vector<std::string> recorded() {
     std::vector<std::string> names;
     files_ = 0;
@@ -76,7 +76,7 @@ TEST_F(Recording, RangesNestAndStepsAreNumbers) {
   EXPECT_EQ(steps_[0].number, 7);
 }
 
-// As a container's process 1 does at every start: its file is there already.
+// A container's process 1 finds the file of its predecessor.
 TEST_F(Recording, OfAReusedProcessNumberHasAFileOfItsOwn) {
   for (const char* name : {"first", "second", "third"}) {
     Recorder recorder(options());
@@ -100,7 +100,7 @@ TEST_F(Recording, ThatCannotBeWrittenSaysSoOnce) {
     }
   }
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, testing::HasSubstr("is not recorded any further: cannot write " +
+  EXPECT_THAT(said, testing::HasSubstr("is no longer recorded: cannot write " +
                                        (folder_ / "missing").string()));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
 }
@@ -204,7 +204,7 @@ TEST_F(Recording, NvtxRangesComeFromAnyProgram) {
 #endif
 }
 
-// Whatever is recorded has the library among its own ones: none of the program's may come along.
+// The library is loaded into any recorded program, so it must not bring large libraries with it.
 TEST_F(Recording, TheLibraryBringsNoDatabases) {
   const auto printed = (folder_ / "needed").string();
   SpawnOptions spawn;
@@ -235,7 +235,7 @@ TEST_F(Recording, WhatOneThreadLaunchesForAnotherIsTheOthers) {
   EXPECT_EQ(seen_elsewhere(), backward);
   std::thread([&] {
     recorder.begin_range("other", 0);
-    // Two threads have ranges: a third one's launches may be either's, and are the step's.
+    // Two threads have ranges, so a third thread's launches belong to the step.
     EXPECT_EQ(seen_elsewhere(), step);
     recorder.end_range();
   }).join();
@@ -245,7 +245,7 @@ TEST_F(Recording, WhatOneThreadLaunchesForAnotherIsTheOthers) {
 }
 
 TEST_F(Recording, AForkedChildDoesNotRepeatItsParent) {
-  // Recorder::instance() lives in a process of its own here.
+  // Recorder::instance() needs a process of its own.
   const pid_t parent = ::fork();
   if (parent == 0) {
     ::setenv("ASSAY_RECORD_DIR", folder_.c_str(), 1);
@@ -272,7 +272,7 @@ TEST_F(Recording, KeepsToItsWindowOfTime) {
     Recorder recorder(window);
     const auto at = [&](Nanos age, std::int32_t name) {
       while (recorder.age() < age) std::this_thread::yield();
-      // A machine that stalls here would run the job in another part: it is left out then.
+      // On a machine that stalls here, the job is outside of the window and is left out.
       recorder.begin_range("job", name);
       recorder.end_range();
       return recorder.age();
@@ -287,7 +287,7 @@ TEST_F(Recording, KeepsToItsWindowOfTime) {
 #ifdef CUDA_PROGRAM
 class CudaRecording : public Recording {
  protected:
-  // Runs the program and gives "name begin-end" of what its GPU did, jobs and kernels.
+  // Runs the program; returns "name begin-end" of its GPU's jobs and kernels.
   std::vector<std::string> run(std::vector<std::string> environment, const std::string& label) {
     SpawnOptions spawn;
     spawn.argv = {CUDA_PROGRAM};
@@ -316,11 +316,11 @@ class CudaRecording : public Recording {
 };
 
 TEST_F(CudaRecording, AJobsTimeIsThatOfItsKernels) {
-  // forward goes from its own kernel to that of the range in it; backward's is another thread's.
+  // forward covers its own kernel and that of its inner range; backward's is another thread's.
   EXPECT_THAT(run({"ASSAY_RECORD_STEPS=1:2"}, "GPU:0 jobs"),
               testing::ElementsAre("forward 1001000-1001050", "attention 1001020-1001050",
                                    "backward 1001060-1001160"));
-  ASSERT_EQ(steps_.size(), 1U);  // and the step holds what no job launched
+  ASSERT_EQ(steps_.size(), 1U);  // the step also covers kernels without a job
   EXPECT_EQ(steps_[0].begin, 1'001'000);
   EXPECT_EQ(steps_[0].end, 1'001'230);
   EXPECT_THAT(notes_, testing::Contains(testing::HasSubstr("no room for 5 records")));

@@ -1,4 +1,4 @@
-// What keeps the last minute, and what makes it be written.
+// The ring of the last seconds, and the reasons to write it.
 
 #include "inject/ring.h"
 
@@ -43,7 +43,8 @@ TEST(Ring, IsBounded) {
 
 TEST(SlowStep, IsOneThatTakesLongerThanTheMedian) {
   SlowSteps steps(1.5);
-  EXPECT_EQ(steps.ended(0, 100 * kSecond), "");  // the first ones are slow, and nobody can tell
+  EXPECT_EQ(steps.ended(0, 100 * kSecond),
+            "");  // the first steps are slow, and there is nothing to compare them with
   for (int step = 1; step < 10; ++step) EXPECT_EQ(steps.ended(step, kSecond), "");
   EXPECT_EQ(steps.ended(10, 3 * kSecond / 2), "");
   EXPECT_THAT(steps.ended(11, 2 * kSecond), HasSubstr("step 11 took 2.000 s, the median is 1.000"));
@@ -54,12 +55,12 @@ TEST(Hang, IsAKernelThatDoesNotEnd) {
   EXPECT_EQ(watch.stuck(1000 * kSecond), "");  // nothing was launched
   watch.kernel_launched(1);
   watch.ended(1, 1000 * kSecond);
-  EXPECT_EQ(watch.stuck(2000 * kSecond), "");  // a program that computes on the CPU for long
+  EXPECT_EQ(watch.stuck(2000 * kSecond), "");  // a program that computes on the CPU for a long time
   watch.kernel_launched(2);
   EXPECT_EQ(watch.stuck(2001 * kSecond), "");
   EXPECT_EQ(watch.stuck(2029 * kSecond), "");
   EXPECT_THAT(watch.stuck(2030 * kSecond), HasSubstr("no kernel has ended for 30 s"));
-  EXPECT_EQ(watch.stuck(2032 * kSecond), "");  // it was said
+  EXPECT_EQ(watch.stuck(2032 * kSecond), "");  // reported already
   watch.ended(2, 2033 * kSecond);
   EXPECT_EQ(watch.stuck(3000 * kSecond), "");
 }
@@ -82,7 +83,7 @@ TEST(Hang, IsAStepOfWhichNothingIsRecorded) {
   EXPECT_EQ(watch.stuck_in_step(7, 29 * kSecond), "");
   EXPECT_THAT(watch.stuck_in_step(7, 30 * kSecond),
               HasSubstr("step 7, whose work is not recorded"));
-  EXPECT_EQ(watch.stuck_in_step(7, 31 * kSecond), "");  // it was said
+  EXPECT_EQ(watch.stuck_in_step(7, 31 * kSecond), "");  // reported already
   EXPECT_NE(watch.stuck_in_step(8, 30 * kSecond), "");
 }
 
@@ -104,7 +105,7 @@ class Ringing : public testing::Test {
     result.world_size = 3;
     return result;
   }
-  // Waits until so many recordings are in a dump and whole, for as long as a test may take.
+  // Waits until a dump has so many complete recordings.
   std::vector<fs::path> dumped(const std::string& dump, std::size_t files) const {
     for (int tries = 0; tries < 600; ++tries) {
       std::vector<fs::path> paths;
@@ -113,7 +114,7 @@ class Ringing : public testing::Test {
         if (entry.path().extension() == ".assayrec") paths.push_back(entry.path());
       }
       if (paths.size() >= files) {
-        // A file gets its blocks in one write after its head.
+        // After its head, a file gets its blocks in one write.
         std::this_thread::sleep_for(std::chrono::milliseconds(500));
         return paths;
       }
@@ -154,7 +155,7 @@ TEST_F(Ringing, AllProcessesWriteWhenOneAsks) {
     EXPECT_THAT(file.notes, testing::Contains("somebody wants to know"));
     EXPECT_EQ(file.kept, 1U);
   }
-  // What was written is not written again.
+  // Written blocks are not written again.
   job(first, 3);
   job(second, 4);
   ASSERT_TRUE(DumpFolders(folder_).ask("again"));
@@ -182,8 +183,7 @@ TEST_F(Ringing, ASlowStepIsWrittenByAll) {
   EXPECT_THAT(*why, HasSubstr("rank 0: slow step: step 7 took"));
 }
 
-// A GPU that three ranks share in name only: rank 1 does not come to the second collective, and
-// rank 2 records nothing at all.
+// Three ranks: rank 1 does not arrive at the second collective, and rank 2 records nothing.
 TEST_F(Ringing, AHangNamesTheRankThatHasNotCome) {
   RecorderOptions watching = options(0);
   watching.hang = kSecond;
@@ -201,7 +201,7 @@ TEST_F(Ringing, AHangNamesTheRankThatHasNotCome) {
                   .id = correlation});
     recorder.flush();
   };
-  // The record of the first is in a buffer that the second keeps open, as CUPTI's was on an H200.
+  // The record of the first is in a buffer that the second keeps open, as observed on an H200.
   for (Recorder* recorder : {&waits, &late}) {
     recorder->collective_launched(1, "ncclDevKernel_AllReduce");
     job(*recorder, 0);
@@ -222,7 +222,7 @@ TEST_F(Ringing, AHangNamesTheRankThatHasNotCome) {
   EXPECT_THAT(hangs[0].no_dump, testing::ElementsAre(2));
 }
 
-// Rank 0 hangs in a step that is not recorded; rank 1 has not come as far.
+// Rank 0 hangs in a step that is not recorded; rank 1 is behind it.
 TEST_F(Ringing, AHangInAStepThatIsNotRecordedIsNoticed) {
   RecorderOptions watching = options(0);
   watching.hang = kSecond;

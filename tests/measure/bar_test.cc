@@ -1,4 +1,4 @@
-// The error bar's arithmetic, by cases that can be worked out by hand.
+// The error bar, on cases that can be computed by hand.
 
 #include "measure/bar.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 using Column = std::vector<std::complex<double>>;
 
-constexpr double kRounded = 1 + 0x1p-23;  // next to 1: a reference that is not exact
+constexpr double kRounded = 1 + 0x1p-23;  // the float after 1: a reference that is not exact
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 BarMeasurement against(const Column& test, const Column& reference, const Column& truth,
@@ -70,8 +70,8 @@ TEST(Bar, AnInfinityOfComplexNumbersMayBeNan) {
 }
 
 TEST(Bar, ALibraryFunctionKnowsItsInput) {
-  // cos(1.4519): half a unit of the input is 8 ulps of the result, which a direct function does not
-  // lose.
+  // cos(1.4519): half a unit of the input is 8 ulps of the result. A direct function does not lose
+  // them.
   const Column moved{0.11877 + 0x1p-24};
   const Column test{0.11877 + 8 * 0x1p-27};
   EXPECT_LT(against(test, {0.11877 * kRounded}, {0.11877}, {moved}, 1).test.errors, 8);
@@ -115,7 +115,7 @@ TEST(Bar, OfFewTermsIsThreeQuartersOfTheLargestThingThatRoundingDoes) {
   input.scale_floor = 0;
   input.unit_floor = 2;
   EXPECT_NEAR(measure_bar(input).test.errors, 4 / 0.75, 1e-3);
-  // A sum that cancels is not seen where nothing says how large its terms are.
+  // Without the scale of the terms, a sum that cancels cannot be recognised.
   input.unit_floor = 0;
   input.terms = 64;
   EXPECT_NEAR(measure_bar(input).test.errors, 1, 1e-3);
@@ -136,10 +136,12 @@ TEST(Bar, WhereNothingIsRoundedNeitherTermsNorScaleExcuse) {
   input.reference = input.truth = truth;
   input.terms = 10'000;
   input.scale_floor = input.unit_floor = 1;
-  EXPECT_LT(measure_bar(input).test.errors, 0.1);  // a sum of any values, which came out even
+  EXPECT_LT(measure_bar(input).test.errors,
+            0.1);  // a sum of arbitrary values that happens to be exact
   input.exact_values = true;
   EXPECT_NEAR(measure_bar(input).test.errors, 8 / 0.75, 1e-3);
-  // Of float64 the truth is no better: it is known of numbers with half of the digits.
+  // The truth is no more precise than float64, so a float64 result needs numbers with half of the
+  // digits.
   const Column fine = {0.5 + 0x1p-50, 1024};
   input.dtype = DType::float64;
   input.test = fine;
@@ -199,7 +201,7 @@ TEST(Bar, RoundingMayOverflowAtTheDtypesLimit) {
 }
 
 TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
-  // 1e-5 * 2 * 1e38 where the product with 2 comes first.
+  // 1e-5 * 2 * 1e38, if the product with 2 is computed first.
   const Column infinite = {kInfinity};
   const Column truth = {2e33};
   BarInput input{DType::float32, infinite, truth, truth, {}};
@@ -212,14 +214,14 @@ TEST(Bar, AGradientsIntermediateMayOverflowBeforeItsSmallUpstreamGradient) {
 }
 
 TEST(Bar, SoMayThatOfTheTruthWhereNothingIsWider) {
-  // 1e-5 * 2e308 in float64, whose truth is the reference's own float64.
+  // 1e-5 * 2e308 in float64; its truth is the reference's own float64.
   const Column infinite = {kInfinity};
   const Column finite = {2e303};
   BarInput input{DType::float64, finite, infinite, infinite, {}};
   EXPECT_EQ(measure_bar(input).test.specials, 1U);
   input.slack = kGradientSlack;
   EXPECT_EQ(measure_bar(input).test.specials, 0U);
-  input.dtype = DType::float32;  // float64 would have held it
+  input.dtype = DType::float32;  // float64 has room for it
   const Column of_float32 = {2e33};
   input.test = of_float32;
   EXPECT_EQ(measure_bar(input).test.specials, 1U);
@@ -245,7 +247,7 @@ TEST(Apart, IsCountedInUnitsOfRoundingWithoutTheTruth) {
   EXPECT_NEAR(apart({1, 0x1p-10 + 0x1p-21}, {1, 0x1p-10}, 1), 4 / 0.75, 0.01);
 }
 
-// Real numbers as complex ones.
+// Real numbers as complex numbers.
 Column widened(DType dtype, const Bytes& bytes) {
   Column column;
   visit(dtype, [&]<typename T>(Type<T>) {
@@ -263,7 +265,7 @@ Column widened(DType dtype, const Bytes& bytes) {
   return column;
 }
 
-// Straight from the bytes, and by way of complex numbers.
+// Computed from the bytes and from complex numbers.
 TEST(Apart, OfRealNumbersIsTheSameFromTheirBytes) {
   std::mt19937_64 random(7);
   const std::array specials = {0.0, -0.0, kNan, kInfinity, -kInfinity, 1e-42, 3e38, 1.0};
@@ -311,10 +313,10 @@ TEST(Apart, OfMagnitudesKnowsNoSigns) {
 }
 
 TEST(Bar, AJumpExcusesOnlyWhereInputsAreNotExact) {
-  // round(0.5) is 0; a moved input gives 1.
+  // round(0.5) is 0; a perturbed input gives 1.
   EXPECT_EQ(against({1}, {0}, {0}, {{1}}).test.errors < 8, true);
   EXPECT_GT(against({1}, {0}, {0}, {{1}}, 1, DType::float32, false).test.errors, 1e6);
-  // 0.5 < 0.5 is false; a moved input makes it true.
+  // 0.5 < 0.5 is false; a perturbed input makes it true.
   EXPECT_LT(against({1}, {0}, {0}, {{1}}, 1, DType::boolean, true).test.errors, 8);
   EXPECT_GT(against({1}, {0}, {0}, {{1}}, 1, DType::boolean, false).test.errors, 1e6);
 }

@@ -25,7 +25,7 @@ Bytes raw(const std::vector<T>& values) {
   return bytes;
 }
 
-// Numbers rounded to a dtype; of complex dtypes the real and imaginary parts in turn.
+// Numbers rounded to a dtype; for complex dtypes real and imaginary parts alternate.
 inline Bytes buffer(DType dtype, const std::vector<double>& parts) {
   Bytes bytes;
   visit(dtype, [&]<typename T>(Type<T>) {

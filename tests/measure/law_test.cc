@@ -1,4 +1,4 @@
-// Right draws hold under every seed, wrong ones do not; the draws come from the standard library.
+// Right draws pass under every seed and wrong ones fail. The draws come from the standard library.
 
 #include "measure/law.h"
 
@@ -89,7 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
                [](auto n, auto s) { return draw(std::poisson_distribution(4.0), n, s); },
                {{4, {}}},
                {{4.1, {}}}},
-        // The library counts failures before the first success; the law counts trials.
+        // The library counts failures before the first success; the distribution here counts
+        // trials.
         Sample{LawKind::geometric,
                [](auto n, auto s) {
                  auto d = draw(std::geometric_distribution(0.25), n, s);
@@ -106,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
                [](auto n, auto s) { return draw(std::cauchy_distribution(1.0, 2.0), n, s); },
                {{1, {}}, {2, {}}},
                {{1, {}}, {2.3, {}}}},
-        // The library's second parameter is a scale, the law's a rate.
+        // The library's second parameter is a scale; here it is a rate.
         Sample{LawKind::gamma,
                [](auto n, auto s) { return draw(std::gamma_distribution(3.0, 0.5), n, s); },
                {{3, {}}, {2, {}}},
@@ -117,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
                {{10, {}}, {0.41, {}}}}),
     [](const auto& of) { return std::string(name(of.param.kind)); });
 
-// What dropout does: scale what is kept, zero the rest.
+// Dropout: scales the kept values and zeroes the rest.
 std::vector<double> dropped(const std::vector<double>& values, double share, unsigned seed) {
   std::mt19937_64 random(seed);
   std::bernoulli_distribution keep(share);
@@ -138,7 +139,7 @@ TEST(Kept, HoldsForDropoutAndFailsForAWrongScaleOrShare) {
   }
 }
 
-// The sums of products, one by one, as measure/dependence.h says.
+// Compares with sums of products computed one by one, by the definition in measure/dependence.h.
 TEST(Kept, HangsTogetherAsTheProductsOfItsDrawsSay) {
   for (const std::size_t count : {std::size_t{40}, std::size_t{4096}, std::size_t{5001}}) {
     std::mt19937_64 random(count);
@@ -156,7 +157,7 @@ TEST(Kept, HangsTogetherAsTheProductsOfItsDrawsSay) {
   }
 }
 
-// However the draws are cut into blocks, and with what does not tell among them.
+// The result does not depend on the blocks that the draws arrive in.
 TEST(Kept, ComesInBlocks) {
   std::vector<double> values = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 1);
   std::vector<double> drawn = dropped(values, 0.7, 3);
@@ -208,7 +209,7 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
     channels[i] = std::floor(static_cast<double>(i) / 1000);
   EXPECT_FALSE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, {}}}));
   EXPECT_TRUE(holds(LawKind::kept, drawn, {{0, values}, {0.5, {}}, {0, channels}}));
-  // What belongs together stands or falls together.
+  // Elements of a group must be kept or dropped together.
   drawn[3456] = 0;
   const std::vector<LawParameter> parameters{{0, values}, {0.5, {}}, {0, channels}};
   const LawMeasurement torn = measure_law(LawKind::kept, drawn, parameters, kDouble);
@@ -216,7 +217,7 @@ TEST(Kept, WholeChannelsAreFewIndependentDraws) {
   EXPECT_EQ(torn.first_outside, 3456U);
 }
 
-// What dropout with an addend does, or alpha dropout: one of two values.
+// One of two values, as in dropout with an addend or in alpha dropout.
 TEST(Either, HoldsForChoicesAndFailsForAWrongValueOrShare) {
   const std::vector<double> values = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 1);
   const std::vector<double> others = draw(std::uniform_real_distribution(-1.0, 1.0), 20'000, 2);
@@ -232,12 +233,13 @@ TEST(Either, HoldsForChoicesAndFailsForAWrongValueOrShare) {
     const std::vector<LawParameter> parameters{{0, values}, {0, others}, {0.7, {}}, {0, {}}};
     EXPECT_EQ(measure_law(LawKind::either, drawn, parameters, kDouble).outside, 1U);
   }
-  // Where both are the same nothing is drawn, and nothing else may stand there.
+  // If both values are equal nothing is drawn, and any other value is wrong.
   EXPECT_TRUE(holds(LawKind::either, values, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
   EXPECT_FALSE(holds(LawKind::either, others, {{0, values}, {0, values}, {0.5, {}}, {0, {}}}));
 }
 
-// Draws from weights by the standard library; without replacement what was drawn loses its weight.
+// Draws from weights by the standard library. Without replacement a drawn category loses its
+// weight.
 std::vector<double> categories_of(const std::vector<double>& weights, std::size_t row,
                                   bool replacement, std::mt19937_64& random) {
   std::vector<double> left = weights;
@@ -260,7 +262,7 @@ TEST(Categorical, FollowsTheWeightsOfItsRow) {
     drawn.insert(drawn.end(), second.begin(), second.end());
     EXPECT_TRUE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
     EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, even}, {4, {}}, {1, {}}}, 0)) << seed;
-    // The same draws in rows of the other order: the weights of the other row.
+    // Swaps the rows, so that each has the other's weights.
     std::rotate(drawn.begin(), drawn.begin() + 1000, drawn.end());
     EXPECT_FALSE(holds(LawKind::categorical, drawn, {{0, weights}, {4, {}}, {1, {}}}, 0)) << seed;
   }
@@ -299,7 +301,7 @@ TEST(Categorical, NeverDrawsWhatHasNoWeight) {
   EXPECT_TRUE(holds(LawKind::categorical, {0, 0}, {{1, {}}, {1, {}}, {1, {}}}, 0));  // no choice
 }
 
-// A scale that is wrong by a thousandth shows in float32; in bfloat16 it is rounding.
+// An error of one thousandth in the scale is visible in float32 and rounding in bfloat16.
 TEST(Kept, TheSlackIsThatOfTheDtype) {
   const std::vector<double> values{2, -2, 0.5};
   const std::vector<double> drawn{2.002, 0, 0.5};
@@ -340,12 +342,12 @@ TEST(Parameters, MayDifferFromElementToElement) {
     drawn[i] = std::bernoulli_distribution(p[i])(random) ? 1 : 0;
   }
   EXPECT_TRUE(holds(LawKind::bernoulli, drawn, {{0, p}}));
-  std::reverse(p.begin(), p.end());  // the same share in all, at the wrong places
+  std::reverse(p.begin(), p.end());  // the same overall share at wrong positions
   EXPECT_FALSE(holds(LawKind::bernoulli, drawn, {{0, p}}));
 }
 
-// A kept value near 0 counts like any other: leaving it out where it was kept, or where it was
-// dropped, would shift the share.
+// A kept value near 0 must count. Ignoring it when it is kept, or when it is dropped, would shift
+// the share.
 TEST(Kept, SmallValuesDoNotShiftTheShare) {
   const std::vector<double> values = draw(std::normal_distribution(0.0, 0.003), 100'000, 1);
   EXPECT_TRUE(holds(LawKind::kept, dropped(values, 0.5, 2), {{0, values}, {0.5, {}}, {0, {}}}));
@@ -356,21 +358,22 @@ TEST(Permutation, OneThatMovesNothingIsNone) {
   std::vector<double> drawn(500);
   std::iota(drawn.begin(), drawn.end(), 0.0);
   EXPECT_FALSE(holds(LawKind::permutation, drawn, {{500, {}}}));
-  EXPECT_TRUE(holds(LawKind::permutation, {0, 1, 2}, {{3, {}}}));  // which may happen
+  EXPECT_TRUE(holds(LawKind::permutation, {0, 1, 2}, {{3, {}}}));  // which is possible
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     std::shuffle(drawn.begin(), drawn.end(), std::mt19937_64(seed));
     EXPECT_TRUE(holds(LawKind::permutation, drawn, {{500, {}}})) << seed;
   }
 }
 
-// Wrong in its shape alone: mean and deviation are right.
+// Only the shape is wrong: mean and deviation are right.
 TEST(Spread, IsMoreThanMeanAndDeviation) {
   const auto drawn =
       draw(std::uniform_real_distribution(-std::sqrt(3.0), std::sqrt(3.0)), 50'000, 1);
   EXPECT_FALSE(holds(LawKind::normal, drawn, {{0, {}}, {1, {}}}));
 }
 
-// A twentieth of the range is missing: mean, deviation and distance are not off by enough to tell.
+// A twentieth of the range is missing; mean, deviation and distance are not off by enough to show
+// it.
 TEST(Spread, BothEndsOfALawAreDrawn) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const auto low = draw(std::uniform_real_distribution(0.0, 1.9), 2'000, seed);
@@ -381,8 +384,8 @@ TEST(Spread, BothEndsOfALawAreDrawn) {
   }
 }
 
-// If the statistics of right draws did not have the scale that their bounds assume, the bounds
-// would be idle.
+// If the statistics of right draws were much smaller than the bounds assume, the bounds would
+// detect nothing.
 TEST_P(Laws, StatisticsHaveTheScaleThatTheBoundsAssume) {
   const Sample& sample = GetParam();
   double mean = 0;
@@ -428,12 +431,12 @@ TEST(Rounding, OfAComplexNumberIsThatOfItsParts) {
 TEST(Rounding, ExplainsWhatItDoesAndNoMore) {
   const double bfloat = resolution_of(DType::bfloat16);
   const double half = resolution_of(DType::float16);
-  // As frameworks draw bfloat16 in [0, 1): eight random bits, cut and not rounded.
+  // bfloat16 in [0, 1) as frameworks draw it: eight random bits, truncated.
   std::mt19937_64 random(1);
   std::vector<double> cut(1'000'000);
   for (double& x : cut) x = static_cast<double>(random() % 256) / 256;
   EXPECT_TRUE(holds(LawKind::uniform, cut, {{0, {}}, {1, {}}}, bfloat));
-  // The open end of a range is reached by rounding; what lies further is not.
+  // Rounding may reach the open end of a range, but nothing beyond.
   EXPECT_TRUE(holds(LawKind::uniform, {1.0}, {{0, {}}, {1, {}}}, bfloat));
   EXPECT_FALSE(holds(LawKind::uniform, {1.02}, {{0, {}}, {1, {}}}, bfloat));
   // A deviation far below the dtype's spacing at the mean.
@@ -441,11 +444,11 @@ TEST(Rounding, ExplainsWhatItDoesAndNoMore) {
   for (double& x : narrow) x = rounded_to(x, DType::bfloat16);
   EXPECT_TRUE(holds(LawKind::normal, narrow, {{100, {}}, {0.1, {}}}, bfloat));
   EXPECT_FALSE(holds(LawKind::normal, narrow, {{100, {}}, {0.1, {}}}));  // of a finer dtype
-  // Counts that float16 no longer holds one by one.
+  // Counts that float16 does not have exactly.
   std::vector<double> counts = draw(std::poisson_distribution(3000.0), 100'000, 1);
   for (double& x : counts) x = rounded_to(x, DType::float16);
   EXPECT_TRUE(holds(LawKind::poisson, counts, {{3000, {}}}, half));
-  // Infinity comes from a tail that float16 cuts off, and from nothing else.
+  // Infinity is only accepted from a tail beyond float16.
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(holds(LawKind::cauchy, {infinity, -infinity, 1}, {{0, {}}, {1, {}}}, half));
   EXPECT_FALSE(holds(LawKind::cauchy, {infinity, 1}, {{0, {}}, {1, {}}}));
@@ -491,7 +494,7 @@ TEST(Spread, OfManyDrawsASampleIsJudgedAndAllAreLookedAt) {
   EXPECT_EQ(m.first_outside, 123'457U);
 }
 
-// A generator that gives a block of numbers again: their distribution is right.
+// A generator that repeats blocks of numbers, with the right distribution.
 std::vector<double> in_blocks(const std::vector<double>& drawn, std::size_t block) {
   std::vector<double> again(2 * drawn.size());
   for (std::size_t i = 0; i < again.size(); ++i) {
@@ -524,9 +527,10 @@ TEST(Describe, NamesWhatFailed) {
                        const std::vector<LawParameter>& parameters) {
     return describe(kind, measure_law(kind, drawn, parameters, kDouble));
   };
-  EXPECT_THAT(text(LawKind::uniform, {0.5, 7}, {{0, {}}, {1, {}}}),
-              testing::HasSubstr(
-                  "1 of 2 elements cannot come from the law uniform; first at element 1: 7"));
+  EXPECT_THAT(
+      text(LawKind::uniform, {0.5, 7}, {{0, {}}, {1, {}}}),
+      testing::HasSubstr(
+          "1 of 2 elements cannot come from the distribution uniform; first: element 1, 7"));
   const std::vector<double> ones(1000, 1.0);
   EXPECT_THAT(text(LawKind::kept, ones, {{0, ones}, {0.5, {}}, {0, {}}}),
               testing::HasSubstr("1000 of 1000 draws were kept"));

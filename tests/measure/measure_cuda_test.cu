@@ -1,4 +1,4 @@
-// Needs a GPU: the device's measurement against the host's.
+// Needs a GPU: compares the device's measurement with the host's.
 
 #include <cuda_runtime.h>
 
@@ -51,7 +51,7 @@ Bytes changed(Bytes bytes, DType dtype, Change change) {
   return bytes;
 }
 
-// NaN is not equal to itself: taken as one number here.
+// Replaces NaN, which is unequal to itself, by a number.
 Measurement without_nan(Measurement m) {
   for (auto* const offender : {&m.first, &m.worst}) {
     for (auto* const side : {&offender->left, &offender->right}) {

@@ -1,4 +1,4 @@
-// What the numbers of a measurement mean, on pairs small enough to work out by hand.
+// The numbers of a measurement, on pairs that can be computed by hand.
 
 #include "measure/measure.h"
 
@@ -163,7 +163,7 @@ std::pair<Bytes, Bytes> random_pair(DType dtype, std::size_t count, unsigned see
   return {buffer(dtype, left), buffer(dtype, right)};
 }
 
-// On the grid, agreeing is exactly: the needed atol is within the given one.
+// On the grid agrees() is exact: it compares the needed atol with the given one.
 TEST(Judging, OnTheGridEqualsMeasuringUnderThatTolerance) {
   for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::complex64}) {
     const auto [left, right] = random_pair(dtype, 300, 7);

@@ -1,5 +1,5 @@
-// The plain and the AVX2 loops, and a third one written here from the definitions, on data of every
-// kind: all must find the same numbers to the last bit.
+// The plain loops, the AVX2 loops, and a third implementation from the definitions: all must give
+// the same numbers on all kinds of data.
 
 #include <cpuid.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-// How the right side comes from the left one.
+// How the right side is made from the left side.
 enum class Change { nothing, last_bits, many_bits, anything, with_special, few };
 
 template <typename Code>
@@ -70,7 +70,7 @@ Bytes changed(Bytes bytes, DType dtype, Change how, unsigned seed) {
   return bytes;
 }
 
-// A base buffer that has zeros of both signs and subnormals beside uniform values.
+// A buffer with zeros of both signs, subnormals and uniform values.
 Bytes base(DType dtype, std::size_t count, unsigned seed) {
   Bytes bytes(count * size_of(dtype));
   fill(default_rule(dtype), {.seed = seed}, dtype, bytes);
@@ -98,7 +98,7 @@ std::string label(DType dtype, Change how, std::size_t count) {
          std::to_string(count);
 }
 
-// NaN makes offenders unequal to themselves: taken as one number here.
+// Replaces NaN, which is unequal to itself, by a number.
 bool same(Measurement a, Measurement b) {
   for (Offender* const offender : {&a.first, &a.worst, &b.first, &b.worst}) {
     for (auto* const side : {&offender->left, &offender->right}) {
@@ -131,7 +131,7 @@ TEST(Twins, Avx2AndPortableLoopsFindTheSame) {
   }
 }
 
-// Long runs of small differences are what the quick look is for; rare large ones must not slip by.
+// Long runs of small differences use the quick pass; rare large ones must still be found.
 TEST(Twins, TheQuickLookMissesNothing) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
   constexpr std::size_t kCount = 400000;
@@ -152,7 +152,7 @@ TEST(Twins, TheQuickLookMissesNothing) {
   }
 }
 
-// What the processor says is in use: bit 2 are the upper halves of its 256-bit registers.
+// XGETBV(1) reports the state in use; bit 2 is the upper halves of the 256-bit registers.
 [[gnu::target("xsave")]] bool wide_registers_in_use() { return (_xgetbv(1) >> 2 & 1) != 0; }
 
 bool can_say_what_is_in_use() {
@@ -163,13 +163,13 @@ bool can_say_what_is_in_use() {
   return __get_cpuid_count(0xD, 1, &a, &b, &c, &d) != 0 && (a >> 2 & 1) != 0;
 }
 
-// While they are in use, whatever was compiled without AVX takes up to five times as long.
+// While they are in use, code compiled without AVX can take five times as long.
 TEST(Twins, Avx2LoopsLeaveNoWideRegisterInUse) {
   if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
   if (!can_say_what_is_in_use()) GTEST_SKIP() << "this processor does not say what is in use";
   for (const DTypeInfo& dtype : kDTypes) {
     for (const Change how : kChanges) {
-      for (const std::size_t count : {20011, 20480}) {  // whole blocks end otherwise
+      for (const std::size_t count : {20011, 20480}) {  // whole blocks take another path at the end
         const Bytes left = base(dtype.dtype, count, 1);
         const Bytes right = changed(left, dtype.dtype, how, 1);
         (void)measure_with(avx2_measure_kernels(), dtype.dtype, left, right, {0.01, 0.01});
@@ -179,7 +179,7 @@ TEST(Twins, Avx2LoopsLeaveNoWideRegisterInUse) {
   }
 }
 
-// The definitions once more, in the plainest words, for float32 and float64.
+// The definitions in plain code, for float32 and float64.
 template <typename T>
 Measurement by_definition(const Bytes& left, const Bytes& right, Tolerance under) {
   using Code = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -212,7 +212,7 @@ Measurement by_definition(const Bytes& left, const Bytes& right, Tolerance under
       }
       excess = std::fma(-static_cast<T>(under.rtol), std::abs(b), d);
       disagrees = double{excess} > under.atol;
-      // Distance: the codes' magnitudes, added where the signs differ.
+      // Distance: the difference of the codes' magnitudes, or their sum if the signs differ.
       const Code mask = std::numeric_limits<Code>::max() >> 1;
       const Code x = std::bit_cast<Code>(a) & mask;
       const Code y = std::bit_cast<Code>(b) & mask;

@@ -1,5 +1,4 @@
-// Failures made small. What a real run would say of a case is said here by a rule that knows the
-// fault.
+// Shrinking of failures. A rule that knows the fault replaces the real run.
 
 #include <gmock/gmock.h>
 
@@ -120,7 +119,7 @@ FaultKey mismatch_of(const std::string& text) {
   return key_of(text, {Outcome::mismatch, kValue, 0, "", "differs"});
 }
 
-// Runs a search as an engine would, one case after another; says how many cases that took.
+// Runs a search one case after another; returns the number of cases.
 std::size_t run(ShrinkSearch& search, const Fails& fails) {
   std::size_t count = 0;
   while (!search.done()) {
@@ -145,7 +144,7 @@ std::string shrunk(const std::string& text, const Fails& fails, std::uint64_t mo
 }
 
 TEST(Search, FindsTheSmallestCaseThatStillFails) {
-  // The fault needs a last axis of three and more, and `mode`.
+  // The fault needs a last axis of at least three, and `mode`.
   const Fails fails = [](const Case& parsed) {
     bool mode = false;
     for (const Argument argument : parsed.arguments()) mode = mode || argument.keyword == "mode";
@@ -161,7 +160,7 @@ TEST(Search, FindsTheSmallestCaseThatStillFails) {
 }
 
 TEST(Search, ExtentsThatBelongTogetherGoTogether) {
-  // A product: anything else is refused, so no single extent can change alone.
+  // A product of two tensors: no extent can change alone, because the call would be refused.
   const Fails fails = [](const Case& parsed) {
     if (parsed.tensor_count() != 2) return false;
     const TensorSpec x = parsed.tensor(0);
@@ -224,7 +223,7 @@ TEST(ShrinkStore, HandsOutEachCaseOnceAndEndsWithTheSearches) {
       FinishedCase finished;
       finished.verdict = {Outcome::mismatch, kValue, 0, "", "differs"};
       EXPECT_TRUE(*store.finish({id, 1}, finished));
-      EXPECT_FALSE(*store.finish({id, 1}, finished));  // it has ended
+      EXPECT_FALSE(*store.finish({id, 1}, finished));  // it has ended already
     }
     if (supply == Supply::none) break;
   }

@@ -10,9 +10,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/interrupts.h"
 #include "base/text.h"
 #include "chain/params/words.h"
-#include "chain/stage/interrupts.h"
 
 namespace assay::chain::fleet {
 namespace {
@@ -44,9 +44,8 @@ std::string alias_of(const FleetOptions& options, const std::string& host) {
   return host;
 }
 
-// What starts a node: our own program for this machine, else the remote words with {host} filled
-// in. ssh joins its words with blanks and gives them to a shell over there, so they are quoted for
-// it.
+// The command that starts a node: assay itself on this machine, else the remote command with {host}
+// filled in. ssh joins its words with blanks and passes them to a shell, so they are quoted for it.
 Result<std::vector<std::string>> node_command(const FleetTask& task, const std::string& self,
                                               std::size_t rank) {
   const std::string& host = task.options.muster.hosts[rank];
@@ -68,11 +67,11 @@ Result<std::vector<std::string>> node_command(const FleetTask& task, const std::
   return command;
 }
 
-// A node as the driver sees it.
+// The driver's state of a node.
 struct Node {
   std::string host;
   std::unique_ptr<stage::StageRun> run;
-  Fd lifeline;  // the node ends when this closes: the driver's death is known everywhere
+  Fd lifeline;  // the node ends when this pipe closes, also if the driver was killed
   std::optional<stage::Outcome> outcome;
 };
 
@@ -141,7 +140,7 @@ stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& s
 }
 
 Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
-  const stage::Interrupts interrupts;
+  const Interrupts interrupts;
   std::vector<Node> nodes;
   bool word_given = false;
   bool failed = false;
@@ -170,7 +169,7 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
     node.run = std::make_unique<stage::StageRun>(std::move(*run));
     nodes.push_back(std::move(node));
   }
-  // A failed node's end is known to the others within their own limits; then the rest is ended.
+  // The other nodes notice a failure within their own limits. After that they are ended.
   stage::Clock::time_point give_up = stage::Clock::time_point::max();
   while (std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return !node.outcome; })) {
     std::vector<pollfd> fds{{interrupts.fd(), POLLIN, 0}};
@@ -178,7 +177,7 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
       if (!node.outcome) node.run->add_to(fds);
     }
     ::poll(fds.data(), fds.size(), 200);
-    const bool ended = interrupts.happened();
+    const bool ended = interrupts.next() != 0;
     for (Node& node : nodes) {
       if (node.outcome) continue;
       if (ended || stage::Clock::now() >= give_up) {
@@ -195,7 +194,7 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
     if (ended) give_up = stage::Clock::now();
   }
   if (!failed) return 0;
-  // What was ended because of another is named only where nobody else can be.
+  // Report a node that was ended because of another only if there is no other to report.
   for (const bool ended_by_us : {false, true}) {
     for (const Node& node : nodes) {
       if (node.outcome->passed()) continue;

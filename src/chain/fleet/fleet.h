@@ -1,8 +1,9 @@
 #pragma once
 
-// A training stage on many machines. The chain starts one driver process (`assay chain fleet`),
-// which starts `assay chain node` on every machine (over ssh, or as it is told to); the nodes start
-// the training together, watch each other (muster.h), and rank 0 names the machine that fails.
+// Runs a training stage on many machines. The chain starts one driver process (`assay chain
+// fleet`), which starts `assay chain node` on every machine, over ssh or with the user's command.
+// The nodes start the training together and watch each other (muster.h). Rank 0 names the machine
+// that fails.
 
 #include <string>
 #include <string_view>
@@ -15,48 +16,48 @@
 
 namespace assay::chain::fleet {
 
-// A line of the driver's output that starts so tells what went wrong, for the chain's own record.
+// Prefix of an output line of the driver with an error for the chain's record.
 inline constexpr std::string_view kFleetWord = "assay-fleet: ";
 
 // How the nodes of a fleet are reached and watched.
 struct FleetOptions {
   std::string remote =
-      "ssh -o BatchMode=yes -o ConnectTimeout=10 {host}";  // words before the program
-  std::string program;               // assay on the other machines; empty: our own path
-  std::vector<std::string> aliases;  // "10.0.0.2=name": what {host} stands for
+      "ssh -o BatchMode=yes -o ConnectTimeout=10 {host}";  // command before the program
+  std::string program;               // path of assay on the other machines; "": as here
+  std::vector<std::string> aliases;  // "10.0.0.2=name": replaces {host} for this address
   bool per_node = false;             // started on every machine (Slurm): no ssh, own rank only
-  MusterOptions muster;              // hosts and rank are filled in by the stage
+  MusterOptions muster;              // the stage sets hosts and rank
 };
 
-// The stage as the driver (or, per node, the node itself) is told of it. `self` is our program.
+// Returns the command of the driver for a stage, or of the node itself if per_node. `self` is the
+// path of assay.
 stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& self,
                                   const FleetOptions& options);
 
-// What `fleet` and `node` were told on their command lines.
+// The command line of `fleet` and `node`.
 struct FleetTask {
   FleetOptions options;
   std::vector<std::string> environment;
   std::string directory;
-  std::string launch_logs = "log";  // where the launcher keeps its workers' logs, a folder a rank
+  std::string launch_logs = "log";  // folder of the launcher's logs, with one folder per rank
   bool gloo = false;
   std::vector<std::string> argv;
 };
 
-// Runs all nodes and waits; the exit code is 0 only when all ended well.
+// Runs all nodes and waits. Returns 0 only if all ended well.
 Result<int> drive_fleet(const FleetTask& task, const std::string& self);
 
-// Runs one node's share: waits for the others, trains, watches. The rank is found by our own
-// address where `rank` is not given.
+// Runs one node: waits for the others, trains, watches. Without `rank`, the machine's addresses
+// decide.
 Result<int> run_node(FleetTask task);
 
-// The training's argv on one machine: paddle.distributed.launch is told the machine's own address
-// (its host name often means 127.0.0.1, and then two machines both take rank 0), and a folder of
-// its own for its workers' logs: in one folder that machines share they would write into each
-// other's, and one would be seen to complain in the other's words.
+// Returns the training's argv for one machine. paddle.distributed.launch gets the machine's
+// address, because the host name often means 127.0.0.1, which gives two ranks 0. It gets a log
+// folder per rank, because launchers in a shared folder write into each other's logs.
 std::vector<std::string> node_argv(std::vector<std::string> argv, const std::string& host,
                                    const std::string& logs);
 
-// The rank of this machine, by its addresses; an error when it is none of them.
+// Returns the rank of this machine by its addresses. A machine without any of them is an error.
 Result<std::size_t> own_rank(const std::vector<std::string>& hosts);
 
 }  // namespace assay::chain::fleet

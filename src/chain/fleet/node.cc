@@ -1,4 +1,4 @@
-// One machine's share of a fleet's training.
+// Runs one machine's part of a fleet's training.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,14 +12,15 @@
 #include <memory>
 #include <optional>
 
+#include "base/interrupts.h"
 #include "chain/fleet/fleet.h"
 #include "chain/results/node_record.h"
-#include "chain/stage/interrupts.h"
 
 namespace assay::chain::fleet {
 namespace {
 
-// What frameworks write when another machine is gone: its writer is a victim.
+// Messages of frameworks that lost another machine. A node that prints one is a victim, not the
+// cause.
 constexpr std::array<std::string_view, 7> kSymptoms{
     "'gloo::",       "gloo::IoException",     "Connection reset by peer",     "Read error [",
     "Write error [", "remote process exited", "NCCL communicator was aborted"};
@@ -30,7 +31,7 @@ bool is_symptom(std::string_view line) {
   });
 }
 
-// The driver at the other end of stdin is gone (or it never was a pipe, which is no end).
+// True if the driver has closed our stdin. A stdin that is not a pipe never counts.
 bool lifeline_cut() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, 0) != 1) return false;
@@ -83,8 +84,7 @@ class NodeRun {
       if (ended()) training_->stop(stage::StageState::interrupted, "ended from outside");
       if (complaint.empty()) {
         complaint = muster_.watch();
-        // Another machine is gone: the training here can only wait for it. It may say so itself
-        // first.
+        // Without the other machine the training can only wait. Give it time to report that itself.
         if (!complaint.empty()) stop_at_ = stage::Clock::now() + std::chrono::seconds(5);
       }
       if (stage::Clock::now() >= stop_at_ && !stopped_) {
@@ -94,16 +94,16 @@ class NodeRun {
       outcome = training_->tick();
     }
     training_.reset();
-    // What we ended is no culprit; what ended by itself, though another had ended before, may be
-    // one.
+    // A training that we ended is not to blame. One that ended by itself may be, even if another
+    // had ended before.
     NodeEnd own{outcome->exit, symptom_ || stopped_};
     if (outcome->state == stage::StageState::interrupted && own.status.ok())
       own.status.signal = SIGTERM;
     muster_.announce(own);
-    // A node that was ended because another had failed has not failed itself.
+    // A node that was ended because of another node has not failed.
     record_.state = own.status.ok() ? "passed" : stopped_ || ended_ ? "interrupted" : "failed";
     std::cout << results::node_line(record_) << '\n' << std::flush;
-    // The others' ends, so that the first machine can say whose fault it was.
+    // Wait for the others' ends, so that rank 0 can name the machine to blame.
     const stage::Seconds until = muster_.watched() + task_.options.muster.lost;
     while (!muster_.all_ended() && muster_.watched() < until && !ended()) {
       pause();
@@ -112,7 +112,7 @@ class NodeRun {
     }
     muster_.part();
     if (own.status.ok() && complaint.empty()) return 0;
-    // A plain complaint names the lost machine best; the ends of all may know better who began.
+    // A complaint names the lost machine; the ends of all machines may show which failed first.
     const std::string verdict = muster_.verdict(own);
     return tell(verdict.empty() || complaint.find("cut off") != std::string::npos ? complaint
                                                                                   : verdict);
@@ -126,7 +126,7 @@ class NodeRun {
   }
 
   bool ended() {
-    ended_ = ended_ || interrupts_.happened() || lifeline_cut();
+    ended_ = ended_ || interrupts_.next() != 0 || lifeline_cut();
     return ended_;
   }
 
@@ -139,11 +139,11 @@ class NodeRun {
   results::NodeRecord record_;
   Muster muster_;
   stage::Guard guard_;
-  stage::Interrupts interrupts_;
+  Interrupts interrupts_;
   std::unique_ptr<stage::StageRun> training_;
   stage::Clock::time_point stop_at_ = stage::Clock::time_point::max();
   bool symptom_ = false;
-  bool stopped_ = false;  // by us, because of another machine
+  bool stopped_ = false;  // ended by us because of another machine
   bool ended_ = false;
 };
 

@@ -271,8 +271,8 @@ class Reader {
   bool doubled(const Line& line) {
     for (const Placed& earlier : out_.placed) {
       if (!is_fixed(*earlier.place) || earlier.line->key != line.key) continue;
-      add(line, fmt::format("`{}` is doubled: it stands on line {} already", line.key,
-                            earlier.line->line));
+      add(line,
+          fmt::format("`{}` is doubled: it is already on line {}", line.key, earlier.line->line));
       return true;
     }
     return false;

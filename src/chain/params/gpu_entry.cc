@@ -18,7 +18,7 @@ bool is_number(std::string_view text) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// An IPv4 address or a host name.
+// True for an IPv4 address or a host name.
 bool is_host(std::string_view text) {
   if (text.empty() || text.front() == '-' || text.front() == '.') return false;
   bool has_letter = false;
@@ -48,10 +48,10 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
   if (semicolon != std::string_view::npos) {
     entry.hosts = split_at(text.substr(0, semicolon), ',');
     for (const std::string& host : entry.hosts) {
-      if (!is_host(host)) return usage_error(fmt::format("`{}` is no machine's address", host));
+      if (!is_host(host)) return usage_error(fmt::format("`{}` is not a machine's address", host));
     }
-    if (entry.hosts.empty()) return usage_error("no machine stands before the `;`");
-    if (has_doubles(entry.hosts)) return usage_error("a machine stands there twice");
+    if (entry.hosts.empty()) return usage_error("no machine before the `;`");
+    if (has_doubles(entry.hosts)) return usage_error("a machine is listed twice");
     text.remove_prefix(semicolon + 1);
   }
   entry.gpus = text;
@@ -63,7 +63,7 @@ Result<GpuEntry> parse_gpu_entry(std::string_view text) {
                     "ip1,ip2;0,1, found `{}`",
                     text));
   }
-  if (has_doubles(entry.ids)) return usage_error("a GPU stands there twice");
+  if (has_doubles(entry.ids)) return usage_error("a GPU is listed twice");
   return entry;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reads the launching script itself.
+// Reads the launching script.
 class LaunchReader {
  public:
   LaunchReader(std::string_view text, ReadLaunch& out) : text_(text), out_(out) {}
@@ -43,7 +43,7 @@ class LaunchReader {
     problem({at.line, at.column, std::move(message), warning});
   }
 
-  // A name that is not set is nothing, as in bash, where the words behind it then move up: told.
+  // An unset name expands to nothing. In bash the next words then move up, so this is a warning.
   ShellVariables variables(const ShellWord& at) {
     return [this, &at](std::string_view name) -> std::optional<std::string> {
       if (auto value = found_in(variables_, name)) return value;
@@ -64,7 +64,7 @@ class LaunchReader {
     const bool again =
         first.text == "bash" || first.text == "export" || read_assignment(first.text);
     if (!out_.script.train.argv.empty() && !again) {
-      problem(first, fmt::format("expected nothing behind the training but another one, found `{}`",
+      problem(first, fmt::format("expected nothing after the training but another one, found `{}`",
                                  first.text));
     } else if (read_assignment(first.text)) {
       for (const ShellWord& word : statement) assign(word, false);
@@ -102,7 +102,7 @@ class LaunchReader {
     } else {
       if (!fresh) {
         problem(word,
-                fmt::format("`{}` is set a second time: what line {} gave it is lost", given->name,
+                fmt::format("`{}` is set again: the value of line {} is lost", given->name,
                             entry->second),
                 true);
       }
@@ -121,7 +121,7 @@ class LaunchReader {
     return std::move(*words);
   }
 
-  // A command: all of its words, without `2>&1`, which changes nothing here.
+  // Records a command with all its words, except `2>&1`, which has no effect here.
   void start(const ShellStatement& statement) {
     LaunchCommand command{statement.front().line, {}};
     for (const ShellWord& word : statement) {
@@ -167,7 +167,7 @@ class LaunchReader {
     }
   }
 
-  // What is exported so far.
+  // The variables exported so far.
   std::vector<std::string> environment() const {
     std::vector<std::string> entries;
     entries.reserve(exported_.size());
@@ -181,7 +181,7 @@ class LaunchReader {
     std::vector<ShellStatement> inner;
     if (quoted.argv.size() == 3) inner = read_shell(quoted.argv[2], at.line).value_or(inner);
     if (inner.size() != 1) {
-      problem(at, "expected one command in quotes behind `bash -c`");
+      problem(at, "expected one command in quotes after `bash -c`");
       return;
     }
     LaunchCommand command{at.line, {}};
@@ -204,11 +204,11 @@ class LaunchReader {
   ReadLaunch& out_;
   Variables variables_;
   Variables exported_;
-  std::map<std::string, int, std::less<>> lines_;  // where each was set last
+  std::map<std::string, int, std::less<>> lines_;  // the line that set each variable last
 };
 
-// The folder in which the launch is started: the one, on the way up from the script, from which
-// the training's script is found.
+// The folder in which the launch starts: the nearest parent of the script from which the training's
+// script is found.
 std::optional<fs::path> checkout_of(const fs::path& path, const fs::path& run) {
   std::error_code error;
   for (fs::path folder = fs::absolute(path, error).lexically_normal().parent_path();;

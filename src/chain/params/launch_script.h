@@ -1,9 +1,10 @@
 #pragma once
 
-// Launching scripts: how newer suites (PaddleNLP, PaddleFleetX, PaddleMIX) say what to measure of a
-// large model. A file such as N4C32/gpt_bs16_fp16_DP1-MP8-PP4.sh sets variables and hands them, as
-// arguments or by its environment, to a run_benchmark.sh that trains; in its `_set_params` stands
-// by which word of the log the speed is found. Both are read, and never run, by shell_reader.h.
+// Launching scripts, with which newer suites (PaddleNLP, PaddleFleetX, PaddleMIX) describe the
+// benchmark of a large model. A file such as N4C32/gpt_bs16_fp16_DP1-MP8-PP4.sh sets variables and
+// passes them, as arguments or in the environment, to a run_benchmark.sh that trains. The latter's
+// `_set_params` names the word of the log that precedes the speed. shell_reader.h reads both files;
+// nothing executes them.
 
 #include <string>
 #include <string_view>
@@ -14,15 +15,15 @@
 
 namespace assay::chain::params {
 
-// Whether a file is taken for a launching script: by its name, which ends in `.sh`.
+// True if the name ends in `.sh`.
 bool is_launch_script(std::string_view path);
 
-// Reads the script at `path` and the run_benchmark.sh that it names: it is started in `root`, the
-// suite's checkout; where that is empty, the folder that holds what the script names is found by
-// the script's own place. What cannot be read is a problem too.
+// Reads the script at `path` and the run_benchmark.sh that it names. The launch starts in `root`,
+// the suite's checkout. If `root` is empty, it is found from the script's own path. An unreadable
+// file is a problem in the result.
 ReadLaunch read_launch(const std::string& path, const std::string& root = {});
 
-// "file:line:column: message" lines.
+// One "file:line:column: message" per line.
 std::string describe(const std::vector<LaunchProblem>& problems);
 
 }  // namespace assay::chain::params

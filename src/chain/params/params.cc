@@ -52,20 +52,20 @@ struct Fit {
   std::vector<Placed> placed;
   std::vector<Problem> problems;
   int cost = 0;
-  int known = 0;  // lines with a key that the layout names: tells apart layouts of equal cost
+  int known = 0;  // lines whose key is in the layout; decides between layouts of equal cost
 };
 
 constexpr int kSectionCost = 20;
 
 std::string heading(std::string_view name) { return fmt::format("====={}=====", name); }
 
-// Where a reader should look: a section without a heading begins with its first line, if any.
+// The line to report for a section: its heading, or its first line if it has none.
 int place_of(const Section& section) {
   const bool has_line = section.name.empty() && !section.lines.empty();
   return has_line ? section.lines.front().line : section.line;
 }
 
-// Whether a line with this key is where it belongs in a section of this name.
+// True if a section of this name in the layout has a line with this key.
 bool has_place_for(const Layout& layout, std::string_view section_name, std::string_view key) {
   return std::any_of(layout.sections.begin(), layout.sections.end(), [&](const SectionLayout& one) {
     return one.name == section_name &&
@@ -75,8 +75,9 @@ bool has_place_for(const Layout& layout, std::string_view section_name, std::str
   });
 }
 
-// Where the first line of a section stands that has lost its heading: in the section before, found
-// by the first fixed key. 0 where it is not to be seen. An optional section must show two keys.
+// The first line of a section that lost its heading, which is then in the section before. It is
+// found by the section's first fixed key; an optional section must show two keys. 0 if it is not
+// found.
 int stray_line_of(const SectionLayout& section, const ParamsText& text, const Layout& layout) {
   std::vector<std::pair<std::size_t, std::string_view>> fixed;
   for (std::size_t i = 0; i < section.places.size(); ++i) {
@@ -101,7 +102,8 @@ int stray_line_of(const SectionLayout& section, const ParamsText& text, const La
   return 0;
 }
 
-// Matches headings to the layout's sections, in order; tells of unknown, doubled and missing ones.
+// Matches headings to the layout's sections in order, and reports unknown, doubled and missing
+// ones.
 std::vector<const Section*> match_sections(const Layout& layout, const ParamsText& text, Fit& fit) {
   std::vector<const Section*> matched(layout.sections.size(), nullptr);
   std::vector<std::string_view> names;
@@ -122,13 +124,13 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
       matched[index] = &section;
       const bool optional = layout.sections[index].optional;
       if (!optional && index < next) {
-        message = fmt::format("the section `{}` stands too late: expected it before `{}`",
-                              section.name, names[next - 1]);
+        message = fmt::format("the section `{}` is too late: expected it before `{}`", section.name,
+                              names[next - 1]);
       }
       if (!optional) next = std::max(next, index + 1);
     }
     if (message.empty()) continue;
-    // Lines that have no place at all speak against a layout as much as surplus ones.
+    // A line without any section counts against a layout like a surplus line.
     constexpr std::size_t kLineOfNowhere = 5;
     if (!section.name.empty()) {
       fit.cost += static_cast<int>(kLineOfNowhere * section.lines.size());
@@ -137,7 +139,7 @@ std::vector<const Section*> match_sections(const Layout& layout, const ParamsTex
     fit.problems.push_back({line, 1, std::move(message), false});
     fit.cost += kSectionCost;
   }
-  const bool told = !fit.problems.empty();  // a misspelt heading is not a missing one as well
+  const bool told = !fit.problems.empty();  // a misspelt heading is not reported as missing too
   for (std::size_t i = 0; i < matched.size(); ++i) {
     if (matched[i] != nullptr) continue;
     const int stray = stray_line_of(layout.sections[i], text, layout);
@@ -181,7 +183,7 @@ Fit fit_layout(const Layout& layout, const ParamsText& text) {
         align_section(layout.sections[i].places, matched[i]->lines, end_of(*matched[i], text));
     fit.cost += alignment.cost;
     fit.known += known_keys(alignment);
-    // With a heading wrong, lines stand in a wrong section: only the heading is worth telling.
+    // If a heading is wrong, lines are in the wrong section; only the heading is reported.
     if (!headings_good) continue;
     std::move(alignment.problems.begin(), alignment.problems.end(),
               std::back_inserter(fit.problems));
@@ -190,7 +192,7 @@ Fit fit_layout(const Layout& layout, const ParamsText& text) {
   return fit;
 }
 
-// What the value of one line means for another: these need the whole file.
+// Checks conditions between several lines.
 void check_together(const Params& params, std::vector<Problem>& problems) {
   const auto lengths = [&](std::string_view one, std::string_view other, bool warning) {
     const std::size_t wanted = params.list(other).size();
@@ -217,7 +219,7 @@ void check_together(const Params& params, std::vector<Problem>& problems) {
   }
 }
 
-// Two spellings of one flag in one file (--batch-size, --batchsize) are often a slip.
+// Two spellings of one flag in a file (--batch-size, --batchsize) are often a mistake.
 void warn_of_spellings(const Params& params, std::vector<Problem>& problems) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kPairs{
       {{"train_batch", "infer_batch"}, {"train_use_gpu", "infer_use_gpu"}}};
@@ -256,7 +258,7 @@ ParsedParams finish(Fit fit, const Dialects& dialects) {
   return parsed;
 }
 
-// Of no kind at all.
+// The result for a file that fits no kind.
 ParsedParams refused(int line, std::string message) {
   static const Suite nobody{"-", "", "", "", ""};
   static const Layout unknown{.name = "unknown", .sections = {}, .modes = {}, .suite = &nobody};
@@ -274,7 +276,7 @@ std::string known_headings(const Dialects& dialects) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Whether a file of this layout may begin with this heading: sections before it may be absent.
+// True if a file of this layout may begin with this heading; sections before it may be absent.
 bool opens(const Layout& layout, std::string_view name) {
   for (const SectionLayout& section : layout.sections) {
     if (section.name == name) return true;
@@ -283,8 +285,8 @@ bool opens(const Layout& layout, std::string_view name) {
   return false;
 }
 
-// The layouts that the first heading (or its absence) allows. Lines before a known heading do not
-// make a file headless: they are surplus.
+// True if the first heading (or its absence) allows the layout. Lines before a known heading are
+// surplus; they do not make the file headless.
 bool may_fit(const Layout& layout, const ParamsText& text, std::span<const Layout> all) {
   const auto starts_a_kind = [&](const Section& section) {
     return !section.name.empty() && std::any_of(all.begin(), all.end(), [&](const Layout& known) {
@@ -304,7 +306,7 @@ bool shows_a_key(const Fit& fit) {
                      [](const Placed& placed) { return placed.place->key == placed.line->key; });
 }
 
-// A wrong file may hold anything: what is shown of it stays on one line, and short.
+// Makes a message with text of a damaged file printable, short and one line.
 std::string printable(std::string_view message) {
   constexpr std::size_t kLongest = 400;
   std::string out;
@@ -319,7 +321,7 @@ std::string printable(std::string_view message) {
   return message.size() > kLongest ? out + "…" : out;
 }
 
-// What is wrong with a file whose first heading, or lack of one, no kind has.
+// The error for a file whose first heading, or lack of one, fits no kind.
 ParsedParams refused_heading(const ParamsText& text, bool headless, const Dialects& dialects) {
   if (headless) {
     const int line = text.sections.empty() ? 1 : place_of(text.sections.front());
@@ -343,7 +345,7 @@ std::set<std::string_view> names_of(const Dialects& dialects) {
   return names;
 }
 
-// The folder that holds test_tipc; empty where the path goes through none.
+// The folder that contains test_tipc, or "" if the path has none.
 std::filesystem::path root_of(const std::filesystem::path& path) {
   std::filesystem::path root;
   for (const std::filesystem::path& part : path) {
@@ -353,8 +355,8 @@ std::filesystem::path root_of(const std::filesystem::path& path) {
   return {};
 }
 
-// The suites whose folders the path goes through, or passes by: a checkout may have any name, but
-// holds the suite's package (ppcls, ppdet, …).
+// The suites that the path suggests, by folder names on it or by the suite's package (ppcls, ppdet,
+// …) beside it, because a checkout may have any name.
 std::vector<const Suite*> suites_near(const std::string& path, const Dialects& dialects) {
   std::vector<const Suite*> near;
   if (path.empty()) return near;
@@ -377,11 +379,10 @@ std::vector<const Suite*> suites_near(const std::string& path, const Dialects& d
 }  // namespace
 
 ParsedParams parse_params(std::string_view text, const Origin& origin) {
-  // The longest known has 63 lines; aligning takes lines times places.
+  // The longest known file has 63 lines. The limit bounds the alignment, which is quadratic.
   constexpr std::ptrdiff_t kLongest = 10'000;
   if (const auto lines = std::count(text.begin(), text.end(), '\n'); lines > kLongest) {
-    return refused(1,
-                   fmt::format("{} lines: this is no params file, which has some dozens", lines));
+    return refused(1, fmt::format("{} lines: too many for a params file", lines));
   }
   const ParamsText by_colon = read_params_text(text, Separator::colon);
   const ParamsText by_blank = read_params_text(text, Separator::blank);
@@ -395,17 +396,17 @@ ParsedParams parse_params(std::string_view text, const Origin& origin) {
                                   fmt::join(names, ", ")));
   }
   std::optional<Fit> best;
-  const Layout* rival = nullptr;  // another suite's, that fits as well
+  const Layout* rival = nullptr;  // a layout of another suite that fits equally well
   const std::vector<const Suite*> near = suites_near(origin.path, dialects);
   for (const Layout& layout : dialects.layouts()) {
     const ParamsText& read = layout.separator == Separator::colon ? by_colon : by_blank;
     if (!origin.dialect.empty() && layout.suite->name != origin.dialect) continue;
     if (read.sections.empty() || !may_fit(layout, read, dialects.layouts())) continue;
     Fit fit = fit_layout(layout, read);
-    // A line that is no entry stands somewhere as a missing line too: the first is worth telling.
+    // A line that is not an entry also causes a missing line elsewhere; report only the first.
     if (!read.problems.empty()) fit.problems = read.problems;
     fit.cost += kSectionCost * static_cast<int>(read.problems.size());
-    constexpr int kElsewhere = 4;  // less than one wrong line
+    constexpr int kElsewhere = 4;  // less than the cost of one wrong line
     const bool is_near = std::find(near.begin(), near.end(), layout.suite) != near.end();
     if (!near.empty() && !is_near) fit.cost += kElsewhere;
     const int better = !best                                                                ? -1
@@ -418,7 +419,7 @@ ParsedParams parse_params(std::string_view text, const Origin& origin) {
       rival = nullptr;
     }
   }
-  // A headless file that fits no headless kind: the heading is what is missing.
+  // A headless file that fits no headless kind has lost its heading.
   const bool headless = by_colon.sections.empty() || (by_colon.sections.front().name.empty() &&
                                                       (!best || is_headless(*best->layout)));
   constexpr int kHopeless = 60;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A params file that has been read and understood.
+// A parsed and checked params file.
 
 #include <map>
 #include <string>
@@ -16,15 +16,15 @@ namespace assay::chain::params {
 class Params {
  public:
   const Layout& layout() const { return *layout_; }
-  // Key and value of a role of the layout; empty where an optional section is absent.
+  // Key and value of a role of the layout; "" if its optional section is absent.
   std::string_view key(std::string_view role) const { return find(role).key; }
   std::string_view value(std::string_view role) const { return find(role).value; }
-  std::vector<std::string> list(std::string_view role) const;  // split at `|`
+  std::vector<std::string> list(std::string_view role) const;  // the value split at `|`
   bool has(std::string_view role) const { return lines_.contains(role); }
   int line(std::string_view role) const { return find(role).line; }
-  // The role's whole line, as it stands in the file.
+  // The role's whole line as written.
   std::string_view text(std::string_view role) const { return find(role).text; }
-  // Whether the kind can run a MODE.
+  // True if the kind can run this mode.
   bool runs(std::string_view mode) const;
 
  private:
@@ -36,38 +36,39 @@ class Params {
 };
 
 struct ParsedParams {
-  Params params;                  // to be used only when good()
-  std::vector<Problem> problems;  // by line
+  Params params;                  // valid only if good()
+  std::vector<Problem> problems;  // sorted by line
   bool good() const;
 };
 
-// What is known of a file beside its text.
+// What is known about a file besides its text.
 struct Origin {
-  std::string path;     // its folders are a hint at its dialect; empty: not known
-  std::string dialect;  // the dialect that it must have; empty: found out
-  const Dialects* dialects = &Dialects::known();  // those that it may have; must outlive the result
-  std::vector<std::string> machines = {};  // instead of those that its gpu_list names; none: these
+  std::string path;                               // a hint at the dialect; "": unknown
+  std::string dialect;                            // the dialect that it must have; "": detect it
+  const Dialects* dialects = &Dialects::known();  // the possible dialects; must outlive the result
+  std::vector<std::string> machines = {};  // replace the machines in gpu_list; empty: keep them
 };
 
-// Reads the text of a params file: finds the kind whose layout fits best, lays the lines along it
-// and checks every value. Never fails; what is wrong is in the problems.
+// Parses a params file: finds the kind whose layout fits best, aligns the lines with it and checks
+// every value. Never fails; errors are in the problems.
 ParsedParams parse_params(std::string_view text, const Origin& origin = {});
 
-// "file:line:column: message" lines, as a compiler prints them.
+// One "file:line:column: message" per line, as compilers print them.
 std::string describe(std::string_view file, const std::vector<Problem>& problems);
 
-// Reads and parses the file at `origin.path`; an error with all problems when it is not good.
-// Warnings are added to `warnings` where that is given.
+// Reads and parses the file at `origin.path`. If it is not good, the error has all problems.
+// Warnings are appended to `warnings` if it is not null.
 Result<Params> load_params(const Origin& origin, std::string* warnings = nullptr);
 
-// One file of `assay chain check`.
+// The result of `assay chain check` for one file.
 struct CheckedFile {
   bool good = false;
-  std::string suite;  // of the layout that fits best, also of a refused file
+  std::string suite;  // of the best layout, even if the file is refused
   std::string kind;
   std::string modes;
-  std::string told;  // its problems and warnings
+  std::string told;  // the text of its problems and warnings
 };
+// Reads and checks a file for `assay chain check`; an unreadable file is a problem.
 CheckedFile check_file(const Origin& origin);
 
 }  // namespace assay::chain::params

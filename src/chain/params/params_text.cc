@@ -9,7 +9,7 @@ bool is_group(std::string_view line) {
   return !line.empty() && line.find_first_not_of('#') == std::string_view::npos;
 }
 
-// `====name====` with at least three signs in front; gives the name.
+// True for `====name====` with at least three signs in front; sets the name.
 bool is_heading(std::string_view line, std::string& name) {
   if (!line.starts_with("===")) return false;
   const std::size_t first = line.find_first_not_of('=');
@@ -28,7 +28,7 @@ int column_of(std::string_view line, std::string_view part) {
 void add_entry(std::string_view whole, std::string_view line, Separator separator, int number,
                ParamsText& out) {
   const std::size_t at = separator == Separator::colon ? line.find(':') : line.find_first_of(" \t");
-  // Some suites' files end with a command of their own, which no script of theirs reads.
+  // Some suites' files end with a shell command that none of their scripts reads.
   if (at == std::string_view::npos && line.starts_with("echo ")) return;
   if (at == std::string_view::npos || trimmed(line.substr(0, at)).empty()) {
     out.problems.push_back({number, column_of(whole, line),

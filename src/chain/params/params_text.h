@@ -1,7 +1,7 @@
 #pragma once
 
-// A params file as lines: sections, groups and `key:value` entries with their places in the file.
-// Nothing here knows what a line means; that is the layout's business (layouts.h).
+// A params file as lines: sections, groups and `key:value` entries with their positions. layouts.h
+// gives them a meaning.
 
 #include <string>
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace assay::chain::params {
 
-// Something wrong with a params file, as `file:line:column: message` prints it.
+// An error or warning, printed as `file:line:column: message`.
 struct Problem {
   int line = 1;
   int column = 1;
   std::string message;
-  bool warning = false;  // told, but the file is still good
+  bool warning = false;  // reported, but the file is good
 };
 
 struct Line {
@@ -22,14 +22,14 @@ struct Line {
   Type type = Type::entry;
   std::string key;
   std::string value;
-  std::string text;  // the whole line, as it stands there
+  std::string text;  // the whole line as written
   int line = 1;
   int key_column = 1;
   int value_column = 1;
 };
 
 struct Section {
-  std::string name;  // empty: lines before the first heading
+  std::string name;  // "": lines before the first heading
   int line = 1;
   std::vector<Line> lines;
 };
@@ -37,13 +37,13 @@ struct Section {
 enum class Separator { colon, blank };
 
 struct ParamsText {
-  std::vector<Section> sections;  // the headless one only where it has lines
-  std::vector<Problem> problems;  // lines that are no `key:value` at all
+  std::vector<Section> sections;  // includes a headless one only if it has lines
+  std::vector<Problem> problems;  // lines that are not `key:value`
   int last_line = 0;
 };
 
-// Reads the text of a params file. Carriage returns, blank lines, blanks around keys and values, a
-// byte-order mark and repeated `##` lines do no harm. With Separator::blank a line is `key value`,
+// Splits the text of a params file. Ignores carriage returns, blank lines, blanks around keys and
+// values, a byte-order mark and repeated `##` lines. With Separator::blank a line is `key value`,
 // and `# …` is a comment.
 ParamsText read_params_text(std::string_view text, Separator separator);
 

@@ -27,7 +27,7 @@ std::optional<int> whole_number(std::string_view text) {
   return value;
 }
 
-// What `_set_params` of run_benchmark.sh makes of a launch.
+// Evaluates `_set_params` of run_benchmark.sh for a launch.
 class RunReader {
  public:
   RunReader(std::string_view text, std::string_view launch_text, ReadLaunch& out)
@@ -77,7 +77,7 @@ class RunReader {
     out_.problems.push_back({file, {line, column, std::move(message), warning}});
   }
 
-  // Line and column of the value that is given to a name in a text; 0 where none is.
+  // Line and column of the value assigned to a name, or 0, 0.
   static std::pair<int, int> place_of(std::string_view text, const std::string& name) {
     for (std::size_t at = text.find(name + "="); at != std::string_view::npos;
          at = text.find(name + "=", at + 1)) {
@@ -93,7 +93,8 @@ class RunReader {
     return {0, 0};
   }
 
-  // Told where the user wrote it: in the launching script, else in run_benchmark.sh.
+  // Reports a problem where the user wrote the value: in the launching script, else in
+  // run_benchmark.sh.
   void wrong(const std::string& name, std::string message, bool warning = false) {
     const auto given = place_of(launch_text_, name);
     const bool own = given.first == 0;
@@ -130,11 +131,11 @@ class RunReader {
     return true;
   }
 
-  // What cannot be read without a shell is not known: it matters only where it is asked for.
+  // A value that needs a shell is unknown, which is an error only where it is used.
   void assign(const ShellAssignment& given, ShellBranches::Runs runs) {
     auto value = expand_value(given.value, [&](std::string_view one) { return look(one); });
     if (runs == ShellBranches::Runs::unknown) {
-      value = usage_error("it is set under a condition that only a shell can read");
+      value = usage_error("it is set under a condition that needs a shell");
     }
     if (value) {
       variables_[given.name] = *value;
@@ -160,7 +161,7 @@ class RunReader {
     return found_in(variables_, name);
   }
 
-  // What the launch gives and nobody reads.
+  // Warns about variables of the launch that nothing reads.
   void check_given() {
     const std::size_t given = out_.script.train.argv.size() - 2;
     std::size_t read = 0;
@@ -207,10 +208,10 @@ class RunReader {
     script.machines = whole_number(match[1].str()).value_or(1);
     script.cards = whole_number(match[2].str()).value_or(1);
     if (script.cards % script.machines != 0) {
-      wrong("device_num", fmt::format("{} cards are no whole number on each of {} machines",
+      wrong("device_num", fmt::format("{} cards cannot be shared equally by {} machines",
                                       script.cards, script.machines));
     }
-    // `amp_fp16` and `pure_fp16` of transformers, `o2` of gpt_auto: a level of mixed precision.
+    // Levels of mixed precision: `amp_fp16` and `pure_fp16` of transformers, `o2` of gpt_auto.
     static const std::regex kPrecision(
         "((amp_|pure_)?(fp32|fp16|bf16|fp8)|amp)(O[0-3])?|[oO][0-3]");
     if (!std::regex_match(script.fp_item, kPrecision)) {
@@ -226,7 +227,7 @@ class RunReader {
     const std::string folder = fs::path(script.path).parent_path().filename().string();
     if (std::regex_match(folder, kDevices) && folder != script.device_num) {
       wrong("device_num",
-            fmt::format("the file lies in {}, but trains on {}", folder, script.device_num), true);
+            fmt::format("the file is in {}, but trains on {}", folder, script.device_num), true);
     }
   }
 
@@ -249,7 +250,7 @@ class RunReader {
   ReadLaunch& out_;
   Variables variables_;
   Variables unknown_;               // why a variable's value is not known
-  std::vector<std::string> asked_;  // the names that _set_params reads
+  std::vector<std::string> asked_;  // names that _set_params reads
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ std::optional<bool> compare_numbers(std::string_view sign, std::string_view a, s
   return std::nullopt;
 }
 
-// One comparison, its words as they stand.
+// Evaluates one comparison of unexpanded words.
 std::optional<bool> compare(const Texts& raw, const ShellVariables& variables) {
   Texts words;
   for (const std::string& word : raw) {
@@ -64,7 +64,7 @@ std::optional<bool> read_condition(const ShellStatement& statement, std::size_t 
   const ShellVariables or_empty = [&variables](std::string_view name) {
     return std::optional(variables(name).value_or(""));
   };
-  // `&&` binds closer than `||`, and only `[[` knows them.
+  // `&&` binds closer than `||`; both are only known inside of `[[`.
   bool any = false;
   bool all = true;
   Texts part;
@@ -97,7 +97,7 @@ ShellBranches::Runs ShellBranches::now() const {
   return runs;
 }
 
-// An `if` or `elif` with its condition.
+// Begins an `if` or `elif` with its condition.
 void ShellBranches::begin_part(const ShellStatement& statement, Branch& branch) const {
   if (branch.over) {
     branch.runs = Runs::no;
@@ -106,7 +106,7 @@ void ShellBranches::begin_part(const ShellStatement& statement, Branch& branch) 
   const bool earlier_unknown = branch.runs == Runs::unknown;
   const auto holds = read_condition(statement, 1, variables_);
   if (holds && !*holds) {
-    // What comes after an unknown part is run only if that one is not.
+    // A part after an unknown one runs only if that one does not.
     branch.runs = earlier_unknown ? Runs::unknown : Runs::no;
     return;
   }
@@ -141,7 +141,7 @@ ShellBranches::Runs ShellBranches::take(ShellStatement& statement) {
   return now();
 }
 
-// What stands behind a first word is a statement of its own, and may branch again.
+// The words after a branching word are a statement of their own, which may branch again.
 ShellBranches::Runs ShellBranches::rest_of(ShellStatement& statement) {
   statement.erase(statement.begin());
   return statement.empty() ? now() : take(statement);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which statements of a shell function are run where `if`, `case` and loops stand among them.
+// Decides which statements of a shell function run, if there are `if`, `case` and loops.
 
 #include <optional>
 #include <vector>
@@ -15,14 +15,15 @@ class ShellBranches {
 
   explicit ShellBranches(ShellVariables variables) : variables_(std::move(variables)) {}
 
-  // Takes the next statement. Words that only branch (`then`, `else`) are taken away; what is left
-  // of it, maybe nothing, is run, not run, or nobody knows without a shell.
+  // Takes the next statement and removes words that only branch (`then`, `else`). Returns whether
+  // the rest of the statement, which may be empty, runs, does not run, or cannot be decided without
+  // a shell.
   Runs take(ShellStatement& statement);
 
  private:
   struct Branch {
     Runs runs = Runs::no;
-    bool over = false;  // an earlier part of the same `if` is run
+    bool over = false;  // an earlier part of the same `if` runs
   };
 
   void begin_part(const ShellStatement& statement, Branch& branch) const;
@@ -33,9 +34,8 @@ class ShellBranches {
   std::vector<Branch> open_;
 };
 
-// What `[ … ]` or `[[ … ]]` says; nothing where it is not one of the plain comparisons (`=`, `==`,
-// `!=`, `-z`, `-n`, `-eq` and its kin, joined by `&&` or `||`). A variable that is not set is
-// empty.
+// Evaluates `[ … ]` or `[[ … ]]`. Returns nothing unless it is made of plain comparisons (`=`,
+// `==`, `!=`, `-z`, `-n`, `-eq` and similar) joined by `&&` or `||`. An unset variable is empty.
 std::optional<bool> read_condition(const ShellStatement& statement, std::size_t first,
                                    const ShellVariables& variables);
 

@@ -15,7 +15,7 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_name_sign);
 }
 
-// Behind what opens at `at` (a quote, `${`, `$(`, a backtick); npos where it does not close.
+// The position after the group that opens at `at` (a quote, `${`, `$(`, a backtick), or npos.
 std::size_t end_of_group(std::string_view text, std::size_t at) {
   const char open = text[at];
   if (open == '\'' || open == '`') {
@@ -95,7 +95,7 @@ class Lexer {
     return {};
   }
 
-  // Whether the sign at `at` belongs to `2>&1`.
+  // True if the character at `at` belongs to `2>&1`.
   bool redirects(std::size_t at) const {
     constexpr std::string_view kBoth = "2>&1";
     const std::size_t start = text_[at] == '>' ? at - 1 : at - 2;
@@ -130,7 +130,7 @@ class Lexer {
   std::vector<ShellStatement> statements_;
 };
 
-// Words as they grow out of one; what stands in quotes is never split.
+// Expands one word into words. Text in quotes is never split.
 class Expander {
  public:
   explicit Expander(const ShellVariables& variables) : variables_(variables) {}
@@ -181,7 +181,7 @@ class Expander {
         fmt::format("expected plain text or a variable, found `{}`", what.substr(0, kShown)));
   }
 
-  // Puts in the variable at `at`; gives what stands behind it.
+  // Expands the variable at `at`; returns the position after it.
   Result<std::size_t> variable(std::string_view text, std::size_t at, bool quoted) {
     const bool braces = at + 1 < text.size() && text[at + 1] == '{';
     if (!braces) {
@@ -216,7 +216,7 @@ class Expander {
       return {};
     }
     if (!otherwise) return usage_error(fmt::format("`{}` is not set above", name));
-    if (!quoted) return add(*otherwise, false);  // its own quotes count
+    if (!quoted) return add(*otherwise, false);  // the default's own quotes count
     ASSAY_TRY(const std::string text, expand_value(*otherwise, variables_));
     put_value(text, quoted);
     return {};
@@ -270,13 +270,13 @@ Result<std::vector<std::string>> expand_word(std::string_view word,
 }
 
 Result<std::string> expand_value(std::string_view word, const ShellVariables& variables) {
-  // An assignment's value is never split: as if all of its variables stood in quotes.
+  // The value of an assignment is never split, as if all variables were quoted.
   std::string text;
   for (std::size_t i = 0; i < word.size();) {
     const char c = word[i];
     const bool quote = c == '"' || c == '\'';
     std::size_t end = quote ? end_of_group(word, i) : word.find_first_of("\"'", i);
-    // A quote within braces belongs to them.
+    // A quote inside of braces belongs to them.
     while (!quote && end != std::string_view::npos) {
       const std::size_t brace = word.substr(0, end).rfind("${");
       if (brace == std::string_view::npos || brace < i) break;

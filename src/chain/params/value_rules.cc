@@ -38,7 +38,7 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> known) {
   return std::find(known.begin(), known.end(), word) != known.end();
 }
 
-// Checks the `|` items of one value, each with its own column.
+// Checks the `|` items of a value, each with its own column.
 class ValueCheck {
  public:
   ValueCheck(const Place& place, const Line& line, const KnownNames& names)
@@ -177,7 +177,7 @@ class ValueCheck {
     add(at, fmt::format("expected a whole number of at least 1, or null, found `{}`", text));
   }
 
-  // Phones' files write FP32.
+  // Params files for phones write FP32.
   void precisions() {
     if (line_.value.empty()) words(kPrecisions);
     each([&](const std::string& item, std::size_t at) {
@@ -200,12 +200,12 @@ class ValueCheck {
     if (!present("a trainer")) return;
     std::set<std::string> seen;
     each([&](const std::string& item, std::size_t at) {
-      // Repositories name trainers of their own; a name that is nearly a known one is a slip.
+      // Suites have trainers of their own, but a name close to a known one is a mistake.
       const std::string_view near = nearest(item, kTrainers);
       const bool odd = item.empty() || item.find_first_of(" /\t") != std::string::npos;
       const bool slip = !near.empty() && near != item && !is_one_of(item, names_.keys);
       if (odd || slip) {
-        add(at, fmt::format("`{}` is no trainer{}", item, suggest(item, kTrainers)));
+        add(at, fmt::format("`{}` is not a trainer{}", item, suggest(item, kTrainers)));
       } else if (!seen.insert(item).second) {
         add(at, fmt::format("the trainer `{}` is doubled", item));
       }
@@ -224,7 +224,7 @@ class ValueCheck {
         add(at, fmt::format("unknown mode `{}`; the nearest known mode is `{}`", mode,
                             nearest_word(mode, names_.modes)));
       } else if (equals + 1 == item.size()) {
-        add(at, fmt::format("no value stands after `{}=`", mode));
+        add(at, fmt::format("no value after `{}=`", mode));
       } else if (!is_positive_number(item.substr(equals + 1))) {
         add(at + equals + 1, fmt::format("expected a whole number of at least 1, found `{}`",
                                          item.substr(equals + 1)));
@@ -287,9 +287,9 @@ class ValueCheck {
 }  // namespace
 
 std::vector<Problem> check_value(const Place& place, const Line& line, const KnownNames& names) {
-  // `null:null` fills the place and says nothing.
+  // `null:null` means that the line is unused.
   if (line.key == "null" && is_absent(line.value)) return {};
-  // The sign that is left is the address's own: `weightshttps://…`.
+  // The first colon is the one in the URL: `weightshttps://…`.
   if (line.value.starts_with("//") && (line.key.ends_with("http") || line.key.ends_with("https"))) {
     return {{line.line, line.key_column,
              fmt::format("expected a `:` between key and address, found `{}:`", line.key)}};

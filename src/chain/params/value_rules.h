@@ -1,7 +1,5 @@
 #pragma once
 
-// Whether a value is one that its place can hold.
-
 #include <string_view>
 #include <vector>
 
@@ -9,19 +7,19 @@
 
 namespace assay::chain::params {
 
-// What values may name beside the words of their rules.
+// Names that values may have besides the words of their rules.
 struct KnownNames {
   std::span<const std::string_view> modes;  // of `mode=value`
-  std::vector<std::string_view> keys;       // the file's own: each may be a trainer's
+  std::vector<std::string_view> keys;       // keys of the file, which may be a trainer's
 };
 
-// The problems of one value; places are in the file's coordinates.
+// Checks a value. Positions of the problems are those in the file.
 std::vector<Problem> check_value(const Place& place, const Line& line, const KnownNames& names);
 
-// What a by-mode value says for a mode: `a=1|b=2` gives "1" for a, nothing for an absent mode.
+// The value for a mode: `a=1|b=2` gives "1" for a, "" for an absent mode.
 std::string_view value_for_mode(std::string_view value, std::string_view mode);
 
-// Nothing and `null` both leave the argument out.
+// "" and `null` both leave the argument out.
 inline bool is_absent(std::string_view value) { return value.empty() || value == "null"; }
 
 }  // namespace assay::chain::params

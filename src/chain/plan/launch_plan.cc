@@ -19,15 +19,15 @@ std::string absolute(const std::string& path) {
   return std::filesystem::absolute(path, error).lexically_normal().string();
 }
 
-// A folder of the suite's benchmark: the user's, or one of the plan's.
+// A folder of the suite's benchmark: the one that the user's variable names, or one of the plan's.
 std::string benchmark_folder(const char* variable, const Plan& plan, std::string_view name) {
   const char* given = std::getenv(variable);
   if (given != nullptr && *given != '\0') return absolute(given);
   return absolute(fmt::format("{}/{}", plan.folder, name));
 }
 
-// run_benchmark.sh asks for this script of the benchmark's repository, which calls `_train` and
-// reads its log. Without it the training is all that is asked for: assay reads the log itself.
+// run_benchmark.sh needs this script of the benchmark repository, which calls `_train` and reads
+// its log. assay reads the log itself, so the stand-in only trains.
 constexpr std::string_view kRunModel = "function _run() { _train; }\n";
 
 Stage stage_of(const Plan& plan, const params::LaunchScript& script, StageKind kind,
@@ -48,7 +48,7 @@ void add(Plan& plan, Stage stage) {
   plan.stages.push_back(std::move(stage));
 }
 
-// A training: the first has the log that the record is made of.
+// A training. The first one has the log for the record.
 Stage training(Plan& plan, const params::LaunchScript& script, const PlanOptions& options,
                std::string name, const params::LaunchRepeat& what) {
   Stage stage = stage_of(plan, script, StageKind::train, std::move(name));
@@ -132,7 +132,7 @@ Result<Plan> make_launch_plan(const params::LaunchScript& script, const std::str
   }
   if (!options.third.empty()) {
     return usage_error(fmt::format(
-        "a launching script says itself what it trains: expected nothing behind {}, found `{}`",
+        "a launching script names its training itself: expected nothing after {}, found `{}`",
         kMode, options.third));
   }
   if (!options.device.empty() && options.device != "cpu" && options.device != "gpu") {
@@ -174,7 +174,7 @@ Result<Plan> make_launch_plan(const params::LaunchScript& script, const std::str
 std::string describe_launch(const params::LaunchScript& script) {
   std::string text = fmt::format(
       "{}: {} of {}, batch {}, {}, {}, on {} machine{} with {} card{}\n"
-      "  speed: the number behind `{}`, in {}, without the first {}{}\n",
+      "  speed: the number after `{}`, in {}, without the first {}{}\n",
       script.path, script.model_item, script.model_repo, script.batch_size, script.fp_item,
       script.run_mode, script.machines, script.machines == 1 ? "" : "s",
       script.cards / script.machines,
@@ -184,8 +184,8 @@ std::string describe_launch(const params::LaunchScript& script) {
       script.keyword, script.speed_unit, script.skip_steps,
       script.is_large_model ? "; one of the whole training" : "");
   text += script.silence_seconds > 0
-              ? fmt::format("  ends when its log is silent for {} s\n", script.silence_seconds)
-              : "  sets no limit of silence of its own\n";
+              ? fmt::format("  ends after {} s of silence in its log\n", script.silence_seconds)
+              : "  has no limit on silence\n";
   return text;
 }
 

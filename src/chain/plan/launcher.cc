@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kLaunch = "-m paddle.distributed.launch";
 
-// Parameter Server mode: every server and trainer by address, so that the launchers of all machines
-// agree without a master. Ports 6170 and up are the servers', 6270 and up the trainers'.
+// Parameter Server mode: lists every server and trainer by address, so that the launchers agree
+// without a master. Servers use ports from 6170, trainers from 6270.
 std::string parameter_servers(const params::GpuEntry& entry, const PlanOptions& options) {
   constexpr int kServerPort = 6170;
   constexpr int kTrainerPort = 6270;

@@ -27,7 +27,7 @@ void add_prepare(PlanBuilder& builder) {
   builder.add(std::move(stage));
 }
 
-// Whether a file of this kind can be planned for the device; the GPU is what all are written for.
+// Checks that files of this kind support the device. All support the GPU.
 Status check_device(const params::Layout& layout, const std::string& device) {
   if (device.empty() || device == "gpu") return {};
   const std::vector<std::string> devices = split_at(layout.devices, '|');
@@ -42,16 +42,16 @@ Status check_device(const params::Layout& layout, const std::string& device) {
                                  layout.name, layout.suite->name, fmt::join(devices, ", ")));
 }
 
-// The third argument: what to train of benchmark_train, else CUDA_VISIBLE_DEVICES.
+// Checks the third argument: the training of benchmark_train, else CUDA_VISIBLE_DEVICES.
 Status check_third(const std::string& mode, const std::string& third) {
   if (third.empty()) return {};
   if (mode != "benchmark_train") {
     static const std::regex kGpus("[0-9]+(,[0-9]+)*");
     if (std::regex_match(third, kGpus)) return {};
     return usage_error(fmt::format(
-        "the argument behind {}: expected GPU numbers such as 0 or 0,1, found `{}`", mode, third));
+        "the argument after {}: expected GPU numbers such as 0 or 0,1, found `{}`", mode, third));
   }
-  // As bash reads it: by its parts between `_`.
+  // As bash reads it: parts between `_`.
   static const std::regex kWhat(
       "(dynamic|dynamicTostatic)_bs[1-9][0-9]{0,6}_(fp32|fp16|bf16|amp|ampfp16|purefp16|null)_"
       "[A-Za-z0-9-]+_N([1-9][0-9]{0,2})C([1-9][0-9]{0,3})");
@@ -62,7 +62,7 @@ Status check_third(const std::string& mode, const std::string& third) {
     return {};
   }
   return usage_error(
-      fmt::format("the argument behind benchmark_train: expected MODEL_bsN_PRECISION_MODE_DEVICES "
+      fmt::format("the argument after benchmark_train: expected MODEL_bsN_PRECISION_MODE_DEVICES "
                   "such as dynamic_bs8_fp32_DP_N1C1 (MODEL: dynamic or dynamicTostatic; DEVICES: "
                   "machines and cards, the same number of cards on each), found `{}`",
                   third));

@@ -1,7 +1,5 @@
 #pragma once
 
-// The plan of a params file in one of its modes.
-
 #include <string>
 
 #include "base/result.h"
@@ -10,7 +8,8 @@
 
 namespace assay::chain::plan {
 
-// Fails when the kind cannot run the mode, or nothing is left to run.
+// Plans a params file in one of its modes. It is an error if the kind cannot run the mode, or if no
+// stage is left.
 Result<Plan> make_plan(const params::Params& params, const std::string& mode,
                        const PlanOptions& options);
 

@@ -89,18 +89,18 @@ Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters) {
   plan.stages = std::move(stages);
   if (!plan.stages.empty()) return plan;
   return usage_error(
-      fmt::format("no stage's name holds `{}` (see --dry-run)", fmt::join(filters, "` or `")));
+      fmt::format("no stage's name contains `{}` (see --dry-run)", fmt::join(filters, "` or `")));
 }
 
 Result<Plan> PlanBuilder::finish() {
   if (error_) return tl::unexpected<Error>(*error_);
-  // Whatever comes after `prepare` needs what it prepared.
+  // Every stage after `prepare` needs it.
   if (!plan_.stages.empty() && plan_.stages.front().kind == StageKind::prepare) {
     for (std::size_t i = 1; i < plan_.stages.size(); ++i) plan_.stages[i].needs.push_back(0);
   }
   if (plan_.stages.empty() && plan_.nothing.empty() && options_.filters.empty()) {
     return usage_error(
-        fmt::format("mode {} gives nothing to run: every command is null", plan_.mode));
+        fmt::format("mode {} has nothing to run: every command is null", plan_.mode));
   }
   return filtered(std::move(plan_), options_.filters);
 }

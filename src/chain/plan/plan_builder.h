@@ -1,6 +1,6 @@
 #pragma once
 
-// What recipes grow a plan with, stage by stage.
+// Builds a plan stage by stage.
 
 #include <optional>
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace assay::chain::plan {
 
-// `key=value`, or the single blank that the bash puts where key or value is null or nothing.
+// Returns `key=value`, or the single blank that bash writes if key or value is null or empty.
 std::string argument(std::string_view key, std::string_view value);
 
 class PlanBuilder {
@@ -28,9 +28,10 @@ class PlanBuilder {
 
   void set_folder(std::string folder, std::string results_log);
   void warn(std::string message) { plan_.warnings.push_back(std::move(message)); }
-  // The suite's bash runs nothing either, for this reason.
+  // Allows a plan without stages: the suite's bash runs nothing either, for this reason.
   void may_be_empty(std::string reason) { plan_.nothing = std::move(reason); }
-  // Splits the command into argv, makes name and log unique, and takes the stage in.
+  // Splits the command into argv, makes name and log unique, and appends the stage. Returns its
+  // index.
   std::size_t add(Stage stage);
   const Stage& stage(std::size_t index) const { return plan_.stages[index]; }
   std::size_t stage_count() const { return plan_.stages.size(); }
@@ -48,12 +49,11 @@ class PlanBuilder {
   std::optional<Error> error_;
 };
 
-// The stages that a filter (-k) names and, to make them possible, what they need; all of them
-// without a filter. Fails where none is named.
+// Keeps the stages that a filter (-k) names and the stages that these need; all without a filter.
+// It is an error if no stage matches.
 Result<Plan> filtered(Plan plan, const std::vector<std::string>& filters);
 
-// "CUDA_VISIBLE_DEVICES=…" of what may be seen: "-" for no GPU at all, nothing for no such
-// variable.
+// Returns "CUDA_VISIBLE_DEVICES=…": "-" hides all GPUs, "" sets no variable.
 std::vector<std::string> cuda_environment(std::string_view visible);
 
 }  // namespace assay::chain::plan

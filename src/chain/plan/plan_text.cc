@@ -10,7 +10,7 @@
 namespace assay::chain::plan {
 namespace {
 
-// Stages are counted from 1 wherever somebody reads it.
+// Users see stages numbered from 1.
 std::vector<std::size_t> numbers_of(const std::vector<std::size_t>& needs) {
   std::vector<std::size_t> numbers;
   numbers.reserve(needs.size());
@@ -34,9 +34,9 @@ std::string describe_plan(const Plan& plan) {
       text += fmt::format("#    ends after {:g} s without a line in {}\n", stage.idle_limit,
                           stage.follows.empty() ? stage.log : stage.follows);
     }
-    if (!stage.keyword.empty()) text += fmt::format("#    speed behind `{}`\n", stage.keyword);
+    if (!stage.keyword.empty()) text += fmt::format("#    speed after `{}`\n", stage.keyword);
     if (!stage.own_argv.empty())
-      text += "#    where that script is not there, assay does the same\n";
+      text += "#    if that script does not exist, assay does the same\n";
     for (const std::string& entry : stage.environment) {
       const std::size_t value = entry.find('=') + 1;
       text += entry.substr(0, value) +

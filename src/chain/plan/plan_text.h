@@ -1,6 +1,6 @@
 #pragma once
 
-// A plan as --dry-run prints it.
+// Formats a plan for --dry-run.
 
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace assay::chain::plan {
 
-// For people: each stage's name, what it needs, and its command line as a shell would read it.
+// For people: each stage's name, needs, and shell command.
 std::string describe_plan(const Plan& plan);
 
-// For programs: one JSON object a line, {"v":1,"stage","kind","argv","env","log","needs",…}.
+// For programs: one JSON object per line, {"v":1,"stage","kind","argv","env","log","needs",…}.
 std::string plan_json_lines(const Plan& plan);
 
 }  // namespace assay::chain::plan

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace assay::chain::results {
 namespace {
@@ -31,11 +32,43 @@ CREATE TABLE nodes(
   ips REAL, PRIMARY KEY(stage, host)) WITHOUT ROWID;
 )sql";
 
-constexpr const char* kNow = "strftime('%Y-%m-%dT%H:%M:%fZ','now')";
-
 std::string json_of(const std::vector<std::string>& list) {
   return nlohmann::json(list).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+// Runs a statement with its parameters in order.
+template <typename... Values>
+Status run(Statement& statement, const Values&... values) {
+  int parameter = 0;
+  (statement.bind(++parameter, values), ...);
+  return statement.run();
+}
+
+// The same for SQL text. NOW in it becomes the current time.
+template <typename... Values>
+Status run(Database& database, std::string sql, const Values&... values) {
+  if (const std::size_t now = sql.find("NOW"); now != std::string::npos) {
+    sql.replace(now, 3, "strftime('%Y-%m-%dT%H:%M:%fZ','now')");
+  }
+  ASSAY_TRY(Statement statement, database.prepare(sql));
+  return run(statement, values...);
+}
+
+// Reads all rows of a statement whose only parameter is `id`.
+template <typename Read>
+auto rows_of(Database& database, std::string_view sql, std::int64_t id, Read read)
+    -> Result<std::vector<decltype(read(std::declval<Statement&>()))>> {
+  ASSAY_TRY(Statement select, database.prepare(sql));
+  select.bind(1, id);
+  std::vector<decltype(read(select))> rows;
+  while (true) {
+    ASSAY_TRY(const bool more, select.step());
+    if (!more) return rows;
+    rows.push_back(read(select));
+  }
+}
+
+std::string text(const Statement& row, int column) { return std::string(row.text(column)); }
 
 Result<std::int64_t> last_id(Database& database) {
   ASSAY_TRY(Statement statement, database.prepare("SELECT last_insert_rowid()"));
@@ -50,12 +83,13 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     if (error)
-      return fail(fmt::format("cannot make the folder of {}: {}", path.string(), error.message()));
+      return fail(
+          fmt::format("cannot create the folder of {}: {}", path.string(), error.message()));
   }
   ASSAY_TRY(Database database, Database::open(path, mode));
   ASSAY_TRY(const std::int64_t version, database.schema_version());
   if (version == 0 && mode == OpenMode::create) {
-    // Together: tables without their version would never open again.
+    // In one transaction, because tables without a version could not be opened again.
     ASSAY_TRY(Transaction transaction, Transaction::begin(database));
     ASSAY_CHECK(database.execute(kSchema));
     ASSAY_CHECK(database.set_schema_version(kVersion));
@@ -68,65 +102,35 @@ Result<ChainStore> ChainStore::open(const std::filesystem::path& path, OpenMode 
 }
 
 Result<std::int64_t> ChainStore::begin_run(const plan::Plan& plan, const std::string& file) {
-  ASSAY_TRY(Statement insert,
-            database_.prepare(fmt::format(
-                "INSERT INTO runs(file, mode, model, started) VALUES(?, ?, ?, {})", kNow)));
-  insert.bind(1, file);
-  insert.bind(2, plan.mode);
-  insert.bind(3, plan.model);
-  ASSAY_CHECK(insert.run());
+  ASSAY_CHECK(run(database_, "INSERT INTO runs(file, mode, model, started) VALUES(?, ?, ?, NOW)",
+                  file, plan.mode, plan.model));
   return last_id(database_);
 }
 
-Status ChainStore::finish_run(std::int64_t run, int exit_code) {
-  ASSAY_TRY(Statement update,
-            database_.prepare(
-                fmt::format("UPDATE runs SET finished = {}, exit_code = ? WHERE id = ?", kNow)));
-  update.bind(1, std::int64_t{exit_code});
-  update.bind(2, run);
-  return update.run();
+Status ChainStore::finish_run(std::int64_t id, int exit_code) {
+  return run(database_, "UPDATE runs SET finished = NOW, exit_code = ? WHERE id = ?",
+             std::int64_t{exit_code}, id);
 }
 
-Result<std::int64_t> ChainStore::begin_stage(std::int64_t run, const plan::Stage& stage) {
-  ASSAY_TRY(Statement insert,
-            database_.prepare(
-                fmt::format("INSERT INTO stages(run, name, kind, command, argv, environment, log,"
-                            " started) VALUES(?, ?, ?, ?, ?, ?, ?, {})",
-                            kNow)));
-  const std::string argv = json_of(stage.argv);
-  const std::string environment = json_of(stage.environment);
-  insert.bind(1, run);
-  insert.bind(2, stage.name);
-  insert.bind(3, name(stage.kind));
-  insert.bind(4, stage.command);
-  insert.bind(5, argv);
-  insert.bind(6, environment);
-  insert.bind(7, stage.log);
-  ASSAY_CHECK(insert.run());
+Result<std::int64_t> ChainStore::begin_stage(std::int64_t run_id, const plan::Stage& stage) {
+  ASSAY_CHECK(run(database_,
+                  "INSERT INTO stages(run, name, kind, command, argv, environment, log, started)"
+                  " VALUES(?, ?, ?, ?, ?, ?, ?, NOW)",
+                  run_id, stage.name, name(stage.kind), stage.command, json_of(stage.argv),
+                  json_of(stage.environment), stage.log));
   return last_id(database_);
 }
 
 Status ChainStore::finish_stage(std::int64_t id, const stage::Outcome& outcome,
                                 const stage::FileMarks& made) {
-  ASSAY_TRY(Statement update,
-            database_.prepare(fmt::format(
-                "UPDATE stages SET finished = {}, state = ?, detail = ?, exit_code = ?, signal = ?,"
-                " seconds = ?, log_bytes = ?, peak_rss_mb = ?, gpu_memory_mb = ?, gpu_percent = ?,"
-                " made = ? WHERE id = ?",
-                kNow)));
-  const std::string marks = stage::marks_to_json(made);
-  update.bind(1, name(outcome.state));
-  update.bind(2, outcome.detail);
-  update.bind(3, std::int64_t{outcome.exit.code});
-  update.bind(4, std::int64_t{outcome.exit.signal});
-  update.bind(5, outcome.seconds);
-  update.bind(6, static_cast<std::int64_t>(outcome.log_bytes));
-  update.bind(7, outcome.peak.rss_mb);
-  update.bind(8, outcome.peak.gpu_memory_mb);
-  update.bind(9, outcome.peak.gpu_percent);
-  update.bind(10, marks);
-  update.bind(11, id);
-  return update.run();
+  return run(database_,
+             "UPDATE stages SET finished = NOW, state = ?, detail = ?, exit_code = ?, signal = ?,"
+             " seconds = ?, log_bytes = ?, peak_rss_mb = ?, gpu_memory_mb = ?, gpu_percent = ?,"
+             " made = ? WHERE id = ?",
+             name(outcome.state), outcome.detail, std::int64_t{outcome.exit.code},
+             std::int64_t{outcome.exit.signal}, outcome.seconds,
+             static_cast<std::int64_t>(outcome.log_bytes), outcome.peak.rss_mb,
+             outcome.peak.gpu_memory_mb, outcome.peak.gpu_percent, stage::marks_to_json(made), id);
 }
 
 Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredReading>& readings) {
@@ -136,11 +140,8 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
             database_.prepare(
                 "INSERT OR REPLACE INTO readings(stage, number, name, value) VALUES(?, ?, ?, ?)"));
   for (const StoredReading& reading : readings) {
-    insert.bind(1, stage);
-    insert.bind(2, reading.number);
-    insert.bind(3, reading.name);
-    insert.bind(4, reading.value);  // SQLite stores NaN as NULL, which reads back as NaN below
-    ASSAY_CHECK(insert.run());
+    // SQLite stores NaN as NULL, which readings() turns back into NaN.
+    ASSAY_CHECK(run(insert, stage, reading.number, reading.name, reading.value));
   }
   return transaction.commit();
 }
@@ -148,32 +149,20 @@ Status ChainStore::add_readings(std::int64_t stage, const std::vector<StoredRead
 Status ChainStore::add_autolog(std::int64_t stage, const stage::AutoLog& fields) {
   if (fields.empty()) return {};
   ASSAY_TRY(Transaction transaction, Transaction::begin(database_));
-  ASSAY_TRY(
-      Statement insert,
-      database_.prepare("INSERT OR REPLACE INTO autolog(stage, field, value) VALUES(?, ?, ?)"));
   for (const auto& [field, value] : fields) {
-    insert.bind(1, stage);
-    insert.bind(2, field);
-    insert.bind(3, value);
-    ASSAY_CHECK(insert.run());
+    ASSAY_CHECK(run(database_,
+                    "INSERT OR REPLACE INTO autolog(stage, field, value) VALUES(?, ?, ?)", stage,
+                    field, value));
   }
   return transaction.commit();
 }
 
 Status ChainStore::add_node(std::int64_t stage, const NodeRecord& node) {
-  ASSAY_TRY(
-      Statement insert,
-      database_.prepare("INSERT OR REPLACE INTO nodes(stage, host, gpu_model, framework, model,"
-                        " batch_size, state, ips) VALUES(?, ?, ?, ?, ?, ?, ?, ?)"));
-  insert.bind(1, stage);
-  insert.bind(2, node.host);
-  insert.bind(3, node.gpu_model);
-  insert.bind(4, node.framework);
-  insert.bind(5, node.model);
-  insert.bind(6, node.batch_size);
-  insert.bind(7, node.state);
-  insert.bind(8, node.ips);
-  return insert.run();
+  return run(database_,
+             "INSERT OR REPLACE INTO nodes(stage, host, gpu_model, framework, model, batch_size,"
+             " state, ips) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+             stage, node.host, node.gpu_model, node.framework, node.model, node.batch_size,
+             node.state, node.ips);
 }
 
 Result<std::optional<stage::FileMarks>> ChainStore::last_passed(const plan::Stage& stage) {
@@ -189,77 +178,51 @@ Result<std::optional<stage::FileMarks>> ChainStore::last_passed(const plan::Stag
 }
 
 Result<std::vector<StoredRun>> ChainStore::runs() {
-  ASSAY_TRY(
-      Statement select,
-      database_.prepare("SELECT id, file, mode, model, started, exit_code FROM runs ORDER BY id"));
-  std::vector<StoredRun> list;
-  while (true) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return list;
-    list.push_back({select.integer(0), std::string(select.text(1)), std::string(select.text(2)),
-                    std::string(select.text(3)), std::string(select.text(4)),
-                    select.is_null(5) ? -1 : static_cast<int>(select.integer(5))});
-  }
+  return rows_of(database_,
+                 "SELECT id, file, mode, model, started, coalesce(exit_code, -1) FROM runs"
+                 " WHERE id > ? ORDER BY id",
+                 0, [](const Statement& row) {
+                   return StoredRun{row.integer(0), text(row, 1), text(row, 2),
+                                    text(row, 3),   text(row, 4), static_cast<int>(row.integer(5))};
+                 });
 }
 
-Result<std::vector<StoredStage>> ChainStore::stages(std::int64_t run) {
-  ASSAY_TRY(Statement select,
-            database_.prepare(
-                "SELECT id, name, kind, command, coalesce(state, 'unfinished'), detail, log,"
-                " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent FROM stages"
-                " WHERE run = ? ORDER BY id"));
-  select.bind(1, run);
-  std::vector<StoredStage> list;
-  while (true) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return list;
-    list.push_back({select.integer(0), std::string(select.text(1)), std::string(select.text(2)),
-                    std::string(select.text(3)), std::string(select.text(4)),
-                    std::string(select.text(5)), std::string(select.text(6)), select.number(7),
-                    select.number(8), select.number(9), select.number(10)});
-  }
+Result<std::vector<StoredStage>> ChainStore::stages(std::int64_t run_id) {
+  return rows_of(database_,
+                 "SELECT id, name, kind, command, coalesce(state, 'unfinished'), detail, log,"
+                 " seconds, peak_rss_mb, gpu_memory_mb, gpu_percent FROM stages"
+                 " WHERE run = ? ORDER BY id",
+                 run_id, [](const Statement& row) {
+                   return StoredStage{row.integer(0), text(row, 1),  text(row, 2),  text(row, 3),
+                                      text(row, 4),   text(row, 5),  text(row, 6),  row.number(7),
+                                      row.number(8),  row.number(9), row.number(10)};
+                 });
 }
 
 Result<std::vector<StoredReading>> ChainStore::readings(std::int64_t stage) {
-  ASSAY_TRY(Statement select,
-            database_.prepare(
-                "SELECT number, name, value FROM readings WHERE stage = ? ORDER BY name, number"));
-  select.bind(1, stage);
-  std::vector<StoredReading> list;
-  while (true) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return list;
-    list.push_back({select.integer(0), std::string(select.text(1)),
-                    select.is_null(2) ? __builtin_nan("") : select.number(2)});
-  }
+  return rows_of(database_,
+                 "SELECT number, name, value FROM readings WHERE stage = ? ORDER BY name, number",
+                 stage, [](const Statement& row) {
+                   return StoredReading{row.integer(0), text(row, 1),
+                                        row.is_null(2) ? __builtin_nan("") : row.number(2)};
+                 });
 }
 
 Result<stage::AutoLog> ChainStore::autolog(std::int64_t stage) {
-  ASSAY_TRY(Statement select,
-            database_.prepare("SELECT field, value FROM autolog WHERE stage = ?"));
-  select.bind(1, stage);
-  stage::AutoLog fields;
-  while (true) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return fields;
-    fields.emplace(select.text(0), select.text(1));
-  }
+  ASSAY_TRY(const auto rows,
+            rows_of(database_, "SELECT field, value FROM autolog WHERE stage = ?", stage,
+                    [](const Statement& row) { return std::pair(text(row, 0), text(row, 1)); }));
+  return stage::AutoLog(rows.begin(), rows.end());
 }
 
 Result<std::vector<NodeRecord>> ChainStore::nodes(std::int64_t stage) {
-  ASSAY_TRY(Statement select,
-            database_.prepare(
-                "SELECT host, gpu_model, framework, model, batch_size, state, ips FROM nodes"
-                " WHERE stage = ? ORDER BY host"));
-  select.bind(1, stage);
-  std::vector<NodeRecord> list;
-  while (true) {
-    ASSAY_TRY(const bool row, select.step());
-    if (!row) return list;
-    list.push_back({std::string(select.text(0)), std::string(select.text(1)),
-                    std::string(select.text(2)), std::string(select.text(3)),
-                    std::string(select.text(4)), std::string(select.text(5)), select.number(6)});
-  }
+  return rows_of(database_,
+                 "SELECT host, gpu_model, framework, model, batch_size, state, ips FROM nodes"
+                 " WHERE stage = ? ORDER BY host",
+                 stage, [](const Statement& row) {
+                   return NodeRecord{text(row, 0), text(row, 1), text(row, 2), text(row, 3),
+                                     text(row, 4), text(row, 5), row.number(6)};
+                 });
 }
 
 }  // namespace assay::chain::results

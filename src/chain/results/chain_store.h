@@ -1,7 +1,7 @@
 #pragma once
 
-// Results of chain runs in one SQLite file: runs, their stages (started and finished apart),
-// readings of their logs, and AutoLog fields.
+// Results of chain runs in a SQLite file: runs, their stages, readings of their logs, AutoLog
+// fields.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,15 +19,15 @@
 
 namespace assay::chain::results {
 
-// One normalised record a node of a training stage.
+// The record of one machine of a training stage.
 struct NodeRecord {
   std::string host;
-  std::string gpu_model;  // "CPU" without one
-  std::string framework;  // version, where it is known
+  std::string gpu_model;  // "CPU" without a GPU
+  std::string framework;  // name and version; "": unknown
   std::string model;
   std::string batch_size;
   std::string state;  // passed, failed, …
-  double ips = 0;     // mean, 0 where nothing was printed
+  double ips = 0;     // mean; 0 if the log has none
 };
 
 struct StoredStage {
@@ -50,11 +50,11 @@ struct StoredRun {
   std::string mode;
   std::string model;
   std::string started;  // UTC, ISO 8601
-  int exit_code = -1;   // -1: it did not finish
+  int exit_code = -1;   // -1: not finished
 };
 
 struct StoredReading {
-  std::int64_t number = 0;  // counts the readings of one name in one stage
+  std::int64_t number = 0;  // index among the readings of this name in the stage
   std::string name;
   double value = 0;
 };
@@ -73,7 +73,7 @@ class ChainStore {
   Status add_autolog(std::int64_t stage, const stage::AutoLog& fields);
   Status add_node(std::int64_t stage, const NodeRecord& node);
 
-  // What the last passed stage of this name and argv had made; nothing when its latest run did not
+  // The files that the last run of a stage with this name and argv made, or nothing if it did not
   // pass.
   Result<std::optional<stage::FileMarks>> last_passed(const plan::Stage& stage);
 

@@ -27,7 +27,7 @@ void flatten(const nlohmann::json& value, std::vector<double>& out) {
   }
 }
 
-// `1.jpg` does not stand in `11.jpg`.
+// For whole-word search: `1.jpg` must not match in `11.jpg`.
 bool is_name_part(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
@@ -62,7 +62,7 @@ std::vector<double> values_of(const std::vector<StoredReading>& readings, std::s
   return values;
 }
 
-// Without the first, which pays for what is done once.
+// The mean without the first value, which includes one-time costs.
 double mean_after_first(const std::vector<double>& values) {
   if (values.empty()) return 0;
   const std::size_t from = values.size() > 1 ? 1 : 0;
@@ -85,7 +85,7 @@ std::vector<double> numbers_of(std::string_view text) {
     return numbers;
   }
   for (std::size_t at = 0; at < text.size();) {
-    // A digit within a word (`conv2d`, `fp32`) is no number.
+    // A digit in a word (`conv2d`, `fp32`) is not a number.
     const bool in_word = at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 ||
                                     text[at - 1] == '_');
     double value = 0;
@@ -166,7 +166,7 @@ std::vector<Finding> compare_outputs(const Predictions& expected, const Predicti
     bool close = true;
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double difference = std::abs(got[i] - wanted[i]);
-      // Written so that NaN is never close.
+      // This form is false for NaN.
       close = close && difference <= tolerance.atol + tolerance.rtol * std::abs(wanted[i]);
       worst_abs = std::max(worst_abs, difference);
       if (wanted[i] != 0) worst_rel = std::max(worst_rel, difference / std::abs(wanted[i]));

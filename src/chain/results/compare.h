@@ -1,6 +1,6 @@
 #pragma once
 
-// Results against stored results: outputs by tolerance, loss curves, speed and memory.
+// Compares results with stored results: outputs by tolerance, loss curves, speed and memory.
 
 #include <map>
 #include <string>
@@ -27,42 +27,43 @@ struct OutputTolerance {
 // Predictions by image name.
 using Predictions = std::map<std::string, std::vector<double>>;
 
-// Stored results as compare_results.py writes them: `name <TAB> JSON`, or integers instead of JSON.
+// Parses stored results in the format of compare_results.py: `name <TAB> JSON` or integers.
 Result<Predictions> read_stored_results(std::string_view text);
 
-// The predictions that a log holds for these names: of the first line with the name, what stands
-// after it; JSON, or else every number there.
+// Finds the predictions of these names in a log. They follow the name on the first line that has
+// it, as JSON or as numbers.
 Predictions find_in_log(std::string_view log, const Predictions& wanted);
 
-// All numbers of a piece of text or JSON, in order.
+// Returns all numbers of a text or JSON, in order.
 std::vector<double> numbers_of(std::string_view text);
 
-// Every expected value against the actual one, |a − e| ≤ atol + rtol·|e|. One finding a name.
+// Compares every expected value with the actual one, |a − e| ≤ atol + rtol·|e|. One finding per
+// name.
 std::vector<Finding> compare_outputs(const Predictions& expected, const Predictions& actual,
                                      const OutputTolerance& tolerance);
 
-// Why these predictions could not tell one model from another; empty when they could: values that
-// are all the same, or several images that all give the same values.
+// Returns why these predictions could not distinguish two models (all values equal, or the same for
+// several images), or "".
 std::string vacuous_because(const Predictions& predictions);
 
-// Stored result files against logs, both by a pattern with `*` in the file name, paired by the
-// precision (fp32, fp16, int8) in their names.
+// Compares stored result files with logs. Both are patterns with `*` in the file name, and are
+// paired by the precision (fp32, fp16, int8) in their names.
 Result<std::vector<Finding>> compare_files(const std::string& stored, const std::string& logs,
                                            const OutputTolerance& tolerance);
 
-// What a model gives by dynamic inference against what its exported form gives: two logs, paired by
-// the images that both name or else by lines of the same words, or two .npy files.
+// Compares dynamic inference with inference of the exported model: two logs, paired by the images
+// that both name, else by lines with the same words; or two .npy files.
 Result<std::vector<Finding>> compare_dynamic_static(const std::string& dynamic_path,
                                                     const std::string& static_path,
                                                     const OutputTolerance& tolerance);
 
 struct RunThresholds {
   double loss_rtol = 1e-3;
-  double speed = 0.10;   // slower by more than this share is a regression
-  double memory = 0.10;  // larger by more than this share is one
+  double speed = 0.10;   // slower by more than this fraction is a regression
+  double memory = 0.10;  // larger by more than this fraction is a regression
 };
 
-// The latest run of one store against the latest of another (same mode and model), stage by stage.
+// Compares the latest runs of two stores (same mode and model) stage by stage.
 Result<std::vector<Finding>> compare_runs(ChainStore& base, ChainStore& current,
                                           const RunThresholds& thresholds);
 

@@ -1,5 +1,5 @@
-// Dynamic against static inference: the same model and input, once by the layers as Python runs
-// them and once by the exported program.
+// Compares dynamic inference (layers run by Python) with static inference (the exported program) of
+// the same model and input.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ bool is_image_end(std::string_view word) {
                      [&](std::string_view end) { return word.ends_with(end); });
 }
 
-// Words that name images, as they stand in a log: without quotes, brackets and commas.
+// Returns the words of a log that name images, without quotes, brackets and commas.
 std::set<std::string> image_names(std::string_view log) {
   constexpr std::string_view kApart = " \t\r\n,;:'\"()[]{}";
   std::set<std::string> names;
@@ -38,7 +38,7 @@ std::set<std::string> image_names(std::string_view log) {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// A line with each number as `#`: "class_id: #, prob: #".
+// Replaces each number of a line by `#`: "class_id: #, prob: #".
 std::string skeleton(std::string_view line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -63,7 +63,7 @@ struct Numbered {
   std::string shape;
 };
 
-// The lines that hold a labelled number, the last ones first: predictions stand at the end.
+// Returns the lines with a labelled number, last one first, because predictions are at the end.
 std::vector<Numbered> numbered_lines(std::string_view log) {
   std::vector<Numbered> lines;
   for (const std::string& line : split_at(log, '\n')) {
@@ -80,8 +80,9 @@ struct Pair {
   Predictions static_side;
 };
 
-// By the images that both name; else by a line of the dynamic log whose words end a line of the
-// static one ("class_id: 8, prob: 0.9" and "image_name: a.jpg, class_id: 8, prob: 0.9").
+// Pairs the logs by images that both name. Otherwise by a line of the dynamic log whose words end a
+// line of the static one ("class_id: 8, prob: 0.9" and "image_name: a.jpg, class_id: 8, prob:
+// 0.9").
 Result<Pair> pair_of(std::string_view dynamic_log, std::string_view static_log) {
   Pair pair;
   const std::set<std::string> there = image_names(static_log);
@@ -107,10 +108,11 @@ Result<Pair> pair_of(std::string_view dynamic_log, std::string_view static_log) 
     pair.static_side[line.shape] = std::move(numbers);
     return pair;
   }
-  return usage_error("the two logs show no prediction of one image, nor lines with the same words");
+  return usage_error(
+      "the two logs share no image with predictions and no lines with the same words");
 }
 
-// A class with probability exactly 1 (or 0) says nothing of the model's numbers.
+// A probability of exactly 1 or 0 does not test the model's numbers.
 bool is_saturated(const Predictions& predictions) {
   bool any = false;
   for (const auto& [name, values] : predictions) {

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "paddlepaddle_gpu-3.3.1.dist-info" in a folder of packages: "paddlepaddle_gpu 3.3.1".
+// Finds "paddlepaddle_gpu-3.3.1.dist-info" in a folder of packages; returns "paddlepaddle_gpu
+// 3.3.1".
 std::string framework_in(const fs::path& packages) {
   constexpr std::string_view kEnd = ".dist-info";
   std::error_code error;
@@ -47,7 +48,8 @@ std::string framework_of(const std::string& interpreter) {
   const std::optional<std::string> program = find_program(interpreter);
   if (!program) return {};
   std::error_code error;
-  // Not resolved: an environment's own interpreter is a link, and its packages lie beside the link.
+  // The link is not resolved: a virtual environment's interpreter is a link, and its packages are
+  // beside the link.
   const fs::path library = fs::absolute(*program, error).parent_path().parent_path() / "lib";
   for (fs::directory_iterator entry(library, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
@@ -67,7 +69,7 @@ std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cp
   for (const std::string& entry : environment) {
     constexpr std::string_view kVisible = "CUDA_VISIBLE_DEVICES=";
     if (!entry.starts_with(kVisible)) continue;
-    first = 0;  // which a name in the place of a number leaves
+    first = 0;  // from_chars leaves it unset if the text is not a number
     std::from_chars(entry.data() + kVisible.size(), entry.data() + entry.size(), first);
   }
   return first < names.size() ? names[first] : names.front();
@@ -135,7 +137,7 @@ NodeRecords::Said NodeRecords::take(std::string_view line) {
     }
   }
   if (const auto told = read_node_line(rest)) {
-    // The address that the plan has, whatever the machine calls itself.
+    // The plan's address is kept, whatever the machine calls itself.
     node->record.gpu_model = told->gpu_model;
     node->record.framework = told->framework;
     node->record.state = told->state;
@@ -153,7 +155,7 @@ std::vector<NodeRecord> NodeRecords::finish(std::string_view state) const {
   std::vector<NodeRecord> records;
   for (const Node& node : nodes_) {
     records.push_back(node.record);
-    // One machine's state is the stage's; of several, one that said nothing is lost.
+    // A single machine has the stage's state. Of several, a machine that reported nothing is lost.
     if (nodes_.size() == 1) {
       records.back().state = state;
     } else if (records.back().state.empty()) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// One normalised record a machine of a training stage: what it is, and how its share went. Every
-// machine tells it itself, on a line of its own output, and its readings are its own lines'.
+// Builds the record of each machine of a training stage. Each machine reports itself on a line of
+// its own output; its readings come from its own lines.
 
 #include <optional>
 #include <string>
@@ -14,17 +14,18 @@
 
 namespace assay::chain::results {
 
-// A line of a node's output that starts so holds a JSON object about it:
-// {"v":1, "host":…, "gpu_model":…, "framework":…, "state":…}.
+// Prefix of an output line with a JSON object about the machine: {"v":1, "host":…, "gpu_model":…,
+// "framework":…, "state":…}.
 inline constexpr std::string_view kNodeWord = "assay-node: ";
 
-// "paddlepaddle 3.3.1": by what is installed beside an interpreter; nothing is run, so that a
-// stand-in interpreter is not called either. Empty where it is not to be seen.
+// Returns "paddlepaddle 3.3.1" by the packages beside an interpreter, or "". It starts nothing, so
+// it also works for a stand-in interpreter.
 std::string framework_of(const std::string& interpreter);
 
-// The first GPU that CUDA_VISIBLE_DEVICES of `environment` shows; "CPU" without one.
+// Returns the model of the first GPU in CUDA_VISIBLE_DEVICES of `environment`, or "CPU".
 std::string gpu_model_of(const std::vector<std::string>& environment, bool on_cpu);
 
+// Writes a machine's record as an output line, and reads it back; nothing for another line.
 std::string node_line(const NodeRecord& record);
 std::optional<NodeRecord> read_node_line(std::string_view line);
 
@@ -33,16 +34,16 @@ class NodeRecords {
   NodeRecords() = default;
   NodeRecords(const plan::Stage& stage, const std::string& model);
 
-  // What one line of the stage's output says of the stage.
+  // What an output line means for the stage.
   struct Said {
     std::string_view line;
     std::vector<stage::Reading> readings;
   };
-  // Takes one line in. What another machine than the first wrote (it comes as "[host] …") counts
-  // for that machine alone: then it says nothing of the stage.
+  // Takes an output line. A line of another machine ("[host] …") counts for that machine only, not
+  // for the stage.
   Said take(std::string_view line);
 
-  // The records, once the stage has ended in `state`.
+  // Returns the records after the stage ended in `state`.
   std::vector<NodeRecord> finish(std::string_view state) const;
 
  private:

@@ -21,7 +21,7 @@ std::vector<double> numbers_in(std::string_view data) {
   return values;
 }
 
-// The text after `'name': '` up to the next quote.
+// Returns the text after `'name': '` up to the next quote.
 std::string_view quoted_field(std::string_view header, std::string_view name) {
   const std::size_t at = header.find(name);
   if (at == std::string_view::npos) return {};
@@ -37,13 +37,13 @@ Result<std::vector<double>> read_npy(std::string_view bytes) {
   constexpr std::string_view kMagic = "\x93NUMPY";
   constexpr std::size_t kVersionEnd = 8;
   if (!bytes.starts_with(kMagic) || bytes.size() < kVersionEnd + 4) {
-    return usage_error("this is no .npy file");
+    return usage_error("this is not a .npy file");
   }
-  const bool old = bytes[6] == 1;  // a header length of 2 bytes; 4 from version 2 on
+  const bool old = bytes[6] == 1;  // the header length has 2 bytes, from version 2 on 4
   std::uint32_t length = 0;
   std::memcpy(&length, bytes.data() + kVersionEnd, old ? 2 : 4);
   const std::size_t start = kVersionEnd + (old ? 2 : 4) + length;
-  if (start > bytes.size()) return usage_error("the .npy file is cut off");
+  if (start > bytes.size()) return usage_error("the .npy file is truncated");
   const std::string_view type = quoted_field(bytes.substr(0, start), "'descr':");
   const std::string_view data = bytes.substr(start);
   if (type == "<f4") return numbers_in<float>(data);

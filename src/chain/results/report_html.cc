@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kWidth = 360;
 constexpr double kHeight = 110;
-constexpr double kLeft = 64;  // for the numbers at the axis
+constexpr double kLeft = 64;  // width of the axis labels
 
 constexpr std::string_view kStyle =
     "body{font:15px/1.4 system-ui,sans-serif;color:#222;max-width:72em;margin:2em auto;padding:0 "
@@ -41,7 +41,7 @@ constexpr std::array kSeries{Series{"loss", "loss"},
                              Series{"gpu_used_mb", "GPU memory (MB)"},
                              Series{"accuracy", "accuracy"}};
 
-// A line through the finite values, from the smallest to the largest of them; empty without any.
+// Draws a line through the finite values; "" if there are none.
 std::string plot(std::string_view title, const std::vector<double>& values) {
   double low = HUGE_VAL;
   double high = -HUGE_VAL;
@@ -143,7 +143,7 @@ Result<std::string> chain_report(ChainStore& store, double budget_seconds) {
   if (runs.empty()) return usage_error("no run in this store");
   const StoredRun& run = runs.back();
   ASSAY_TRY(const std::vector<StoredStage> stages, store.stages(run.id));
-  const bool goes_on = run.exit_code < 0;  // or was ended from outside
+  const bool goes_on = run.exit_code < 0;  // also true for a run that was killed
   std::string html = fmt::format(
       "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">{6}<title>{0} {1}</title><style>{5}"
       "</style>\n<h1>{0} {1}</h1><p>{2}, started {3}, {4}</p>\n",

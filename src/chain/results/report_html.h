@@ -1,8 +1,5 @@
 #pragma once
 
-// A chain's results as one HTML page that needs nothing else: stages, AutoLog fields, and plots of
-// loss, ips and memory drawn as SVG.
-
 #include <string>
 
 #include "base/result.h"
@@ -10,8 +7,9 @@
 
 namespace assay::chain::results {
 
-// The page of the store's latest run, which asks to be loaded anew while that is not finished; each
-// stage's share of a model's time budget is told.
+// Returns a self-contained HTML page of the store's latest run: stages, AutoLog fields, and plots
+// of loss, ips and memory. It shows each stage's share of `budget_seconds`. While the run is not
+// finished, the page reloads itself.
 Result<std::string> chain_report(ChainStore& store, double budget_seconds);
 
 }  // namespace assay::chain::results

@@ -18,18 +18,18 @@
 namespace assay::chain::results {
 namespace {
 
-constexpr int kAcrossCards = -1;  // --model_mode
+constexpr int kAcrossCards = -1;  // the default of --model_mode
 constexpr int kAsItStands = 5;
-constexpr std::size_t kFewest = 10;     // speeds beside the skipped ones
-constexpr std::size_t kLeftOut = 5;     // at either end, or more of a long log:
-constexpr double kLeftOutShare = 0.05;  // this share
+constexpr std::size_t kFewest = 10;     // least number of speeds after the skipped ones
+constexpr std::size_t kLeftOut = 5;     // cut at each end, or for a long log:
+constexpr double kLeftOutShare = 0.05;  // this fraction
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// A whole word as a number, as Python's float() reads it.
+// Parses a whole word as Python's float() does.
 std::optional<double> number_of(std::string_view word) {
   if (word.starts_with('+')) word.remove_prefix(1);
   double value = 0;
@@ -46,7 +46,7 @@ std::vector<double> speeds_of(const std::vector<std::string>& lines, const std::
   return speeds;
 }
 
-// The last loss, as it was written but for commas.
+// The last loss as written, without commas.
 std::string last_loss(const std::vector<std::string>& lines, const std::string& key) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     std::string word(stage::word_behind(*line, key));
@@ -61,7 +61,7 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The speeds that count; none where there are too few.
+// The speeds that count; empty if there are too few.
 std::vector<double> counted(std::vector<double> speeds, const SpeedQuestion& question) {
   const auto skipped = static_cast<std::size_t>(std::max(0, question.skip_steps));
   const std::size_t fewest =
@@ -79,7 +79,7 @@ double to_thousandths(double value) {
   return std::strtod(fmt::format("{:.3f}", value).c_str(), nullptr);
 }
 
-// What the record calls the mode of the run.
+// The record's name for the mode of the run.
 std::string mode_of(const std::string& run_mode) {
   static const std::regex kHybrid("DP.-MP.-PP.");
   const bool together =
@@ -89,7 +89,7 @@ std::string mode_of(const std::string& run_mode) {
   return together ? "Collective" : run_mode;
 }
 
-// An object as Python's json.dumps writes it: in order, with a blank after each comma and colon.
+// Writes an object as Python's json.dumps does: in order, with a blank after each comma and colon.
 class PythonObject {
  public:
   void add(const char* name, const nlohmann::json& value) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The record of a benchmark's speed, as the suites' analysis.py writes it: one JSON object with
-// model, batch size, ips and the last loss, reckoned from the training's log in the same way.
+// The record of a benchmark's speed in the format of the suites' analysis.py: a JSON object with
+// model, batch size, ips and last loss, computed from the training's log in the same way.
 
 #include <optional>
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace assay::chain::results {
 
-// How analysis.py is called; the names of its options.
+// The options of analysis.py, by its names.
 struct SpeedQuestion {
   std::string filename;        // the training's log
-  std::string speed_log_file;  // the record goes there
+  std::string speed_log_file;  // output file
   std::string model_name = "model_name";
   int base_batch_size = 0;
   std::string run_mode = "DP";
   std::string fp_item;
-  std::string keyword;  // the speed is the word behind this one
-  int skip_steps = 0;   // speeds at the beginning that do not count
+  std::string keyword;  // the speed is the word after this one
+  int skip_steps = 0;   // speeds at the start that do not count
   std::string device_num = "N1C1";
   std::string speed_unit = "images/s";
-  std::string convergence_key;  // the loss is the word behind this one; empty: no loss
-  int model_mode = -1;          // -1: a sum over the cards; 5: the mean, as it stands
-  bool is_large_model = false;  // one speed, of the whole training, is enough
+  std::string convergence_key;  // the loss is the word after this one; "": none
+  int model_mode = -1;          // -1: mean times the cards; 5: the plain mean
+  bool is_large_model = false;  // accept a log with one speed, of the whole training
 };
 
-// What only the surroundings know; analysis.py reads it in the environment. Nothing becomes null.
+// Values that analysis.py reads from the environment. An absent value becomes null.
 struct SpeedSurroundings {
   std::optional<std::string> model_branch;
   std::optional<std::string> model_commit;
@@ -36,19 +36,20 @@ struct SpeedSurroundings {
   std::optional<std::string> frame_commit;
   std::optional<std::string> frame_version;
 };
+// Reads the values from the environment of this process.
 SpeedSurroundings surroundings_of_environment();
 
 struct SpeedRecord {
-  std::string json;      // one line
-  double ips = 0;        // 0: the log shows too few
+  std::string json;      // the record, one line
+  double ips = 0;        // 0: too few speeds in the log
   std::size_t kept = 0;  // speeds that counted
-  std::size_t seen = 0;  // and all of them
+  std::size_t seen = 0;  // speeds in the log
 };
 
-// Of model_mode -1: what stands behind the keyword, in order, without the first skip_steps; of the
-// rest a twentieth (5 at least) is left out at either end of the sorted values; the mean, times
-// the cards of device_num, to three decimals. Fewer than skip_steps + 11 speeds are no speed: 0.
-// Fails where device_num names no cards.
+// Computes the record. For model_mode -1 it takes the speeds after the keyword without the first
+// skip_steps, sorts them, cuts a twentieth (at least 5) at each end, and multiplies the mean by the
+// cards of device_num, to three decimals. With fewer than skip_steps + 11 speeds, ips is 0. A
+// device_num without cards is an error.
 Result<SpeedRecord> speed_record(std::string_view log, const SpeedQuestion& question,
                                  const SpeedSurroundings& surroundings);
 

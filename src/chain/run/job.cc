@@ -12,7 +12,7 @@
 namespace assay::chain::run {
 namespace {
 
-constexpr std::size_t kMaxReadings = 200'000;  // of one stage; a training log has hundreds
+constexpr std::size_t kMaxReadings = 200'000;  // per stage; a training log has hundreds
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void Job::read(std::string_view whole) {
   if (line.starts_with(fleet::kFleetWord)) fleet_word = line.substr(fleet::kFleetWord.size());
 }
 
-// The speed behind the stage's own keyword, where the line's usual readings have none.
+// Adds the speed after the stage's keyword if the line has no usual reading of it.
 void Job::add_own_speed(std::string_view line, std::vector<stage::Reading>& found) const {
   if (stage->keyword.empty()) return;
   const auto is_speed = [](const stage::Reading& reading) { return reading.name == "ips"; };

@@ -1,7 +1,5 @@
 #pragma once
 
-// One stage's life in a run: what it read of its output, and what it made.
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,30 +18,31 @@
 
 namespace assay::chain::run {
 
-// One stage's life in this run.
+// The state of one stage in a run: what it read from its output, and what it made.
 struct Job {
   const plan::Stage* stage = nullptr;
   bool done = false;
   bool kept = false;
   stage::Outcome outcome;
-  std::unique_ptr<stage::StageRun> run;  // while it runs; of a server also after it is done
+  std::unique_ptr<stage::StageRun>
+      run;  // set while the stage runs; for a server also after it is done
   std::int64_t stored = 0;
   stage::FileMarks before;
   stage::FileMarks made;
   std::vector<results::StoredReading> readings;
-  std::size_t stored_readings = 0;  // so many of them are in the store
+  std::size_t stored_readings = 0;  // number of readings that the store has
   std::map<std::string, std::int64_t> counts;
   std::map<std::string, double> latest;
   std::size_t looks = 0;
   stage::AutoLog autolog;
-  std::string fleet_word;                // the last thing that the fleet driver said about itself
+  std::string fleet_word;                // the last message of the fleet driver about itself
   results::NodeRecords nodes;            // of a training
   stage::Monitor monitor;                // of a training
-  std::vector<stage::Finding> findings;  // not told yet
+  std::vector<stage::Finding> findings;  // not reported yet
 
-  // Takes one line of its output in.
+  // Takes a line of the stage's output.
   void read(std::string_view whole);
-  // Memory as it goes on, for the plots; a stage that is over at once has only its peak.
+  // Samples memory for the plots.
   void look();
   void keep(const std::string& reading, double value);
   // "NAME 12 s loss 0.5 ips 100"
@@ -53,10 +52,10 @@ struct Job {
   void add_own_speed(std::string_view line, std::vector<stage::Reading>& found) const;
 };
 
-// Words with `*` become the newest file that they match; those that match nothing stay.
+// Replaces words with `*` by the newest file that matches. Words without a match stay.
 void expand_names(std::vector<std::string>& argv, const std::string& directory);
 
-// Two logs that must hold the same words, and some: why they do not.
+// Returns why two logs do not have the same words, or "" if they do. Logs without words differ.
 std::string difference_of(const plan::Stage& one, const plan::Stage& other);
 
 }  // namespace assay::chain::run

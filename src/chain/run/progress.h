@@ -1,6 +1,7 @@
 #pragma once
 
-// What a running chain says on the terminal: one line a stage, and on a terminal a line that moves.
+// The terminal output of a running chain: a line per stage, and on a terminal a status line that is
+// overwritten.
 
 #include <cstddef>
 #include <cstdio>
@@ -13,7 +14,7 @@ namespace assay::chain::run {
 
 class Progress {
  public:
-  // Writes to `out` (stderr); `live` adds the moving line. Null: silent.
+  // Writes to `out` (stderr); null: silent. `live` adds the status line.
   Progress(std::FILE* out, bool live, std::size_t stages)
       : out_(out), live_(live), total_(stages) {}
   ~Progress() { clear(); }
@@ -22,7 +23,7 @@ class Progress {
 
   void started(const plan::Stage& stage);
   void finished(const plan::Stage& stage, const stage::Outcome& outcome);
-  // The moving line: `running` names what runs and its latest readings.
+  // Updates the status line; `running` names the running stages and their latest readings.
   void tick(const std::string& running);
   void note(const std::string& text);
 
@@ -33,7 +34,7 @@ class Progress {
   bool live_;
   std::size_t total_;
   std::size_t done_ = 0;
-  std::size_t shown_ = 0;  // length of the moving line
+  std::size_t shown_ = 0;  // length of the status line
 };
 
 }  // namespace assay::chain::run

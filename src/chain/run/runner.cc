@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/fd.h"
+#include "base/interrupts.h"
 #include "base/text.h"
 #include "chain/fleet/fleet.h"
 #include "chain/results/chain_store.h"
@@ -26,7 +27,6 @@
 #include "chain/stage/artifacts.h"
 #include "chain/stage/autolog.h"
 #include "chain/stage/availability.h"
-#include "chain/stage/interrupts.h"
 #include "chain/stage/monitor.h"
 #include "chain/stage/train_log.h"
 #include "device/nvml.h"
@@ -34,7 +34,7 @@
 namespace assay::chain::run {
 namespace {
 
-constexpr std::chrono::seconds kShowEvery{2};  // readings to the store and the page
+constexpr std::chrono::seconds kShowEvery{2};  // writes readings to the store and the page
 
 // "fp32" of "infer_gpu_usetrt_True_precision_fp32_batchsize_1".
 std::string named_value(std::string_view name, std::string_view what) {
@@ -54,7 +54,7 @@ bool shares_gpu(std::string_view a, std::string_view b) {
   });
 }
 
-// Whether one writes where the other reads or writes.
+// True if one writes files that the other reads or writes.
 bool shares_files(const plan::Stage& a, const plan::Stage& b) {
   const auto touches = [](const std::string& written, const std::string& other) {
     return !written.empty() && !other.empty() &&
@@ -108,7 +108,7 @@ class Runner {
                        [](const Job& job) { return job.done && !job.run; });
   }
 
-  // Starts what can start; ends without a start what never can.
+  // Starts the stages that can start, and ends those that never can.
   Status settle() {
     bool seat = has_seat();
     for (Job& job : jobs_) {
@@ -137,7 +137,7 @@ class Runner {
     return {};
   }
 
-  // Stages that take a seat: a server that is up takes none.
+  // True for stages that count against -j; a server that is up does not.
   static bool is_busy(const Job& job) { return job.run && !job.done; }
 
   bool has_seat() const {
@@ -146,7 +146,7 @@ class Runner {
   }
 
   bool may_run_now(const Job& job) const {
-    // An earlier stage on the same files must have come and gone.
+    // Earlier stages with the same files must have ended.
     const std::span<const Job> earlier(jobs_.data(), job.stage->index);
     const bool waits = std::any_of(earlier.begin(), earlier.end(), [&](const Job& other) {
       return !other.done && shares_files(*other.stage, *job.stage);
@@ -202,7 +202,8 @@ class Runner {
     return {};
   }
 
-  // Ours instead of a script that is not there; and what the record of a speed is to say beside it.
+  // Uses assay's own command if the suite's script does not exist, and sets the environment of a
+  // speed record.
   void use_own(const plan::Stage& stage, stage::StageCommand& command) const {
     if (!stage.tells_speed) return;
     std::error_code error;
@@ -229,8 +230,8 @@ class Runner {
     }
   }
 
-  // With resume: passed before, and what it made then still lies there unchanged. What it needs was
-  // kept too, or it would have to be made anew.
+  // With --resume: true if the stage passed before and its files are unchanged. Otherwise, and if a
+  // stage that it needs was run again, it runs again.
   Result<bool> keep_earlier(Job& job) {
     for (const std::size_t need : job.stage->needs) {
       if (!jobs_[need].kept) return false;
@@ -266,10 +267,10 @@ class Runner {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(next - stage::Clock::now()).count();
     ::poll(fds.data(), fds.size(), static_cast<int>(std::max<std::int64_t>(0, left)));
-    while (interrupts_.happened()) {
+    while (interrupts_.next() != 0) {
       for (Job& job : jobs_) {
         if (!job.run) continue;
-        if (interrupted_) job.run->kill();  // asked twice
+        if (interrupted_) job.run->kill();  // a second Ctrl-C
         job.run->stop(stage::StageState::interrupted, "the run was ended");
       }
       interrupted_ = true;
@@ -296,7 +297,7 @@ class Runner {
     return show();
   }
 
-  // Puts what was read so far into the store, and on the page, now and then.
+  // Writes new readings to the store and the page, every kShowEvery.
   Status show() {
     const stage::Clock::time_point now = stage::Clock::now();
     if (now < next_show_) return {};
@@ -321,8 +322,8 @@ class Runner {
     return write_file(options_.page_path, page);
   }
 
-  // Tells of what a training's readings show; ends it where the user wants that. One that has
-  // ended already has failed by it.
+  // Reports alarms of a training, and ends the training if the user asked for it. If it has ended
+  // already, the alarm makes it fail.
   void heed(Job& job, std::optional<stage::Outcome>& outcome) {
     for (const stage::Finding& found : std::exchange(job.findings, {})) {
       progress_.note(fmt::format("{}: {}: {}", job.stage->name, found.word, found.text));
@@ -336,7 +337,7 @@ class Runner {
     }
   }
 
-  // A server that lives is up; it is ended when nobody needs it any more.
+  // A live server counts as up. It is ended when no stage needs it.
   void watch_server(Job& job) {
     if (!job.done && job.run->seconds() >= options_.server_ready.count()) {
       const Status ended =
@@ -351,8 +352,8 @@ class Runner {
     if (job.done && !needed) job.run->stop(stage::StageState::passed, "");
   }
 
-  // Exit code 0 is not enough: what was promised must be there, and on the device that was asked
-  // for.
+  // Exit code 0 is not enough: the promised files must exist, and the stage must have used the
+  // requested device.
   stage::Outcome judged(Job& job, stage::Outcome outcome) {
     const plan::Stage& stage = *job.stage;
     if (!outcome.passed()) {
@@ -363,8 +364,8 @@ class Runner {
       job.made = stage::made_between(job.before, stage::mark_files("", stage.output));
       if (job.made.empty()) {
         outcome.state = stage::StageState::not_made;
-        outcome.detail = fmt::format("ended well but made no new {}*{}", stage.output,
-                                     job.before.empty() ? "" : " (an older one lies there)");
+        outcome.detail = fmt::format("ended with exit code 0 but made no new {}*{}", stage.output,
+                                     job.before.empty() ? "" : " (there is an older one)");
       }
     }
     if (stage.same_log_as && outcome.passed()) {
@@ -384,7 +385,7 @@ class Runner {
     return outcome;
   }
 
-  // That a training or an inference ran elsewhere than it was told to.
+  // Returns why the device of a training or inference is wrong, or "".
   std::string complaint_of(const Job& job, const stage::Outcome& outcome) const {
     const plan::Stage& stage = *job.stage;
     const std::size_t gpus = nvml_gpu_names().size();
@@ -439,7 +440,7 @@ class Runner {
   results::ChainStore store_;
   Fd results_;
   Progress progress_;
-  stage::Interrupts interrupts_;
+  Interrupts interrupts_;
   stage::Availability availability_;
   std::vector<Job> jobs_;
   std::int64_t run_id_ = 0;
@@ -460,7 +461,7 @@ Result<RunResult> run_plan(const plan::Plan& plan, const RunOptions& options) {
                                           : std::filesystem::path(options.store_path);
   std::error_code error;
   std::filesystem::create_directories(plan.folder, error);
-  if (error) return fail(fmt::format("cannot make {}: {}", plan.folder, error.message()));
+  if (error) return fail(fmt::format("cannot create {}: {}", plan.folder, error.message()));
   for (const auto& [path, text] : plan.files) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
     ASSAY_CHECK(write_file(path, text));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs a plan: stages in order, several at a time where devices allow, each only when what it needs
-// was made by this run; results to the store and to TIPC's results log.
+// Runs a plan: stages in order, several at a time if devices allow. A stage runs only after this
+// run made what it needs. Results go to the store and to TIPC's results log.
 
 #include <cstdio>
 #include <string>
@@ -16,17 +16,17 @@ namespace assay::chain::run {
 
 struct RunOptions {
   stage::Limits limits{stage::Seconds(900), stage::Seconds(300)};
-  bool own_idle_limit = false;       // limits.idle counts also where a stage has a limit of its own
+  bool own_idle_limit = false;       // limits.idle overrides the limits of stages
   std::size_t jobs = 1;              // stages at a time
   std::vector<std::string> stop_on;  // alarms (stage/monitor.h) that end a training
-  bool resume = false;  // keep what an earlier run of this store has passed and left unchanged
-  stage::Seconds budget{900};      // for the whole model; told, not enforced
-  stage::Seconds server_ready{5};  // a server that lives so long is taken as up
-  std::string page_path;  // the report's page, written anew while the run goes on; empty: none
+  bool resume = false;  // keep stages that passed in an earlier run of this store and are unchanged
+  stage::Seconds budget{900};      // of the whole model; reported, not enforced
+  stage::Seconds server_ready{5};  // a server that lives this long is up
+  std::string page_path;           // the report's page, rewritten during the run; "": none
   std::string params_path;
-  std::string store_path;     // empty: "chain.db" in the plan's folder
+  std::string store_path;     // "": "chain.db" in the plan's folder
   fleet::FleetOptions fleet;  // for stages on many machines
-  std::string self;           // our program, which runs again as the fleet's driver and nodes
+  std::string self;           // path of assay, which also runs as the fleet's driver and nodes
   std::FILE* progress = nullptr;
   bool live = false;
 };
@@ -45,11 +45,11 @@ struct RunResult {
   bool all_passed() const;
 };
 
-// An error is the engine's own: the store or the results log cannot be written. Everything that
-// stages do wrong is in the result.
+// Runs a plan. Failures of stages are in the result; an error means that the store or the results
+// log cannot be written.
 Result<RunResult> run_plan(const plan::Plan& plan, const RunOptions& options);
 
-// "stage seconds share", a line a stage, and the sum against the budget.
+// A table "stage seconds share", one line per stage, with the sum against the budget.
 std::string time_table(const RunResult& result, stage::Seconds budget);
 
 }  // namespace assay::chain::run

@@ -14,7 +14,7 @@
 namespace assay::chain::run {
 namespace {
 
-// What git says, on one line; empty where it says nothing.
+// Returns git's output as one line, or "".
 std::string git_says(const std::string& checkout, std::vector<std::string> words) {
   SpawnOptions options;
   options.argv = {"git", "-C", checkout.empty() ? "." : checkout};
@@ -29,7 +29,7 @@ std::string git_says(const std::string& checkout, std::vector<std::string> words
   constexpr std::chrono::seconds kLongest{10};
   const auto status = process->wait_at_most(kLongest);
   if (!status || !status->ok()) return {};
-  std::string said(256, '\0');  // a commit or a branch is shorter, and a pipe holds it
+  std::string said(256, '\0');  // a commit or a branch is shorter and fits into a pipe
   const ssize_t got = ::read(pipe->first.get(), said.data(), said.size());
   return got <= 0 ? std::string()
                   : std::string(

@@ -12,12 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxFiles = 10'000;  // a training folder holds tens
+constexpr std::size_t kMaxFiles = 10'000;  // a training folder has tens
 
 void mark(const fs::path& path, FileMarks& out) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || out.size() >= kMaxFiles) return;
-  // The time of change, not of modification: a copy that keeps times is a new file all the same.
+  // Uses ctime instead of mtime, because a copy that preserves mtime is still a new file.
   out[path.string()] = {static_cast<std::uint64_t>(info.st_size),
                         info.st_ctim.tv_sec * 1'000'000'000LL + info.st_ctim.tv_nsec, info.st_ino};
 }

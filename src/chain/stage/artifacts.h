@@ -1,7 +1,7 @@
 #pragma once
 
-// Which files a stage has made. A file counts as made when it was not there before the stage, or is
-// another one since (size, time of change or inode differ): a stale checkpoint never does.
+// Finds the files that a stage made. A file counts if it did not exist before the stage, or if its
+// size, ctime or inode changed. So a stale checkpoint never counts.
 
 #include <cstdint>
 #include <map>
@@ -20,17 +20,17 @@ struct FileMark {
 // Files by path.
 using FileMarks = std::map<std::string, FileMark>;
 
-// Every file whose path starts with `prefix` (a folder, a file, or a file's name without its
-// ending), folders walked down; relative prefixes are taken from `folder`.
+// Returns every file whose path starts with `prefix` (a folder, a file, or a file's name without
+// extension), recursively. A relative prefix starts at `folder`.
 FileMarks mark_files(const std::string& folder, const std::string& prefix);
 
-// Those of `after` that `before` has not, or has otherwise.
+// Returns the files of `after` that are new or changed since `before`.
 FileMarks made_between(const FileMarks& before, const FileMarks& after);
 
-// The files that a path with `*` in its parts matches, the newest last.
+// Returns the files that match a path with `*` in its parts, newest last.
 std::vector<std::string> files_like(const std::string& pattern);
 
-// As text for the store, and back; text that is none gives no files.
+// Converts to text for the store and back. Damaged text gives no files.
 std::string marks_to_json(const FileMarks& marks);
 FileMarks marks_from_json(const std::string& text);
 

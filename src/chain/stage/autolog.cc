@@ -8,7 +8,7 @@
 namespace assay::chain::stage {
 namespace {
 
-// What stands after the logger's prefix; empty where there is none.
+// Returns the text after the logger's prefix, or "".
 std::string_view message_of(std::string_view line) {
   if (!line.starts_with('[')) return {};
   constexpr std::string_view kRoot = " INFO: ";
@@ -40,7 +40,7 @@ std::string system_name() {
 void read_autolog_line(std::string_view line, AutoLog& fields) {
   const std::string_view message = trimmed(message_of(line));
   if (message.empty() || message.starts_with("---")) return;
-  // "a: 1, b: 2": a comma parts fields only where another `name:` comes.
+  // In "a: 1, b: 2" a comma separates fields only if another `name:` follows.
   for (const std::string& part : split_at(message, ',')) {
     const std::size_t colon = part.find(": ");
     if (colon == std::string::npos) continue;
@@ -102,7 +102,7 @@ std::string device_complaint(const InferenceFacts& facts, std::size_t gpus) {
 }
 
 std::string unseen_complaint(const Usage& peak, std::size_t looks) {
-  constexpr std::size_t kSurelySeen = 8;  // looks; some three seconds
+  constexpr std::size_t kSurelySeen = 8;  // samples, about three seconds
   if (peak.gpu_seen || looks < kSurelySeen) return {};
   return "asked for a GPU, and no process of it was seen on one";
 }

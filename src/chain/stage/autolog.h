@@ -1,6 +1,7 @@
 #pragma once
 
-// AutoLog reports: what an inference prints about itself, and the same written from outside.
+// AutoLog reports: reads what an inference prints about itself, and writes the same from
+// measurements.
 
 #include <map>
 #include <string>
@@ -13,8 +14,8 @@ namespace assay::chain::stage {
 // Fields by their names in the report ("runtime_device", "cpu_rss(MB)", "inference_time(ms)").
 using AutoLog = std::map<std::string, std::string, std::less<>>;
 
-// Takes the fields of one line, where it is one of AutoLog's. The same line comes twice, with two
-// prefixes (`[…] root INFO: …` and `[…] [    INFO] autolog.py:263 - …`): the fields are the same.
+// Takes the fields of a line, if it is one of AutoLog's. Every line occurs twice, with two prefixes
+// (`[…] root INFO: …` and `[…] [    INFO] autolog.py:263 - …`); both give the same fields.
 void read_autolog_line(std::string_view line, AutoLog& fields);
 
 struct InferenceFacts {
@@ -24,20 +25,20 @@ struct InferenceFacts {
   std::string asked_device;  // "cpu" or "gpu"
   double total_seconds = 0;
   Usage peak;
-  std::size_t looks = 0;  // how often it was looked at for the peak
-  AutoLog printed;        // what the command itself said; empty where it said nothing
+  std::size_t looks = 0;  // number of samples behind the peak
+  AutoLog printed;        // fields that the command printed
 };
 
-// A report in AutoLog's format: sections Env, Paddle, Conf, Model, Data and Perf. A field that
-// nobody measured is None.
+// Returns a report in AutoLog's format: sections Env, Paddle, Conf, Model, Data and Perf. An
+// unknown field is None.
 std::string write_autolog(const InferenceFacts& facts);
 
-// What is wrong with the device that an inference ran on; empty when it is what was asked for.
-// `gpus` is how many GPUs the machine has.
+// Returns why the device of an inference is not the requested one, or "". `gpus` is the number of
+// GPUs of the machine.
 std::string device_complaint(const InferenceFacts& facts, std::size_t gpus);
 
-// The same of a stage that prints no device, where this machine has GPUs: it was looked at often
-// enough, and was never seen on one.
+// The same for a stage that prints no device, on a machine with GPUs: enough samples never found it
+// on a GPU.
 std::string unseen_complaint(const Usage& peak, std::size_t looks);
 
 }  // namespace assay::chain::stage

@@ -21,11 +21,11 @@ bool has_program(const std::string& program, const std::string& directory) {
   return ::access((relative ? directory + "/" + *found : *found).c_str(), X_OK) == 0;
 }
 
-// Where the module would come from; importing it would take seconds.
+// Only locates the module, because importing it would take seconds.
 constexpr const char* kHasModule =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
 
-// Paddle names what it sees as `gpu:0`; plugged-in kinds stand in a list of their own.
+// Paddle lists devices as `gpu:0`; plugged-in device types are in a list of their own.
 constexpr const char* kHasDevice =
     "import sys, paddle.device as d; "
     "seen = d.get_available_device() + (d.get_available_custom_device() or []); "
@@ -39,12 +39,12 @@ bool Availability::says_yes(const std::string& python, const std::string& progra
   if (!fresh) return entry->second;
   SpawnOptions options;
   options.argv = {python, "-c", program, about};
-  // What a stand-in for an interpreter says of itself is no news for the user.
+  // Output of a stand-in interpreter would only confuse the user.
   const auto nowhere = open_for_append("/dev/null");
   if (nowhere) options.fds = {{nowhere->get(), 1}, {nowhere->get(), 2}};
   auto process = Process::spawn(options);
   if (process) {
-    constexpr std::chrono::seconds kLongest{60};  // what cannot be looked up is not there
+    constexpr std::chrono::seconds kLongest{60};  // after that the answer is no
     const auto status = process->wait_at_most(kLongest);
     entry->second = status && status->ok();
   }

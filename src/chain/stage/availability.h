@@ -1,6 +1,6 @@
 #pragma once
 
-// Whether a stage's tool is on this machine.
+// Checks whether this machine has the tools of a stage.
 
 #include <map>
 #include <string>
@@ -11,11 +11,11 @@ namespace assay::chain::stage {
 
 class Availability {
  public:
-  // What is missing, as `needs X`; empty when everything is there.
+  // Returns `needs X` for the first missing tool, or "".
   std::string missing(const plan::Stage& stage);
 
  private:
-  // Whether the interpreter says yes to one question; asked once.
+  // Runs a question in the interpreter; caches the answer.
   bool says_yes(const std::string& python, const std::string& program, const std::string& about);
   std::map<std::string, bool> answers_;  // by "python program about"
 };

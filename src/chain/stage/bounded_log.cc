@@ -13,7 +13,7 @@ Result<BoundedLog> BoundedLog::create(const std::string& path, std::uint64_t hea
                                       std::size_t tail) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (error) return fail(fmt::format("cannot make the folder of {}: {}", path, error.message()));
+  if (error) return fail(fmt::format("cannot create the folder of {}: {}", path, error.message()));
   BoundedLog log;
   log.file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!log.file_) return errno_error("cannot write " + path);
@@ -47,7 +47,7 @@ Status BoundedLog::close() {
       std::string_view(end_).substr(end_.size() - std::min(end_.size(), tail_));
   Status status;
   if (beyond_ > kept.size()) {
-    status = write(fmt::format("\n[assay: {} bytes left out here]\n", beyond_ - kept.size()));
+    status = write(fmt::format("\n[assay: {} bytes omitted here]\n", beyond_ - kept.size()));
   }
   if (status && !kept.empty()) status = write(kept);
   file_.reset();

@@ -1,7 +1,6 @@
 #pragma once
 
-// A log file that a flood cannot fill the disk with: the beginning is written as it comes, and of
-// the rest only the end is kept.
+// A log file of bounded size: it has the first bytes and the last bytes of the output.
 
 #include <cstdint>
 #include <string>
@@ -14,19 +13,19 @@ namespace assay::chain::stage {
 
 class BoundedLog {
  public:
-  static constexpr std::uint64_t kHead = 32ULL << 20;  // bytes kept from the beginning
+  static constexpr std::uint64_t kHead = 32ULL << 20;  // bytes kept from the start
   static constexpr std::size_t kTail = 1U << 20;       // bytes kept from the end
 
-  // Makes the file empty; its folders are made too.
+  // Creates an empty file and its folders.
   static Result<BoundedLog> create(const std::string& path, std::uint64_t head = kHead,
                                    std::size_t tail = kTail);
 
-  // Fails when the disk is full; what came before is in the file.
+  // Fails if the disk is full; the file keeps what was written before.
   Status append(std::string_view bytes);
-  // Writes how much was left out, and the end. Once.
+  // Writes the number of omitted bytes, and the end. Call it once.
   Status close();
 
-  std::uint64_t bytes() const { return seen_; }  // all that came, kept or not
+  std::uint64_t bytes() const { return seen_; }  // all bytes of the output, kept or not
 
  private:
   Status write(std::string_view bytes);
@@ -36,8 +35,8 @@ class BoundedLog {
   std::uint64_t head_ = kHead;
   std::size_t tail_ = kTail;
   std::uint64_t seen_ = 0;
-  std::uint64_t beyond_ = 0;  // bytes that did not fit the head
-  std::string end_;           // at least the last tail_ of them, at most twice as many
+  std::uint64_t beyond_ = 0;  // bytes after the head
+  std::string end_;           // the last tail_ to 2 · tail_ of them
 };
 
 }  // namespace assay::chain::stage

@@ -16,19 +16,19 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr std::size_t kMaxGroups = 4096;  // stages at a time; more are not guarded
+constexpr std::size_t kMaxGroups = 4096;  // stages at a time; further ones are not guarded
 
-// The other process: nothing but system calls, as after any fork. Each word is a group that runs,
-// or with a minus one that does no longer.
+// The guard process. It uses only system calls, as required after a fork. Each word is the id of a
+// group that runs, or its negative when it has ended.
 [[noreturn]] void keep_guard(int words) {
-  ::setsid();  // the terminal's signals are not for it
+  ::setsid();  // keeps the terminal's signals away
   ::prctl(PR_SET_NAME, "assay-guard");
   std::array<pid_t, kMaxGroups> groups{};
   pid_t word = 0;
   while (true) {
     const ssize_t got = ::read(words, &word, sizeof word);
     if (got < 0 && errno == EINTR) continue;
-    if (got != sizeof word) break;  // a word is written whole, so this is the end
+    if (got != sizeof word) break;  // words are written atomically, so a partial one is the end
     const pid_t from = word > 0 ? 0 : -word;
     const auto place = std::find(groups.begin(), groups.end(), from);
     if (place != groups.end()) *place = word > 0 ? word : 0;
@@ -39,8 +39,8 @@ constexpr std::size_t kMaxGroups = 4096;  // stages at a time; more are not guar
   ::_exit(0);
 }
 
-// Closes `first` and all above it. Only system calls: this runs in a child of a process with
-// threads. The one for this came with Linux 5.9.
+// Closes `first` and all descriptors above it. Uses only system calls, because the parent may have
+// threads. close_range needs Linux 5.9.
 void close_from(unsigned first) {
   if (::syscall(__NR_close_range, first, ~0U, 0U) == 0) return;
   rlimit limit{};
@@ -55,7 +55,7 @@ Result<Guard> Guard::start() {
   const pid_t process = ::fork();
   if (process < 0) return errno_error("fork");
   if (process == 0) {
-    // Everything else closes: no pipe or terminal of anybody is held open.
+    // Closes everything else, so that no pipe or terminal is kept open.
     ::dup2(sockets.first.get(), 0);
     close_from(1);
     keep_guard(0);
@@ -73,7 +73,7 @@ Guard::~Guard() {
 }
 
 void Guard::tell(pid_t word) {
-  // A guard that is gone guards nothing; the stages run all the same.
+  // Without a guard the stages still run.
   (void)::send(socket_.get(), &word, sizeof word, MSG_NOSIGNAL);
 }
 

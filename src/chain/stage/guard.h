@@ -7,12 +7,12 @@
 
 namespace assay::chain::stage {
 
-// A small process that outlives this one for a moment: when we are gone, however that came, it ends
-// the process groups that still ran. A stage's first process dies with us by itself (PDEATHSIG),
-// but what that one had started, the workers of a launcher say, would go on and hold its GPUs.
+// A small process that ends running process groups when this process ends for any reason. A stage's
+// first process dies with its parent (PDEATHSIG), but its own children, such as the workers of a
+// launcher, would live on and hold their GPUs.
 class Guard {
  public:
-  // Forks; to be called before there is a second thread.
+  // Forks, so call it before a second thread exists.
   static Result<Guard> start();
   Guard(Guard&& other) noexcept;
   Guard& operator=(Guard&&) = delete;
@@ -20,7 +20,7 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
   ~Guard();
 
-  // From here on a group is ended with us; from here on it is not.
+  // watch() guards a group, and the next function releases it.
   void watch(pid_t group) { tell(group); }
   void forget(pid_t group) { tell(-group); }
 

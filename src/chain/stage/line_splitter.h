@@ -1,6 +1,6 @@
 #pragma once
 
-// Output that comes in pieces, handed on line by line.
+// Splits output that arrives in pieces into lines.
 
 #include <functional>
 #include <string>
@@ -12,9 +12,10 @@ using LineHandler = std::function<void(std::string_view)>;  // without its line 
 
 class LineSplitter {
  public:
-  // Hands on each line that ends in these bytes, and of one longer than 64 KiB the pieces.
+  // Calls the handler for each line that ends in these bytes. A line longer than 64 KiB arrives in
+  // pieces.
   void take(std::string_view bytes, const LineHandler& on_line);
-  // What has not ended is handed on as it is.
+  // Passes on the last line, which has no line end.
   void end(const LineHandler& on_line);
   void clear() { line_.clear(); }
 

@@ -12,7 +12,7 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr int kMostChunks = 64;  // of one call, so that a flood does not hold it up
+constexpr int kMostChunks = 64;  // per call, so that a flood does not block the caller
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The new lines of a file that another process writes, as they come.
+// Follows a file that another process writes.
 
 #include <sys/types.h>
 
@@ -12,11 +12,11 @@ namespace assay::chain::stage {
 
 class LogTail {
  public:
-  // The file may come later, or be made anew: what lies there when the tail is made is old and not
-  // read, unless it becomes shorter.
+  // The file need not exist yet. Contents from before the construction are skipped, unless the file
+  // becomes shorter.
   explicit LogTail(std::string path);
 
-  // Hands on the whole lines that came since the last call; whether any byte came.
+  // Passes on the whole lines since the last call. Returns true if there were any bytes.
   bool read(const LineHandler& on_line);
 
  private:

@@ -12,9 +12,9 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr std::size_t kWarmUp = 5;  // the first steps are slow: their speeds do not count
+constexpr std::size_t kWarmUp = 5;  // the first steps are slow and do not count
 
-// All thresholds, and the words for them.
+// All alarms with their thresholds.
 constexpr Alarm kNan{"nan", 1, 0, "a loss is NaN or infinite"};
 constexpr Alarm kStill{"still", 50, 0, "the last {window} losses are equal"};
 constexpr Alarm kJump{"jump", 20, 10,
@@ -44,7 +44,7 @@ void keep(std::vector<double>& values, double value, std::size_t most) {
   if (values.size() > most) values.erase(values.begin());
 }
 
-// The newest `count` values; none where there are fewer.
+// The newest `count` values; empty if there are fewer.
 std::span<const double> newest(const std::vector<double>& values, std::size_t count) {
   if (values.size() < count) return {};
   return std::span(values).last(count);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Watches a training's readings while it runs and names what goes wrong when it does.
+// Watches the readings of a running training for alarms.
 
 #include <optional>
 #include <span>
@@ -12,18 +12,19 @@
 
 namespace assay::chain::stage {
 
-// What --stop-on may name: a word, when it is told, and in words.
+// An alarm that --stop-on may name.
 struct Alarm {
   std::string_view word;
-  std::size_t window;  // readings that are looked at together
-  double factor;       // of the usual loss, or of the speed at the beginning
+  std::size_t window;  // number of readings that are examined together
+  double factor;       // relative to the usual loss, or to the speed at the start
   std::string_view shape;
 };
+// All alarms.
 std::span<const Alarm> alarms();
 // "the last 50 losses are equal"
 std::string meaning(const Alarm& alarm);
 
-// One thing that was seen, told once a stage.
+// An alarm that was raised; at most once per stage.
 struct Finding {
   std::string_view word;
   std::string text;  // one line for people
@@ -31,7 +32,7 @@ struct Finding {
 
 class Monitor {
  public:
-  // What this reading shows that none before it did.
+  // Takes a reading; returns an alarm that it raises.
   std::optional<Finding> take(const Reading& reading);
 
  private:

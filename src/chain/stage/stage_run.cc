@@ -14,9 +14,9 @@
 namespace assay::chain::stage {
 namespace {
 
-constexpr Seconds kFirstSample{0.02};  // then twice as long each time: a short stage has a peak too
+constexpr Seconds kFirstSample{0.02};  // doubles each time, so that short stages have a peak too
 constexpr Seconds kSampleEvery{0.5};
-constexpr std::chrono::seconds kLongestLook{2};  // who looks does so once a second at least
+constexpr std::chrono::seconds kLongestLook{2};  // tick() is called at least once a second
 constexpr int kReadsPerTick = 64;                // so that a flood does not starve the limits
 
 Clock::time_point after(Clock::time_point start, Seconds length) {
@@ -58,7 +58,8 @@ Result<StageRun> StageRun::start(const StageCommand& command, const Limits& limi
   StageRun run;
   ASSAY_TRY(run.log_, BoundedLog::create(command.log));
   ASSAY_TRY(FdPair pipe, make_pipe());
-  constexpr int kPipeBytes = 1 << 20;  // fewer switches under a flood; a refusal does no harm
+  // A larger pipe needs fewer switches under a flood. Failure is harmless.
+  constexpr int kPipeBytes = 1 << 20;
   (void)::fcntl(pipe.first.get(), F_SETPIPE_SZ, kPipeBytes);
   if (::fcntl(pipe.first.get(), F_SETFL, O_NONBLOCK) != 0) return errno_error("fcntl");
   SpawnOptions options;
@@ -164,8 +165,8 @@ std::optional<Outcome> StageRun::tick() {
   read_output();
   read_followed();
   const Clock::time_point now = Clock::now();
-  // A watcher that has not looked for long stood still (a paused machine), and the stage with it:
-  // that is no silence of the stage.
+  // A long time since the last tick means that the machine was paused, and the stage with it. That
+  // time is not silence of the stage.
   if (now - ticked_ > kLongestLook) last_byte_ = std::min(now, last_byte_ + (now - ticked_));
   ticked_ = now;
   if (!exited_) {
@@ -177,14 +178,14 @@ std::optional<Outcome> StageRun::tick() {
     sample(now);
     return std::nullopt;
   }
-  // Descendants may still hold the pipe: the end of the process and of its output are two things.
+  // Descendants may still hold the pipe after the process has ended.
   if (output_ && now - *exited_ < limits_.drain) return std::nullopt;
   return finish();
 }
 
 Outcome StageRun::finish() {
   Outcome outcome;
-  // The leader is not reaped yet, so its group cannot be someone else's: end what it left behind.
+  // The leader is not reaped yet, so the group id cannot belong to another process.
   process_.signal_group(SIGKILL);
   read_output();
   read_followed();

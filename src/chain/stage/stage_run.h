@@ -1,7 +1,7 @@
 #pragma once
 
-// One stage while it runs: a child in a process group of its own, its output going to a bounded log
-// and, line by line, to its listener; a limit on its time and on its silence.
+// Runs one stage: a child in its own process group, with limits on its time and its silence. Its
+// output goes to a bounded log and, line by line, to a listener.
 
 #include <poll.h>
 
@@ -27,34 +27,35 @@ using Seconds = std::chrono::duration<double>;
 
 struct Limits {
   Seconds stage{0};  // 0: none
-  Seconds idle{0};   // without a byte of output; 0: none
+  Seconds idle{0};   // without output; 0: none
   Seconds grace{3};  // between SIGTERM and SIGKILL
-  Seconds drain{2};  // for output that comes after the process has ended
+  Seconds drain{2};  // for output after the process has ended
 };
 
 enum class StageState {
   passed,
-  failed,        // it ended by itself: exit code or signal
+  failed,        // ended by itself: exit code or signal
   timed_out,     // over its time limit
   silent,        // over its idle limit
   disk_full,     // its log could not be written
-  not_made,      // exit code 0, but what it had to make is not there, or is the old one
-  wrong_device,  // it was told to use a GPU and ran on the CPU
-  not_started,   // its program cannot be started
-  blocked,       // what it needs was not made by this run
+  not_made,      // exit code 0, but its files are missing or old
+  wrong_device,  // should use a GPU and ran on the CPU
+  not_started,   // its program could not be started
+  blocked,       // a stage that it needs did not pass
   unavailable,   // its tool is not installed
   interrupted,   // the user ended the run
 };
+// The name of a state in results and messages: "passed".
 std::string_view name(StageState state);
 
 struct Outcome {
   StageState state = StageState::passed;
-  std::string detail;  // one line for people; empty when passed
+  std::string detail;  // a line for people; "" if passed
   ExitStatus exit;
   double seconds = 0;
   std::uint64_t log_bytes = 0;
   Usage peak;
-  std::size_t looks = 0;  // at its use, for the peak
+  std::size_t looks = 0;  // number of samples behind the peak
   bool passed() const { return state == StageState::passed; }
 };
 
@@ -62,11 +63,12 @@ struct StageCommand {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
   std::string directory;
-  std::string log;              // path, from our own working directory
-  int input = -1;               // a descriptor of ours to be its stdin; none: /dev/null
-  Guard* guard = nullptr;       // ends its group when we are killed
-  std::string follows;          // a file that it writes: its new lines are output too
-  bool die_with_parent = true;  // false for a child that sees our end by its stdin and tidies up
+  std::string log;         // path, relative to assay's working directory
+  int input = -1;          // descriptor for its stdin; -1: /dev/null
+  Guard* guard = nullptr;  // ends its group if assay is killed
+  std::string follows;     // a file that it writes; its new lines count as output
+  // False for a child that notices assay's end by its stdin and then cleans up.
+  bool die_with_parent = true;
 };
 
 class StageRun {
@@ -76,19 +78,19 @@ class StageRun {
   static Result<StageRun> start(const StageCommand& command, const Limits& limits,
                                 LineHandler on_line);
 
-  // What to poll: the child's output and its end.
+  // Adds the descriptors to poll: the child's output and its end.
   void add_to(std::vector<pollfd>& fds) const;
-  // The next moment at which tick() has something to do.
+  // The time of the next tick() that is needed without an event.
   Clock::time_point deadline() const;
-  // Reads what is there and looks at limits; gives the outcome once the stage has ended.
+  // Reads output and checks limits. Returns the outcome once the stage has ended.
   std::optional<Outcome> tick();
-  // Ends it early, with this as its state.
+  // Ends the stage early with this state, first by SIGTERM.
   void stop(StageState state, std::string detail);
-  // Ends what was stopped at once, without the grace that it has to tidy up.
+  // Ends a stopped stage at once, without its grace.
   void kill();
 
   double seconds() const { return Seconds(Clock::now() - started_).count(); }
-  // What it used when it was last looked at, and how often that was.
+  // The last sample of its usage, and the number of samples.
   const Usage& last_usage() const { return last_; }
   std::size_t looks() const { return looks_; }
 

@@ -52,7 +52,7 @@ std::string_view known_name(std::string_view written) {
   return {};
 }
 
-// What a training prints of its evaluations (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
+// True for lines of an evaluation (`Test:  [0/1] …`, `[Eval][Epoch 1] …`).
 bool is_of_an_evaluation(std::string_view line) {
   return line.find("Test:") != line.npos || line.find("[Eval]") != line.npos;
 }
@@ -61,8 +61,7 @@ bool is_of_an_evaluation(std::string_view line) {
 
 std::vector<Reading> read_train_line(std::string_view line) {
   std::vector<Reading> readings;
-  constexpr std::size_t kLongest =
-      4096;  // a training line is short; a flood's lines need no reading
+  constexpr std::size_t kLongest = 4096;  // training lines are short; longer ones are not parsed
   if (line.size() > kLongest) return readings;
   const bool evaluates = is_of_an_evaluation(line);
   std::size_t at = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxFamily = 4096;
 
-// The leader and everything below it, by the kernel's lists of children.
+// The leader and all its descendants, from the kernel's lists of children.
 std::vector<pid_t> family_of(pid_t leader) {
   std::vector<pid_t> family{leader};
   for (std::size_t i = 0; i < family.size() && family.size() < kMaxFamily; ++i) {

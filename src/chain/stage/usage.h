@@ -1,6 +1,6 @@
 #pragma once
 
-// What a process and its descendants use, seen from outside.
+// Measures what a process and its descendants use.
 
 #include <sys/types.h>
 
@@ -10,14 +10,14 @@
 namespace assay::chain::stage {
 
 struct Usage {
-  double rss_mb = 0;  // resident memory of the whole family, shared pages counted once a process
-  double gpu_memory_mb = 0;  // 0 also where there is no GPU; see gpu_seen
+  double rss_mb = 0;         // resident memory of all; a shared page counts once per process
+  double gpu_memory_mb = 0;  // 0 also without a GPU; see gpu_seen
   double gpu_percent = 0;
-  bool gpu_seen = false;  // a process of the family held memory on a GPU
+  bool gpu_seen = false;  // one of the processes had memory on a GPU
   void keep_peak(const Usage& other);
 };
 
-// A process that has ended uses nothing. `gpus_before`: nvml_used_mb() when it was started.
+// Returns zeros for a process that has ended. `gpus_before` is nvml_used_mb() at its start.
 Usage sample_usage(pid_t leader, const std::vector<double>& gpus_before);
 
 }  // namespace assay::chain::stage

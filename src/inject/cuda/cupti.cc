@@ -1,7 +1,7 @@
-// CUDA calls this library when CUDA_INJECTION64_PATH names it: CUPTI's activity records become GPU
-// slices, and its callbacks tell which range launched what. We are CUPTI's subscriber, of which
-// there can be one: a profiler that the program starts itself (PyTorch's) is refused and says so,
-// instead of taking the records away from us unseen.
+// CUDA loads this library if CUDA_INJECTION64_PATH names it. CUPTI's activity records become GPU
+// slices, and its callbacks show which range launched which work. CUPTI allows one subscriber: this
+// library. A profiler that the program starts itself (PyTorch's) is therefore refused with an
+// error, instead of taking the records away silently.
 
 #include <cupti.h>
 #include <cxxabi.h>
@@ -32,7 +32,7 @@ constexpr std::size_t kMaxNames = 1U << 16U;
 constexpr std::array kKinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                             CUPTI_ACTIVITY_KIND_MEMSET};
 
-// The driver's calls that put work on a GPU.
+// True for driver calls that put work on a GPU.
 bool launches(std::string_view call) {
   constexpr std::array<std::string_view, 4> kPrefixes{"cuLaunch", "cuGraphLaunch", "cuMemcpy",
                                                       "cuMemset"};
@@ -40,13 +40,13 @@ bool launches(std::string_view call) {
                      [call](std::string_view prefix) { return call.starts_with(prefix); });
 }
 
-// Those of them after which a kernel ends some time.
+// True for those that start a kernel.
 bool starts_kernels(std::string_view call) {
   return call.starts_with("cuLaunchKernel") || call.starts_with("cuGraphLaunch");
 }
 
-// The numbers of the devices that CUDA shows: with CUDA_VISIBLE_DEVICES=2,3 its 0 is the
-// machine's 2.
+// The machine's numbers of CUDA's devices: with CUDA_VISIBLE_DEVICES=2,3 device 0 is the machine's
+// 2.
 std::vector<std::int32_t> visible_devices() {
   std::vector<std::int32_t> devices;
   const char* const text = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -54,7 +54,7 @@ std::vector<std::int32_t> visible_devices() {
   while (!rest.empty()) {
     std::int32_t number = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error != std::errc()) return {};  // named by their UUIDs
+    if (error != std::errc()) return {};  // the variable has UUIDs
     devices.push_back(number);
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     if (rest.starts_with(',')) rest.remove_prefix(1);
@@ -62,7 +62,7 @@ std::vector<std::int32_t> visible_devices() {
   return devices;
 }
 
-// Looks names up without a copy of them.
+// Lets lookups take a string_view without a copy.
 struct NameHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view name) const {
@@ -73,12 +73,12 @@ struct NameHash {
 class CuptiRecorder {
  public:
   static CuptiRecorder& instance() {
-    // CUPTI's threads call until the very end of the process: this object is never destroyed.
+    // Never destroyed, because CUPTI's threads call it until the process ends.
     static auto* const only = new CuptiRecorder;  // NOLINT(cppcoreguidelines-owning-memory)
     return *only;
   }
 
-  // Empty, or why no GPU work will be recorded.
+  // Returns "", or the reason why no GPU work will be recorded.
   std::string start(Recorder& recorder) {
     recorder_ = &recorder;
     if (std::string missing = cupti_.load(); !missing.empty()) return missing;
@@ -117,7 +117,7 @@ class CuptiRecorder {
  private:
   CuptiRecorder() = default;
 
-  // Outside the window nothing is asked of CUPTI, and so nothing is paid.
+  // Disables CUPTI outside of the recording window, so that it costs nothing there.
   void switch_on_or_off() {
     const std::lock_guard lock(switch_mutex_);
     const bool wanted = recorder_->active();
@@ -187,7 +187,7 @@ class CuptiRecorder {
     launches_.push_back(correlation);
   }
 
-  // By the name's address, since kernels are launched by the million.
+  // Cached by the address of the name, because there are millions of kernel launches.
   bool communicates(const char* kernel) {
     const auto [known, is_new] = communicating_.try_emplace(kernel, false);
     if (is_new) {
@@ -206,7 +206,7 @@ class CuptiRecorder {
   }
 
   static void request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
-    // CUPTI gives the buffer back to take_buffer, which frees it.
+    // CUPTI returns the buffer to take_buffer, which frees it.
     // NOLINTNEXTLINE(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
     *size = *buffer == nullptr ? 0 : kBufferBytes;
@@ -259,7 +259,7 @@ class CuptiRecorder {
   void add(std::string_view name, timeline::Kind kind, const T& work) {
     const auto begin = static_cast<Nanos>(work.start);
     const auto end = static_cast<Nanos>(work.end);
-    if (begin == 0 || end < begin) return;  // CUPTI says 0 where it does not know
+    if (begin == 0 || end < begin) return;  // CUPTI reports unknown times as 0
     auto device = static_cast<std::int32_t>(work.deviceId);
     if (work.deviceId < visible_.size()) device = visible_[work.deviceId];
     recorder_->add({.name = name,
@@ -274,10 +274,10 @@ class CuptiRecorder {
   }
 
   struct KernelName {
-    std::string text;  // "_ZN2at6native…" as it was written
+    std::string text;  // the mangled name, "_ZN2at6native…"
     timeline::Kind kind = timeline::Kind::compute;
   };
-  // Each name once, because kernels come by the million.
+  // Demangles each name once, because there are millions of kernels.
   KernelName named(std::string_view mangled) {
     const std::lock_guard lock(names_mutex_);
     if (const auto known = names_.find(mangled); known != names_.end()) return known->second;
@@ -307,10 +307,10 @@ class CuptiRecorder {
   std::mutex launch_mutex_;
   std::uint64_t launching_range_ = 0;
   std::vector<std::uint32_t> launches_;                  // of that range
-  std::unordered_map<const void*, bool> communicating_;  // kernels' names
+  std::unordered_map<const void*, bool> communicating_;  // by kernel name
 
   std::vector<CUpti_CallbackId> launching_calls_;
-  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> kernels_{};  // those of them that start kernels
+  std::array<bool, CUPTI_DRIVER_TRACE_CBID_SIZE> kernels_{};  // callback ids that start kernels
 
   std::mutex take_mutex_;
   std::mutex names_mutex_;
@@ -330,7 +330,7 @@ int InitializeInjection() {
     recorder->add_note("no GPU work recorded: " + problem);
     return 0;
   }
-  // Registered after the recorder was made, so it runs before the recorder goes.
+  // Registered after the recorder's creation, so it runs before the recorder's end.
   std::atexit([] { CuptiRecorder::instance().finish(); });
   return 1;
 }

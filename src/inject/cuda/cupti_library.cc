@@ -14,7 +14,7 @@ void* open_library() {
   for (const char* name : kNames) {
     if (void* const loaded = ::dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return loaded;
   }
-  // A test's or a user's choice, then the loader's own places, then the toolkit's.
+  // First the choice of a test or a user, then the loader's paths, then the toolkit's.
   if (const char* const chosen = std::getenv("ASSAY_CUPTI_LIBRARY")) {
     return ::dlopen(chosen, RTLD_NOW);
   }

@@ -1,8 +1,8 @@
 #pragma once
 
-// libcupti as the process has it. It is loaded and not linked: a framework brings its own
-// (PyTorch's and Paddle's wheels, of CUDA 12 or 13), and two copies in one process do not work.
-// Functions and what is read of their records have not changed since CUDA 12.
+// The process's libcupti. It is loaded, not linked: frameworks bring their own copy (PyTorch's and
+// Paddle's wheels, of CUDA 12 or 13), and two copies in one process do not work. The functions and
+// record fields used here have not changed since CUDA 12.
 
 #include <cupti.h>
 
@@ -23,7 +23,8 @@ struct CuptiLibrary {
   decltype(&cuptiEnableCallback) enable_callback = nullptr;
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
 
-  // Loads all of it, the copy that the process has already first. Else says what is missing.
+  // Loads all functions, from the copy that the process already has if there is one. Returns "", or
+  // what is missing.
   std::string load();
 };
 

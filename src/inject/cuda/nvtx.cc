@@ -1,5 +1,5 @@
-// NVTX calls this library when NVTX_INJECTION64_PATH names it: push and pop become ranges. Works
-// without a GPU.
+// NVTX loads this library if NVTX_INJECTION64_PATH names it. Push and pop become ranges. Needs no
+// GPU.
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -33,7 +33,7 @@ int range_pop() {
   return 0;
 }
 
-// The table holds pointers to the slots in which NVTX keeps its functions.
+// The table has pointers to the slots of NVTX's functions.
 template <typename Function>
 void set_slot(NvtxFunctionTable table, unsigned size, NvtxCallbackIdCore id, Function* function) {
   if (static_cast<unsigned>(id) >= size || table[id] == nullptr) return;

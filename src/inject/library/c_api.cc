@@ -1,5 +1,5 @@
-// The names that programs call in the recording library: Python's helper by ctypes, others by
-// dlsym. Each does nothing when recording was not asked for.
+// The C functions of the recording library. Python's helper calls them through ctypes, other
+// programs through dlsym. They do nothing if recording was not requested.
 
 #include <cstdint>
 

@@ -234,7 +234,7 @@ TEST(Launch, ReadsTheConditionsOfTheRun) {
 
   training.skip_steps = "0\n    if [ -d here ]; then\n        skip_steps=10\n    fi";
   EXPECT_THAT(describe(read_in(ToySuite(training), kToyLaunch).problems),
-              HasSubstr("`skip_steps`: it is set under a condition that only a shell can read"));
+              HasSubstr("`skip_steps`: it is set under a condition that needs a shell"));
 }
 
 TEST(Launch, TakesThePrecisionsOfTheSuites) {
@@ -259,7 +259,7 @@ TEST(Launch, ReadsASecondTraining) {
   EXPECT_EQ(read.script.repeats[0].command.argv, read.script.train.argv);
   EXPECT_THAT(read.script.repeats[0].environment, ElementsAre("PROFILING=true"));
   EXPECT_THAT(describe(read_in(ToySuite(), std::string(kToyLaunch) + "rm -rf x\n").problems),
-              HasSubstr(":13:1: expected nothing behind the training but another one, found `rm`"));
+              HasSubstr(":13:1: expected nothing after the training but another one, found `rm`"));
 }
 
 struct Fault {
@@ -271,7 +271,7 @@ struct Fault {
 TEST(Launch, NamesEachFaultAtItsPlace) {
   const Fault kFaults[] = {
       {"device_num=N1C1", "device_num=C1", ":5:12: `device_num`: expected machines and cards"},
-      {"device_num=N1C1", "device_num=N3C8", ":5:12: `device_num`: 8 cards are no whole number"},
+      {"device_num=N1C1", "device_num=N3C8", ":5:12: `device_num`: 8 cards cannot be shared equally"},
       {"fp_item=fp16", "fp_item=pf16", ":3:9: `fp_item`: expected fp32, fp16 or bf16"},
       {"bs_item=8", "bs_item=many", ":6:9: `bs_item`: expected a batch size, found `many`"},
       {"bs_item=8", "bs_item=$(nproc)", ":6:9: expected plain text or a variable, found `$(nproc)"},
@@ -293,7 +293,7 @@ TEST(Launch, WarnsOfWhatBashPassesOver) {
   const ToySuite suite;
   const Fault kWarnings[] = {
       {"fp_item=fp16", "fp_itm=fp16", "`fp_item` is not set above, so that bash puts nothing"},
-      {"fp_item=fp16", "fp_item=fp32\nfp_item=fp16", "`fp_item` is set a second time"},
+      {"fp_item=fp16", "fp_item=fp32\nfp_item=fp16", "`fp_item` is set again"},
       {"${bs_item} 2>&1", "${bs_item} one two", "7 arguments for 5 that run_benchmark.sh reads"},
   };
   for (const Fault& warning : kWarnings) {
@@ -302,7 +302,7 @@ TEST(Launch, WarnsOfWhatBashPassesOver) {
     EXPECT_THAT(describe(read.problems), HasSubstr(warning.told)) << warning.is;
   }
   EXPECT_THAT(describe(read_in(suite, kToyLaunch, "N4C32").problems),
-              HasSubstr("warning: `device_num`: the file lies in N4C32, but trains on N1C1"));
+              HasSubstr("warning: `device_num`: the file is in N4C32, but trains on N1C1"));
 }
 
 }  // namespace

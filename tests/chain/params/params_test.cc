@@ -83,7 +83,7 @@ TEST(Params, AnAddressMakesNoKey) {
 TEST(Params, WhatIsFarTooLongIsNoParamsFile) {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "a:b\n";
-  EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: 200000 lines: this is no params file"));
+  EXPECT_THAT(only_problem(text), HasSubstr("f:1:1: 200000 lines: too many for a params file"));
 }
 
 TEST(Params, GoodFileIsReadByRole) {
@@ -159,7 +159,7 @@ TEST(Params, ADoubledFixedKeyNamesItsFirstLine) {
   std::vector<std::string> lines = good_lines();
   lines.insert(lines.begin() + 4, "gpu_list:0");
   EXPECT_THAT(only_problem(file_text(lines)),
-              HasSubstr("f:5:1: `gpu_list` is doubled: it stands on line 4 already"));
+              HasSubstr("f:5:1: `gpu_list` is doubled: it is already on line 4"));
 }
 
 struct Broken {
@@ -181,8 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{2, "modle_name:tiny", "f:2:1: expected `model_name` here, found `modle_name`"},
         Broken{10, "train_modl_name:x", "the nearest known key is `train_model_name`"},
         Broken{4, "gpu_list:*", "f:4:10: `gpu_list`: expected -1 (CPU)"},
-        Broken{4, "gpu_list:-1|0,0", "f:4:13: `gpu_list`: a GPU stands there twice"},
-        Broken{4, "gpu_list:10.0.0.1,10.0.0.300;0", "`10.0.0.300` is no machine's address"},
+        Broken{4, "gpu_list:-1|0,0", "f:4:13: `gpu_list`: a GPU is listed twice"},
+        Broken{4, "gpu_list:10.0.0.1,10.0.0.300;0", "`10.0.0.300` is not a machine's address"},
         Broken{5, "--use_gpu: xpu", "f:5:12: `--use_gpu`: expected True, False, cpu, gpu, null"},
         Broken{6, "--epochs:lite_train_lite_infr=2", "f:6:10: `--epochs`: unknown mode"},
         Broken{6, "--epochs:lite_train_lite_infr=2", "is `lite_train_lite_infer`"},
@@ -327,7 +327,7 @@ TEST(ParamsOfOtherModels, TrainersOfTheirOwnHaveAPlace) {
   std::string twice = ocr_with(tipc, "norm_train:tools/train.py", "amp_train:tools/train.py");
   twice.replace(twice.find(place), place.size(), "distill_train:null\namp_train:a.py");
   EXPECT_THAT(only_problem(twice),
-              HasSubstr("f:20:1: `amp_train` is doubled: it stands on line 16"));
+              HasSubstr("f:20:1: `amp_train` is doubled: it is already on line 16"));
 }
 
 TEST(ParamsOfOtherModels, TheirOtherKindsAreRead) {

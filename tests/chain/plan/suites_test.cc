@@ -262,7 +262,7 @@ bool is_planned(const std::string& mode, const std::string& third) {
   const auto plan = plan::make_plan(parsed.params, mode, options);
   if (!plan) {
     EXPECT_THAT(plan.error().message,
-                testing::HasSubstr("the argument behind " + mode + ": expected"));
+                testing::HasSubstr("the argument after " + mode + ": expected"));
   }
   return plan.has_value();
 }

@@ -25,7 +25,7 @@ std::map<std::string, double> readings_of(std::string_view line) {
   return map;
 }
 
-// The lines of the material's notes and of PaddleOCR's trainer.
+// Lines of the material's notes and of PaddleOCR's trainer.
 TEST(TrainLog, LinesOfTwoRepositoriesAreRead) {
   EXPECT_THAT(
       readings_of("[Epoch 0, iter: 0] top1: 0.00000, top5: 0.00000, lr: 0.10000, loss: 6.87252, "
@@ -39,7 +39,7 @@ TEST(TrainLog, LinesOfTwoRepositoriesAreRead) {
       ElementsAre(Pair("batch_cost", 0.5), Pair("gpu_allocated_mb", 1200),
                   Pair("gpu_memory_mb", 1224), Pair("ips", 16), Pair("loss", 5.5)));
   EXPECT_THAT(readings_of(" * Acc@1 0.062 Acc@5 0.250"), ElementsAre(Pair("accuracy", 0.062)));
-  // What a training prints of its evaluations is no point of its own curves.
+  // The output of an evaluation is not part of the training's curves.
   EXPECT_THAT(readings_of("Test:  [0/1]  eta: 0:00:00  loss: 6.9361 (6.9361)  acc1: 0.25 (0.25)"),
               ElementsAre(Pair("accuracy", 0.25), Pair("eval_loss", 6.9361)));
   EXPECT_THAT(readings_of("[Eval][Epoch 1][Iter: 0/9] loss: 3.5, ips: 12.5 images/sec"),
@@ -244,7 +244,7 @@ TEST(CompareVerb, FindsLossAndSpeedRegressionsBetweenStores) {
   EXPECT_THAT(other.out, HasSubstr("50 ips, 100 before"));
 }
 
-// A training that prints no ips is as slow as its batch cost, an inference as its AutoLog says.
+// Without ips the batch cost is compared, and for an inference AutoLog's time.
 TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   const auto commands = [](const std::string& cost, const std::string& time) {
     return Commands{
@@ -269,7 +269,7 @@ TEST(CompareVerb, FindsSlowerBatchesAndInferences) {
   EXPECT_THAT(slow.out, HasSubstr("9 ms an inference, 7 before"));
 }
 
-// What is tested no longer is a loss; what is new has nothing to be compared with.
+// A stage that is no longer tested is a loss; a new stage has no counterpart.
 TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
   Project project({.batches = "1"});
   ASSERT_EQ(project.run({"--store", "one.db"}).code, 0);
@@ -287,7 +287,7 @@ TEST(CompareVerb, SaysWhichStagesTheNewRunLacks) {
   EXPECT_THAT(more.out, HasSubstr("stages passed in both runs"));
 }
 
-// 1.jpg is not 11.jpg.
+// 1.jpg must not match in 11.jpg.
 TEST(CompareVerb, AnImagesNameIsAWholeName) {
   const results::Predictions found =
       results::find_in_log("./d/11.jpg 5 6\n./d/1.jpg 1 2\n", {{"1.jpg", {}}});
@@ -296,7 +296,7 @@ TEST(CompareVerb, AnImagesNameIsAWholeName) {
 
 TEST(ReportVerb, WritesAPageWithPlots) {
   std::string page;
-  for (const char* length : {"1.3", "6", "30"}) {  // long enough to be looked at more than once
+  for (const char* length : {"1.3", "6", "30"}) {  // long enough for more than one sample
     const Project project(
         {.train = "make=last.w \"say=loss: 9, ips: 1\" \"say=loss: 5, ips: 2\" sleep=" +
                   std::string(length),

@@ -1,5 +1,5 @@
-// The record of a training's speed. The expected numbers are worked out by hand from the rule that
-// analysis.py follows: sort, leave out five at either end, take the mean, times the cards.
+// The speed record. The expected numbers are computed by hand from the rule of analysis.py: sort,
+// cut five at each end, take the mean, times the cards.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -73,8 +73,8 @@ TEST(SpeedRecord, IsNothingOfAShortLog) {
 }
 
 TEST(SpeedRecord, LeavesOutATwentiethOfALongLog) {
-  // 200 speeds from 100 to 299: ten go at either end, which changes no mean of equal steps; so one
-  // end is pulled far away, where only leaving it out gives 199.5.
+  // 200 speeds from 100 to 299. Cutting ten at each end does not change the mean of equal steps, so
+  // one end has outliers: only cutting them gives 199.5.
   std::string log = log_of(202);
   for (int i = 290; i <= 299; ++i) {
     const std::string was = fmt::format("ips: {} ", i);
@@ -102,7 +102,7 @@ TEST(SpeedRecord, CallsHybridModesCollective) {
   }
 }
 
-// The suites' own script, where one is named: both give the same bytes.
+// Compares the bytes with the suites' own script, if the variable names one.
 TEST(SpeedRecord, IsTheSuitesOwnByteForByte) {
   const char* script = std::getenv("ASSAY_ANALYSIS_PY");
   if (script == nullptr) GTEST_SKIP() << "needs a suite's analysis.py (ASSAY_ANALYSIS_PY)";

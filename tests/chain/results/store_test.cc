@@ -1,4 +1,4 @@
-// The chain's store on a disk, and what is left of it when its making is cut short.
+// The chain's store in a file, and an interrupted creation.
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 namespace assay::chain {
 namespace {
 
-// A table of ours that is there already makes the schema fail in its middle, at the place where a
-// kill would leave it: nothing of the schema may stay, or no later run could open the file.
+// An existing table makes the schema fail in the middle, like a kill. Nothing of the schema may
+// remain, or no later run could open the file.
 TEST(ChainStore, ACutShortSchemaLeavesNothingBehind) {
   Scratch scratch;
   const auto path = scratch.path() / "chain.db";

@@ -72,7 +72,7 @@ TEST(LaunchRun, APlanShowsWhatIsRead) {
   const CliResult plan =
       run_cli(suite.path(), {"run", suite.launch(kToyLaunch), "benchmark_train", "--dry-run"});
   ASSERT_EQ(plan.code, 0) << plan.out;
-  EXPECT_THAT(plan.out, HasSubstr("speed: the number behind `ips:`, in tokens/s, without the "
+  EXPECT_THAT(plan.out, HasSubstr("speed: the number after `ips:`, in tokens/s, without the "
                                   "first 1"));
   EXPECT_THAT(plan.out, HasSubstr("bash ./test_tipc/toy/benchmark_common/run_benchmark.sh toy fp16 "
                                   "DP N1C1 8"));

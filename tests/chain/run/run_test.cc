@@ -140,7 +140,7 @@ TEST(Run, AStaleCheckpointIsNotBelieved) {
   const CliResult result = project.run();
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("made no new"));
-  EXPECT_THAT(result.out, HasSubstr("an older one lies there"));
+  EXPECT_THAT(result.out, HasSubstr("there is an older one"));
   EXPECT_THAT(states(project), ElementsAre("not_made", "blocked", "blocked", "blocked"));
 }
 
@@ -288,7 +288,7 @@ TEST(Run, AFloodOfOutputIsBoundedAndItsEndIsKept) {
   const std::string text = slurp(log);
   EXPECT_THAT(text.substr(0, 100), HasSubstr("the-first-line"));
   EXPECT_THAT(text.substr(text.size() - 100), HasSubstr("the last line"));
-  EXPECT_THAT(text.substr(stage::BoundedLog::kHead, 200), HasSubstr("bytes left out here"));
+  EXPECT_THAT(text.substr(stage::BoundedLog::kHead, 200), HasSubstr("bytes omitted here"));
 }
 
 // A file system of 2 MB, full: the stage that cannot write fails, and so does the chain.
@@ -484,7 +484,7 @@ TEST(BoundedLogFile, KeepsHeadAndTailOnly) {
   for (const char* part : {"01234", "56789", "xxxxxxxx", "ABC", "DE"})
     ASSERT_TRUE(log->append(part));
   ASSERT_TRUE(log->close());
-  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes left out here]\nABCDE");
+  EXPECT_EQ(slurp(path), "0123456789\n[assay: 8 bytes omitted here]\nABCDE");
   EXPECT_EQ(log->bytes(), 23U);
 }
 

@@ -1,8 +1,5 @@
 #pragma once
 
-// SIGINT and SIGTERM as something to poll, for as long as this lives; the mask is put back at its
-// end.
-
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -10,8 +7,10 @@
 
 #include "base/fd.h"
 
-namespace assay::chain::stage {
+namespace assay {
 
+// Blocks SIGINT and SIGTERM while it lives, and reports them through a descriptor instead. The
+// destructor restores the signal mask.
 class Interrupts {
  public:
   Interrupts() {
@@ -26,11 +25,13 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
   ~Interrupts() { ::sigprocmask(SIG_SETMASK, &old_, nullptr); }
 
+  // Readable (poll) when a signal is pending.
   int fd() const { return fd_.get(); }
-  // True once for each signal that came.
-  bool happened() const {
+  // The number of the next pending signal, or 0.
+  int next() const {
     signalfd_siginfo info{};
-    return ::read(fd_.get(), &info, sizeof info) == sizeof info;
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                : 0;
   }
 
  private:
@@ -38,4 +39,4 @@ class Interrupts {
   Fd fd_;
 };
 
-}  // namespace assay::chain::stage
+}  // namespace assay
