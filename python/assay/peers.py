@@ -1,10 +1,10 @@
-"""Who may talk to a server: its address is in a name space that every user of the machine can reach."""
+"""Checks who connects to a server: every user of the machine can reach an abstract socket address."""
 
 import os
 import socket
 import struct
 
-VERSION = 1  # of what servers and slots say to each other ("v"): kProtocol of src/lane/message.h
+VERSION = 1  # protocol of messages ("v"): kProtocol of src/lane/message.h
 CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
