@@ -18,6 +18,9 @@ namespace assay::chain::fleet {
 // A line of the driver's output that starts so tells what went wrong, for the chain's own record.
 inline constexpr std::string_view kFleetWord = "assay-fleet: ";
 
+// The fleet's secret where no driver passes it on: the same text on all machines.
+inline constexpr const char* kTokenVariable = "ASSAY_FLEET_TOKEN";
+
 // How the nodes of a fleet are reached and watched.
 struct FleetOptions {
   std::string remote =
