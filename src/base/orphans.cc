@@ -50,7 +50,13 @@ std::string command_of(pid_t pid) {
 
 }  // namespace
 
-void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+// A shell that starts a job and then becomes this program (exec) leaves us the job as a child.
+void adopt_orphans() {
+  for (const pid_t pid : own_children()) {
+    if (!is_spawned(pid)) count_as_spawned(pid);
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
 
 OrphanSweep sweep_orphans() {
   OrphanSweep sweep;

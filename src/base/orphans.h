@@ -8,7 +8,7 @@
 namespace assay {
 
 // From now on a descendant whose parent ends becomes a child of this process, not of init
-// (PR_SET_CHILD_SUBREAPER).
+// (PR_SET_CHILD_SUBREAPER). Children that this process has already are none of its orphans.
 void adopt_orphans();
 
 struct OrphanSweep {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +18,10 @@ namespace {
 
 // A shell starts a process in a session of its own and ends before it.
 TEST(Orphans, AreKilledAndWhatWasSpawnedIsNot) {
+  const pid_t earlier = ::fork();
+  if (earlier == 0) {
+    while (true) ::pause();
+  }
   adopt_orphans();
   const FdPair said = *make_pipe();
   SpawnOptions options;
@@ -42,6 +47,8 @@ TEST(Orphans, AreKilledAndWhatWasSpawnedIsNot) {
   EXPECT_NE(::kill(orphan, 0), 0);
   ExitStatus status;
   EXPECT_FALSE(*spawned.try_wait(status));
+  EXPECT_EQ(::kill(earlier, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(earlier, nullptr, 0), earlier);
 }
 
 }  // namespace

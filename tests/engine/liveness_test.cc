@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -46,14 +48,18 @@ std::vector<pid_t> wait_for_servers(const Cli& cli, pid_t supervisor) {
 // Kills fork servers while the supervisor plans or stands still, so that their end and their last
 // words are there at once when it looks. It replaces them, and ends when it is told to.
 TEST(Supervisor, NeitherHangsNorIgnoresASignalWhenServersDieAtTheStart) {
-  constexpr int kRounds = 5;
-  std::mt19937 random(20261125);
+  const auto number = [](const char* variable, int usual) {
+    const char* given = std::getenv(variable);
+    return given != nullptr ? std::atoi(given) : usual;
+  };
+  const int rounds = number("ASSAY_TEST_ROUNDS", 4);  // a long run: 500, with several seeds
+  std::mt19937 random(static_cast<unsigned>(number("ASSAY_TEST_SEED", 20261125)));
   std::vector<std::string> lines;
   lines.reserve(kLines);
   for (int size = 1; size <= kLines; ++size) {
     lines.push_back(fmt::format("paddle.fake.slow(Tensor([{}], \"float32\"), 0.01)", size));
   }
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Cli cli;
     const std::string cases = cli.write_cases(lines);
     Process run = cli.start(
