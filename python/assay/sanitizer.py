@@ -1,8 +1,8 @@
-"""What NVIDIA's compute-sanitizer says of a case, in a lane that runs under it.
+"""Reads the reports of NVIDIA's compute-sanitizer, in a lane that runs under it.
 
-It writes its reports into one file, whole, before the call that waits for a kernel returns. One lane at a
-time works under it (src/device/compute_sanitizer.h), so what the file grows by while a case runs is the
-case's.
+The sanitizer appends whole reports to one file, before the call that waits for a kernel returns. One lane at
+a time runs under it (src/device/compute_sanitizer.h), so text that is appended while a case runs belongs to
+the case.
 """
 
 import os
@@ -10,27 +10,27 @@ import time
 from typing import Any
 
 PREFIX = "========= "
-MOST_BYTES = 1 << 16  # of reports that are read; a kernel may have one for each of its threads
-END = PREFIX.encode() + b"\n"  # of a report
-PATIENCE = 0.2  # seconds for the end of the last report
-# First words of lines that are no report of a kernel.
+MOST_BYTES = 1 << 16  # bytes of reports that are read: a kernel can have one for each thread
+END = PREFIX.encode() + b"\n"  # the last line of a report
+PATIENCE = 0.2  # seconds to wait for the end of the last report
+# First words of lines that are not about a kernel.
 NO_REPORT = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "Program hit", "Target application")
 
 
 class Sanitizer:
-    """Reads the reports of one lane's cases. Where the lane is not under it there are none."""
+    """Reads the reports of one lane's cases. Finds none in a lane that does not run under the sanitizer."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
         self.log = os.environ.get("ASSAY_SANITIZER_LOG", "")
-        self.read = 0  # of the log, up to the case at hand
+        self.read = 0  # size of the log when the current case began
 
     def begin(self) -> None:
         if self.log:
             self.read = self._size()
 
     def found(self) -> str:
-        """What it says of the case that has been run since begin(), in one line; empty: nothing."""
+        """The reports since begin() in one line; empty if there are none."""
         if not self.log:
             return ""
         self.native.wait()
@@ -41,7 +41,7 @@ class Sanitizer:
         try:
             return os.path.getsize(self.log)
         except OSError:
-            return 0  # it writes its first line when a process comes to it
+            return 0  # the sanitizer makes the file when the first process attaches
 
     def _new_text(self) -> str:
         grown = self._size() - self.read
@@ -58,7 +58,7 @@ class Sanitizer:
 
 
 def in_one_line(text: str) -> str:
-    """The first report, and how many there are; empty where the text has none."""
+    """The first report and the number of further ones; empty if the text has none."""
     reports: list[list[str]] = []
     for line in text.splitlines():
         said = line.removeprefix(PREFIX.rstrip()).removeprefix(" ")
@@ -66,7 +66,7 @@ def in_one_line(text: str) -> str:
             if reports and reports[-1]:
                 reports[-1].append(said.strip())
         elif said.startswith(NO_REPORT):
-            reports.append([])  # what is indented below it belongs to it
+            reports.append([])  # takes the indented lines below
         elif said.strip():
             reports.append([said.strip()])
     reports = [report for report in reports if report]

@@ -1,19 +1,19 @@
 """The fork server: imports a framework once, then forks a lane whenever a slot asks for one.
 
-It runs no operation and touches no device, because a child forked after that may hang or fail.
+It runs no operation and touches no device: a child that is forked afterwards may hang or fail.
 
-Descriptors given by the supervisor:
-  3  a listening socket (SOCK_SEQPACKET) on which slots connect, one connection a slot
-  4  a pipe for one line of JSON: what was imported, or why it could not be; then an empty line a
-     second, as a sign of life
+Descriptors from the supervisor:
+  3  a listening socket (SOCK_SEQPACKET); every slot has one connection
+  4  a pipe for one line of JSON: what was imported, or why it could not be. Then an empty line a second
+     as a sign of life, and {"left": ["sleep"]} when cases had left processes running that were ended
 
-One that is kept between runs (assay.kept) has these two of the run that it was forked for.
+A server that a kept interpreter has forked (assay.kept) has these two from its run.
 
-A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, its arena,
-its log. A lane that is to be apart does not go through the run's own MPS (src/device/mps.h).
-The answer is {"v": 1, "pid": N, "apart": false} with a pidfd, where "apart" says that it has left an MPS;
-later, when that lane has ended, {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot
-hangs up, its lanes are killed. A lane on a GPU may have been forked ahead (assay.spares).
+A slot sends {"v": 1, "device": "cpu", "apart": false} with three descriptors: the lane's socket, arena and
+log. An "apart" lane runs outside of the run's own MPS (src/device/mps.h). The answer is
+{"v": 1, "pid": N, "apart": false} with a pidfd; "apart" there tells whether the lane has left an MPS. When
+the lane ends, the server sends {"v": 1, "exited": N, "signal": S, "code": C, "max_rss_kb": M}. When a slot
+hangs up, the server kills its lanes. A lane on a GPU may be forked ahead of its request (assay.spares).
 """
 
 import argparse
@@ -29,15 +29,17 @@ import time
 from typing import Any
 
 from assay.kept import wait_for_runs
+from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
 from assay.shared import FAULT_EXIT
 from assay.spares import MOST_FDS, Kind, Spares, is_taken, kind_of, wait_to_be_taken
 
 LISTEN_FD, READY_FD = 3, 4
-# A lane dies first when memory runs out, before anything that remembers.
+# When memory runs out, the kernel kills lanes first, not a process that holds results.
 OOM_SCORE = "1000"
 PULSE = 1.0  # seconds between signs of life
-LOOK_AGAIN = 0.1  # seconds, where a spare lane is to be made when slots ask for nothing
+LOOK_AGAIN = 0.1  # seconds between two looks while a spare lane is missing
+SWEEP_EVERY = 0.5  # seconds at least between two sweeps
 
 
 class Server:
@@ -51,12 +53,18 @@ class Server:
         self.lanes: dict[int, socket.socket] = {}  # pid -> the slot's connection
         self.spares = Spares(self._fork_spare, lambda end: self.selector.unregister(end))
         self.wake_read, self.wake_write = os.pipe()
-        self.shown = 0.0  # when it last gave a sign of life
+        self.shown = 0.0  # time of the last sign of life
+        self.own: set[int] = set()  # children that the import has started
+        self.sweep_due = False  # a lane has ended since the last sweep, or the last sweep found something
+        self.swept = 0.0  # time of the last sweep
+        self.left: list[str] = []  # commands that the last sweep found
         for end in (self.wake_read, self.wake_write, READY_FD):
             os.set_blocking(end, False)
 
     def serve(self) -> None:
-        """Serves slots until SIGTERM, which also comes when the supervisor, our parent, is gone."""
+        """Serves slots until SIGTERM, which also comes when the supervisor, our parent, ends."""
+        adopt()
+        self.own = set(children().get(os.getpid(), {}))
         signal.signal(signal.SIGTERM, self._end)
         signal.set_wakeup_fd(self.wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -70,12 +78,13 @@ class Server:
                 elif key.fileobj == self.wake_read:
                     os.read(self.wake_read, 4096)
                 elif key.data == "spare":
-                    if key.fileobj.fileno() >= 0:  # otherwise it has just been taken
-                        self.selector.unregister(key.fileobj)  # it has nothing more to say
+                    if key.fileobj.fileno() >= 0:  # else the spare was taken a moment ago
+                        self.selector.unregister(key.fileobj)  # a spare sends one message only
                         self.spares.heard(key.fileobj)
                 else:
                     self._request(key.fileobj)
             self._reap()
+            self._sweep()
             if (made := self.spares.make()) is not None:
                 self.selector.register(made.end, selectors.EVENT_READ, "spare")
 
@@ -86,21 +95,20 @@ class Server:
         try:
             os.write(READY_FD, b"\n")
         except BrokenPipeError:
-            self._end()  # the supervisor is gone
+            self._end()  # the supervisor has ended
         except OSError:
-            pass  # it is busy
+            pass  # the supervisor is busy, and the pipe is full
 
     def _end(self, *_: Any) -> None:
-        # Groups, because a case may have started processes that outlive its lane.
-        for pid in (*self.lanes, *self.spares.waiting):
-            kill_group(pid)
+        # Lanes end with this process; processes that cases have started would not.
+        kill_others(set())
         os._exit(0)
 
     def _accept(self) -> None:
         try:
             connection, _ = self.listener.accept()
         except OSError:
-            return  # the slot has gone, or no descriptor is left
+            return  # the slot has gone, or this process has no descriptor left
         if is_ours(connection):
             self.selector.register(connection, selectors.EVENT_READ)
         else:
@@ -153,12 +161,13 @@ class Server:
                 kill_group(pid)
 
     def _reap(self) -> None:
-        while self.lanes or self.spares.waiting:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            kill_group(pid)  # what the lane itself started
-            if self.spares.ended(pid):
+        while (pid := next_ended()) is not None:
+            ours = pid in self.lanes or pid in self.spares.waiting
+            if ours:
+                kill_group(pid)  # before the lane is reaped, while the number is still its own
+            _, status, usage = os.wait4(pid, 0)
+            self.sweep_due = True
+            if not ours or self.spares.ended(pid):
                 continue
             connection = self.lanes.pop(pid, None)
             code = os.waitstatus_to_exitcode(status)
@@ -179,20 +188,38 @@ class Server:
                 },
             )
 
+    def _sweep(self) -> None:
+        """Kills processes that ended lanes have left behind in groups or sessions of their own."""
+        now = time.monotonic()
+        if not self.sweep_due or now - self.swept < SWEEP_EVERY:
+            return
+        self.swept = now
+        left = kill_others({*self.lanes, *self.spares.waiting, *self.own})
+        self.sweep_due = bool(left)
+        if left and left != self.left:
+            print(
+                f"assay: cases left processes running: {', '.join(left)}; ended", file=sys.stderr, flush=True
+            )
+            try:
+                os.write(READY_FD, (json.dumps({"left": left}) + "\n").encode())
+            except OSError:
+                pass  # the supervisor is busy or has ended; the log has it
+        self.left = left
+
     def _send(self, connection: Any, message: dict[str, Any], fds: list[int] | None = None) -> None:
         try:
             socket.send_fds(connection, [json.dumps(message).encode()], fds or [])
         except OSError:
-            pass  # the slot is gone; its hang-up is handled where it is read
+            pass  # the slot is gone; reading from it will tell
 
     def _become_lane(
         self, kind: Kind, fds: list[int] | None = None, spare: socket.socket | None = None
     ) -> None:
-        """Never returns. A spare waits for its descriptors once its device is open."""
+        """Runs a lane; never returns. A spare opens its device, then waits for its descriptors."""
         status = 1
         try:
             self._leave()
-            # They were imported before the fork.
+            # Already imported, before the fork.
             from assay.lane import Lane
             from assay.spec import DtypeName, PlaceName, TensorSpec
             from assay.wire import Fields
@@ -220,11 +247,12 @@ class Server:
             os._exit(status)
 
     def _leave(self) -> None:
-        """Makes a child of the server a process of its own."""
+        """Detaches a forked child from the server."""
         os.setpgid(0, 0)
         self.native.die_with_parent(signal.SIGKILL)
+        adopt()
         signal.set_wakeup_fd(-1)
-        # What a case does to its descriptors shall reach the lane's own only.
+        # A case may use any descriptor number: the server's must not be open in the lane.
         registered = (key.fd for key in self.selector.get_map().values())
         spares = (spare.end.fileno() for spare in self.spares.waiting.values())
         for fd in {READY_FD, self.wake_write, *registered, *spares}:
@@ -233,8 +261,8 @@ class Server:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(OOM_SCORE)
-        gc.set_threshold(20_000, 20, 20)  # cases leave few cycles; looking for them took 5%
-        self.native.scramble(True)  # as kLaneEnvironment of src/lane/fork_server.cc has it
+        gc.set_threshold(20_000, 20, 20)  # cases make few cycles; the default thresholds cost 5%
+        self.native.scramble(True)  # as in kLaneEnvironment of src/lane/fork_server.cc
 
 
 def print_to(log: int) -> None:
@@ -243,7 +271,7 @@ def print_to(log: int) -> None:
 
 
 def wanted_lane(data: bytes) -> tuple[str, bool] | None:
-    """The device that a request names, and whether the lane is apart; None for what is no request of ours."""
+    """The device of a request and whether the lane is apart; None for anything else than a request."""
     try:
         request = json.loads(data)
     except (ValueError, RecursionError):
@@ -252,6 +280,15 @@ def wanted_lane(data: bytes) -> tuple[str, bool] | None:
         return None
     device, apart = request.get("device"), request.get("apart")
     return (device, apart) if isinstance(device, str) and isinstance(apart, bool) else None
+
+
+def next_ended() -> int | None:
+    """A child that has ended and is not reaped yet."""
+    try:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if found is None else found.si_pid
 
 
 def kill_group(pid: int) -> None:
@@ -264,23 +301,24 @@ def kill_group(pid: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--framework", required=True)
-    parser.add_argument("--keep", type=float, help="stay for so many seconds after the last run")
+    parser.add_argument("--keep", type=float, help="seconds to stay after the last run")
+    parser.add_argument("--kept-record", default="", help="the file that leads runs to it")
     options = parser.parse_args()
     name = options.framework
     os.environ["ASSAY_FRAMEWORK"] = name
-    gc.disable()  # an import makes no garbage worth looking for
+    gc.disable()  # an import makes little garbage
     try:
-        # Imported here, so that whatever is wrong with the installation becomes one line.
+        # Imported here, so that a broken installation becomes a one-line error.
         import assay_native
 
-        assay_native.scramble(False)  # in lanes only: of an import it takes 20 to 40 ms
+        assay_native.scramble(False)  # for lanes only: it adds 20 to 40 ms to an import
         from assay.frameworks import load
 
-        # Under compute-sanitizer the parent is a thread of that, which may end.
+        # Under compute-sanitizer the parent is one of its threads, which may end early.
         if "ASSAY_SANITIZER_LOG" not in os.environ and options.keep is None:
             assay_native.die_with_parent(signal.SIGTERM)
         framework = load(name)
-        # Only now: the tables look whether the reference framework is there.
+        # After load(): the tables check whether the reference framework is there.
         from assay.accommodated import told
         from assay.registry import load_all
 
@@ -290,11 +328,11 @@ def main() -> int:
     except BaseException as error:
         if options.keep is None:
             answer(error=f"{type(error).__name__}: {error}")
-        return 1  # of one that is kept the run hears the same when it imports by itself
-    gc.freeze()  # keeps the pages of what is imported shared between all lanes
-    gc.enable()  # only now, or all that is imported would be looked through: 0.2 s and more
+        return 1  # a run that asked a kept interpreter imports by itself then, and gets the error
+    gc.freeze()  # the collector must not touch imported objects: their pages stay shared by all lanes
+    gc.enable()  # after freeze(): a collection of everything imported takes 0.2 s
     if options.keep is not None:
-        wait_for_runs(LISTEN_FD, READY_FD, options.keep)
+        wait_for_runs(LISTEN_FD, READY_FD, options.keep, options.kept_record)
     python = ".".join(map(str, sys.version_info[:3]))
     known = {"apis": len(tables), "accommodates": told(tables)}
     answer(framework=name, version=framework.version, python=python, **known, **facts)
@@ -303,7 +341,7 @@ def main() -> int:
 
 
 def import_lane() -> None:
-    """Imports what every lane needs; one that has to itself takes 20 ms where no bytecode is kept."""
+    """Imports the modules that every lane needs. In a lane that takes 20 ms if there is no bytecode cache."""
     from assay.execution import names
 
     for module in ("lane", *(f"execution.{name}" for name in names())):
@@ -311,8 +349,7 @@ def import_lane() -> None:
 
 
 def describe(framework: Any) -> dict[str, Any]:
-    """The kinds of device that this build has, the executions, what people should know of those in it, and
-    whether it differentiates."""
+    """The build's device kinds, executions, notes about executions, and whether it differentiates."""
     from assay.execution import names
 
     return {

@@ -14,8 +14,8 @@ tl::unexpected<Error> cannot_write(const std::filesystem::path& path) {
   return errno_error("cannot write " + path.string());
 }
 
-// Calls `make` with names beside `path` until one is free: not even a process of our number that
-// was killed has left it behind. What `make` gave last, below 0 when it failed.
+// Calls `make` with names in the folder of `path` until one is free. A killed process with our pid
+// may have left some behind. Returns the last result of `make`, negative if it failed.
 template <typename Make>
 int with_free_name(const std::filesystem::path& path, std::filesystem::path& part, Make make) {
   constexpr int kTries = 1000;
@@ -29,7 +29,7 @@ int with_free_name(const std::filesystem::path& path, std::filesystem::path& par
   return made;
 }
 
-// A file without a name goes with the process, whatever ends it. Not every file system has them.
+// A nameless file (O_TMPFILE) vanishes with the process. Not every file system supports them.
 Fd create_unnamed(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   return Fd(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644));
@@ -96,7 +96,7 @@ Status AtomicFile::name_unnamed() {
 
 Status AtomicFile::commit() {
   if (!in_place_ && part_.empty()) ASSAY_CHECK(name_unnamed());
-  // Some file systems tell of a full disk only here.
+  // Some file systems report a full disk only here.
   if (::close(fd_.release()) != 0) return cannot_write(path_);
   if (in_place_) return {};
   if (::rename(part_.c_str(), path_.c_str()) != 0) return cannot_write(path_);

@@ -1,8 +1,8 @@
 #pragma once
 
-// A file that appears under its name only when all of it is written. Until then it has none, and a
-// process that is killed leaves nothing; where the file system has no such files, it is written
-// under a name of its own beside it, which goes when the writing fails or is given up.
+// A file that appears under its name only when it is complete. Until then it has no name, so a
+// killed process leaves nothing behind. On a file system without nameless files it has a temporary
+// name in the same folder; the destructor removes that file.
 
 #include <filesystem>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace assay {
 
 class AtomicFile {
  public:
-  // What is there and no regular file (a pipe, a terminal, /dev/stdout) is written to as it is.
+  // A path to a pipe, a terminal or another special file such as /dev/stdout is written in place.
   static Result<AtomicFile> create(const std::filesystem::path& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
@@ -24,7 +24,7 @@ class AtomicFile {
 
   int fd() const { return fd_.get(); }
   Status write(std::string_view text);
-  // Once, after the last write: replaces what had the name before.
+  // Gives the file its name, in place of an earlier file. Call it once, after the last write.
   Status commit();
 
  private:
@@ -37,7 +37,7 @@ class AtomicFile {
   std::filesystem::path part_;  // empty: nothing to remove
 };
 
-// Replaces the file in one step.
+// Writes a file atomically; replaces an earlier one.
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay

@@ -21,6 +21,12 @@ Result<FdPair> make_pipe() {
   return FdPair{Fd(ends[0]), Fd(ends[1])};
 }
 
+Status set_nonblocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno_error("fcntl");
+  return {};
+}
+
 Result<FdPair> make_socket_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -114,7 +120,7 @@ Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<con
     sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   if (sent < 0) return errno_error("sendmsg");
-  // The descriptors went with the first byte; the rest is plain bytes.
+  // The descriptors travel with the first byte; the rest is plain data.
   return send_all(socket, bytes.subspan(static_cast<std::size_t>(sent)));
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-// File descriptors that close themselves, and the few system calls on them that assay needs.
-// Every descriptor made here is close-on-exec.
+// Owned file descriptors and system calls on them. Every descriptor made here is close-on-exec.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,18 +45,19 @@ struct FdPair {
 Result<FdPair> make_pipe();
 Result<FdPair> make_socket_pair();              // stream sockets, blocking
 Result<Fd> make_memory_file(const char* name);  // anonymous shared memory, size 0, sparse
+Status set_nonblocking(int fd);
 
 Result<Fd> open_for_append(const std::filesystem::path& path);
 Result<std::string> read_file(const std::filesystem::path& path);
 
-// Writes or reads exactly `bytes` bytes. read_exactly gives false when the other side has closed
-// before the first byte; a close in the middle is an error.
+// Write or read exactly `bytes`. read_exactly() returns false if the other side closed before the
+// first byte; a close in the middle is an error.
 Status write_all(int fd, std::span<const std::byte> bytes);
-// The same for sockets: a peer that has died is an error here, not a SIGPIPE.
+// write_all() for sockets: a dead peer is an error, not a SIGPIPE.
 Status send_all(int socket, std::span<const std::byte> bytes);
 Result<bool> read_exactly(int fd, std::span<std::byte> bytes);
 
-// One message of at most a few kilobytes with descriptors beside it (SCM_RIGHTS).
+// Sends one message of at most a few kilobytes with descriptors (SCM_RIGHTS).
 Status send_with_fds(int socket, std::span<const std::byte> bytes, std::span<const int> fds);
 struct Received {
   std::size_t bytes = 0;  // 0: the other side has closed
@@ -65,7 +65,7 @@ struct Received {
 };
 Result<Received> receive_with_fds(int socket, std::span<std::byte> buffer);
 
-// A mapping of a file, unmapped when it goes.
+// A mapping of a file. The destructor unmaps it.
 class Mapping {
  public:
   Mapping() = default;

@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -15,6 +16,8 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -30,6 +33,24 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   return pointers;
 }
 
+// A program starts within milliseconds; a machine that swaps may take seconds.
+constexpr std::chrono::seconds kStartLimit{30};
+// The kernel ends a killed process at once, unless it waits for a disk or a device that is hung.
+constexpr std::chrono::seconds kEndLimit{10};
+
+// Whether there is something to read, or the end, within `limit`. Signals do not shorten the wait.
+bool wait_readable(int fd, std::chrono::milliseconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    pollfd ready{fd, POLLIN, 0};
+    const int got = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (got != 0 && !(got < 0 && errno == EINTR)) return true;
+    if (left.count() <= 0) return false;
+  }
+}
+
 // Only async-signal-safe calls from here to exec: the parent may have threads.
 [[noreturn]] void become_child(const SpawnOptions& options, const std::string& program,
                                char* const* argv, char* const* environment, pid_t parent,
@@ -42,13 +63,13 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   if (options.new_group) ::setpgid(0, 0);
   if (options.die_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+    if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
   }
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
-  // Lift every descriptor above the targets first, so that no dup2 overwrites one that is needed.
+  // Move every descriptor above the targets first, so that no dup2 overwrites a source.
   int above = STDERR_FILENO + 1;
   for (const auto& [source, target] : options.fds) above = std::max(above, target + 1);
   error_pipe = ::fcntl(error_pipe, F_DUPFD_CLOEXEC, above);
@@ -71,7 +92,37 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   ::_exit(127);
 }
 
+// The children that spawn() has started and that are not reaped yet.
+class Spawned {
+ public:
+  void add(pid_t pid) {
+    const std::scoped_lock lock(mutex_);
+    pids_.insert(pid);
+  }
+  void remove(pid_t pid) {
+    const std::scoped_lock lock(mutex_);
+    pids_.erase(pid);
+  }
+  bool has(pid_t pid) {
+    const std::scoped_lock lock(mutex_);
+    return pids_.contains(pid);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<pid_t> pids_;
+};
+
+Spawned& spawned() {
+  static Spawned all;
+  return all;
+}
+
 }  // namespace
+
+bool is_spawned(pid_t pid) { return spawned().has(pid); }
+
+void count_as_spawned(pid_t pid) { spawned().add(pid); }
 
 std::vector<std::string> environment_of(const SpawnOptions& options) {
   std::map<std::string, std::string> entries;
@@ -93,10 +144,9 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   std::vector<std::string> environment = environment_of(options);
   const std::vector<char*> argv = c_strings(arguments);
   const std::vector<char*> env = c_strings(environment);
-  // execvp looks in the PATH of the *parent's* environment at the time of the call; resolved here,
-  // so that the child needs nothing but async-signal-safe calls.
+  // Resolved here, because execvp() is not async-signal-safe.
   const std::string program = find_program(options.argv.front()).value_or(options.argv.front());
-  std::vector<int> lifted(options.fds.size());  // made here: the child may not allocate
+  std::vector<int> lifted(options.fds.size());  // allocated here: the child must not
   ASSAY_TRY(FdPair errors, make_pipe());
 
   const pid_t parent = ::getpid();
@@ -109,8 +159,21 @@ Result<Process> Process::spawn(const SpawnOptions& options) {
   Process process;
   process.pid_ = pid;
   process.own_group_ = options.new_group;
-  if (options.new_group) ::setpgid(pid, pid);  // in both processes, as either may come first
+  if (options.new_group) ::setpgid(pid, pid);  // in both processes: either may run first
   process.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  spawned().add(pid);
+  if (!process.pidfd_) {
+    const auto error = errno_error("cannot watch " + options.argv.front());
+    process.signal_group(SIGKILL);
+    (void)process.wait();
+    return error;
+  }
+  // The pipe closes when the child becomes the program. A child that was stopped before, or whose
+  // program lies on a disk that does not answer, must not stop us.
+  if (!wait_readable(errors.first.get(), kStartLimit)) {
+    return fail(fmt::format("cannot start {}: nothing happened for {} s", options.argv.front(),
+                            kStartLimit.count()));
+  }
   int code = 0;
   const auto got = read_exactly(errors.first.get(), std::as_writable_bytes(std::span(&code, 1)));
   if (got && *got) {
@@ -144,13 +207,20 @@ Process& Process::operator=(Process&& other) noexcept {
 }
 
 Process::~Process() {
-  if (pid_ <= 0) return;
-  own_group_ ? signal_group(SIGKILL) : signal(SIGKILL);
-  (void)wait();
+  if (pid_ > 0) (void)end();
 }
 
-// A child that is not reaped yet keeps its number; of another process's child the number may be
-// somebody else's as soon as it has ended.
+Result<ExitStatus> Process::end() {
+  signal_group(SIGKILL);
+  if (!wait_readable(pidfd_.get(), kEndLimit)) {
+    return fail(fmt::format("process {} does not end: it waits for a disk or a device",
+                            std::exchange(pid_, -1)));
+  }
+  return wait();
+}
+
+// A child keeps its pid until we reap it. The pid of another process's child can be reused as soon
+// as that has ended.
 void Process::signal(int number) const {
   if (pid_ > 0 && (child_ || !has_ended())) ::kill(pid_, number);
 }
@@ -170,9 +240,8 @@ Result<ExitStatus> Process::stop(std::chrono::milliseconds grace) {
 }
 
 Result<ExitStatus> Process::wait_at_most(std::chrono::milliseconds limit) {
-  pollfd ended{pidfd_.get(), POLLIN, 0};
-  if (::poll(&ended, 1, static_cast<int>(limit.count())) != 1) signal_group(SIGKILL);
-  return wait();
+  if (wait_readable(pidfd_.get(), limit)) return wait();
+  return end();
 }
 
 namespace {
@@ -184,8 +253,7 @@ ExitStatus decode(int status) {
 
 Result<ExitStatus> Process::wait() {
   if (!child_) {
-    pollfd ended{pidfd_.get(), POLLIN, 0};
-    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+    while (!wait_readable(pidfd_.get(), std::chrono::hours(1))) {
     }
     pid_ = -1;
     return ExitStatus{0, 0, false};
@@ -196,7 +264,7 @@ Result<ExitStatus> Process::wait() {
     got = ::waitpid(pid_, &status, 0);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return errno_error("waitpid");
-  pid_ = -1;
+  spawned().remove(std::exchange(pid_, -1));
   return decode(status);
 }
 
@@ -210,7 +278,7 @@ Result<bool> Process::try_wait(ExitStatus& status) {
   const pid_t got = ::waitpid(pid_, &raw, WNOHANG);
   if (got < 0) return errno_error("waitpid");
   if (got == 0) return false;
-  pid_ = -1;
+  spawned().remove(std::exchange(pid_, -1));
   status = decode(raw);
   return true;
 }
@@ -222,7 +290,7 @@ std::string ExitStatus::describe() const {
 }
 
 namespace {
-// glibc gives these names from 2.32 on; assay also runs on older ones.
+// glibc has these names from 2.32 on; assay also runs on older versions.
 constexpr auto kSignals = std::to_array<std::pair<int, std::string_view>>({
     {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},       {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
     {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},     {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},

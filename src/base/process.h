@@ -1,7 +1,7 @@
 #pragma once
 
-// Child processes: started with plain argv (never a shell), known by a pidfd so that a recycled pid
-// is never signalled, and ended with the process that started them.
+// Child processes. They are started with an argv, never through a shell, and end with the process
+// that started them. A pidfd identifies a child, so a recycled pid is never signalled.
 
 #include <sys/types.h>
 
@@ -19,31 +19,31 @@ struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is looked up in PATH unless it has a slash
   std::vector<std::string> environment;  // "NAME=value", added to or replacing our own
   std::string directory;                 // working directory; empty: ours
-  // Descriptor fds[i].first of ours becomes fds[i].second in the child; everything else closes.
-  // Without an entry for 0 the child reads /dev/null; 1 and 2 are inherited.
+  // Our descriptor fds[i].first becomes fds[i].second in the child; all others are closed. Without
+  // an entry for 0 the child reads /dev/null; 1 and 2 are inherited.
   std::vector<std::pair<int, int>> fds;
-  bool new_group = true;        // a process group of its own, so that the whole of it can be ended
+  bool new_group = true;        // a process group of its own, which can be killed as a whole
   bool die_with_parent = true;  // SIGKILL when the thread that spawned it ends (PR_SET_PDEATHSIG)
 };
 
-// The environment that a child has with these options: ours, with theirs on top, sorted by name.
+// The child's environment: ours, overridden by the entries of the options, sorted by name.
 std::vector<std::string> environment_of(const SpawnOptions& options);
 
 struct ExitStatus {
   int code = 0;       // exit code; meaningless when signal != 0
   int signal = 0;     // the signal that ended it, or 0
-  bool known = true;  // false: it was another process's child, and only that one is told
+  bool known = true;  // false for another process's child: the kernel tells only its parent
   bool ok() const { return known && code == 0 && signal == 0; }
   std::string describe() const;  // "exit code 3", "killed by SIGSEGV"
 };
 
-// A running child. The destructor kills its group and reaps it: no orphan is left by accident.
+// A running child. The destructor kills its group and reaps it, so no orphan is left by accident.
 class Process {
  public:
   Process() = default;
   static Result<Process> spawn(const SpawnOptions& options);
-  // One that another process has started for us, leader of its own group. It is ended like a child,
-  // but nobody here learns how it ended.
+  // Takes over a process that another process has started for us, the leader of its own group. It
+  // can be ended like a child, but its exit status stays unknown.
   static Process adopt(pid_t pid, Fd pidfd);
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
@@ -51,7 +51,7 @@ class Process {
   Process& operator=(const Process&) = delete;
   ~Process();
 
-  // Lets it live on by itself.
+  // Lets it live on after this object.
   void leave() { pid_ = -1; }
 
   pid_t pid() const { return pid_; }
@@ -62,18 +62,21 @@ class Process {
   // Signals the process; signal_group signals everything in its group.
   void signal(int number) const;
   void signal_group(int number) const;
-  // Asks with SIGTERM, and ends the whole group with SIGKILL when that has not helped in time.
+  // Sends SIGTERM, then SIGKILL to the whole group if the process still runs after `grace`.
   Result<ExitStatus> stop(std::chrono::milliseconds grace);
 
-  // Waits, and after the limit ends the whole group with SIGKILL.
+  // Waits for the end; kills the whole group after `limit`. An error if the process does not end
+  // within 10 s of SIGKILL.
   Result<ExitStatus> wait_at_most(std::chrono::milliseconds limit);
 
-  // Reaps: wait blocks; try_wait says nothing while the child still runs.
+  // Waits for the end without a limit. Not for an event loop.
   Result<ExitStatus> wait();
+  // Reaps the process and sets `status` if it has ended; returns false if it still runs.
   Result<bool> try_wait(ExitStatus& status);
 
  private:
   bool has_ended() const;
+  Result<ExitStatus> end();
 
   pid_t pid_ = -1;
   bool own_group_ = false;
@@ -81,11 +84,16 @@ class Process {
   Fd pidfd_;
 };
 
-// "SIGSEGV" for 11, "signal 99" for what has no name.
+// Whether this is a child that Process::spawn() started and that was not reaped yet.
+bool is_spawned(pid_t pid);
+// Makes is_spawned() true for a child that was forked in another way.
+void count_as_spawned(pid_t pid);
+
+// "SIGSEGV" for 11, "signal 99" for a number without a name.
 std::string signal_name(int number);
-// Where PATH finds a program; a name with a slash is a path already, and is not looked at.
+// The path of a program by PATH. A name with a slash is returned unchanged.
 std::optional<std::string> find_program(const std::string& name);
-// The path of the running program, for starting more of itself.
+// The path of the running program.
 Result<std::string> own_executable();
 
 }  // namespace assay

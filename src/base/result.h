@@ -1,7 +1,7 @@
 #pragma once
 
-// The one way errors travel: a recoverable failure is a value, Result<T>; nothing throws across a
-// module's edge. main() prints what reaches it and ends with the exit code of the error's kind.
+// Errors are values: a function that can fail returns Result<T>. No exception crosses the edge of a
+// module. main() prints the error that reaches it and exits with the code of the error's kind.
 
 #include <string>
 #include <tl/expected.hpp>
@@ -9,14 +9,14 @@
 
 namespace assay {
 
-// Who can repair it; decides the exit code of the program (see cli/exit_code.h).
+// Whose fault an error is; selects the exit code (cli/exit_code.h).
 enum class ErrorKind {
   usage,   // the command line or a file that the user named
   engine,  // the engine or the machine it runs on
 };
 
 struct Error {
-  std::string message;  // one line: what is wrong and what to do about it
+  std::string message;  // one line: what happened, where, and what to do
   ErrorKind kind = ErrorKind::engine;
 };
 
@@ -33,7 +33,7 @@ inline tl::unexpected<Error> usage_error(std::string message) {
   return fail(std::move(message), ErrorKind::usage);
 }
 
-// "CONTEXT: message of errno", for a system call that has just failed.
+// "CONTEXT: message of errno", for a system call that has just failed. Reads errno first.
 tl::unexpected<Error> errno_error(std::string context);
 
 }  // namespace assay

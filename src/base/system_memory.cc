@@ -25,7 +25,7 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& file) {
   return text ? number_in(std::string_view(*text)) : std::nullopt;
 }
 
-// The number behind `key` at the start of a line.
+// The number that follows `key` at the start of a line.
 std::optional<std::uint64_t> field_of(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
     if (at == 0 || text[at - 1] == '\n') return number_in(text.substr(at + key.size()));
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> field_of(std::string_view text, std::string_view ke
   return std::nullopt;
 }
 
-// File pages that the kernel would drop first are not in the way.
+// Inactive file pages count as available: the kernel drops them first.
 void apply_limit(SystemMemory& memory, const std::filesystem::path& folder, const char* limit_file,
                  const char* usage_file, std::string_view cache_key) {
   const auto limit = number_in(folder / limit_file);

@@ -1,6 +1,7 @@
 #pragma once
 
-// How much memory the machine has for us: a container's limit where it is lower than the machine's.
+// The memory that this process may use: the machine's, or the limit of its container if that is
+// lower.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,8 +15,8 @@ struct SystemMemory {
   std::uint64_t available = 0;  // bytes that can still be used without swapping
 };
 
-// Reads proc/meminfo and the limits of both versions of Linux's control groups below `root`.
-// Fails only where there is no readable proc/meminfo.
+// Reads proc/meminfo and the limits of control groups (version 1 and 2) below `root`. An error only
+// if proc/meminfo cannot be read.
 Result<SystemMemory> system_memory(const std::filesystem::path& root = "/");
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 #pragma once
 
-// The few things that assay does with plain text in many places.
+// Helpers for plain text.
 
 #include <cstdint>
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace assay {
 
-// Without the blanks and line ends at both ends.
+// The text without leading and trailing blanks and newlines.
 std::string_view trimmed(std::string_view text);
 
-// The parts between separators, empty ones as well; an empty text has none.
+// The parts between separators, including empty parts. An empty text has no parts.
 std::vector<std::string> split_at(std::string_view text, char separator);
 
-// The text as one word of a shell's command line.
+// The text quoted as one word for a POSIX shell.
 std::string shell_word(std::string_view text);
 
-// The words as one line that a shell reads back unchanged.
+// The words quoted and joined to one command line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& words);
 
-// "1 case", "2 cases": for a noun that takes an s.
+// "1 case", "2 cases", for nouns with a regular plural.
 std::string count_of(std::uint64_t number, std::string_view noun);
 
-// ASCII capitals made small.
+// The text with ASCII letters in lower case.
 std::string lowered(std::string_view text);
 
 }  // namespace assay

@@ -15,7 +15,7 @@ struct TomlTable::Impl {
   std::shared_ptr<const toml::table> document;  // keeps all tables alive
   const toml::table* table = nullptr;
   std::string where;
-  std::string name;  // "frameworks.paddle", empty: the whole file
+  std::string name;  // "frameworks.paddle"; empty for the whole file
   std::vector<std::string> asked;
 
   const toml::node* find(std::string_view key) {

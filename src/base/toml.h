@@ -1,7 +1,7 @@
 #pragma once
 
-// Files of settings that people write, in TOML. What is read is checked: a value of another type, a
-// key that nobody asks for and another version are errors that name file and line.
+// Reads settings files in TOML. A value of the wrong type, an unknown key and another version are
+// errors that name the file and the line.
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@ namespace assay {
 
 class TomlTable {
  public:
-  // `where` is the file's name in messages. The file must say `version = VERSION`.
+  // `where` is the file's name for messages. The file must contain `version = VERSION`.
   static Result<TomlTable> parse(std::string_view text, std::string_view where,
                                  std::int64_t version);
   TomlTable(TomlTable&&) noexcept;
@@ -24,22 +24,23 @@ class TomlTable {
   TomlTable& operator=(const TomlTable&) = delete;
   ~TomlTable();
 
-  // What stands under the key; without it `value` stays as it is. Whole numbers are numbers.
+  // Reads the key into `value`; leaves `value` unchanged if there is no such key. A double accepts
+  // integers.
   Status read(std::string_view key, bool& value);
   Status read(std::string_view key, double& value);
   Status read(std::string_view key, std::string& value);
   Status read(std::string_view key, std::vector<std::string>& value);
-  // Each table inside of this one under its name; reads it and refuses what is left over in it.
+  // Calls `read` for every table directly inside this one; an error for keys that it leaves unread.
   using ReadTable = std::function<Status(const std::string& name, TomlTable& table)>;
   Status each_table(const ReadTable& read);
-  Status read_tables(std::string_view key, const ReadTable& read);  // those inside the table `key`
+  Status read_tables(std::string_view key, const ReadTable& read);  // the tables inside table `key`
   // Each table of the array `key` ([[key]]), in order. Its name is "key".
   Status read_array(std::string_view key, const ReadTable& read);
   // Each key of the table `key`, whose values are all texts.
   using ReadText = std::function<void(const std::string& name, const std::string& value)>;
   Status read_texts(std::string_view key, const ReadText& read);
 
-  // Once everything was read: refuses keys that nobody asked for.
+  // An error if a key was never read. Call it after all reads.
   Status refuse_others() const;
 
  private:

@@ -9,8 +9,8 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
-// Bytes of the well-formed character at the front of `text`, which is not empty; 0 for anything
-// else. The ranges are those of table 3-7 of the Unicode standard.
+// The length of the well-formed character at the front of `text`, which is not empty; 0 if there is
+// none. The ranges are from table 3-7 of the Unicode standard.
 std::size_t well_formed_size(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return first == 0 ? 0 : 1;

@@ -1,20 +1,98 @@
 #include "cli/settings.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/toml.h"
 
 namespace assay {
 namespace {
 
 constexpr const char* kDefaultFile = "assay.toml";
+constexpr const char* kTrustVariable = "ASSAY_SAFE_FOLDER";
 constexpr std::int64_t kVersion = 1;
 
-// .venv/NAME/bin/python in the folder that the lane package lies in: made by `make setup`.
+std::string user_name(uid_t user) {
+  const passwd* const entry = ::getpwuid(user);
+  return entry != nullptr ? entry->pw_name : std::to_string(user);
+}
+
+// Many systems give every user a group of their own, and files that this group may write.
+bool is_private_group(gid_t group) {
+  if (group == 0) return true;
+  const passwd* const user = ::getpwuid(::geteuid());
+  if (user == nullptr || user->pw_gid != group) return false;
+  const std::string name = user->pw_name;  // getgrgid may write over it
+  const ::group* const entry = ::getgrgid(group);
+  return entry != nullptr && name == entry->gr_name;
+}
+
+// Who else may change this file or folder; empty: nobody but our user and root.
+std::string strangers_of(const struct stat& facts) {
+  const bool sticky = S_ISDIR(facts.st_mode) && (facts.st_mode & S_ISVTX) != 0;
+  if (facts.st_uid != ::geteuid() && facts.st_uid != 0) {
+    return fmt::format("belongs to user {}", user_name(facts.st_uid));
+  }
+  if ((facts.st_mode & S_IWOTH) != 0 && !sticky) return "can be written by every user";
+  if ((facts.st_mode & S_IWGRP) != 0 && !sticky && !is_private_group(facts.st_gid)) {
+    return fmt::format("can be written by group {}", facts.st_gid);
+  }
+  return {};
+}
+
+// Folders that the user trusts, as git's safe.directory: absolute, with colons between; * for all.
+bool is_trusted(const std::filesystem::path& folder) {
+  const char* trusted = std::getenv(kTrustVariable);
+  if (trusted == nullptr) return false;
+  for (const std::string& each : split_at(trusted, ':')) {
+    std::error_code ignored;
+    if (each == "*" || (!each.empty() && std::filesystem::equivalent(each, folder, ignored))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// assay.toml of the working folder; an empty text where there is none. It names programs that run
+// with our rights, so nobody else may have written it. A file that the user names is trusted.
+Result<std::string> read_default_file() {
+  const Fd file(::open(kDefaultFile, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::string();
+  if (!file) return errno_error(fmt::format("cannot read {}", kDefaultFile));
+  struct stat facts {};
+  struct stat folder {};
+  if (::fstat(file.get(), &facts) != 0 || ::stat(".", &folder) != 0) {
+    return errno_error(fmt::format("cannot read {}", kDefaultFile));
+  }
+  const std::string of_file = strangers_of(facts);
+  const std::string why = of_file.empty() ? strangers_of(folder) : of_file;
+  std::error_code ignored;
+  const std::filesystem::path here = std::filesystem::current_path(ignored);
+  if (!why.empty() && !is_trusted(here)) {
+    return fail(fmt::format(
+        "{} is not read: {} {}, and it names programs that run with your rights. If you trust it, "
+        "name it (--settings={}) or its folder ({}={})",
+        (here / kDefaultFile).string(), of_file.empty() ? "its folder" : "it", why, kDefaultFile,
+        kTrustVariable, here.string()));
+  }
+  // By its descriptor: a file that has taken its place since was not checked.
+  auto text = read_file(fmt::format("/proc/self/fd/{}", file.get()));
+  if (!text) return fail(fmt::format("cannot read {}", (here / kDefaultFile).string()));
+  // An empty file is a file without a version.
+  return text->empty() ? std::string("\n") : *text;
+}
+
+// .venv/NAME/bin/python of the source tree, which `make setup` makes; empty if there is none.
 std::string own_environment(const std::string& name) {
   const auto package = LanePackage::find();
   if (!package) return {};
@@ -23,9 +101,9 @@ std::string own_environment(const std::string& name) {
   return std::filesystem::exists(python, error) ? python.string() : std::string();
 }
 
-// The Python of the environment that assay is installed in. Its command says which
+// The Python of the environment that assay is installed in. The wheel's command names it
 // (python/assay/__main__.py); a program that is called by its path lies in
-// PREFIX/lib/pythonX.Y/site-packages. Empty: not installed.
+// PREFIX/lib/pythonX.Y/site-packages. Empty if assay is not installed.
 std::string installing_python() {
   if (const char* named = std::getenv("ASSAY_PYTHON"); named != nullptr) return named;
   const auto package = LanePackage::find();
@@ -45,7 +123,7 @@ Result<FrameworkConfig> read_framework(const std::string& name, TomlTable& table
   return config;
 }
 
-// The lane that `table` makes of the frameworks read so far.
+// Reads one table of [lanes]. It refers to the frameworks that were read before.
 Result<LaneConfig> read_lane(const std::string& name, TomlTable& table, const Settings& settings) {
   LaneConfig lane;
   lane.label = name;
@@ -98,13 +176,9 @@ Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& 
 Result<Settings> load_settings(const std::string& path) {
   Settings settings;
   const std::string file = path.empty() ? kDefaultFile : path;
-  std::error_code error;
-  if (path.empty() &&
-      std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
-    return settings;
-  }
-  auto text = read_file(file);
+  auto text = path.empty() ? read_default_file() : read_file(file);
   if (!text) return usage_error(text.error().message);
+  if (text->empty() && path.empty()) return settings;
   ASSAY_TRY(TomlTable root, TomlTable::parse(*text, file, kVersion));
   double keep = 0;
   ASSAY_CHECK(root.read("keep_frameworks", keep));

@@ -3,7 +3,7 @@
 // assay.toml: which interpreter hosts which framework on this machine.
 //
 //   version = 1
-//   keep_frameworks = 600           # seconds that what was imported stays for the next run
+//   keep_frameworks = 600           # seconds that imported frameworks stay for the next run
 //   [frameworks.paddle]
 //   python = "/opt/paddle/bin/python"
 //   environment = ["FLAGS_use_system_allocator=1"]
@@ -12,8 +12,7 @@
 //   python = "/opt/paddle-3.1/bin/python"
 //   device = "cpu"
 //   execution = "eager"
-//   reference_functions = false     # calls the functions of the API tables instead of the
-//   framework's
+//   reference_functions = false     # true: call the API tables' functions, not the framework's
 
 #include <chrono>
 #include <map>
@@ -30,18 +29,19 @@ struct Settings {
   std::map<std::string, FrameworkConfig> frameworks;
   std::map<std::string, LaneConfig> lanes;
 
-  // First of: `python` from the command line, the settings file, the environment that `make setup`
-  // makes, the one that assay is installed in, python3.
+  // The interpreter is the first of these: `python` (from the command line), the settings file, the
+  // environment of `make setup`, the environment that assay is installed in, python3.
   FrameworkConfig framework(const std::string& name, const std::string& python) const;
-  // The lane of this name or, where the file has none, one of the framework of this name with
-  // `python`.
+  // The lane of this name. Without such a table it is the framework of this name, with `python`.
   LaneConfig lane(const std::string& name, const std::string& python) const;
 };
 
-// `seconds` if that is a time to keep a framework for; `named` is the setting that says so.
+// Checks a value of keep_frameworks. `named` is the setting's name for the error.
 Result<std::chrono::seconds> seconds_to_keep(double seconds, const std::string& named);
 
-// An empty path means assay.toml in the working folder, if there is one.
+// Reads the settings. An empty path means assay.toml in the working folder, if there is one; that
+// file is refused where another user may have written it, unless ASSAY_SAFE_FOLDER names its
+// folder.
 Result<Settings> load_settings(const std::string& path);
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -28,16 +29,20 @@ struct DoctorOptions {
   std::string settings_file;
 };
 
-// True when the framework can be imported by its interpreter.
+// Imports the framework and prints the outcome. Returns whether that worked.
 bool examine(FrameworkConfig config, const LanePackage& package) {
-  config.keep = std::chrono::seconds(0);  // it asks what can be imported here and today
-  const auto log = std::filesystem::temp_directory_path() /
-                   fmt::format("assay-doctor-{}-{}.log", config.name, ::getpid());
-  auto server = ForkServer::start(config, package, log);
+  config.keep = std::chrono::seconds(0);  // a kept server would hide a broken installation
+  // In a folder of a new name: a link that another user has put at a known name would be followed.
+  std::string folder = std::filesystem::temp_directory_path() / "assay-doctor-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    fmt::print("missing  {}\n", errno_error("cannot make " + folder).value().message);
+    return false;
+  }
+  auto server = ForkServer::start(config, package, std::filesystem::path(folder) / "server.log");
   const auto info = server ? server->wait_ready(kImportLimit)
                            : Result<ServerInfo>(tl::unexpected<Error>(server.error()));
   std::error_code ignored;
-  std::filesystem::remove(log, ignored);
+  std::filesystem::remove_all(folder, ignored);
   if (info) {
     fmt::print("ok       {} {} in {} (Python {}), {} APIs known\n", info->framework, info->version,
                config.python, info->python, info->apis);
@@ -53,7 +58,7 @@ bool examine(FrameworkConfig config, const LanePackage& package) {
   return false;
 }
 
-// GPUs, their driver and the plug-in; missing ones are no fault, since workers can sit on the CPU.
+// Prints the GPUs, their driver and the plug-in. None is required: workers can run on the CPU.
 void examine_gpus() {
   const GpuDriver driver = nvml_driver();
   if (!driver.present) return fmt::print("note     no NVIDIA driver: workers sit on the CPU\n");

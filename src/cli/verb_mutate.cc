@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/mutation_cases.h"
 #include "engine/engine.h"
+#include "lane/python_command.h"
 #include "report/mutants.h"
 #include "report/run_report.h"
 #include "store/open_store.h"
@@ -78,8 +79,8 @@ Status choose_cases(const MutateOptions& options, RunConfig& config) {
 Result<int> print_score(const MutateOptions& options, const RunConfig& config) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   SpawnOptions child;
-  child.argv = {config.reference.framework.python, "-m", "assay.mutation.score",
-                config.folder.string()};
+  child.argv = python_command(config.reference.framework.python, "assay.mutation.score");
+  child.argv.push_back(config.folder.string());
   if (!options.markdown.empty()) child.argv.push_back(options.markdown);
   child.environment = {fmt::format("PYTHONPATH={}", package.python_path.string())};
   ASSAY_TRY(Process process, Process::spawn(child));

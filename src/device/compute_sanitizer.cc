@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kProgram = "compute-sanitizer";
 constexpr std::array<std::string_view, 3> kTools{"memcheck", "racecheck", "initcheck"};
 
-// In its file names a % begins something else.
+// The sanitizer expands % in file names.
 std::string escaped(const std::string& path) {
   std::string text;
   for (const char character : path) text += character == '%' ? "%%" : std::string(1, character);
@@ -57,11 +57,11 @@ std::vector<std::string> sanitizer_command(const std::string& program, const std
                                            const std::filesystem::path& log) {
   std::vector<std::string> command{
       program, "--tool", tool, "--target-processes", "all", "--log-file", escaped(log.string()),
-      // A fault ends its kernel, and not the lane.
+      // A fault ends the kernel, not the lane.
       "--destroy-on-device-error", "kernel",
-      // The server itself never comes near a GPU.
+      // The server itself uses no GPU; its lanes do.
       "--launch-timeout", "0", "--print-limit", "0", "--show-backtrace", "no"};
-  // Calls that fail are the framework's affair: many of them only ask what there is.
+  // Failing API calls are not reported: frameworks use many of them as probes.
   if (tool == kTools.front()) command.insert(command.end(), {"--report-api-errors", "no"});
   return command;
 }

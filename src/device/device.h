@@ -1,12 +1,12 @@
 #pragma once
 
-// A device, as lanes and slots know it: a place for tensors where they are filled, summed up,
-// measured and shared with other processes. `cpu` is the host itself; `gpu:N` comes from a plug-in
-// that is loaded at run time.
+// The interface of a device for lanes and slots. A device fills tensors in its memory, computes
+// their checksums, compares them and shares them with other processes. `cpu` is the host; `gpu:N`
+// comes from a plug-in that is loaded at run time.
 //
-// What the functions below begin runs in the order of the calls, behind what the framework in the
-// same process has begun; it is complete after synchronize(). measure() waits by itself. Addresses
-// are of the device's memory, unless they are said to be the host's.
+// The functions below start work in the order of the calls, after the work that the framework in
+// the same process has started. It is complete after synchronize(); measure() waits itself.
+// Addresses are in the device's memory unless a comment says otherwise.
 
 #include <array>
 #include <cstddef>
@@ -23,23 +23,24 @@
 
 namespace assay {
 
-// Memory of a device for another process to open; plain bytes, which travel as they are.
+// Device memory for another process to open. Plain bytes, sent between processes unchanged.
 struct SharedMemory {
   std::array<std::uint8_t, 64> handle{};  // of the allocation
-  std::uint64_t offset = 0;               // of the memory in it
+  std::uint64_t offset = 0;               // of the memory, in the allocation
   std::uint64_t allocation_bytes = 0;
-  std::uint64_t allocation = 0;  // its number in its process, where none is given twice
+  std::uint64_t allocation = 0;  // identifies the allocation within its process; never reused
 };
 static_assert(std::is_trivially_copyable_v<SharedMemory>);
 
-// How a lane ends whose device has failed: no call of that process will ever work on it again.
+// The exit code of a lane whose device has failed. No later call of that process can use the
+// device.
 inline constexpr int kDeviceFaultExit = 86;
 
-// For the environment of processes that open GPUs: all count them as nvidia-smi does.
+// An environment entry for processes that open GPUs: they number GPUs as nvidia-smi does.
 inline constexpr const char* kGpuOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
-// Likewise: a process has one queue to each GPU instead of eight. Contexts are made one after
-// another, and so take half of the time, and again when they go (docs/gpu/2026-11-25-contexts.txt).
-// What lies on several streams runs one after another then; results are the same.
+// Likewise: one hardware queue per GPU instead of eight. The driver creates and destroys contexts
+// serially, and each takes half of the time then (docs/gpu/2026-11-25-contexts.txt). Work on
+// several streams runs serially; results are the same.
 inline constexpr const char* kGpuQueues = "CUDA_DEVICE_MAX_CONNECTIONS=1";
 
 struct DeviceSpace {
@@ -47,7 +48,7 @@ struct DeviceSpace {
   std::uint64_t total = 0;
 };
 
-// An opened allocation of another process.
+// An allocation of another process, mapped here.
 struct OpenedMemory {
   std::byte* base = nullptr;
   std::uint64_t bytes = 0;
@@ -65,16 +66,16 @@ class Device {
 
   virtual Status fill(const FillRule& rule, const FillKey& key, DType dtype, void* out,
                       std::uint64_t count, std::uint64_t first_element) = 0;
-  // checksum() of fill/fill.h; *result is written by the next synchronize(), at the latest.
+  // The checksum() of fill/fill.h. *result is valid after the next synchronize().
   virtual Status checksum(const void* memory, std::uint64_t bytes, std::uint64_t* result) = 0;
-  // Either side may be the host's. Host memory that was not pinned is copied at once.
+  // Each address may be on the host. Copies of host memory that is not pinned are synchronous.
   virtual Status copy(void* to, const void* from, std::uint64_t bytes) = 0;
-  // Says as well whether the device still works: after a fault in any kernel of this process it
-  // never does again.
+  // Waits for all work. An error means that a kernel of this process has faulted; the process
+  // cannot use the device any more.
   virtual Status synchronize() = 0;
-  // What has begun until now shall be complete once reached() says so, which does not wait. A later
-  // mark takes the place of an earlier one. Of work on other streams than the framework's usual one
-  // only synchronize() knows.
+  // Records an event behind the work that was started so far; reached() tells without waiting
+  // whether it is complete. A new mark replaces the previous one. Only synchronize() waits for
+  // streams other than the framework's default stream.
   virtual Status mark() = 0;
   virtual Result<bool> reached() = 0;
 
@@ -84,12 +85,12 @@ class Device {
   virtual Result<void*> allocate(std::uint64_t bytes) = 0;
   virtual void release(void* memory) = 0;
   virtual Result<DeviceSpace> space() = 0;
-  // Keeps host memory in place, so that the device copies to it by itself, and undoes that.
+  // Locks host pages for asynchronous copies; unpin() unlocks them.
   virtual Status pin(void* host, std::uint64_t bytes) = 0;
   virtual void unpin(void* host) = 0;
 
-  // For another process; what cannot be shared where it lies is copied first. Valid until
-  // end_sharing() or the end of the memory, whichever comes first.
+  // A handle for another process. Memory that cannot be shared in place is copied first. Valid
+  // until end_sharing() or until the memory is freed.
   virtual Result<SharedMemory> share(const void* memory, std::uint64_t bytes) = 0;
   virtual void end_sharing() = 0;
   virtual Result<OpenedMemory> open(const SharedMemory& shared) = 0;
@@ -98,10 +99,10 @@ class Device {
 
 Device& host_device();
 
-// "cpu", or "gpu:N" by the plug-in in that file. An error is one line that says what to do.
+// Opens "cpu", or "gpu:N" through the plug-in. The error says what to do.
 Result<std::shared_ptr<Device>> open_device(std::string_view name);
 
-// N of "gpu:N"; nothing for the host and for names that make no sense.
+// N of "gpu:N"; nullopt for other names.
 std::optional<int> gpu_number(std::string_view name);
 
 }  // namespace assay

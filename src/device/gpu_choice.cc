@@ -20,8 +20,8 @@ std::optional<int> number_of(std::string_view text) {
   return whole && number >= 0 && number < kMostGpus ? std::optional(number) : std::nullopt;
 }
 
-// The numbers of the GPUs that our processes see, in the order that CUDA counts them in. As CUDA
-// reads the variable: from the first entry on that names no GPU nothing is seen.
+// The numbers of the GPUs that our processes see, in CUDA's order. CUDA ignores the first entry of
+// the variable that names no GPU and all entries after it.
 std::vector<int> visible_numbers(const std::vector<GpuInfo>& present,
                                  const std::optional<std::string>& visible) {
   std::vector<int> numbers;
@@ -41,7 +41,7 @@ std::vector<int> visible_numbers(const std::vector<GpuInfo>& present,
   return numbers;
 }
 
-// Of a number that was asked for and cannot be had.
+// The error for a requested GPU that is not available.
 tl::unexpected<Error> missing(int number, const std::vector<GpuInfo>& present,
                               const std::optional<std::string>& visible) {
   const bool there = std::any_of(present.begin(), present.end(),

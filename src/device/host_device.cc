@@ -51,7 +51,7 @@ class HostDevice final : public Device {
   Status pin(void*, std::uint64_t) override { return {}; }
   void unpin(void*) override {}
 
-  // Lanes lend their memory to slots in another way (Lane::read).
+  // Slots read host memory of lanes through Lane::read().
   Result<SharedMemory> share(const void*, std::uint64_t) override {
     return assay::fail("memory of the host is not shared by handles");
   }

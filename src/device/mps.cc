@@ -30,7 +30,7 @@ std::vector<std::string> own_folder(const fs::path& folder) {
           fmt::format("CUDA_MPS_LOG_DIRECTORY={}", folder.string())};
 }
 
-// A locked file in the folder. It has its name only once it is locked.
+// Makes a locked file in the folder. The file gets its name after it is locked.
 Result<Fd> lock_folder(const fs::path& folder) {
   ASSAY_TRY(Fd lock, open_for_append(folder / "lock.new"));
   std::error_code error;
@@ -41,13 +41,13 @@ Result<Fd> lock_folder(const fs::path& folder) {
   return lock;
 }
 
-// Removes what processes that were killed have left in this folder.
+// Removes folders that killed processes have left in `folder`.
 void remove_abandoned(const fs::path& temporary) {
   std::error_code error;
   for (fs::directory_iterator entry(temporary, error), end; !error && entry != end;
        entry.increment(error)) {
     if (!entry->path().filename().string().starts_with(kFolder)) continue;
-    // Opened and not made: one that is just being set up has none yet.
+    // Not created here: a folder that is being set up has no lock file yet.
     const Fd lock(::open((entry->path() / kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
     std::error_code ignored;
@@ -55,7 +55,7 @@ void remove_abandoned(const fs::path& temporary) {
   }
 }
 
-// What a started daemon says when it is asked to end itself and its servers.
+// Asks a started daemon to end itself and its servers.
 Status ask_to_quit(const fs::path& folder) {
   ASSAY_TRY(FdPair words, make_pipe());
   constexpr std::string_view kQuit = "quit\n";
@@ -83,7 +83,7 @@ Result<MpsService> MpsService::start() {
   service.folder_ = name;
   ASSAY_TRY(service.lock_, lock_folder(service.folder_));
   SpawnOptions options;
-  // Its GPUs are all that there are; which of them a process sees is the process's own affair.
+  // The daemon serves all GPUs; each client selects its own with CUDA_VISIBLE_DEVICES.
   options.argv = {"env", "-u", "CUDA_VISIBLE_DEVICES", kDaemon, "-f"};
   options.environment = own_folder(service.folder_);
   ASSAY_TRY(const Fd log, open_for_append(service.folder_ / "daemon.log"));

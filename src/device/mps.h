@@ -1,8 +1,8 @@
 #pragma once
 
-// NVIDIA's Multi-Process Service (MPS) for the processes of one run. Without it the processes on a
-// GPU take turns, and a turn costs 150 µs; with it their kernels run beside each other. Its price:
-// a fault in one of them ends all.
+// NVIDIA's Multi-Process Service (MPS) for the processes of one run. Without MPS the GPU switches
+// between processes, at 150 µs a switch; with MPS their kernels run concurrently. A fault in one
+// client of MPS ends all of its clients.
 
 #include <filesystem>
 #include <string>
@@ -15,23 +15,23 @@ namespace assay {
 
 class MpsService {
  public:
-  // Starts its daemon in a new folder, so that nobody else's processes come to it and no GPU's mode
-  // is changed. An error where the program is missing, or does not begin to listen within 10 s.
+  // Starts the daemon in a new folder. Only processes that know the folder use it, and no GPU
+  // changes its compute mode. An error if the program is missing or does not listen within 10 s.
   static Result<MpsService> start();
   MpsService(MpsService&& other) noexcept;
   MpsService& operator=(MpsService&& other) noexcept;
-  // Ends the daemon with its servers, and removes the folder. A process that is killed leaves its
-  // folder behind, which the next start() of anybody who may do so removes.
+  // Ends the daemon with its servers, and removes the folder. A killed process leaves its folder
+  // behind; a later start() with the rights to do so removes it.
   ~MpsService();
 
-  // "NAME=value": with it in its environment a process computes through the service.
+  // The environment entry "NAME=value" that makes a process a client of the service.
   std::string environment() const;
 
  private:
   MpsService() = default;
 
   std::filesystem::path folder_;
-  Fd lock_;  // of a file in the folder, held for as long as somebody needs it
+  Fd lock_;  // locks a file in the folder while the folder is in use
   Process daemon_;
 };
 

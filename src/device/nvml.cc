@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// NVML's C interface, the part that is used, as its documentation gives it.
+// The part of NVML's C interface that is used here, declared as in its documentation.
 using Handle = struct nvmlDevice_st*;
 struct ProcessInfo {
   unsigned int pid;
@@ -43,10 +43,10 @@ class Nvml {
                        load("nvmlDeviceGetName", name_) &&
                        load("nvmlDeviceGetUtilizationRates", utilization_) &&
                        load("nvmlDeviceGetMemoryInfo", memory_) &&
-                       // Drivers before 510 have the second version, with the same structure.
+                       // Drivers before 510 have version 2, with the same structure.
                        (load("nvmlDeviceGetComputeRunningProcesses_v3", processes_) ||
                         load("nvmlDeviceGetComputeRunningProcesses_v2", processes_));
-    // What older libraries lack is only not said.
+    // Functions that an older library lacks stay null.
     (void)load("nvmlDeviceGetUUID", uuid_);
     (void)load("nvmlSystemGetDriverVersion", driver_);
     (void)load("nvmlSystemGetCudaDriverVersion_v2", cuda_);
@@ -109,7 +109,7 @@ class Nvml {
       auto number = static_cast<unsigned int>(list.size());
       const int status = processes_(device, &number, list.data());
       if (status == kTooSmall) {
-        list.resize(number + 16);  // more may come until the next call
+        list.resize(number + 16);  // more processes may start before the next call
         continue;
       }
       list.resize(status == kSuccess ? number : 0);
@@ -142,7 +142,7 @@ class Nvml {
   };
 };
 
-// A process that computes on a GPU holds at least a CUDA context, of some hundred MB.
+// A process that computes on a GPU holds at least a CUDA context of some hundred MB.
 constexpr double kContextMb = 64;
 
 // The kernel gives its first PID namespace this number, in every Linux (PROC_PID_INIT_INO).

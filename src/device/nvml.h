@@ -1,7 +1,7 @@
 #pragma once
 
-// The little that is asked of NVIDIA's management library, which is loaded when first needed. On a
-// machine without it every answer is "nothing seen".
+// Queries of NVIDIA's management library (NVML), which is loaded on first use. On a machine without
+// NVML the results are empty.
 
 #include <sys/types.h>
 
@@ -13,22 +13,23 @@
 namespace assay {
 
 struct GpuUse {
-  double memory_mb = 0;  // held by these processes, all GPUs together
-  double percent = 0;    // utilisation of the busiest GPU that they are on
+  double memory_mb = 0;  // of these processes, summed over all GPUs
+  double percent = 0;    // utilisation of the busiest GPU that they use
   bool seen = false;
 };
 
 // Memory in use on each GPU, in NVML's order.
 std::vector<double> nvml_used_mb();
 
-// What a family of processes uses. Inside a container NVML counts processes by the host's numbers,
-// which are not ours: then it is what each GPU holds more than `before` the family was started.
+// GPU use of a process and its descendants. In a container NVML reports the host's process ids,
+// which match none of ours. The memory is then the increase since `before` (nvml_used_mb() from the
+// time before the start).
 GpuUse nvml_use_of(std::span<const pid_t> processes, std::span<const double> before);
 
 // Names of the GPUs of this machine, in NVML's order.
 std::vector<std::string> nvml_gpu_names();
 
-// A GPU of this machine. NVML counts them by their place on the bus, as nvidia-smi does.
+// A GPU of this machine. NVML numbers GPUs by PCI address, as nvidia-smi does.
 struct GpuInfo {
   int number = 0;
   std::string name;
@@ -40,8 +41,8 @@ std::vector<GpuInfo> nvml_gpus();
 
 struct GpuDriver {
   bool present = false;
-  std::string version;     // "580.159.04"; empty where NVML does not say
-  std::uint32_t cuda = 0;  // the newest CUDA that it runs: 13000; 0 where NVML does not say
+  std::string version;     // "580.159.04"; empty if unknown
+  std::uint32_t cuda = 0;  // the newest supported CUDA version (13000 for 13.0); 0 if unknown
 };
 GpuDriver nvml_driver();
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -87,7 +88,7 @@ class PluginDevice final : public Device {
   std::string name_;
 };
 
-// Of another build than this program's.
+// An error for a plug-in of another build than this program's.
 Status check_versions(const AssayDevicePlugin& plugin, const std::string& file) {
   const bool same = plugin.abi == kDevicePluginAbi &&
                     plugin.fill_version == static_cast<std::uint32_t>(kFillVersion) &&
@@ -100,10 +101,22 @@ Status check_versions(const AssayDevicePlugin& plugin, const std::string& file) 
 
 std::filesystem::path plugin_near(const std::filesystem::path& binary) {
   std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::absolute(binary, ignored).parent_path();
+  const std::filesystem::path folder = binary.parent_path();
   auto beside = folder / kDevicePluginFile;
   if (std::filesystem::exists(beside, ignored)) return beside;
   return folder.parent_path() / "lib" / kDevicePluginFile;
+}
+
+// The library that this code lies in, such as the lane's module. Empty in a program: the loader
+// knows a program by the word that it was called with, which would be looked up in the working
+// folder.
+std::filesystem::path own_library() {
+  Dl_info here{};
+  link_map* map = nullptr;
+  const int found = ::dladdr1(reinterpret_cast<const void*>(&device_plugin_file), &here,
+                              reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+  const std::filesystem::path file = found != 0 && map != nullptr ? map->l_name : "";
+  return file.is_absolute() ? file : std::filesystem::path();
 }
 
 }  // namespace
@@ -112,12 +125,7 @@ std::filesystem::path device_plugin_file() {
   if (const char* named = std::getenv("ASSAY_DEVICE_PLUGIN"); named != nullptr) return named;
   std::error_code ignored;
   std::filesystem::path file;
-  // Near the library that this code is in, the lane's module; else near the program, which dladdr
-  // knows by no more than the word that it was called with.
-  Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&device_plugin_file), &here) != 0) {
-    file = plugin_near(here.dli_fname);
-  }
+  if (const auto library = own_library(); !library.empty()) file = plugin_near(library);
   if (const auto program = own_executable(); program && !std::filesystem::exists(file, ignored)) {
     file = plugin_near(*program);
   }
@@ -168,7 +176,7 @@ std::optional<int> gpu_number(std::string_view name) {
 }
 
 Result<std::shared_ptr<Device>> open_device(std::string_view name) {
-  // No one owns the host's.
+  // The host device is static, so nothing owns it.
   if (name == "cpu") return std::shared_ptr<Device>(std::shared_ptr<Device>(), &host_device());
   const std::optional<int> number = gpu_number(name);
   if (!number)

@@ -1,6 +1,6 @@
 #pragma once
 
-// Plug-ins for devices, loaded at run time.
+// Device plug-ins, loaded at run time.
 
 #include <filesystem>
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace assay {
 
-// Where the plug-in is: what ASSAY_DEVICE_PLUGIN names, or else beside this program's libraries.
+// The plug-in's file: ASSAY_DEVICE_PLUGIN, or the file beside this program or beside the library
+// that this code lies in. Never a file of the working folder.
 std::filesystem::path device_plugin_file();
 
-// Loads it and checks its versions. It stays loaded.
+// Loads the plug-in and checks its versions. It is never unloaded.
 Result<const AssayDevicePlugin*> load_device_plugin(const std::filesystem::path& file);
 
-// GPU `number` as that plug-in counts them.
+// Opens GPU `number`, as the plug-in numbers GPUs.
 Result<std::shared_ptr<Device>> open_plugin_device(const AssayDevicePlugin& plugin, int number);
 
 }  // namespace assay

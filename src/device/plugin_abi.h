@@ -1,9 +1,9 @@
 #pragma once
 
-// What a plug-in for devices is: a shared library whose one symbol, assay_device_plugin, gives this
-// table. The versions in it are checked before anything else in it is used.
+// The ABI of device plug-ins. A plug-in is a shared library with one symbol, assay_device_plugin,
+// which returns this table. The host checks the versions in it before it uses anything else.
 //
-// Every function that gives an int gives 0 for success or a code that describe() has words for.
+// A function with an int result returns 0 for success, or a code that describe() explains.
 
 #include <cstdint>
 
@@ -18,23 +18,22 @@ inline constexpr const char* kDevicePluginSymbol = "assay_device_plugin";
 inline constexpr const char* kDevicePluginFile = "libassay_cuda.so";
 // Shared allocations up to this size stay open between cases; larger ones are closed after each.
 inline constexpr std::uint64_t kKeepOpenBytes = std::uint64_t{64} << 20;
-// … as long as they are no more than these together, of one lane: its framework may have freed
-// them.
+// The limit for all open allocations of one lane: its framework may have freed them.
 inline constexpr std::uint64_t kKeepOpenBytesInAll = 4 * kKeepOpenBytes;
 
 }  // namespace assay
 
 extern "C" {
 
-struct AssayDevice;  // the plug-in's own
+struct AssayDevice;  // defined by the plug-in
 
 struct AssayDevicePlugin {
   std::uint32_t abi;  // kDevicePluginAbi
-  // Of what the plug-in was built with; host and device must mean the same.
+  // The versions that the plug-in was built with. They must match the host's.
   std::uint32_t fill_version;
   std::uint32_t measurement_version;
   std::uint32_t measurement_bytes;
-  std::uint32_t needs_driver;  // the oldest driver, as NVML gives its CUDA version: 13000
+  std::uint32_t needs_driver;  // the oldest driver's CUDA version: 13000 for 13.0
   const char* name;            // "CUDA 13.0"
 
   const char* (*describe)(int code);

@@ -34,7 +34,7 @@ Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64
   if (found == opened_.end()) {
     auto opened = device_->open(shared);
     if (!opened && !opened_.empty()) {
-      // The lane has freed an allocation that is still open here, and this one lies in its place:
+      // The lane has freed an allocation that is still open here, and the new one has its address.
       // CUDA does not map the same memory twice.
       close_all();
       opened = device_->open(shared);
@@ -42,7 +42,7 @@ Result<const std::byte*> SharedCache::at(const SharedMemory& shared, std::uint64
     if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
     found = opened_.emplace(shared.allocation, *opened).first;
   }
-  // Of the mapping, not of what the lane says.
+  // Bounds come from the mapping: the lane's numbers are not trusted.
   const OpenedMemory& opened = found->second;
   if (shared.offset > opened.bytes || bytes > opened.bytes - shared.offset) {
     return fail("a lane sent a tensor that does not lie in the memory that it shares");
@@ -60,8 +60,8 @@ void SharedCache::close_large() {
     device_->close(entry.second.base);
     return true;
   });
-  // Memory that the lane has freed is free only once it is closed here, and the lane does not say
-  // which that is.
+  // Memory that the lane has freed becomes free when it is closed here. The lane does not tell
+  // which allocations it has freed.
   if (kept > kKeepOpenBytesInAll) close_all();
 }
 

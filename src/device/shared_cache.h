@@ -1,7 +1,7 @@
 #pragma once
 
-// Memory that one lane has lent by handles: each allocation is opened once, because that takes
-// 100 µs and more, and stays open while it is small and not among many (plugin_abi.h).
+// The allocations that one lane has shared by handles. Opening an allocation takes 100 µs or more,
+// so each is opened once. It stays open while it is small and the total is small (plugin_abi.h).
 
 #include <cstdint>
 #include <future>
@@ -15,25 +15,24 @@
 
 namespace assay {
 
-// A device that is opened when it is first needed: on a GPU that takes half a second and half a
-// gigabyte.
+// A device that is opened on first use. On a GPU that takes half a second and half a gigabyte.
 class LazyDevice {
  public:
   explicit LazyDevice(std::string name) : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
-  // Opens it in the background; where that fails, get() tries again.
+  // Opens the device in the background. If that fails, get() tries again.
   void open_ahead();
   Result<Device*> get();
-  // Of the device, which is open; nullptr where that has no memory for it.
+  // The staging buffers of the open device; nullptr when the device has no memory for them.
   Staging* staging();
-  // It was needed and could not be opened.
+  // Whether an attempt to open the device has failed.
   bool failed() const { return failed_; }
 
  private:
   std::string name_;
   std::future<Result<std::shared_ptr<Device>>> ahead_;
   std::shared_ptr<Device> device_;
-  std::unique_ptr<Staging> staging_;  // goes before its device
+  std::unique_ptr<Staging> staging_;  // destroyed before its device
   bool failed_ = false;
 };
 
@@ -44,23 +43,21 @@ class SharedCache {
   SharedCache& operator=(const SharedCache&) = delete;
   ~SharedCache() { close_all(); }
 
-  // Where these bytes lie for this process, in the memory of device(). Fails when they do not lie
-  // in the allocation.
-  // What an earlier call gave may be closed by this one.
+  // The address of these bytes in this process, in the memory of device(). An error if they are not
+  // inside the allocation. It may invalidate addresses of earlier calls.
   Result<const std::byte*> at(const SharedMemory& shared, std::uint64_t bytes);
   Device* device() const { return device_; }  // nullptr before the first at()
   Staging* staging() { return source_->staging(); }
-  // Closes what is too large or too much to be kept; to be called before the lane runs its next
-  // case.
+  // Closes allocations beyond the limits. Called before the lane runs its next case.
   void close_large();
-  // The lane is gone.
+  // Closes all allocations, because the lane has ended.
   void close_all();
   std::size_t open() const { return opened_.size(); }
 
  private:
   std::shared_ptr<LazyDevice> source_;
   Device* device_ = nullptr;
-  std::map<std::uint64_t, OpenedMemory> opened_;  // by the allocation's number in the lane
+  std::map<std::uint64_t, OpenedMemory> opened_;  // by SharedMemory::allocation
 };
 
 }  // namespace assay

@@ -19,16 +19,16 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kFileBytes = std::uint64_t{1} << 40;  // of address space, not memory
+constexpr std::uint64_t kFileBytes = std::uint64_t{1} << 40;  // address space, not memory
 constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 std::uint64_t blocks_in(std::uint64_t bytes) { return (bytes + kFillBlock - 1) / kFillBlock; }
 
-// What is known of a block, in front of its tensor.
+// The state of a block, stored in front of its tensor.
 struct Block {
-  std::atomic<std::uint64_t> sum;  // what it adds to the tensor's checksum
-  std::atomic<std::uint64_t> of;   // which tensor's it is, once it is there
+  std::atomic<std::uint64_t> sum;  // the block's part of the tensor's checksum
+  std::atomic<std::uint64_t> of;   // the tensor's mark, once the block is written
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -36,7 +36,7 @@ std::uint64_t table_bytes(std::uint64_t bytes) {
   return whole_pages(blocks_in(bytes) * sizeof(Block));
 }
 
-// The finishing step of MurmurHash3, which spreads every bit over all.
+// The finalizer of MurmurHash3: every input bit affects every output bit.
 std::uint64_t mixed(std::uint64_t value) {
   value = (value ^ (value >> 33)) * 0xFF51AFD7ED558CCDU;
   value = (value ^ (value >> 33)) * 0xC4CEB9FE1A85EC53U;
@@ -75,7 +75,7 @@ bool write_at(int fd, std::span<const std::byte> bytes, std::uint64_t offset) {
   return true;
 }
 
-// One tensor on its way into the file.
+// A tensor that is being written to the file.
 struct Making {
   const FillRule& rule;
   const FillKey& key;
@@ -84,7 +84,7 @@ struct Making {
   int fd;
   std::uint64_t offset;  // of the tensor in the file
   std::span<Block> blocks;
-  std::uint64_t mark;  // of its blocks
+  std::uint64_t mark;  // identifies its blocks
   std::vector<std::byte> buffer;
 
   bool make(std::uint64_t block) {
@@ -102,9 +102,9 @@ struct Making {
 }  // namespace
 
 struct SharedInputs::Header {
-  std::atomic<std::uint64_t> renewed;                       // how often
-  std::array<std::atomic<std::uint64_t>, kPlaces> content;  // what is made there; 0: nothing
-  std::array<std::atomic<std::uint64_t>, kPlaces> next;     // block that nobody makes yet
+  std::atomic<std::uint64_t> renewed;                       // number of calls of renew()
+  std::array<std::atomic<std::uint64_t>, kPlaces> content;  // mark of the tensor there; 0: none
+  std::array<std::atomic<std::uint64_t>, kPlaces> next;     // the next block to make
 };
 
 SharedTensor::~SharedTensor() {
@@ -150,7 +150,7 @@ std::uint64_t SharedInputs::held() const {
 void SharedInputs::trim(std::uint64_t keep) {
   keep = whole_pages(std::max(keep, kFirst));
   if (keep >= kFileBytes) return;
-  // Failure only means that the memory stays with us.
+  // After a failure the memory stays allocated.
   (void)::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(keep), static_cast<off_t>(kFileBytes - keep));
 }
@@ -163,7 +163,7 @@ std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillK
   if (room == 0 || room > kFileBytes || offset > kFileBytes - room || place >= kPlaces) {
     return std::nullopt;
   }
-  // Everything that decides its bytes and where they lie, and since when the file has them.
+  // Everything that decides the bytes, their place, and the generation of the file.
   std::uint64_t content = header().renewed.load();
   for (const std::uint64_t part :
        {key.seed, key.case_id, static_cast<std::uint64_t>(key.tensor), count, offset,
@@ -196,14 +196,14 @@ std::optional<SharedTensor> SharedInputs::make(const FillRule& rule, const FillK
   }
   std::uint64_t sum = 0;
   for (std::uint64_t block = 0; block < blocks; ++block) {
-    // Another lane has it under way, or ended before it was done.
+    // Another lane is making the block, or has died while it did.
     const bool made = making.blocks[block].of.load(std::memory_order_acquire) == content;
     if (!made && !making.make(block)) return std::nullopt;
     sum += making.blocks[block].sum.load(std::memory_order_relaxed);
   }
   Part own(fd(), data, bytes, MAP_PRIVATE | MAP_NORESERVE);
   if (!own) return std::nullopt;
-  // All its pages at once; otherwise they come as they are touched.
+  // Maps all pages at once instead of one by one on first access.
   (void)::madvise(own.data(), bytes, MADV_POPULATE_READ);
   return SharedTensor({own.release(), bytes}, checksum_of_sum(sum, bytes));
 }

@@ -1,13 +1,12 @@
 #pragma once
 
-// Large tensors on the host that the lanes of a slot have in common, inputs and what gradients
-// begin with: made once, in one anonymous file, of which each lane sees a copy of its own (it is
-// copied page by page where a lane writes).
+// Large host tensors that the lanes of a slot share: inputs and upstream gradients. They are made
+// once, in one anonymous file. Each lane maps the file copy-on-write.
 //
-// Lanes that want the same tensor at the same time make it together, a block at a time. A block is
-// made in the lane's own memory and written to the file, so no lane ever has the file mapped where
-// a stray write could reach it; and since a block has the same bytes from every lane, a lane
-// that finds one missing at the end makes it itself, and waits for nobody.
+// Lanes that need the same tensor at the same time make it together, a block at a time. A lane
+// makes a block in its own memory and writes it to the file, so a stray write of a case cannot
+// reach the file. Every lane computes the same bytes for a block: a lane that finds a block missing
+// at the end makes that block itself instead of waiting.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,7 @@
 
 namespace assay {
 
-// A lane's own view of a tensor in the file; ends with it.
+// A lane's copy-on-write view of a tensor. The destructor unmaps it.
 class SharedTensor {
  public:
   SharedTensor(std::span<std::byte> memory, std::uint64_t checksum)
@@ -35,7 +34,7 @@ class SharedTensor {
   ~SharedTensor();
 
   std::span<std::byte> memory() const { return memory_; }
-  // checksum() of what it was filled with.
+  // The checksum() of the bytes that it was filled with.
   std::uint64_t checksum() const { return checksum_; }
 
  private:
@@ -45,31 +44,32 @@ class SharedTensor {
 
 class SharedInputs {
  public:
-  // How many tensors of a case are looked after; others have each lane's own memory.
+  // Tensors of a case that can be shared. Every lane makes the others in its own memory.
   static constexpr std::size_t kPlaces = 64;
-  // Where the first tensor's room begins.
+  // Offset of the first tensor in the file.
   static constexpr std::uint64_t kFirst = 4096;
 
-  // Bytes of the file that a tensor of so many bytes takes; 0: it is too large.
+  // Bytes of the file that a tensor of this size takes; 0 if the tensor is too large.
   static std::uint64_t room_for(std::uint64_t bytes);
 
-  // A file for a slot, and the same file in a lane.
+  // create() makes the file, in a slot; open() takes the same file in a lane.
   static Result<SharedInputs> create();
   static Result<SharedInputs> open(Fd file);
 
   int fd() const { return file_.get(); }
 
-  // Forgets all tensors, not their memory, which the next ones are made in. To be called by the
-  // slot, while no lane runs anything.
+  // Forgets all tensors and keeps their memory for the next ones. Only the slot calls it, while its
+  // lanes are idle.
   void renew();
-  // Bytes of memory that the file has.
+  // Bytes of memory that the file occupies.
   std::uint64_t held() const;
-  // Gives memory behind the first `keep` bytes back to the system.
+  // Returns memory behind the first `keep` bytes to the system.
   void trim(std::uint64_t keep);
 
-  // The tensor that `key` names, whose room begins at `offset`: `count` elements by the rule, more
-  // than a checksum's chunk. Each tensor of a case has a place (less than kPlaces) and a room for
-  // itself. Nothing where another is in its place since renew(), or where no memory is left.
+  // The tensor for `key`, filled by the rule: `count` elements (more than a checksum's chunk) at
+  // `offset` in the file. Every tensor of a case has its own `place` (below kPlaces) and its own
+  // range of the file. nullopt when the place was given to another tensor since renew(), or no
+  // memory is left.
   std::optional<SharedTensor> make(const FillRule& rule, const FillKey& key, DType dtype,
                                    std::uint64_t count, std::uint64_t offset, std::size_t place);
 

@@ -7,7 +7,7 @@ Result<std::unique_ptr<Staging>> Staging::make(Device& device) {
   return std::unique_ptr<Staging>(new Staging(device, there));
 }
 
-// Where pages cannot be pinned, copies only take longer.
+// If pages cannot be pinned, copies are slower.
 Staging::Staging(Device& device, void* there)
     : device_(device),
       here_(static_cast<std::byte*>(::operator new(kBlock, std::align_val_t{kPage}))),

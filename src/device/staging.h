@@ -1,7 +1,7 @@
 #pragma once
 
-// The way of bytes from the host to a device, where they are compared with others: a device reads
-// at many times the host's speed, and one bus carries them either way.
+// Copies host bytes to a device block by block, for comparison there. A device compares at many
+// times the host's speed, and the bytes cross the bus in either case.
 
 #include <cstdint>
 #include <functional>
@@ -16,17 +16,18 @@ namespace assay {
 
 class Staging {
  public:
-  // Bytes that are worth a device's trouble, a multiple of any element's.
+  // Block size in bytes: large enough to be worth a copy, and a multiple of every element's size.
   static constexpr std::uint64_t kBlock = std::uint64_t{8} << 20;
 
-  // Fails where the device has not so much memory left.
+  // An error if the device has no memory for a block.
   static Result<std::unique_ptr<Staging>> make(Device& device);
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   ~Staging();
 
-  // Sends what `read` puts there, at most kBlock bytes, and says where it will lie for whatever the
-  // device does next. Of what was sent before, the device must have done all.
+  // `read` fills a buffer of `bytes` (at most kBlock), which is copied to the device. Returns its
+  // address there, valid for work that starts after this call. The device must have finished its
+  // work on the previous block.
   Result<const std::byte*> send(std::uint64_t bytes,
                                 const std::function<Status(std::span<std::byte>)>& read);
 

@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <asio/post.hpp>
 #include <chrono>
-#include <csignal>
 #include <limits>
 
 #include "base/clock.h"
+#include "base/orphans.h"
 #include "engine/lane_plan.h"
 #include "slot/config.h"
 
@@ -15,8 +16,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
 constexpr std::int64_t kNsInMs = 1'000'000;
-// Slots on GPUs that make contexts at a time: with two lanes each as many contexts as a driver
-// makes no faster, 0.2 s each (docs/gpu/2026-11-25-contexts.txt).
+// Slots on GPUs that start at the same time. Each has two lanes and creates two contexts, 0.2 s
+// each; the driver creates them serially, so more slots would only wait
+// (docs/gpu/2026-11-25-contexts.txt).
 constexpr std::size_t kBeginAtOnce = 2;
 using Wait = asio::posix::stream_descriptor::wait_type;
 
@@ -34,12 +36,12 @@ CoreConfig core_config(const RunConfig& config, const std::vector<ForkServer>& s
     core.lease_ms = lease_time->count();
     core.claim = config.slots;
   } else {
-    core.claim = std::numeric_limits<std::size_t>::max();  // nobody else wants any
+    core.claim = std::numeric_limits<std::size_t>::max();  // this run is the only worker
   }
   return core;
 }
 
-// The records of a slot's message; they point into it.
+// The records of a slot's message. They point into the message.
 Result<std::vector<OpenRecord>> open_records(const wire::Results& results) {
   std::vector<OpenRecord> records;
   if (results.records() == nullptr) return records;
@@ -62,7 +64,6 @@ Session::Session(const RunConfig& config, Recorder& recorder, Store& store,
       store_(store),
       observer_(observer),
       core_(core_config(config, servers, store), Queue(memory_budget(config, lanes))),
-      signals_(context_, SIGINT, SIGTERM),
       ticker_(context_),
       lanes_(std::move(lanes)),
       ahead_(config.slots),
@@ -78,18 +79,21 @@ Session::~Session() {
 }
 
 Result<RunEnding> Session::run() {
-  watch_signals();
+  adopt_orphans();
+  ASSAY_CHECK(watch_signals());
   for (std::size_t index = 0; index < servers_.size(); ++index) watch_server(index);
   core_.begin();
   act();
   tick();
   if (!context_.stopped()) context_.run();
+  signals_.reset();  // from here on nothing waits for long, and a signal ends the program
   slots_.clear();
   for (Server& server : servers_) {
     unwatch_server(server);
     server.process.ask_to_stop();
   }
   for (Server& server : servers_) server.process.stop();
+  (void)sweep_orphans();
   if (core_.error()) return tl::unexpected<Error>(*core_.error());
   switch (core_.stop_reason()) {
     case StopReason::interrupted:
@@ -199,7 +203,7 @@ void Session::perform(const FinishRun&) {
 
 // ---- slots ----
 
-// What ails a slot on a GPU, and every other in its place, may well be the GPU.
+// When every slot on a GPU fails, the GPU itself may be broken.
 std::string Session::advice_for_gpu(std::size_t slot) const {
   const std::string gpu = compared_on(config_, lanes_, static_cast<std::uint32_t>(slot));
   if (gpu.empty()) return {};
@@ -232,7 +236,7 @@ void Session::slot_said(std::size_t slot, const wire::Bytes& bytes) {
 }
 
 void Session::slot_gone(std::size_t slot, const ExitStatus& status) {
-  const std::unique_ptr<SlotProcess> ended = std::move(slots_[slot]);  // until we are done with it
+  const std::unique_ptr<SlotProcess> ended = std::move(slots_[slot]);  // destroyed on return
   core_.slot_gone(slot, status.signal == SIGKILL, status.describe());
   act();
 }
@@ -242,12 +246,17 @@ void Session::slot_gone(std::size_t slot, const ExitStatus& status) {
 void Session::watch_server(std::size_t index) {
   Server& server = servers_[index];
   server.end_watch.emplace(context_, server.process.pidfd());
+  await_server_end(index);
+  server.voice_watch.emplace(context_, server.process.voice());
+  listen_to_server(index);
+}
+
+void Session::await_server_end(std::size_t index) {
+  Server& server = servers_[index];
   server.end_watch->async_wait(
       Wait::wait_read, [this, index, number = server.number](const asio::error_code& error) {
         if (!error && servers_[index].number == number) server_gone(index);
       });
-  server.voice_watch.emplace(context_, server.process.voice());
-  listen_to_server(index);
 }
 
 void Session::listen_to_server(std::size_t index) {
@@ -272,16 +281,35 @@ void Session::server_spoke(std::size_t index) {
     core_.fail(heard.error());
     return act();
   }
-  if (*heard == ForkServer::Heard::nothing_more) return;  // its end shows elsewhere
-  *heard == ForkServer::Heard::ready ? core_.server_ready(index) : core_.server_spoke(index);
+  if (*heard == ForkServer::Heard::nothing_more) return;  // end_watch sees the server's end
+  if (*heard == ForkServer::Heard::ready) core_.server_ready(index);
+  if (*heard == ForkServer::Heard::alive) core_.server_spoke(index);
+  tell_of_left(servers_[index].process);
   listen_to_server(index);
 }
 
+void Session::tell_of_left(ForkServer& server) {
+  const std::vector<std::string> left = server.take_left();
+  if (left.empty() || !observer_.note) return;
+  observer_.note(fmt::format("cases left processes running, which were ended: {}; see {}",
+                             fmt::join(left, ", "), (config_.folder / "lanes").string()));
+}
+
+// asio reuses the bookkeeping of a descriptor that it has released. An event that was queued for
+// the old descriptor then fires for the new one: the handler of a fresh server may run at once.
 void Session::server_gone(std::size_t index) {
+  ExitStatus status;
+  const auto ended = servers_[index].process.try_wait(status);
+  if (ended && !*ended) return await_server_end(index);
   unwatch_server(servers_[index]);
-  const auto status = servers_[index].process.wait();
-  core_.server_gone(index, status ? status->describe() : status.error().message);
+  sweeping_ = true;
+  core_.server_gone(index, ended ? status.describe() : ended.error().message);
   act();
+}
+
+// The lanes of a killed server die with it. The processes that their cases had started do not.
+void Session::sweep() {
+  if (sweeping_) sweeping_ = !sweep_orphans().all_gone;
 }
 
 // ---- time and signals ----
@@ -289,19 +317,21 @@ void Session::server_gone(std::size_t index) {
 void Session::tick() {
   core_.tick(monotonic_ns() / kNsInMs);
   act();
+  sweep();
   ticker_.expires_after(kTick);
   ticker_.async_wait([this](const asio::error_code& error) {
     if (!error) tick();
   });
 }
 
-void Session::watch_signals() {
-  signals_.async_wait([this](const asio::error_code& error, int) {
-    if (error) return;
+Status Session::watch_signals() {
+  const auto take = [this] {
+    signals_->taken();
     core_.signal();
     act();
-    watch_signals();
-  });
+  };
+  ASSAY_TRY(signals_, SignalWatch::start([this, take] { asio::post(context_, take); }));
+  return {};
 }
 
 }  // namespace assay

@@ -1,16 +1,20 @@
 #pragma once
 
 // The shell around the core: performs its actions with real processes, a real store and a real
-// clock, and tells it what happens. All on one thread, and nothing in it waits but the event loop.
+// clock, and tells it what happens.
+//
+// All of it runs on one thread. Only the event loop waits; a readiness event is a hint, so every
+// handler tries without blocking and watches again when there was nothing. Store calls are the
+// exception: they wait for the disk or the database, and SignalWatch ends them at a signal.
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/signal_watch.h"
 #include "engine/core.h"
 #include "engine/plan.h"
 #include "engine/recorder.h"
@@ -28,22 +32,22 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  // Blocks until every case has ended, or until told to stop. An error means that the engine itself
-  // cannot go on; what was recorded is committed all the same.
+  // Runs until every case has ended or a signal stops the run. An error means that the engine
+  // cannot go on; verdicts that were recorded are committed all the same.
   Result<RunEnding> run();
 
  private:
-  // A fork server and what is waited for on its behalf; the watches borrow its descriptors.
+  // A fork server and its watches, which borrow its descriptors.
   struct Server {
     ForkServer process;
     std::optional<asio::posix::stream_descriptor> end_watch;
     std::optional<asio::posix::stream_descriptor> voice_watch;
-    // Of the process that is watched now: what was ready when the one before it was given up may
-    // still be called.
+    // Counts the processes that were watched. A handler of an earlier process may still run after
+    // its watch has gone; it sees another number then.
     std::uint64_t number = 0;
   };
 
-  // Performs what the core wants until it wants nothing more.
+  // Performs the core's actions until there are none.
   void act();
   void perform(const StartSlot& action);
   void perform(const SendLease& action);
@@ -61,7 +65,7 @@ class Session {
   void perform(const FinishRun& action);
   void check(const Status& status);
 
-  std::string advice_for_gpu(std::size_t slot) const;  // empty: it sits on none
+  std::string advice_for_gpu(std::size_t slot) const;  // empty for a slot on the CPU
   void slot_said(std::size_t slot, const wire::Bytes& bytes);
   void slot_gone(std::size_t slot, const ExitStatus& status);
   void watch_server(std::size_t index);
@@ -69,7 +73,10 @@ class Session {
   void unwatch_server(Server& server);
   void server_spoke(std::size_t index);
   void server_gone(std::size_t index);
-  void watch_signals();
+  void await_server_end(std::size_t index);
+  void tell_of_left(ForkServer& server);
+  void sweep();
+  Status watch_signals();
   void tick();
 
   const RunConfig& config_;
@@ -78,12 +85,13 @@ class Session {
   const RunObserver& observer_;
   Core core_;
   asio::io_context context_{1};
-  asio::signal_set signals_;
   asio::steady_timer ticker_;
+  bool sweeping_ = false;               // a killed server may have left processes behind
   std::vector<wire::LaneSpecT> lanes_;  // of each slot
   std::vector<Server> servers_;
-  std::vector<std::optional<SpawnedSlot>> ahead_;  // of the first slots, until they are wanted
+  std::vector<std::optional<SpawnedSlot>> ahead_;  // slots that were started before the run
   std::vector<std::unique_ptr<SlotProcess>> slots_;
+  std::unique_ptr<SignalWatch> signals_;  // ends first: it posts to the loop
 };
 
 }  // namespace assay

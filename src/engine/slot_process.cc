@@ -144,9 +144,11 @@ bool SlotProcess::take_messages() {
 
 void SlotProcess::watch_process() {
   wait_for(process_watch_, Wait::wait_read, [this] {
-    (void)take_messages();  // messages from before its end
-    const auto status = process_.wait();
-    events_.gone(status.value_or(ExitStatus{}));
+    ExitStatus status;
+    const auto ended = process_.try_wait(status);
+    if (ended && !*ended) return watch_process();  // the event was spurious
+    (void)take_messages();                         // what it said before it ended
+    events_.gone(status);
   });
 }
 

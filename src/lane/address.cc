@@ -14,7 +14,7 @@ Result<BoundSocket> listen_anywhere(int backlog) {
   if (!socket) return errno_error("socket");
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  // A name of no characters asks the kernel for a free abstract one.
+  // An empty name asks the kernel for a free abstract one.
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof(sa_family_t)) != 0) {
     return errno_error("bind");
   }
@@ -55,8 +55,9 @@ Result<Fd> listen_at(const std::string& address, int backlog) {
   return socket;
 }
 
-Result<Fd> connect_to(const std::string& address) {
-  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+namespace {
+Result<Fd> connected(const std::string& address, int flags) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (!socket) return errno_error("socket");
   ASSAY_TRY(const AbstractName at, abstract_name(address));
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at.name), at.size) != 0) {
@@ -70,5 +71,10 @@ Result<Fd> connect_to(const std::string& address) {
   if (peer.uid != ::getuid()) return fail("the fork server's address belongs to another user");
   return socket;
 }
+}  // namespace
+
+Result<Fd> connect_to(const std::string& address) { return connected(address, 0); }
+
+Result<Fd> connect_now(const std::string& address) { return connected(address, SOCK_NONBLOCK); }
 
 }  // namespace assay

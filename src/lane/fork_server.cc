@@ -5,15 +5,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/wake_guard.h"
 #include "device/device.h"
 #include "lane/address.h"
 #include "lane/message.h"
+#include "lane/python_command.h"
 
 namespace assay {
 namespace {
@@ -24,12 +27,15 @@ constexpr int kReadyFd = 4;
 constexpr int kImportKills = 20;
 constexpr std::chrono::seconds kStopGrace{2};
 
-// One OpenMP thread a lane: with more, every parallel operation spins against the other lanes.
-// The caches would otherwise grow with each distinct shape. glibc's malloc keeps what is freed
-// for the next case, in huge pages, instead of fetching and clearing new pages for every tensor
-// (half of all CPU time otherwise; MemoryWatch in src/native gives back what is too much), and
-// fills fresh memory with 0x7f: a result that was read from uninitialised memory is then wrong in
-// every run (3.4e38 as float32) instead of now and then.
+// The environment of lanes:
+// - malloc keeps freed memory for the next case, in huge pages. New pages for every tensor cost
+// half
+//   of all CPU time. MemoryWatch (src/native) returns the excess.
+// - malloc fills new memory with 0x7f, which is 3.4e38 as float32. A result from uninitialised
+// memory
+//   is then wrong in every run, not by chance.
+// - One OpenMP thread: more of them spin against the other lanes.
+// - Small caches: they grow with every new shape otherwise.
 constexpr std::array kLaneEnvironment = {
     "GLIBC_TUNABLES=glibc.malloc.perturb=128:glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
     "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=16777216",
@@ -79,29 +85,35 @@ Result<ForkServer> ForkServer::start(const FrameworkConfig& config, const LanePa
 SpawnOptions ForkServer::command() const {
   SpawnOptions options;
   options.argv = config_.command;
-  options.argv.insert(options.argv.end(),
-                      {config_.python, "-m", "assay.server", "--framework", config_.name});
+  for (std::string& word : python_command(config_.python, "assay.server")) {
+    options.argv.push_back(std::move(word));
+  }
+  options.argv.insert(options.argv.end(), {"--framework", config_.name});
   options.environment.assign(kLaneEnvironment.begin(), kLaneEnvironment.end());
+  if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr) {
+    options.environment.push_back("LD_LIBRARY_PATH=" + without_empty_entries(libraries));
+  }
   std::string path =
       fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string());
   for (const std::string& entry : config_.environment) {
     constexpr std::string_view kPath = "PYTHONPATH=";
     if (entry.starts_with(kPath)) {
-      path += ":" + entry.substr(kPath.size());  // behind ours
+      path += ":" + entry.substr(kPath.size());  // behind ours, so that it cannot replace it
     } else {
       options.environment.push_back(entry);
     }
   }
-  options.environment.push_back(std::move(path));
+  options.environment.push_back(without_empty_entries(path));
   return options;
 }
 
 Status ForkServer::ask_kept() {
   ASSAY_TRY(FdPair ready, make_pipe());
+  ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
   auto kept =
       KeptServer::ask(command(), config_.keep, listener_.get(), ready.second.get(), log.get());
-  if (!kept) return launch();  // which says what is wrong, if that was not the address alone
+  if (!kept) return launch();  // a server of our own, which also reports a broken interpreter
   kept_ = std::move(*kept);
   ready_ = std::move(ready.first);
   return {};
@@ -109,6 +121,7 @@ Status ForkServer::ask_kept() {
 
 Status ForkServer::launch() {
   ASSAY_TRY(FdPair ready, make_pipe());
+  ASSAY_CHECK(set_nonblocking(ready.first.get()));
   ASSAY_TRY(const Fd log, open_for_append(log_));
   SpawnOptions options = command();
   options.fds = {
@@ -119,8 +132,10 @@ Status ForkServer::launch() {
                             config_.name, process.error().message, config_.name));
   }
   process_ = std::move(*process);
+  continue_after_us(process_.pid());
   ready_ = std::move(ready.first);
   hello_.clear();
+  heard_.clear();
   said_hello_ = false;
   return {};
 }
@@ -141,8 +156,8 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
     info.gradients = message.at("gradients").get<bool>();
     return info;
   } catch (const nlohmann::json::exception& error) {
-    return fail(
-        fmt::format("{} says of itself what assay does not understand: {}", who, error.what()));
+    return fail(fmt::format("{} sends a description that assay does not understand: {}", who,
+                            error.what()));
   }
 }
 
@@ -157,9 +172,7 @@ void ForkServer::stop() {
 }
 
 Status ForkServer::restart() {
-  if (process_.running()) {
-    ASSAY_TRY([[maybe_unused]] const ExitStatus status, process_.wait());
-  }
+  if (process_.running()) return fail(config_.name + ": its fork server still runs");
   return launch();
 }
 
@@ -169,6 +182,7 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     kept_.reset();
     if (process) {
       process_ = std::move(*process);
+      continue_after_us(process_.pid());
     } else {
       ASSAY_CHECK(launch());
     }
@@ -184,21 +198,25 @@ Result<ServerInfo> ForkServer::wait_ready(std::chrono::milliseconds limit) {
     }
     ASSAY_TRY(const Heard heard, hear());
     if (heard == Heard::ready) return read_hello(hello_);
-    if (heard == Heard::alive) continue;
-    ASSAY_TRY(const ExitStatus status, process_.wait());
+    if (heard != Heard::nothing_more) continue;
+    ASSAY_TRY(const ExitStatus status, process_.wait_at_most(kStopGrace));
     if (status.signal != SIGKILL || ++kills > kImportKills) {
       return fail(fmt::format("{} in {} ended before it was ready ({}); see {}", config_.name,
                               config_.python, status.describe(), log_.string()));
     }
-    ASSAY_CHECK(launch());  // someone killed it, which says nothing of the framework
+    ASSAY_CHECK(launch());  // a SIGKILL comes from outside and says nothing about the framework
   }
 }
 
 Result<ForkServer::Heard> ForkServer::hear() {
   std::array<char, 4096> chunk;
   const ssize_t bytes = ::read(ready_.get(), chunk.data(), chunk.size());
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return Heard::nothing_yet;
   if (bytes <= 0) return Heard::nothing_more;
-  if (said_hello_) return Heard::alive;
+  if (said_hello_) {
+    read_later({chunk.data(), static_cast<std::size_t>(bytes)});
+    return Heard::alive;
+  }
   hello_.append(chunk.data(), static_cast<std::size_t>(bytes));
   const std::size_t end = hello_.find('\n');
   if (end == std::string::npos) return Heard::alive;
@@ -206,6 +224,31 @@ Result<ForkServer::Heard> ForkServer::hear() {
   said_hello_ = true;
   ASSAY_TRY([[maybe_unused]] const ServerInfo info, read_hello(hello_));
   return Heard::ready;
+}
+
+namespace {
+// A process can give itself any name, with control characters too.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char byte) { return byte < ' ' || byte > '~'; }, '?');
+  return text;
+}
+}  // namespace
+
+// Signs of life are empty lines; other lines name what cases have left.
+void ForkServer::read_later(std::string_view text) {
+  constexpr std::size_t kLongest = 1 << 16;
+  heard_ += text;
+  for (std::size_t end = 0; (end = heard_.find('\n')) != std::string::npos;) {
+    const auto message =
+        nlohmann::json::parse(heard_.substr(0, end), nullptr, /*allow_exceptions=*/false);
+    heard_.erase(0, end + 1);
+    if (!message.is_object() || !message.contains("left")) continue;
+    for (const auto& name : message["left"]) {
+      if (name.is_string()) left_.push_back(printable(name.get<std::string>()));
+    }
+  }
+  if (heard_.size() > kLongest) heard_.clear();
 }
 
 Result<ServerInfo> ForkServer::read_hello(const std::string& line) const {

@@ -1,10 +1,10 @@
 #pragma once
 
-// The fork server of one framework, as the supervisor sees it: a Python process that has imported
-// the framework and forks lanes for slots (python/assay/server.py).
+// The supervisor's side of a fork server: a Python process that has imported one framework and
+// forks lanes for slots (python/assay/server.py).
 //
-// The supervisor owns the listening socket, so a server that dies can be replaced while slots wait
-// on the same address.
+// The supervisor owns the listening socket. When a server dies, the next one listens on the same
+// address, and slots that are connecting wait.
 
 #include <chrono>
 #include <csignal>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -23,24 +24,24 @@
 
 namespace assay {
 
-// How the message of a framework that cannot be imported ends.
+// The end of the message about a framework that cannot be imported.
 inline constexpr std::string_view kDoctorHelps = "; `assay doctor` says how to get it";
 
 struct FrameworkConfig {
   std::string name;                      // "paddle", "torch": a file of python/assay/frameworks
   std::string python;                    // the interpreter of its environment
-  std::vector<std::string> environment;  // more "NAME=value" for it
-  std::vector<std::string> command;      // a program and its arguments that runs it; none: nothing
-  std::chrono::seconds keep{0};  // how long what is imported stays for another run (kept_server.h)
+  std::vector<std::string> environment;  // further "NAME=value" entries
+  std::vector<std::string> command;      // words before the interpreter, such as compute-sanitizer
+  std::chrono::seconds keep{0};          // how long the imported framework is kept (kept_server.h)
 
   friend bool operator==(const FrameworkConfig&, const FrameworkConfig&) = default;
 };
 
-// Where the lane package and its native module lie.
+// The folders of the lane package and its native module.
 struct LanePackage {
   std::filesystem::path python_path;  // folder that holds the package assay
   std::filesystem::path native_path;  // folder that holds assay_native.abi3.so
-  static Result<LanePackage> find();  // beside or above the running program
+  static Result<LanePackage> find();  // looks beside and above the running program
 };
 
 struct ServerInfo {
@@ -48,35 +49,39 @@ struct ServerInfo {
   std::string version;
   std::string python;
   std::int64_t apis = 0;             // APIs in the tables
-  std::string accommodates;          // what these accommodate: JSON, {API: [in words, …]}
-  std::vector<std::string> devices;  // kinds that this build has, "cpu" among them
+  std::string accommodates;          // known deviations by API, as JSON: {API: [text, …]}
+  std::vector<std::string> devices;  // device kinds of this build, "cpu" among them
   std::vector<std::string> executions;
-  // What people should know of an execution in this build, by its name.
+  // Notes for the user about an execution in this build, by its name.
   std::map<std::string, std::string> notes;
-  bool gradients = true;  // it differentiates
+  bool gradients = true;  // whether the framework differentiates
 };
 
 class ForkServer {
  public:
-  // Starts the interpreter, or asks one that was kept; the import goes on in the background until
-  // wait_ready() says how it went. What it prints goes to `log`.
+  // Starts the interpreter, or asks a kept one. The import runs in the background; wait_ready()
+  // tells its outcome. The server prints to `log`.
   static Result<ForkServer> start(const FrameworkConfig& config, const LanePackage& package,
                                   std::filesystem::path log);
 
-  // An error carries the interpreter's own reason: not found, import failed, no answer in time.
+  // Waits for the import. The error is the interpreter's reason: not found, import failed, no
+  // answer within `limit`.
   Result<ServerInfo> wait_ready(std::chrono::milliseconds limit);
 
-  // Replaces a server that has ended; slots keep their address.
+  // Replaces a server that has ended. The address stays the same.
   Status restart();
 
-  // What has come from voice(), which is readable: the server says once that it is ready, and from
-  // then on once a second that it lives. Never waits. An error: its import failed.
-  enum class Heard { alive, ready, nothing_more };
+  // Reads from voice(). The server reports once that it is ready, then a sign of life every second.
+  // Never waits. An error if the import failed.
+  enum class Heard { alive, ready, nothing_yet, nothing_more };
   Result<Heard> hear();
   int voice() const { return ready_.get(); }
+  // Commands of processes that cases had left running and the server has ended, since the last
+  // call.
+  std::vector<std::string> take_left() { return std::exchange(left_, {}); }
 
-  // Ends it with its lanes and whatever those have started. Several servers end at once where each
-  // is asked to before the first is waited for.
+  // End the server with its lanes and their descendants. ask_to_stop() does not wait, so several
+  // servers can end at the same time.
   void ask_to_stop() const;
   void stop();
   void kill() const { process_.signal_group(SIGKILL); }
@@ -84,7 +89,8 @@ class ForkServer {
   const std::string& address() const { return address_; }
   int pidfd() const { return process_.pidfd(); }
   pid_t pid() const { return process_.pid(); }
-  Result<ExitStatus> wait() { return process_.wait(); }
+  // Reaps it; false while it still runs. Never waits.
+  Result<bool> try_wait(ExitStatus& status) { return process_.try_wait(status); }
   const FrameworkConfig& config() const { return config_; }
 
  private:
@@ -93,16 +99,19 @@ class ForkServer {
   Status ask_kept();
   Status launch();
   Result<ServerInfo> read_hello(const std::string& line) const;
+  void read_later(std::string_view text);
 
   FrameworkConfig config_;
   LanePackage package_;
   std::filesystem::path log_;
-  std::string address_;  // in the abstract namespace: no file to leave behind
+  std::string address_;  // in the abstract namespace, so no file is left behind
   Fd listener_;
   Fd ready_;
-  std::string hello_;  // its first line, as far as it has come
+  std::string hello_;  // the first line, as far as it was read
+  std::string heard_;  // a later line, as far as it was read
+  std::vector<std::string> left_;
   bool said_hello_ = false;
-  std::optional<KeptServer> kept_;  // asked, and has not answered
+  std::optional<KeptServer> kept_;  // was asked and has not answered yet
   Process process_;
 };
 

@@ -3,11 +3,13 @@
 // An interpreter that has imported a framework and stays for the next run (python/assay/kept.py).
 // A run asks it for a fork server of its own, which it forks, so nothing has to be imported again.
 //
-// Its address is a hash of all that a process inherits and an import may hang on: command,
-// environment, working folder, namespaces, control group, limits, cores, umask, priority. So a run
-// with anything else gets another one. That files have changed since it looks after itself.
+// A run finds it by the name of a file (kept_record.h): a hash of everything that a process
+// inherits and an import may depend on, which is command, environment, working folder, namespaces,
+// control group, limits, cores, umask and priority. A run that differs in one of these gets another
+// server. The server itself watches whether the files that it has imported have changed.
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -17,23 +19,25 @@
 
 namespace assay {
 
-// Where the one for `command` is, which every process with the same surroundings finds.
-Result<std::string> kept_address(const SpawnOptions& command);
+// The name of the file for `command`, the same for every process with the same surroundings.
+Result<std::string> kept_name(const SpawnOptions& command);
 
 class KeptServer {
  public:
-  // Asks it for a fork server with these descriptors: where that listens, tells what was imported
-  // and prints. One that is not there is started with `command`, and imports in the background; it
-  // ends when nobody has asked for `keep` and the fork servers that it has made have ended.
+  // Asks for a fork server that listens on `listener`, reports its import on `ready` and prints to
+  // `log`. Starts a kept server with `command` where none is; that imports in the background, and
+  // ends once no run has asked for `keep` and its fork servers have ended. Never waits for longer
+  // than 2 s.
   static Result<KeptServer> ask(const SpawnOptions& command, std::chrono::seconds keep,
                                 int listener, int ready, int log);
 
-  // The fork server. nullopt: it does not make one, because files have changed since its import or
-  // that has failed, or says nothing in time.
+  // The fork server. nullopt: the import failed, its files have changed since, it takes longer than
+  // `limit`, or the kept server does not answer within 2 s of its import.
   std::optional<Process> wait(std::chrono::milliseconds limit);
 
  private:
   Fd connection_;
+  std::filesystem::path record_;
 };
 
 }  // namespace assay

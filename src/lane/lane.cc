@@ -20,8 +20,7 @@
 
 namespace assay {
 namespace {
-// How often this machine's kernel has killed a process because memory ran out; 0 if it does not
-// say.
+// The kernel's count of processes killed for lack of memory; 0 if it has no such count.
 std::uint64_t oom_kills() {
   const auto text = read_file("/proc/vmstat");
   constexpr std::string_view kLine = "\noom_kill ";
@@ -30,10 +29,10 @@ std::uint64_t oom_kills() {
                                  : std::strtoull(text->c_str() + at + kLine.size(), nullptr, 10);
 }
 
-// A server that hangs is noticed after a minute, and the next one has three for its import; beyond
-// this none is coming.
+// A hung server is replaced after 1 min, and its successor has 3 min for the import. After that no
+// server will come.
 constexpr std::chrono::seconds kSpawnLimit{300};
-// For a server to say that a lane has ended, once it was killed.
+// The limit for a server to report the end of a killed lane.
 constexpr std::chrono::seconds kReapLimit{10};
 
 std::chrono::milliseconds time_until(std::chrono::steady_clock::time_point when) {
@@ -80,7 +79,7 @@ void Lane::wait_until_open(std::chrono::milliseconds limit) const {
 Status Lane::read(std::uint64_t address, std::span<std::byte> to) const {
   while (!to.empty()) {
     const iovec local{to.data(), to.size()};
-    // Never followed here.
+    // An address in the lane; never dereferenced here.
     void* const there = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
     const iovec remote{there, to.size()};
     const ssize_t got = ::process_vm_readv(pid_, &local, 1, &remote, 1, 0);
@@ -88,11 +87,11 @@ Status Lane::read(std::uint64_t address, std::span<std::byte> to) const {
     address += static_cast<std::uint64_t>(got);
     to = to.subspan(static_cast<std::size_t>(got));
   }
-  // Its number may be another's by now.
+  // The lane's pid may have been reused.
   return alive() ? Status() : fail("a lane has ended with results that it lent");
 }
 
-// nullopt: the server is gone, and with it the connection.
+// nullopt if the server has closed the connection.
 Result<std::optional<ServerMessage>> LaneSource::receive(std::chrono::milliseconds limit) {
   ASSAY_TRY(std::optional<ServerMessage> message, receive_message(connection_.get(), limit));
   if (!message) connection_.reset();
@@ -111,7 +110,7 @@ Result<Lane> LaneSource::spawn(std::shared_ptr<wire::Arena> arena, bool apart) {
   while (std::chrono::steady_clock::now() < give_up) {
     ASSAY_TRY(std::optional<Lane> lane, try_spawn(arena, apart));
     if (lane) return std::move(*lane);
-    // The server died under us; the supervisor is starting another on the same address.
+    // The server has died; the supervisor starts another at the same address.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return fail("no lane could be forked; the fork server keeps failing");
@@ -136,12 +135,12 @@ Result<std::optional<Lane>> LaneSource::try_spawn(const std::shared_ptr<wire::Ar
   while (true) {
     ASSAY_TRY(std::optional<ServerMessage> message, receive(time_until(give_up)));
     if (!message) return std::optional<Lane>();
-    if (message->json.empty()) {  // it hangs; the supervisor replaces it
+    if (message->json.empty()) {  // the server hangs; the supervisor replaces it
       connection_.reset();
       return std::optional<Lane>();
     }
     if (message->json.contains("error")) return fail(message->json["error"].dump());
-    if (number_in(message->json, "pid") <= 0) continue;  // of an earlier lane, which has ended
+    if (number_in(message->json, "pid") <= 0) continue;  // the end of an earlier lane
     if (message->fds.size() != 1) return fail("the fork server sent no pidfd");
     Lane lane;
     lane.pid_ = static_cast<pid_t>(number_in(message->json, "pid"));
@@ -163,7 +162,7 @@ Result<std::optional<LaneExit>> LaneSource::wait_exit(const Lane& lane,
     ASSAY_TRY(const std::optional<ServerMessage> message, receive(time_until(deadline)));
     if (!message) break;
     if (message->json.empty()) {
-      if (killed) connection_.reset();  // not the lane hangs but the server
+      if (killed) connection_.reset();  // the server hangs, not the lane
       lane.kill();
       killed = true;
       deadline = std::chrono::steady_clock::now() + kReapLimit;

@@ -1,6 +1,6 @@
 #pragma once
 
-// A lane, as its slot sees it: a forked process that runs batches of cases.
+// The slot's side of a lane: a forked process that runs batches of cases.
 
 #include <chrono>
 #include <cstdint>
@@ -24,21 +24,20 @@ struct LaneExit {
   int signal = 0;
   int code = 0;
   std::uint64_t max_rss_kb = 0;
-  bool oom_killed = false;  // the kernel ran out of memory and killed something meanwhile
+  bool oom_killed = false;  // the kernel killed some process for lack of memory meanwhile
 };
 
-// A running lane. Closing it (or letting it go) ends the process: it reads end-of-file, and the
-// pidfd kills it if that is not enough.
+// A running lane. Its destructor closes the socket; the lane reads end-of-file and exits.
 class Lane {
  public:
   int socket() const { return socket_.get(); }
   pid_t pid() const { return pid_; }
   const std::shared_ptr<wire::Arena>& arena() const { return arena_; }
   wire::FrameReader& reader() { return reader_; }
-  // Whether it has said that it ends because its device reported a fault. The kernel takes 0.1 s to
-  // clear up a process that had one, and its next lane need not wait for that.
+  // Whether the lane has reported that it ends because of a device fault. The kernel takes 0.1 s to
+  // clean up such a process; the next lane need not wait for that.
   bool says_end_of_device() const { return arena_->header().end.load() == wire::kEndOfDevice; }
-  // Whether it has left the run's MPS, which the others of its seat go through.
+  // Whether the lane runs outside of the run's MPS.
   bool apart() const { return apart_; }
   std::uint64_t cases_run() const { return cases_run_; }
   void count_cases(std::uint64_t cases) { cases_run_ += cases; }
@@ -47,17 +46,17 @@ class Lane {
     return wire::send_frame(socket_.get(), message);
   }
   void kill() const;
-  // From now on it runs on this core alone, and so does every thread that it begins.
+  // Restricts the lane, and every thread that it starts later, to this core.
   Status stay_on(int core) const;
   bool alive() const;
 
-  // Whether results may stay in the lane's memory: the kernel lets us read it (containers and
-  // hardened systems forbid that), and the lane has opened its channel.
+  // Whether results may stay in the lane's memory: the lane has opened its channel, and the kernel
+  // lets us read its memory. Containers and hardened systems forbid that.
   bool can_lend() const;
-  // A lane that has just been forked opens its channel some milliseconds later. Returns when it
-  // has, has ended, or the limit has passed.
+  // Waits until the lane has opened its channel, has ended, or `limit` is over. A new lane needs
+  // some milliseconds.
   void wait_until_open(std::chrono::milliseconds limit) const;
-  // Copies what lies at `address` in the lane's memory. Fails when the lane has ended.
+  // Copies from `address` in the lane's memory. An error if the lane has ended.
   Status read(std::uint64_t address, std::span<std::byte> to) const;
 
  private:
@@ -65,7 +64,7 @@ class Lane {
   Fd socket_;
   Fd pidfd_;
   pid_t pid_ = -1;
-  std::shared_ptr<wire::Arena> arena_;  // shared with answers that still point into it
+  std::shared_ptr<wire::Arena> arena_;  // shared with answers that point into it
   wire::FrameReader reader_;
   bool apart_ = false;
   std::uint64_t cases_run_ = 0;
@@ -75,7 +74,7 @@ class Lane {
 // A slot's connection to a fork server.
 class LaneSource {
  public:
-  // Its lanes may make large inputs in `inputs`.
+  // Lanes make large inputs in `inputs`, if that is given.
   LaneSource(std::string address, std::string device, std::filesystem::path log,
              std::shared_ptr<const SharedInputs> inputs = nullptr)
       : address_(std::move(address)),
@@ -83,16 +82,16 @@ class LaneSource {
         log_(std::move(log)),
         inputs_(std::move(inputs)) {}
 
-  // Forks a lane. `arena` is reused when given (the results in it are lost), else made anew.
-  // Waits for a server that is being replaced. A lane that is `apart` does not go through the run's
-  // MPS: no fault of another process on its GPU ends it, nor one of its own others.
+  // Forks a lane. Reuses `arena` if one is given (its results are lost), else makes a new one.
+  // Waits for a server that is being replaced, 5 min at most. An `apart` lane runs outside of the
+  // run's MPS: a fault of another process on its GPU does not end it, nor the other way round.
   Result<Lane> spawn(std::shared_ptr<wire::Arena> arena, bool apart = false);
 
-  // How a lane ended; kills it if it has not ended within `limit`. nullopt: the server died with
-  // it, so nobody knows.
+  // How a lane ended; kills it if it still runs after `limit`. nullopt if that is unknown, because
+  // its server has died as well.
   Result<std::optional<LaneExit>> wait_exit(const Lane& lane, std::chrono::milliseconds limit);
 
-  // Where its lanes print.
+  // The file that its lanes print to.
   const std::filesystem::path& log() const { return log_; }
 
  private:

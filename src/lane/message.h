@@ -1,6 +1,6 @@
 #pragma once
 
-// What fork servers say: one JSON object a message, with descriptors beside it.
+// Messages of fork servers: one JSON object each, with descriptors.
 
 #include <chrono>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace assay {
 
-// The version that fork servers and lanes name in their messages ("v").
+// The protocol version in every message ("v").
 inline constexpr int kProtocol = 1;
 
 struct ServerMessage {
@@ -21,11 +21,11 @@ struct ServerMessage {
   std::vector<Fd> fds;
 };
 
-// Waits for the next message that long. nullopt: who talked is gone. An empty object: nothing has
-// come in time. An error: it is of another version.
+// Waits up to `limit` for the next message. nullopt if the peer has closed; an empty object if
+// nothing came in time; an error for another protocol version.
 Result<std::optional<ServerMessage>> receive_message(int socket, std::chrono::milliseconds limit);
 
-// A whole number of the object; 0 where there is none.
+// The integer under the key; 0 if there is none.
 std::int64_t number_in(const nlohmann::json& object, const char* key);
 
 }  // namespace assay

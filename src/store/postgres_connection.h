@@ -16,6 +16,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/interruption.h"
 #include "base/utf8.h"
 #include "store/finished_rows.h"
 #include "store/postgres_errors.h"
@@ -31,7 +32,8 @@ struct PostgresStore::Connection {
   std::optional<pqxx::work> plan;       // what is written and not yet committed, but for results
   std::optional<pqxx::stream_to> rows;  // within it: planned cases on their way
   bool knows_mine = false;              // its table `mine` is filled
-  std::set<std::string> statements;     // that it has prepared, by their names
+  std::set<std::string> statements;     // names of the prepared ones
+  InterruptibleSocket interruptible{session.sock()};
 
   // Ends the stream of rows: nothing else goes over the connection before.
   void end_rows() {
@@ -109,6 +111,12 @@ Status show_finished(const pqxx::row& row, int first, FinishedRow& read, const V
   return visit(finished);
 }
 
+inline tl::unexpected<Error> interrupted_error() {
+  return fail(
+      "interrupted while the database did not answer; cases whose results it has not stored run "
+      "again when the run goes on");
+}
+
 template <typename Work>
 Status guarded(Work&& work) {
   try {
@@ -131,8 +139,9 @@ Status PostgresStore::in_plan(Work&& work) {
   });
 }
 
-// Tries again while the database is away, or has no room. What `work` did is lost with its
-// connection, or done although the answer got lost: it must bear to be done twice.
+// Retries while the database is away or its disk is full, for `options_.patience` at most; a signal
+// that the event loop cannot take ends the retries. `work` may run twice, because its answer can
+// get lost after the database has committed.
 template <typename Work>
 Status PostgresStore::patiently(Work&& work) {
   const auto give_up = std::chrono::steady_clock::now() + options_.patience;
@@ -140,6 +149,7 @@ Status PostgresStore::patiently(Work&& work) {
     Status status = postgres::guarded(work);
     if (connection_) connection_->drop_plan();
     if (status) return status;
+    if (interrupted()) return postgres::interrupted_error();
     if (connection_ && connection_->session.is_open()) {
       const bool full = status.error().message == postgres::kDiskIsFull;
       if (!full || std::chrono::steady_clock::now() > give_up) return status;
@@ -148,6 +158,7 @@ Status PostgresStore::patiently(Work&& work) {
     }
     while (!connect()) {
       if (std::chrono::steady_clock::now() > give_up) return status;
+      if (interrupted()) return postgres::interrupted_error();
       std::this_thread::sleep_for(postgres::kBetweenTries);
     }
     ASSAY_CHECK(postgres::guarded([&]() -> Status {

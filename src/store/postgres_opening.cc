@@ -1,11 +1,14 @@
 // A run in PostgreSQL: its connection, its tables and their version, its properties.
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <random>
+#include <string_view>
+#include <utility>
 
 #include "store/postgres_connection.h"
 #include "store/postgres_sql.h"
@@ -47,6 +50,32 @@ std::string version_error(int version) {
       version, kSchemaVersion);
 }
 
+// How long libpq waits for a server that says nothing. Without these it waits for as long as the
+// kernel does, which is minutes; an address that has its own keeps it.
+constexpr auto kLimits = std::to_array<std::pair<std::string_view, int>>({
+    {"connect_timeout", 10},      // seconds, with the log-in
+    {"keepalives_idle", 5},       // seconds
+    {"keepalives_interval", 2},   // seconds
+    {"keepalives_count", 3},      // probes that may stay unanswered
+    {"tcp_user_timeout", 10000},  // milliseconds in which the peer acknowledges nothing
+});
+constexpr int kKnowsUserTimeout = 120000;  // libpq 12
+
+std::string with_limits(std::string address) {
+  const std::size_t question = address.find('?');
+  for (const auto& [name, value] : kLimits) {
+    if (name == "tcp_user_timeout" && ::PQlibVersion() < kKnowsUserTimeout) continue;
+    const std::string setting = fmt::format("{}=", name);
+    const bool given = question != std::string::npos &&
+                       (address.find("?" + setting, question) != std::string::npos ||
+                        address.find("&" + setting, question) != std::string::npos);
+    if (given) continue;
+    address += address.find('?') == std::string::npos ? '?' : '&';
+    address += fmt::format("{}{}", setting, value);
+  }
+  return address;
+}
+
 }  // namespace
 
 bool PostgresStore::is_address(std::string_view where) {
@@ -75,7 +104,8 @@ Status PostgresStore::connect() {
   ASSAY_CHECK(check_address(address_));
   return guarded([this]() -> Status {
     connection_.reset();
-    connection_ = std::make_unique<Connection>(address_);
+    if (interrupted()) return interrupted_error();
+    connection_ = std::make_unique<Connection>(with_limits(address_));
     if (options_.read_only) {
       pqxx::nontransaction(connection_->session)
           .exec0("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY");

@@ -107,7 +107,7 @@ TEST_F(Files, ThatCannotTakeTheirNameLeaveNothingBehind) {
   EXPECT_THAT(left, ElementsAre("other", "out"));
 }
 
-// Left by a process that was killed and had our number: neither taken over nor removed.
+// A killed process with our pid left this file. It is neither reused nor removed.
 TEST_F(Files, OfAnEarlierProcessOfOurNumberAreNoHindrance) {
   const std::string left = "out.part." + std::to_string(::getpid()) + ".0";
   { const Fd other(::open((folder_ / left).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)); }
@@ -135,7 +135,7 @@ TEST_F(Files, HonourTheUmask) {
             fs::perms::owner_read | fs::perms::owner_write);
 }
 
-// Data for a socket whose other end is gone is an error; a signal would end this test.
+// Sending to a closed peer is an error. A SIGPIPE would end this test.
 TEST(Sockets, OfADeadPeerAreAnError) {
   auto pair = make_socket_pair();
   ASSERT_TRUE(pair);

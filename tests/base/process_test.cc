@@ -15,11 +15,11 @@
 namespace assay {
 namespace {
 
-// As many descriptors as asked for are inherited, under the numbers asked for, and no other.
+// The child has exactly the requested descriptors, under the requested numbers.
 TEST(Process, InheritsAllThatItIsGiven) {
   const auto pipe = make_pipe();
   ASSERT_TRUE(pipe);
-  constexpr int kFirst = 60;  // beyond where descriptors are lifted to, and on both sides of it
+  constexpr int kFirst = 60;  // the range overlaps the numbers that descriptors are lifted to
   constexpr int kCount = 40;
   SpawnOptions options;
   options.argv = {"/bin/sh", "-c",
@@ -33,7 +33,7 @@ TEST(Process, InheritsAllThatItIsGiven) {
   EXPECT_EQ(status->describe(), "exit code 0");
 }
 
-// The names are those of this machine's C library, where it has them (from 2.32 on).
+// The names match those of the C library, which has them from 2.32 on.
 TEST(Process, SignalsHaveTheirNames) {
   EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
   EXPECT_EQ(signal_name(12345), "signal 12345");
@@ -46,7 +46,7 @@ TEST(Process, SignalsHaveTheirNames) {
 #endif
 }
 
-// A shell starts a sleeper and says its number; it is the shell's child, not ours.
+// A shell starts a sleeper and prints its pid. The sleeper is the shell's child, not ours.
 TEST(Process, OneOfAnotherIsEndedAndNobodyKnowsHow) {
   const FdPair said = *make_pipe();
   SpawnOptions options;

@@ -47,7 +47,7 @@ TEST_F(SystemMemoryTest, AContainerHasLess) {
 
 TEST_F(SystemMemoryTest, TheOlderGroupsCountToo) {
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
-  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "2147483648\n");  // over it for a moment
+  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "2147483648\n");  // briefly above the limit
   expect(1024, 0);
 }
 
@@ -62,7 +62,7 @@ TEST_F(SystemMemoryTest, WithoutMeminfoThereIsAnError) {
   EXPECT_FALSE(system_memory(root_));
 }
 
-// This machine: whatever it is, it has memory, and no more of it is free than there is.
+// Any machine has memory, and at most all of it is free.
 TEST(SystemMemory, IsReadHere) {
   const auto memory = system_memory();
   ASSERT_TRUE(memory);

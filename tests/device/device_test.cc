@@ -1,4 +1,4 @@
-// Devices as lanes and slots use them, on the host and through the plug-in interface.
+// Devices as lanes and slots use them: the host, and GPUs through the plug-in interface.
 
 #include "device/device.h"
 
@@ -108,7 +108,7 @@ TEST(DevicePlugin, ThatIsMissingOrForeignIsOneLine) {
   EXPECT_THAT(foreign.error().message, HasSubstr("cannot be loaded"));
 }
 
-// In a process of its own, since a plug-in stays loaded.
+// In a child process, because a plug-in stays loaded.
 void in_child(const char* variable, const char* value, const std::function<bool()>& holds) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -123,7 +123,7 @@ void in_child(const char* variable, const char* value, const std::function<bool(
 
 class FreshPlugin : public ::testing::Test {
  protected:
-  // A copy has a table of its own, whatever was loaded before.
+  // A copy of the file has its own table, even if the original is loaded already.
   std::filesystem::path copy_ = std::filesystem::temp_directory_path() /
                                 ("assay-fake-device-" + std::to_string(::getpid()) + ".so");
   void SetUp() override {
@@ -148,7 +148,7 @@ TEST_F(FreshPlugin, SaysWhyAGpuCannotBeOpened) {
   });
 }
 
-// A lane shares, the slot opens; here the roles are two devices of one process.
+// A lane shares memory and a slot opens it. Here two devices of one process play both roles.
 class Sharing : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -185,12 +185,12 @@ TEST_F(Sharing, WhatDoesNotLieInTheMemoryIsRefused) {
   EXPECT_FALSE(slot_->at(shared, 41));
   shared.offset = ~std::uint64_t{0};
   EXPECT_FALSE(slot_->at(shared, 1));
-  shared.allocation_bytes = ~std::uint64_t{0};  // what the lane says counts for nothing
+  shared.allocation_bytes = ~std::uint64_t{0};  // the lane's numbers must not be trusted
   EXPECT_FALSE(slot_->at(shared, 1));
 }
 
-// CUDA maps no memory twice: where a lane has freed what is open here, and lends what lies there
-// now, the old mapping goes.
+// CUDA does not map the same memory twice. When a lane has freed an allocation that is open here
+// and shares a new one at the same address, the old mapping is closed.
 TEST_F(Sharing, WhatLiesInThePlaceOfOldMemoryTakesItsPlace) {
   ASSERT_TRUE(slot_->at(share(100, 1), 100));
   ::setenv("FAKE_DEVICE_ONE_MAPPING", "1", 1);
@@ -211,7 +211,7 @@ TEST_F(Sharing, SmallMemoryStaysOpenAndLargeDoesNot) {
   EXPECT_EQ(slot_->open(), 0U);
 }
 
-// What a lane has freed stays taken as long as it is open here.
+// Memory that a lane has freed stays in use while it is open here.
 TEST_F(Sharing, NoMoreSmallMemoryStaysOpenThanALaneMayKeep) {
   for (int lent = 0; lent < 100; ++lent) {
     ASSERT_TRUE(slot_->at(share(kKeepOpenBytes / 4, 1), 100));

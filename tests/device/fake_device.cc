@@ -1,13 +1,11 @@
-// A plug-in for devices whose GPUs are host memory, so that everything around a GPU is tested where
-// none is. What a real one does behind its caller's back is here late as well: copies to pinned
-// memory and checksums are there after synchronize(), or when reached() is asked the second time
-// since their mark, and after a fault nothing ever works again.
+// A device plug-in whose two GPUs are host memory, for tests on machines without a GPU. It is as
+// asynchronous as a real one: copies to pinned memory and checksums complete in synchronize(), or
+// at the second reached() after their mark. After a fault every call fails.
 //
-// It shares memory by copies in anonymous files, which another process opens by the file's path in
-// /proc. Two GPUs are there; the environment may pretend that it needs a newer driver
-// (FAKE_DEVICE_DRIVER), that no GPU can be opened (FAKE_DEVICE_BROKEN: 1, or the program that
-// cannot), that no memory can be shared (FAKE_DEVICE_NO_SHARING), or that what is opened lies in
-// the place of what was open before (FAKE_DEVICE_ONE_MAPPING).
+// It shares memory through copies in anonymous files, which another process opens by their path in
+// /proc. Variables of the environment select faults: FAKE_DEVICE_DRIVER (it needs this newer
+// driver), FAKE_DEVICE_BROKEN (no GPU can be opened; 1, or the name of the program that cannot),
+// FAKE_DEVICE_NO_SHARING, FAKE_DEVICE_ONE_MAPPING (a new mapping has the address of the last one).
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -91,7 +89,7 @@ int reached(AssayDevice* device, bool* yes) {
 }
 
 int copy(AssayDevice* device, void* to, const void* from, std::uint64_t bytes) {
-  // As CUDA: host memory is pinned or not, never in parts.
+  // As in CUDA, an allocation is pinned as a whole.
   const auto* const target = static_cast<const std::byte*>(to);
   const auto* const end = device->pinned + device->pinned_bytes;
   if (target >= device->pinned && target < end && target + bytes > end) return kStraddles;
@@ -176,7 +174,7 @@ std::uint32_t told_abi() {
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-// What a kernel that reads where it may not does to the whole process.
+// Simulates an illegal access of a kernel, which breaks the device for the whole process.
 EXPORT void assay_fake_fault() { faulty = true; }
 
 EXPORT const AssayDevicePlugin* assay_device_plugin() {

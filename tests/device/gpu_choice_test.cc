@@ -1,4 +1,4 @@
-// Which GPUs a run takes: --num_gpus, --gpu_ids, CUDA_VISIBLE_DEVICES and what is there.
+// The GPUs that a run takes, by --num_gpus, --gpu_ids, CUDA_VISIBLE_DEVICES and the machine.
 
 #include "device/gpu_choice.h"
 
@@ -21,7 +21,7 @@ std::vector<GpuInfo> four() {
   return gpus;
 }
 
-// (as nvidia-smi counts, as CUDA counts)
+// (number of nvidia-smi, number of CUDA)
 std::vector<std::pair<int, int>> chosen(const GpuWish& wish,
                                         const std::optional<std::string>& visible = std::nullopt) {
   const auto found = choose_gpus(four(), wish, visible);
@@ -58,7 +58,7 @@ TEST(GpuChoice, TakesWhatWasAskedForOrAll) {
   EXPECT_THAT(chosen({1, "2-3"}), ElementsAre(Pair(2, 2)));
 }
 
-// CUDA counts what it may see, from 0; the flags count as nvidia-smi does.
+// CUDA numbers the visible GPUs from 0; the flags use the numbers of nvidia-smi.
 TEST(GpuChoice, KnowsWhatTheEnvironmentHides) {
   EXPECT_THAT(chosen({}, "2,1"), ElementsAre(Pair(2, 0), Pair(1, 1)));
   EXPECT_THAT(chosen({-1, "2"}, "1,2"), ElementsAre(Pair(2, 1)));

@@ -31,7 +31,7 @@ bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
   return std::ranges::equal(a, b);
 }
 
-// Another process's end of it.
+// The other process's view of the file.
 SharedInputs opened_again(const SharedInputs& inputs) {
   return std::move(*SharedInputs::open(Fd(::dup(inputs.fd()))));
 }
@@ -88,7 +88,7 @@ TEST(SharedInputs, TwoLanesMakeATensorTogether) {
   }
 }
 
-// A lane that has taken a block and dies keeps nobody waiting.
+// A lane that dies while it makes a block does not block the others.
 TEST(SharedInputs, BlocksOfALaneThatDiedAreMadeByTheOther) {
   SharedInputs inputs = std::move(*SharedInputs::create());
   for (int round = 0; round < 20; ++round) {
@@ -124,7 +124,7 @@ TEST(SharedInputs, WhatLiesInAPlaceStaysThereUntilItIsRenewed) {
   const auto second = make(inputs, another);
   ASSERT_TRUE(second);
   EXPECT_TRUE(same(second->memory(), expected(another)));
-  // Back at the first, whose marks are still in the file: they count no longer.
+  // The marks of the first tensor are still in the file, but they are out of date.
   inputs.renew();
   const auto third = make(inputs);
   ASSERT_TRUE(third);

@@ -1,6 +1,6 @@
-// Memory of a device from one process to another, as lanes lend it to their slot: by the plug-in
-// that only pretends, or by the one that ASSAY_TEST_DEVICE_PLUGIN names (on a machine with a GPU).
-// Prints what it measured, and fails where the other process sees anything else than was written.
+// Shares device memory between two processes, as lanes do with their slot. Uses the fake plug-in,
+// or the one that ASSAY_TEST_DEVICE_PLUGIN names on a machine with a GPU. Prints what it measured;
+// fails if the other process sees other bytes than were written.
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ bool receive(int socket, T& value) {
   return got && *got;
 }
 
-// The lane: fills what it is told to, changes an element, lends it.
+// The lane: fills memory as requested, changes one element, shares the memory.
 Status serve(int socket) {
   auto device = open_device("gpu:0");
   const char opened = device ? 1 : 0;
@@ -73,7 +73,7 @@ double microseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-// The slot: opens what the lane lends and measures it against its own.
+// The slot: opens the lane's memory and compares it with its own.
 Result<bool> check(int socket, SharedCache& cache, LazyDevice& lazy, const Order& order) {
   ASSAY_TRY(Device* const device, lazy.get());
   SharedMemory shared;

@@ -9,8 +9,11 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include "base/fd.h"
 #include "base/interrupts.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "chain/params/words.h"
 
@@ -141,6 +144,8 @@ stage::StageCommand fleet_command(const plan::Stage& stage, const std::string& s
 
 Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
   const Interrupts interrupts;
+  ASSAY_TRY(std::string token, new_secret());
+  token += '\n';
   std::vector<Node> nodes;
   bool word_given = false;
   bool failed = false;
@@ -158,6 +163,8 @@ Result<int> drive_fleet(const FleetTask& task, const std::string& self) {
     command.input = pipe.first.get();
     command.die_with_parent = false;
     node.lifeline = std::move(pipe.second);
+    // By the pipe and not as an argument, which `ps` would show.
+    ASSAY_CHECK(write_all(node.lifeline.get(), std::as_bytes(std::span(token))));
     const std::string prefix = rank == 0 ? "" : fmt::format("[{}] ", node.host);
     auto run = stage::StageRun::start(command, stage::Limits{},
                                       [&word_given, prefix](std::string_view line) {

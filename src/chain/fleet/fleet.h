@@ -19,6 +19,9 @@ namespace assay::chain::fleet {
 // Prefix of an output line of the driver with an error for the chain's record.
 inline constexpr std::string_view kFleetWord = "assay-fleet: ";
 
+// The fleet's secret where no driver passes it on: the same text on all machines.
+inline constexpr const char* kTokenVariable = "ASSAY_FLEET_TOKEN";
+
 // How the nodes of a fleet are reached and watched.
 struct FleetOptions {
   std::string remote =

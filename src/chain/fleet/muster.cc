@@ -17,6 +17,8 @@
 #include <memory>
 #include <sstream>
 
+#include "base/secret.h"
+
 namespace assay::chain::fleet {
 namespace {
 
@@ -24,6 +26,11 @@ constexpr stage::Seconds kBeatEvery{1};
 constexpr stage::Seconds kTryEvery{0.3};
 constexpr stage::Seconds kPartWithin{2};
 constexpr std::size_t kLongestLine = 4096;
+constexpr stage::Seconds kConnectWithin{1};
+// Connections that say nothing must not keep a machine out: a stranger has this long, and the
+// oldest goes when there are more.
+constexpr stage::Seconds kIntroduceWithin{5};
+constexpr std::size_t kMostStrangers = 64;
 
 // The signal that ended the training, also where its launcher passed it on as an exit code: -9 as
 // 247, and a shell's 137. 0: none.
@@ -53,8 +60,7 @@ Result<sockaddr_in> resolve(const std::string& host, int port) {
   return address;
 }
 
-Result<Fd> listen_at(const std::string& host, int port) {
-  ASSAY_TRY(const sockaddr_in address, resolve(host, port));
+Result<Fd> listen_at(const sockaddr_in& address, const std::string& host, int port) {
   Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -65,18 +71,22 @@ Result<Fd> listen_at(const std::string& host, int port) {
   return fd;
 }
 
-// Connects within a second or so; nothing when nobody answers.
-Fd connect_to(const sockaddr_in& address) {
+// Begins to connect; an empty descriptor when that fails at once.
+Fd begin_to_connect(const sockaddr_in& address) {
   Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-    return fd;
-  if (errno != EINPROGRESS) return {};
-  pollfd ready{fd.get(), POLLOUT, 0};
-  if (::poll(&ready, 1, 1000) != 1) return {};
+  const int begun =
+      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  return begun == 0 || errno == EINPROGRESS ? std::move(fd) : Fd();
+}
+
+// How a connection that was begun has come out; nullopt while nobody knows.
+std::optional<bool> is_connected(int fd) {
+  pollfd ready{fd, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) != 1) return std::nullopt;
   int error = 0;
   socklen_t size = sizeof error;
-  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  return error == 0 ? std::move(fd) : Fd();
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0;
 }
 
 }  // namespace
@@ -110,8 +120,14 @@ Result<Muster> Muster::open(const MusterOptions& options) {
   Muster muster;
   muster.options_ = options;
   muster.opened_ = muster.next_try_ = muster.next_beat_ = stage::Clock::now();
+  // A name server may take long, so it is asked once, before anything waits for this machine.
+  ASSAY_TRY(muster.first_, resolve(options.hosts.front(), options.port));
   if (options.rank == 0) {
-    ASSAY_TRY(muster.listener_, listen_at(options.hosts.front(), options.port));
+    if (options.token.empty()) {
+      ASSAY_TRY(muster.options_.token, new_secret());
+      ASSAY_CHECK(write_secret(options.token_file, muster.options_.token + "\n"));
+    }
+    ASSAY_TRY(muster.listener_, listen_at(muster.first_, options.hosts.front(), options.port));
     for (std::size_t rank = 1; rank < options.hosts.size(); ++rank) {
       muster.peers_.emplace_back();
       muster.peers_.back().rank = rank;
@@ -127,6 +143,14 @@ std::string Muster::who(std::size_t rank) const {
 }
 
 Result<bool> Muster::gather() {
+  auto all = try_to_gather();
+  const bool over = !all || *all;
+  std::error_code ignored;
+  if (over && options_.rank == 0) std::filesystem::remove(options_.token_file, ignored);
+  return all;
+}
+
+Result<bool> Muster::try_to_gather() {
   if (started_) return true;
   ASSAY_TRY(started_, options_.rank == 0 ? gather_as_first() : gather_as_peer());
   looked_ = stage::Clock::now();
@@ -137,32 +161,23 @@ Result<bool> Muster::gather() {
     if (!peer.here) absent.push_back(who(peer.rank));
   }
   if (absent.empty()) absent.push_back("another node");
-  return fail(
-      fmt::format("{} never came within {:g} s", fmt::join(absent, ", "), options_.join.count()));
+  const bool no_secret = options_.rank != 0 && options_.token.empty();
+  return fail(fmt::format(
+      "{} never came within {:g} s{}", fmt::join(absent, ", "), options_.join.count(),
+      no_secret ? fmt::format("; no secret came in {} (set ASSAY_FLEET_TOKEN to the same secret on "
+                              "all machines where they share no folder)",
+                              options_.token_file.string())
+                : ""));
 }
 
 Result<bool> Muster::gather_as_first() {
-  while (true) {
-    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd) break;
-    strangers_.emplace_back(std::move(fd));
+  for (Stranger& stranger : strangers_) {
+    if (introduce(stranger.socket)) stranger.socket.close();
   }
-  for (LineSocket& stranger : strangers_) {
-    std::vector<std::string> lines;
-    const bool open = stranger.receive(lines);
-    bool known = false;
-    for (Peer& peer : peers_) {
-      const std::string hello = fmt::format("assay-muster 1 {} {}", options_.token, peer.rank);
-      if (lines.empty() || lines.front() != hello) continue;
-      peer.socket = std::move(stranger);
-      peer.here = known = true;
-      break;
-    }
-    if (!known && (!open || !lines.empty())) {
-      stranger.close();  // NOLINT(bugprone-use-after-move): only a peer that is known was moved
-    }
-  }
-  std::erase_if(strangers_, [](const LineSocket& stranger) { return !stranger; });
+  take_strangers();
+  const auto now = stage::Clock::now();
+  std::erase_if(strangers_,
+                [&](const Stranger& stranger) { return !stranger.socket || now > stranger.until; });
   const bool all =
       std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.here; });
   if (!all) return false;
@@ -170,22 +185,64 @@ Result<bool> Muster::gather_as_first() {
   return true;
 }
 
+// Accepts a bounded number, so that a flood of connections does not keep this loop busy.
+void Muster::take_strangers() {
+  for (std::size_t taken = 0; taken < kMostStrangers; ++taken) {
+    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) return;
+    LineSocket socket(std::move(fd));
+    if (introduce(socket)) continue;
+    if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
+    strangers_.push_back({std::move(socket), in(kIntroduceWithin)});
+  }
+}
+
+// Reads what a stranger says. True when it is no stranger any more: it became a peer, which owns
+// the connection then, or it has left or said something else.
+bool Muster::introduce(LineSocket& stranger) {
+  std::vector<std::string> lines;
+  const bool open = stranger.receive(lines);
+  for (Peer& peer : peers_) {
+    const std::string hello = fmt::format("assay-muster 1 {} {}", options_.token, peer.rank);
+    if (lines.empty() || lines.front() != hello) continue;
+    peer.socket = std::move(stranger);
+    peer.here = true;
+    return true;
+  }
+  return !open || !lines.empty();
+}
+
+// Goes on connecting to rank 0, and says hello once that has worked.
+void Muster::connect() {
+  const auto now = stage::Clock::now();
+  if (!connecting_ && now >= next_try_) {
+    next_try_ = in(kTryEvery);
+    connect_until_ = in(kConnectWithin);
+    // A secret that an earlier run has left is refused, and read anew at the next try.
+    if (!options_.token_file.empty()) {
+      options_.token = read_secret(options_.token_file).value_or("");
+      if (options_.token.empty()) return;
+    }
+    connecting_ = begin_to_connect(first_);
+  }
+  if (!connecting_) return;
+  const std::optional<bool> connected = is_connected(connecting_.get());
+  if (!connected && now < connect_until_) return;
+  Fd fd = std::move(connecting_);
+  if (!connected.value_or(false)) return;
+  Peer& first = peers_.front();
+  first.socket = LineSocket(std::move(fd));
+  first.here =
+      first.socket.send(fmt::format("assay-muster 1 {} {}", options_.token, options_.rank));
+}
+
 Result<bool> Muster::gather_as_peer() {
   Peer& first = peers_.front();
-  if (!first.socket && stage::Clock::now() >= next_try_) {
-    next_try_ = in(kTryEvery);
-    ASSAY_TRY(const sockaddr_in address, resolve(options_.hosts.front(), options_.port));
-    Fd fd = connect_to(address);
-    if (fd) {
-      first.socket = LineSocket(std::move(fd));
-      first.here =
-          first.socket.send(fmt::format("assay-muster 1 {} {}", options_.token, options_.rank));
-    }
-  }
+  if (!first.socket) connect();
   if (!first.socket) return false;
   std::vector<std::string> lines;
   if (!first.socket.receive(lines)) {
-    first.socket.close();  // it was not there yet for us: try again
+    first.socket.close();  // rank 0 was not ready for us: try again
     first.here = false;
   }
   const auto go = std::find(lines.begin(), lines.end(), "go");
@@ -196,7 +253,8 @@ Result<bool> Muster::gather_as_peer() {
 
 void Muster::add_to(std::vector<pollfd>& fds) const {
   if (!started_ && listener_) fds.push_back({listener_.get(), POLLIN, 0});
-  for (const LineSocket& stranger : strangers_) fds.push_back({stranger.fd(), POLLIN, 0});
+  if (connecting_) fds.push_back({connecting_.get(), POLLOUT, 0});
+  for (const Stranger& stranger : strangers_) fds.push_back({stranger.socket.fd(), POLLIN, 0});
   for (const Peer& peer : peers_) {
     if (peer.socket) fds.push_back({peer.socket.fd(), POLLIN, 0});
   }

@@ -8,9 +8,11 @@
 // answers `go` once all have come; both say `beat` every second, and at the end `end CODE SIGNAL
 // SYMPTOM` (SYMPTOM 1: the training complained of losing another machine).
 
+#include <netinet/in.h>
 #include <poll.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,9 +28,10 @@ struct MusterOptions {
   std::vector<std::string> hosts;  // addresses by rank
   std::size_t rank = 0;
   int port = 6790;
-  std::string token;         // the same on all machines; keeps strangers out
-  stage::Seconds join{120};  // for all to come
-  stage::Seconds lost{15};   // of silence before a machine is given up
+  std::string token;                 // the secret that the machines share; keeps strangers out
+  std::filesystem::path token_file;  // where rank 0 leaves a new secret, if `token` is empty
+  stage::Seconds join{120};          // for all to come
+  stage::Seconds lost{15};           // of silence before a machine is given up
 };
 
 struct NodeEnd {
@@ -94,14 +97,26 @@ class Muster {
 
   Muster() = default;
   std::string who(std::size_t rank) const;
+  Result<bool> try_to_gather();
+  bool introduce(LineSocket& stranger);
+  void take_strangers();
+  void connect();
   Result<bool> gather_as_first();
   Result<bool> gather_as_peer();
   void hear(Peer& peer, const std::string& line);
 
+  struct Stranger {
+    LineSocket socket;
+    stage::Clock::time_point until;  // when its time to introduce itself is over
+  };
+
   MusterOptions options_;
+  sockaddr_in first_{};  // where rank 0 listens
   Fd listener_;
-  std::vector<LineSocket> strangers_;  // connected, not yet introduced
-  std::vector<Peer> peers_;            // rank 0: all others; else rank 0 alone
+  Fd connecting_;  // to rank 0, not yet established
+  stage::Clock::time_point connect_until_;
+  std::vector<Stranger> strangers_;  // connected, not yet introduced; the oldest first
+  std::vector<Peer> peers_;          // rank 0: all others; else rank 0 alone
   bool started_ = false;
   stage::Clock::time_point opened_;
   stage::Clock::time_point next_try_;

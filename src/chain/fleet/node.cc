@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <functional>
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -36,6 +38,42 @@ bool lifeline_cut() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, 0) != 1) return false;
   return (input.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+// The line that the driver writes into the lifeline. It is there before the node starts, so a
+// limit is only for a driver that stands still.
+Result<std::string> token_from_driver() {
+  constexpr std::size_t kLongest = 256;
+  constexpr int kLimitMs = 30'000;
+  std::string line;
+  while (line.size() < kLongest) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    char byte = 0;
+    if (::poll(&input, 1, kLimitMs) != 1 || ::read(STDIN_FILENO, &byte, 1) != 1) break;
+    if (byte == '\n') return line;
+    line += byte;
+  }
+  return fail("the fleet's driver has sent no secret");
+}
+
+// The secret of the fleet: from the driver that started this node, from the environment, or from a
+// file in the folder of the training, where rank 0 leaves it for the others.
+Status find_token(FleetTask& task) {
+  MusterOptions& muster = task.options.muster;
+  if (!muster.token.empty()) return {};
+  struct stat input {};
+  if (::fstat(STDIN_FILENO, &input) == 0 && (S_ISFIFO(input.st_mode) || S_ISSOCK(input.st_mode))) {
+    ASSAY_TRY(muster.token, token_from_driver());
+    return {};
+  }
+  const char* named = std::getenv(kTokenVariable);
+  if (named != nullptr && *named != '\0') {
+    muster.token = named;
+  } else {
+    muster.token_file =
+        std::filesystem::path(task.directory) / fmt::format(".assay-fleet-{}", muster.port);
+  }
+  return {};
 }
 
 class NodeRun {
@@ -155,11 +193,7 @@ Result<int> run_node(FleetTask task) {
   if (interface.empty()) {
     return fail(fmt::format("this machine has no address {}", muster.hosts[muster.rank]));
   }
-  if (muster.token.empty()) {
-    std::string all;
-    for (const std::string& word : task.argv) all += word + '\n';
-    muster.token = fmt::format("{:x}", std::hash<std::string>()(all));
-  }
+  ASSAY_CHECK(find_token(task));
   ASSAY_TRY(stage::Guard guard, stage::Guard::start());
   ASSAY_TRY(Muster opened, Muster::open(muster));
   return NodeRun(task, std::move(opened), std::move(guard)).run(interface);

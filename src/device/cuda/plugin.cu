@@ -1,6 +1,6 @@
-// The plug-in for NVIDIA's GPUs. Built with the toolkit's static runtime, so it can be loaded on
-// any machine; it shares the framework's context in its process (the device's primary one) and
-// works on the stream that frameworks use by default, behind what they have begun.
+// The plug-in for NVIDIA GPUs. It is linked with the static CUDA runtime, so it loads on any
+// machine. It shares the framework's context (the device's primary context) and works on the
+// default stream, after the framework's work.
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -24,12 +24,12 @@ using assay::Measurement;
 using assay::OpenedMemory;
 using assay::SharedMemory;
 
-// Checksums that may be under way between two calls of synchronize().
+// The most checksums between two calls of synchronize().
 constexpr std::size_t kSums = 4096;
 constexpr std::size_t kHandleBytes = sizeof(cudaIpcMemHandle_t);
 static_assert(kHandleBytes == sizeof(SharedMemory::handle));
 
-// The two functions of the driver that the runtime has no counterpart of.
+// The two driver functions without a counterpart in the runtime.
 struct Driver {
   CUresult (*range)(CUdeviceptr*, std::size_t*, CUdeviceptr) = nullptr;
   CUresult (*attribute)(void*, CUpointer_attribute, CUdeviceptr) = nullptr;
@@ -90,13 +90,13 @@ cudaError_t allocate(std::size_t bytes, HostMemory& memory) {
 }  // namespace
 
 struct AssayDevice {
-  // What was shared of memory that has no handle of its own.
+  // Copies of shared memory that has no handle of its own.
   struct Copy {
     DeviceMemory memory;
     std::size_t bytes = 0;
     bool used = false;
   };
-  // A checksum that is under way: the sum's number is its place in the list.
+  // A checksum in flight. Its index in the list is the index of its sum.
   struct Pending {
     std::uint64_t bytes = 0;
     std::uint64_t* result = nullptr;
@@ -106,7 +106,7 @@ struct AssayDevice {
 
   cudaError_t open() {
     PLUGIN_CHECK(cudaSetDevice(number_));
-    PLUGIN_CHECK(cudaFree(nullptr));  // makes the context
+    PLUGIN_CHECK(cudaFree(nullptr));  // creates the context
     PLUGIN_CHECK(driver_.load());
     PLUGIN_CHECK(allocate(kSums * sizeof(std::uint64_t), sums_));
     PLUGIN_CHECK(allocate(kSums * sizeof(std::uint64_t), host_sums_));
@@ -159,7 +159,7 @@ struct AssayDevice {
     const cudaError_t error = cudaEventQuery(mark_.get());
     *yes = error == cudaSuccess;
     if (error == cudaErrorNotReady) {
-      (void)cudaGetLastError();  // the framework's next call would find it
+      (void)cudaGetLastError();  // else the framework's next call would report it
       return cudaSuccess;
     }
     if (*yes) give_sums();
@@ -197,12 +197,12 @@ struct AssayDevice {
     return cudaHostRegister(host, bytes, cudaHostRegisterDefault);
   }
 
-  // From its allocation's handle; where that has none (memory pools, pieces that were mapped one by
-  // one), from a copy's.
+  // Uses the handle of the allocation. Memory pools and piecewise mappings have none: then the
+  // memory is copied, and the copy's handle is used.
   cudaError_t share(const void* memory, std::uint64_t bytes, SharedMemory& shared) {
     PLUGIN_CHECK(cudaSetDevice(number_));
     if (share_as_it_is(memory, bytes, shared) == cudaSuccess) return cudaSuccess;
-    (void)cudaGetLastError();  // what has no handle is no fault
+    (void)cudaGetLastError();  // a missing handle is not a fault
     Copy* copy = nullptr;
     PLUGIN_CHECK(free_copy(bytes, copy));
     PLUGIN_CHECK(cudaMemcpyAsync(copy->memory.get(), memory, bytes, cudaMemcpyDeviceToDevice));
@@ -210,7 +210,7 @@ struct AssayDevice {
     return share_as_it_is(copy->memory.get(), bytes, shared);
   }
 
-  // Copies that another process may still have open are kept for the next results.
+  // Another process may still have these copies open; they are reused for later results.
   void end_sharing() {
     for (Copy& copy : copies_) copy.used = false;
     std::erase_if(copies_, [](const Copy& copy) { return copy.bytes > assay::kKeepOpenBytes; });
@@ -240,7 +240,7 @@ struct AssayDevice {
       return cudaErrorInvalidValue;
     }
     const std::uint64_t offset = address_of(memory) - begin;
-    // An allocation that is put together of pieces has a range for each.
+    // A piecewise mapping has one range for each piece.
     if (offset + bytes > size) return cudaErrorInvalidValue;
     unsigned int capable = 0;
     if (driver_.attribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, begin) !=
@@ -276,7 +276,7 @@ struct AssayDevice {
     return cudaSuccess;
   }
 
-  // Begins the way of all sums to the host that have not begun it.
+  // Starts the copy to the host for all sums that are still on the device.
   cudaError_t fetch_sums() {
     const std::size_t count = pending_.size() - fetched_;
     if (count == 0) return cudaSuccess;
@@ -286,7 +286,7 @@ struct AssayDevice {
     return cudaMemcpyAsync(to, from, count * sizeof(std::uint64_t), cudaMemcpyDeviceToHost);
   }
 
-  // Those that have come.
+  // Writes the results that have arrived.
   void give_sums() {
     const auto* const sums = static_cast<const std::uint64_t*>(host_sums_.get());
     for (; given_ < fetched_; ++given_) {
@@ -300,10 +300,10 @@ struct AssayDevice {
   DeviceMemory sums_;
   HostMemory host_sums_;
   std::vector<Pending> pending_;
-  std::size_t fetched_ = 0;  // of pending_: those whose sums are on their way, or there
-  std::size_t given_ = 0;    // and those whose results are written
+  std::size_t fetched_ = 0;  // entries of pending_ whose copy to the host has started
+  std::size_t given_ = 0;    // entries of pending_ whose results are written
   Event mark_;
-  DeviceMemory scratch_;  // of measure(), made when it is first needed: lanes never measure
+  DeviceMemory scratch_;  // for measure(), allocated on first use: lanes never measure
   HostMemory found_;
   std::vector<Copy> copies_;
 };
@@ -312,8 +312,8 @@ namespace {
 
 const char* describe(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
 
-// What a call gives back. An error that is not for ever shall not be found by the next call, which
-// asks for the last one: not by ours and not by the framework's.
+// The result of a call. Clears an error that is not sticky, so that neither our next call nor the
+// framework's reports it.
 int done(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error;
@@ -339,7 +339,7 @@ const AssayDevicePlugin& table() {
       .fill_version = assay::kFillVersion,
       .measurement_version = assay::kMeasurementVersion,
       .measurement_bytes = sizeof(Measurement),
-      // Drivers run what any toolkit of their own major version has built.
+      // A driver runs code from every toolkit of its own major version.
       .needs_driver = CUDART_VERSION / 1000 * 1000,
       .name = toolkit_name(),
       .describe = describe,

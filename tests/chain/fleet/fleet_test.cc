@@ -176,6 +176,7 @@ TEST(MusterOfTwo, SilenceCountsOnlyWhileSomebodyListens) {
   fleet::MusterOptions options;
   options.hosts = {"127.0.0.1", "127.0.0.2"};
   options.port = 6791;
+  options.token = "word";
   options.lost = stage::Seconds(1.5);
   auto first = fleet::Muster::open(options);
   options.rank = 1;

@@ -5,6 +5,15 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "base/fd.h"
 
@@ -44,6 +53,72 @@ TEST(Muster, AnEndThatComesWithTheStartIsHeard) {
   ASSERT_TRUE(go && *go);
   EXPECT_TRUE(second->all_ended());
   EXPECT_EQ(second->verdict({}), "");
+}
+
+// Two that share a port of this machine; the second one's secret may be another.
+struct Two {
+  explicit Two(MusterOptions options, const std::string& second_token) {
+    first = *Muster::open(options);
+    options.rank = 1;
+    options.token = second_token;
+    second = *Muster::open(options);
+  }
+  // Whether both have started within some tries.
+  bool meet() {
+    for (int tries = 0; tries < 300; ++tries) {
+      const auto one = first->gather();
+      const auto other = second->gather();
+      if (!one || !other) return false;
+      if (*one && *other) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  std::optional<Muster> first;
+  std::optional<Muster> second;
+};
+
+MusterOptions two_here() {
+  MusterOptions options;
+  options.hosts = {"127.0.0.1", "127.0.0.1"};
+  options.port = free_port();
+  options.token = "word";
+  return options;
+}
+
+TEST(Muster, AnotherSecretIsRefused) { EXPECT_FALSE(Two(two_here(), "another").meet()); }
+
+TEST(Muster, ConnectionsThatSayNothingKeepNobodyOut) {
+  const MusterOptions options = two_here();
+  Two two(options, options.token);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(options.port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<Fd> idle;
+  for (int i = 0; i < 400; ++i) {
+    idle.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    (void)::connect(idle.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    if (i % 50 == 0) (void)two.first->gather();
+  }
+  EXPECT_TRUE(two.meet());
+}
+
+// Without a driver rank 0 leaves its secret in a file for our user alone, and takes it away.
+TEST(Muster, ASecretMayComeFromAFile) {
+  MusterOptions options = two_here();
+  options.token.clear();
+  std::string folder = std::filesystem::temp_directory_path() / "assay-muster-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  options.token_file = std::filesystem::path(folder) / ".assay-fleet";
+  std::ofstream(options.token_file) << "of an earlier run\n";
+  Two two(options, "");
+  struct stat facts {};
+  ASSERT_EQ(::stat(options.token_file.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600U);
+  EXPECT_TRUE(two.meet());
+  EXPECT_FALSE(std::filesystem::exists(options.token_file));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

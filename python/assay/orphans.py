@@ -1,0 +1,57 @@
+"""Processes whose parent has ended: what a case had started and left running.
+
+A server and its lanes are subreapers: a descendant that loses its parent becomes the child of the nearest of
+them, and not of init. So a server finds what a lane has left, even a process with a session of its own.
+"""
+
+import ctypes
+import os
+import signal
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+
+
+def adopt() -> None:
+    """Makes this process a subreaper. A forked child is none."""
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (OSError, AttributeError):
+        pass  # a C library without prctl: orphans go to init
+
+
+def children() -> dict[int, dict[int, str]]:
+    """The living children of every process: their numbers and the names of their commands.
+
+    It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children)."""
+    found: dict[int, dict[int, str]] = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                head, _, rest = file.read().rpartition(")")
+        except OSError:
+            continue  # it has ended
+        state, parent = rest.split(maxsplit=2)[:2]
+        if state != "Z":
+            found.setdefault(int(parent), {})[int(entry)] = head.partition("(")[2]
+    return found
+
+
+def kill_others(known: set[int]) -> list[str]:
+    """Kills every child of this process that is not known, with its descendants; returns their commands.
+
+    What was forked meanwhile is missed: call it until it returns nothing."""
+    tree = children()
+    found = {pid: name for pid, name in tree.get(os.getpid(), {}).items() if pid not in known}
+    waiting = list(found)
+    while waiting:
+        below = tree.get(waiting.pop(), {})
+        found |= below
+        waiting += below
+    for pid in found:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    return list(found.values())
