@@ -1,0 +1,30 @@
+"""python3 tools/findings index | run [NAME...]
+
+index writes docs/findings/README.md; run runs the scripts and says which bugs show.
+"""
+
+import sys
+
+import model
+import pages
+import runner
+
+
+def main(arguments: list[str]) -> int:
+    findings = model.load()
+    if arguments[:1] == ["index"]:
+        (model.FOLDER / "README.md").write_text(pages.index(findings))
+        return 0
+    if arguments[:1] == ["run"]:
+        chosen = [
+            each for each in findings if "cpu" in each.devices and each.name in (arguments[1:] or [each.name])
+        ]
+        for name, result in sorted(runner.run(chosen).items()):
+            print(f"{result.verdict}  {name}")
+        return 0
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
