@@ -29,7 +29,9 @@ class Fault(NamedTuple):
         here = (
             where.endswith(LANE) and self.how in how if self.place == LANE else where.startswith(self.place)
         )
-        return here and (self.place == LANE or how == self.how) and set(finding["values"]) <= self.values
+        # A fault of usual values shows under the other regimes too.
+        regimes = USUAL <= self.values or set(finding["values"]) <= self.values
+        return here and (self.place == LANE or how == self.how) and regimes
 
 
 def is_known(finding: dict[str, Any]) -> bool:

@@ -37,7 +37,7 @@ def test_a_second_fault_of_a_listed_api_is_an_alarm():
     assert not is_known({**known, "where": "gradient of x"})
     assert not is_known({**known, "how": "value"})
     assert not is_known({**known, "values": ["nan", "usual"]})
-    ended = {"api": "paddle.max", "where": "the paddle lane", "values": ["usual"]}
+    ended = {"api": "paddle.max", "where": "the test lane", "values": ["usual"]}
     assert is_known({**ended, "how": "the paddle lane ran out of time"})
     assert not is_known({**ended, "how": "the paddle lane died of SIGSEGV"})
 

@@ -372,7 +372,7 @@ TEST(Laws, WhatIsKeptIsToldAcrossBlocks) {
   EXPECT_EQ(says(either, "kept", {values}, 0.7), "fails");
   dropped.back() += 0.5F;
   EXPECT_EQ(says(dropped, "kept", {values}, 0.7), "fails");
-  EXPECT_THAT(says(dropped, "kept", {{1, 2}}, 0.7), ::testing::HasSubstr("another size"));
+  EXPECT_THAT(says(dropped, "kept", {{1, 2}}, 0.7), ::testing::HasSubstr("differ in size"));
 }
 
 // Parameters that would make the measurement read beyond an array or ask for all memory.
@@ -438,7 +438,7 @@ TEST(Laws, OnlyWeightsHaveASizeOfTheirOwn) {
   const std::vector<std::int64_t> other{1, 2, 2, 1, 1, 0};
   EXPECT_EQ(law_says(DType::int64, {2, 3}, other, "categorical", {weights}, {3, 1}), "fails");
   EXPECT_THAT(law_says(DType::int64, {6}, drawn, "bernoulli", {{0.5, 0.5}}, {}),
-              ::testing::HasSubstr("a parameter of another size"));
+              ::testing::HasSubstr("a parameter and the result differ in size"));
   EXPECT_THAT(law_says(DType::int64, {6}, drawn, "unheard", {}, {}),
               ::testing::HasSubstr("an unknown distribution"));
 }

@@ -70,8 +70,9 @@ Status find_token(FleetTask& task) {
   if (named != nullptr && *named != '\0') {
     muster.token = named;
   } else {
-    muster.token_file =
-        std::filesystem::path(task.directory) / fmt::format(".assay-fleet-{}", muster.port);
+    // Trainings in one folder at the same time differ in their first machine or its port.
+    muster.token_file = std::filesystem::path(task.directory) /
+                        fmt::format(".assay-fleet-{}-{}", muster.hosts.front(), muster.port);
   }
   return {};
 }
