@@ -89,7 +89,7 @@ void ApiProgress::planned(const Totals& totals) {
   add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
   add(totals.invalid_lines, "invalid lines");
-  add(totals.other_apis, "of APIs that the diff does not name");
+  add(totals.other_apis, "of other APIs (--apis-from, -k)");
   print_line(line);
 }
 

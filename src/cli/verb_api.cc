@@ -13,6 +13,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "cli/gate.h"
 #include "cli/shrinking.h"
 #include "engine/engine.h"
@@ -76,7 +77,7 @@ Result<int> run_api(const ApiOptions& options) {
   // While slots and servers end, on GPUs for some seconds.
   std::optional<Result<ClosedRun>> complete;
   observer.complete = [&](RunReader& run) { complete = close_run(options, config, gate, run); };
-  ASSAY_TRY(const RunSummary summary, run_engine(config, observer));
+  ASSAY_TRY(const RunSummary summary, run_in(FreshFolder(config.folder), config, observer));
   ASSAY_TRY(const ClosedRun closed,
             complete ? std::move(*complete) : close_stored(options, config, gate));
   progress.finish(summary, closed.report);

@@ -15,6 +15,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
 #include "engine/engine.h"
 #include "report/mutants.h"
@@ -91,10 +92,11 @@ Result<int> run_mutate(const MutateOptions& options) {
   std::vector<std::string> notes;
   ASSAY_TRY(RunConfig config, make_run_config(options.api, notes));
   ASSAY_CHECK(choose_faults(options, config.settings));
+  const FreshFolder folder(config.folder);
   ASSAY_CHECK(choose_cases(options, config));
   ApiProgress progress(config, true);
   for (const std::string& note : notes) progress.note(note);
-  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
   ASSAY_TRY(const Policies policies, load_policies(config.settings));
   ASSAY_CHECK(write_mutants(*store, policies, config.folder / "mutants.jsonl"));

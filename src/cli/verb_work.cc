@@ -11,6 +11,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "engine/engine.h"
 #include "report/run_report.h"
 #include "store/open_store.h"
@@ -54,7 +55,8 @@ Result<int> run_work(ApiOptions options) {
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
   ApiProgress progress(config, options.quiet);
   for (const std::string& note : notes) progress.note(note);
-  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const RunSummary summary,
+            run_in(FreshFolder(config.folder), config, progress.observer()));
   fmt::print("{} cases by this worker; {}\n", summary.totals.finished,
              summary.ending == RunEnding::interrupted
                  ? "interrupted, what had not ended is given back"

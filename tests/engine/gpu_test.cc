@@ -533,7 +533,7 @@ TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {
   const std::string cases = cli_.write_cases({fake("where")});
   const CliResult result = run({"--api_config_file=" + cases, "--num_gpus=0"});
   EXPECT_EQ(cli_.outcomes().at(fake("where")), "pass");
-  EXPECT_THAT(result.output, HasSubstr("workers sit on the CPU"));
+  EXPECT_THAT(result.output, HasSubstr("workers run on the CPU"));
 }
 
 }  // namespace
