@@ -462,7 +462,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadGpu{"nothing_for_the_sanitizer",
                {},
                {"--use_compute_sanitizer=True", "--num_gpus=0"},
-               "the lane under test sits on the CPU"},
+               "the lane under test runs on the CPU"},
         BadGpu{"no_second_one", {}, {"--accuracy_dual_gpu=True"}, "and this run has 1: name two"},
         BadGpu{"one_of_two",
                {{"FAKE_NVML_GPUS", "2"}},
@@ -471,7 +471,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadGpu{"no_lane_for_the_second",
                {{"FAKE_NVML_GPUS", "2"}},
                {"--accuracy_dual_gpu=True", "--test_cpu=True"},
-               "and the test lane sits on the CPU"},
+               "and the test lane runs on the CPU"},
         BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
     [](const auto& of) { return of.param.name; });
 

@@ -20,8 +20,8 @@ namespace {
 constexpr const char* kServeExamples = R"(Examples:
   assay serve postgresql://assay@db/runs
   assay serve assay-runs/night --port=8080
-It only reads. On another address than loopback those who ask must know a token: the one in the
-environment variable ASSAY_SERVE_TOKEN, or one that is made and printed.)";
+It only reads. On an address other than loopback, each request needs a token: that of the environment
+variable ASSAY_SERVE_TOKEN, or a new one that is printed.)";
 
 std::string new_token() {
   std::random_device random;
@@ -31,8 +31,8 @@ std::string new_token() {
 Result<int> run_serve(ServeOptions options) {
   if (has_password(options.where)) {
     fmt::print(
-        "note: the password in the address is seen by everybody who lists the processes here; give "
-        "it in ~/.pgpass (PGPASSFILE) instead\n");
+        "note: every user of this machine can read the password in the address from the list of "
+        "processes; put it into ~/.pgpass (PGPASSFILE) instead\n");
   }
   const char* token = std::getenv("ASSAY_SERVE_TOKEN");
   if (token != nullptr && *token != '\0') options.token = token;
@@ -51,7 +51,7 @@ Result<int> run_serve(ServeOptions options) {
 }  // namespace
 
 Verb add_serve_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("serve", "Show a run in a browser, while it goes on");
+  CLI::App* app = parent.add_subcommand("serve", "Show a run in a browser, while it runs");
   auto options = std::make_shared<ServeOptions>();
   app->add_option("RUN", options->where, "Folder of a run, or postgresql://…")->required();
   app->add_option("--host", options->host, "Address of this machine to listen on")

@@ -31,11 +31,11 @@ struct TimelineOptions {
   JobLogOptions logs;
   ClockOptions clocks;
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> comm;    // patterns of kernels that communicate, too
-  std::vector<std::int32_t> ranks;  // of the files, in order
+  std::vector<std::string> comm;    // patterns of further communication kernels
+  std::vector<std::int32_t> ranks;  // ranks of the files, in order
   std::filesystem::path job_names;
   std::filesystem::path out;
-  std::vector<std::string> formats;  // of merge; empty: all
+  std::vector<std::string> formats;  // formats of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
   std::uint16_t port = kPerfettoPort;
@@ -51,21 +51,23 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
                  "Traces of PyTorch's or Paddle's profiler (also .gz, .zst), nsys SQLite exports, "
                  "recordings, or folders of them");
   app.add_option("--comm", options.comm,
-                 "Kernels that communicate, too: a regular expression (may be repeated)");
+                 "Names of further communication kernels: a regular expression (may be repeated)");
   app.add_option("--ranks", options.ranks,
-                 "The ranks of the files in order, where neither they nor their names tell: 0,1,…")
+                 "Ranks of the files in order: 0,1,… (default: from their contents or names)")
       ->delimiter(',');
-  app.add_option("--job-names", options.job_names,
-                 "File of names of ranges that are pipeline jobs: lines of forward, backward or "
-                 "weight and a regular expression")
+  app.add_option(
+         "--job-names", options.job_names,
+         "File of ranges that are pipeline jobs. Each line has forward, backward or weight, "
+         "and a regular expression")
       ->check(CLI::ExistingFile);
-  app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
+  app.add_option("--clock-manifest", options.clocks.manifest,
+                 "JSON file of the machines' clock offsets")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-probes", options.clocks.probes, "JSON lines of clock probes")
       ->check(CLI::ExistingFile);
   app.add_flag(
       "--clock-pairs", options.clocks.pairs,
-      "The devices in order are the stages of one pipeline: relate clocks by its handovers");
+      "Relate the machines' clocks by pipeline handovers; the devices in order are its stages");
 }
 
 Result<Trace> load_files(const TimelineOptions& options, bool analysis) {
@@ -90,7 +92,7 @@ Result<Trace> load(const TimelineOptions& options, bool analysis) {
   return load_job_logs(options.logs, options.clocks);
 }
 
-// A folder of job logs, as --log_dir takes it; any other holds traces.
+// True if the folder holds job logs, as --log_dir takes them. Other folders hold traces.
 bool holds_job_logs(const std::filesystem::path& folder) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
@@ -101,7 +103,7 @@ bool holds_job_logs(const std::filesystem::path& folder) {
   return false;
 }
 
-// The answer is there; events that no reader could take are missing from it.
+// kSomeFailed if the result lacks events, because a trace was malformed or truncated.
 int exit_code_of(std::span<const FileReport> files, bool traces) {
   const bool lost = std::any_of(files.begin(), files.end(), [](const FileReport& file) {
     return file.malformed + file.truncated > 0;
@@ -119,7 +121,7 @@ Result<OutputPaths> prepare_outputs(const std::filesystem::path& folder) {
 
 constexpr const char* kFormats[] = {"chrome", "perfetto-json", "perfetto"};
 
-// Keeps the outputs that were asked for; all of them where none was named.
+// The outputs of these formats; all if there are none.
 OutputPaths chosen(OutputPaths outputs, std::span<const std::string> formats) {
   std::filesystem::path* const paths[] = {&outputs.chrome, &outputs.perfetto_json,
                                           &outputs.perfetto_binary};
@@ -156,7 +158,7 @@ Result<int> run_merge(const TimelineOptions& options) {
   return exit_code_of(result.files, true);
 }
 
-// A trace, and all that is told of it.
+// A trace and its analysis.
 struct Analysed {
   Trace trace;
   Analysis analysis;
@@ -164,7 +166,7 @@ struct Analysed {
 };
 
 Result<Analysed> analysed(const TimelineOptions& options) {
-  // With --out the trace is written again, all of it.
+  // --out writes the whole trace again.
   ASSAY_TRY(Trace trace, load(options, options.out.empty()));
   Analysed result{std::move(trace), {}, {}};
   result.analysis = analyse(result.trace);
@@ -186,7 +188,7 @@ Result<Analysed> analysed_baseline(const TimelineOptions& options) {
   return analysed(before);
 }
 
-// What `analyze` prints.
+// The output of `analyze`.
 Result<std::string> printed(const TimelineOptions& options, const Analysed& now) {
   if (!options.baseline.empty()) {
     ASSAY_TRY(const Analysed before, analysed_baseline(options));
@@ -202,7 +204,7 @@ Result<std::string> printed(const TimelineOptions& options, const Analysed& now)
   return analysis_table(now.analysis) + tables;
 }
 
-// The trace again, with the analysis as counter tracks, and the page beside it.
+// Writes the trace with the analysis as counter tracks, the JSON and the page.
 Status write_analysed(const TimelineOptions& options, Analysed& now) {
   now.trace.counters = counters_of(now.analysis);
   ASSAY_TRY(const OutputPaths outputs, prepare_outputs(options.out));
@@ -235,34 +237,38 @@ Result<int> run_open(const TimelineOptions& options) {
 
 Verb add_timeline_verb(CLI::App& parent) {
   CLI::App* app =
-      parent.add_subcommand("timeline", "What every GPU of every machine did, and when");
+      parent.add_subcommand("timeline", "Merge, analyse and record timelines of distributed runs");
   app->require_subcommand(1);
   const auto options = std::make_shared<TimelineOptions>();
 
   CLI::App* merge = app->add_subcommand("merge", "Make one trace of a run's logs or traces");
   add_input_options(*merge, *options);
-  merge->add_option("--out", options->out, "Where the traces go (default: the folder of the logs)");
+  merge->add_option("--out", options->out, "Folder of the traces (default: that of the logs)");
 
-  merge->add_option("--formats", options->formats, "chrome, perfetto-json, perfetto (default: all)")
+  merge
+      ->add_option("--formats", options->formats,
+                   "Formats: chrome, perfetto-json, perfetto (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFormats), std::end(kFormats))));
 
   CLI::App* analyze =
-      app->add_subcommand("analyze", "Where the GPUs' time went, and why they idled");
+      app->add_subcommand("analyze", "Show where the GPUs' time went, and why they were idle");
   add_input_options(*analyze, *options);
-  analyze->add_option("--format", options->format, "table, json or html")
+  analyze->add_option("--format", options->format, "Output: table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
-  analyze->add_option("--compare", options->baseline, "An earlier trace, or folder of logs")
+  analyze
+      ->add_option("--compare", options->baseline,
+                   "An earlier trace or folder of logs to compare with")
       ->check(CLI::ExistingPath);
   analyze->add_option("--out", options->out,
-                      "Folder for the page, the JSON, and traces with counters");
+                      "Folder for the page, the JSON, and traces with counter tracks");
 
-  CLI::App* open = app->add_subcommand("open", "Serve a trace on loopback for the Perfetto UI");
+  CLI::App* open = app->add_subcommand("open", "Serve a trace on 127.0.0.1 for the Perfetto UI");
   open->add_option("FILE", options->files, "The trace")
       ->required()
       ->expected(1)
       ->check(CLI::ExistingFile);
-  open->add_option("--port", options->port, "Port (the Perfetto UI may fetch from 9001 only)");
+  open->add_option("--port", options->port, "Port (the Perfetto UI fetches from 9001 only)");
 
   const Verb record = add_record_verb(*app);
 

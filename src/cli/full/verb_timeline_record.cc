@@ -34,7 +34,7 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
-// The injection library stands beside the program, or where the build or an installation puts it.
+// Looks for the injection library beside the program and where a build or an installation puts it.
 Result<fs::path> find_injection_library() {
   ASSAY_TRY(const std::string program, own_executable());
   const auto folder = fs::path(program).parent_path();
@@ -43,7 +43,8 @@ Result<fs::path> find_injection_library() {
     const auto path = folder / place / name;
     if (fs::exists(path)) return fs::weakly_canonical(path);
   }
-  return usage_error(fmt::format("no {} near {}: name it with --library", name, program));
+  return usage_error(
+      fmt::format("there is no {} beside {}: name it with --library", name, program));
 }
 
 template <typename T>
@@ -54,7 +55,7 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// "A:B" (or "A,B") of whole numbers, where either may be left out: as the library reads it.
+// Reads "A:B" or "A,B" of whole numbers, either of which may be missing, and returns "A:B".
 Result<std::string> window(std::string text, std::string_view option) {
   const std::size_t cut = text.find_first_of(":,");
   const auto number = [](std::string_view part,
@@ -70,12 +71,13 @@ Result<std::string> window(std::string text, std::string_view option) {
     text[cut] = ':';
     if (first && last && *first < *last) return text;
   }
-  return usage_error(fmt::format(
-      "--{} {}: give A:B, whole numbers with A below B; it records from A up to, not with, B",
-      option, text));
+  return usage_error(
+      fmt::format("--{} {}: give whole numbers A:B with A below B; the recording starts with A and "
+                  "ends before B",
+                  option, text));
 }
 
-// "60s" or "2m" in seconds.
+// Reads "60s" or "2m" and returns seconds.
 Result<std::string> duration(std::string_view text, std::string_view option) {
   std::int64_t unit = 1;
   std::string_view digits = text;
@@ -88,17 +90,17 @@ Result<std::string> duration(std::string_view text, std::string_view option) {
                                  option, text));
 }
 
-// "1.5x" as "1.5".
+// Reads "1.5x" and returns "1.5".
 Result<std::string> factor(std::string_view text) {
   std::string_view digits = text;
   if (digits.ends_with('x')) digits.remove_suffix(1);
   const auto value = number_in<double>(digits);
   if (value && *value > 1 && *value <= 1e6) return std::string(digits);
-  return usage_error(fmt::format(
-      "--slow {}: give how many times the median a step takes that is slow: 1.5x", text));
+  return usage_error(
+      fmt::format("--slow {}: give a multiple of the median step time, such as 1.5x", text));
 }
 
-// Adds what the options say to the command's environment.
+// Adds the options to the command's environment.
 Status add_settings(const RecordOptions& options, std::vector<std::string>& environment) {
   const auto set = [&](const char* name, const std::string& value) {
     environment.push_back(fmt::format("ASSAY_RECORD_{}={}", name, value));
@@ -114,8 +116,7 @@ Status add_settings(const RecordOptions& options, std::vector<std::string>& envi
   if (options.paused) set("PAUSED", "1");
   if (options.every > 1) set("EVERY", std::to_string(options.every));
   if (options.ring.empty() && !(options.hang.empty() && options.slow.empty())) {
-    return usage_error(
-        "--hang and --slow say when the last minute is written: give --ring 60s, too");
+    return usage_error("--hang and --slow need --ring 60s: they write what it keeps in memory");
   }
   if (!options.ring.empty()) {
     ASSAY_TRY(const std::string ring, duration(options.ring, "ring"));
@@ -133,7 +134,8 @@ Status add_settings(const RecordOptions& options, std::vector<std::string>& envi
   return {};
 }
 
-// SIGUSR2 as something to read. The command is started before: it has the mask that we had.
+// A descriptor that reads SIGUSR2. The command already runs, so it does not inherit this signal
+// mask.
 Result<Fd> read_user_signal() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -145,7 +147,7 @@ Result<Fd> read_user_signal() {
   return fd;
 }
 
-// Waits for the command; each SIGUSR2 asks all of its processes to write what they keep.
+// Waits for the command. Each SIGUSR2 makes all of its processes write what they keep.
 Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
   ASSAY_TRY(const Fd signals, read_user_signal());
   inject::DumpFolders dumps(folder);
@@ -160,11 +162,11 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
     ASSAY_TRY(const bool more,
               read_exactly(signals.get(), std::as_writable_bytes(std::span(&signal, 1))));
     if (!more) continue;
-    while (dumps.next()) {  // those that others asked for
+    while (dumps.next()) {  // those that other processes asked for
     }
     ASSAY_CHECK(dumps.ask("SIGUSR2"));
     if (const auto dump = dumps.next()) {
-      fmt::print(stderr, "the last of the recording goes to {}\n", dump->folder.string());
+      fmt::print(stderr, "writing the last part of the recording to {}\n", dump->folder.string());
     }
   }
 }
@@ -178,7 +180,7 @@ Result<int> run_record(const RecordOptions& options) {
   SpawnOptions spawn;
   spawn.argv = options.command;
   spawn.fds = {{0, 0}};
-  spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
+  spawn.new_group = false;  // so that Ctrl-C reaches the command
   spawn.environment = {"ASSAY_RECORD_DIR=" + fs::absolute(options.out).string(),
                        "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
                        "CUDA_INJECTION64_PATH=" + path};
@@ -193,7 +195,7 @@ Result<int> run_record(const RecordOptions& options) {
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));
   fmt::print(stderr, "recorded in {}; the command ended with {}\n", options.out.string(),
              status.describe());
-  constexpr int kSignalBase = 128;  // as shells tell it
+  constexpr int kSignalBase = 128;  // as in shells
   return status.signal != 0 ? kSignalBase + status.signal : status.code;
 }
 
@@ -203,21 +205,24 @@ Verb add_record_verb(CLI::App& timeline) {
   const auto options = std::make_shared<RecordOptions>();
   CLI::App* app =
       timeline.add_subcommand("record", "Run a command and record its jobs and GPU work");
-  app->add_option("--out", options->out, "Folder of the recordings, one file a process");
-  app->add_option("--library", options->library, "The recording library")->check(CLI::ExistingFile);
+  app->add_option("--out", options->out, "Folder of the recordings, one file per process");
+  app->add_option("--library", options->library, "Path of the recording library")
+      ->check(CLI::ExistingFile);
   app->add_option("--steps,--job_schedule_profiler_range", options->steps,
-                  "Record steps A:B only (from A up to, not with, B)");
-  app->add_option("--seconds", options->seconds, "Record from A to B seconds after the start: A:B");
-  app->add_flag("--paused", options->paused, "Wait for assay.timeline.start()");
-  app->add_option("--every", options->every, "Record every Nth step only")
+                  "Record only steps A:B (B is the first one left out)");
+  app->add_option("--seconds", options->seconds,
+                  "Record from second A to second B after the start: A:B");
+  app->add_flag("--paused", options->paused, "Record nothing until assay.timeline.start()");
+  app->add_option("--every", options->every, "Record only every Nth step")
       ->check(CLI::PositiveNumber);
-  app->add_option("--ring", options->ring,
-                  "Keep the last 60s (or 2m) in memory, and write it on SIGUSR2 to this command");
+  app->add_option(
+      "--ring", options->ring,
+      "Keep the last 60s (or 2m) in memory, and write them when this command gets SIGUSR2");
   app->add_option(
       "--hang", options->hang,
-      "With --ring: write it when no kernel, or one collective, ends for so long (30s)");
+      "With --ring: write when no kernel, or a collective, has ended for this long (30s)");
   app->add_option("--slow", options->slow,
-                  "With --ring: write it when a step takes so many times the median (1.5x)");
+                  "With --ring: write when a step takes this multiple of the median (1.5x)");
   app->add_flag("--auto_parallel_profiler", options->paddle_steps,
                 "Let Paddle name its steps as NVTX ranges (FLAGS_auto_parallel_profiler)");
   app->add_option("COMMAND", options->command, "The command, after --")->required();
