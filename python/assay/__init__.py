@@ -3,6 +3,8 @@
 A traced program uses assay.timeline through this module: ``with assay.job("forward", micro_batch=3):``.
 """
 
+__version__ = "0.1.0"
+
 _OF_TIMELINE = ("job", "job_schedule_profiler_range", "start", "step", "steps", "stop")
 
 

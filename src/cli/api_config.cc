@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 
 #include "base/system_memory.h"
 #include "base/text.h"
+#include "case/nearest.h"
 #include "cli/gpu_seats.h"
 #include "cli/settings.h"
 #include "device/compute_sanitizer.h"
@@ -26,9 +28,9 @@ namespace {
 
 constexpr double kMostSeconds = 366.0 * 24 * 60 * 60;
 constexpr unsigned kMostWorkersOfCore = 4;
-constexpr double kMemoryShare = 0.8;  // of what the machine has, for all slots together
+constexpr double kMemoryShare = 0.8;  // of the host's memory, for all slots together
 
-// The entries of a list with commas, as a person writes it.
+// The entries of a comma-separated list, without blanks around them.
 std::vector<std::string> entries_of(const std::string& text) {
   std::vector<std::string> entries;
   for (const std::string& part : split_at(text, ',')) {
@@ -43,15 +45,23 @@ Result<std::string> chosen_mode(const ApiOptions& options) {
     const auto flag = options.modes.find(std::string(mode.name));
     if (flag == options.modes.end() || !flag->second) continue;
     if (!chosen.empty()) {
-      return usage_error(fmt::format("choose one of --{} and --{}", chosen, mode.name));
+      return usage_error(
+          fmt::format("--{} and --{} are both modes: choose one of them", chosen, mode.name));
     }
     chosen = mode.name;
   }
   return chosen.empty() ? std::string(modes().front().name) : chosen;
 }
 
-// Regimes of python/assay/regimes.py by the names of the command line.
+// The regimes of python/assay/regimes.py that --values=special stands for.
 constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
+
+std::string unknown_outcome(const std::string& text) {
+  std::vector<std::string_view> known;
+  for (const OutcomeInfo& outcome : kOutcomes) known.push_back(outcome.name);
+  return fmt::format("no outcome is called {}; known: {}{}", text, fmt::join(known, " "),
+                     suggest(text, known));
+}
 
 Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings) {
   if (options.tolerance != "bar" && options.tolerance != "engineV2") {
@@ -61,14 +71,14 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   const bool within = mode != nullptr && mode->agreement == Agreement::within;
   if (options.bitwise_alignment) {
     if (options.own_tolerance) {
-      return usage_error("--bitwise_alignment leaves no tolerance: leave --atol and --rtol out");
+      return usage_error("--bitwise_alignment allows no tolerance: leave out --atol and --rtol");
     }
     settings.atol = settings.rtol = 0;
   }
   settings.error_bar = within && options.error_bar && options.tolerance == "bar" &&
                        !options.own_tolerance && !options.bitwise_alignment;
   if (options.values == "all") {
-    // Other modes ask whether two runs agree; they take the values that they are given.
+    // Other modes compare two runs of one build, for which one value regime is enough.
     settings.values = within ? "" : "usual";
     return {};
   }
@@ -76,8 +86,9 @@ Status choose_judgement(const ApiOptions& options, wire::CaseSettingsT& settings
   for (const std::string& name : entries_of(options.values)) {
     const std::string_view known = name == "special" ? kSpecialValues : std::string_view(name);
     if (wire::kAllValues.find(known) == std::string_view::npos) {
-      return usage_error(
-          fmt::format("--values: no values are called {}; there are {}", name, wire::kAllValues));
+      return usage_error(fmt::format("--values: no value regime is called {}; known: {}{}", name,
+                                     wire::kAllValues,
+                                     suggest(name, split_at(wire::kAllValues, ','))));
     }
     if (name != "usual") settings.values += fmt::format(",{}", known);
   }
@@ -94,7 +105,10 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   if (!options.apis_from.empty()) {
     ASSAY_TRY(sources.only, ChangedApis::read(options.apis_from));
   }
-  // A store that others have filled has cases enough.
+  if (!options.filter.empty()) {
+    ASSAY_TRY(sources.filter, NameFilter::parse(options.filter));
+  }
+  // A database or a retest brings its own cases.
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty() &&
       options.store.empty()) {
     return usage_error(
@@ -107,7 +121,7 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
   std::vector<Outcome> outcomes;
   if (options.retest.empty()) return outcomes;
   if (options.log_dir.empty() && options.store.empty()) {
-    return usage_error("--retest runs cases of an earlier run again: name its --log_dir");
+    return usage_error("--retest needs an earlier run: name it with --log_dir");
   }
   if (const auto all = parse_bool(options.retest)) {
     for (const OutcomeInfo& outcome : kOutcomes) {
@@ -118,10 +132,7 @@ Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
   for (const std::string& text : entries_of(options.retest)) {
     const auto outcome = find_outcome(text);
     if (!outcome) {
-      std::string known;
-      for (const OutcomeInfo& entry : kOutcomes) known += fmt::format(" {}", entry.name);
-      return usage_error(
-          fmt::format("--retest: no outcome is called {}; there are{}", text, known));
+      return usage_error("--retest: " + unknown_outcome(text));
     }
     outcomes.push_back(*outcome);
   }
@@ -137,17 +148,18 @@ std::filesystem::path dated_folder() {
 Result<std::optional<Shard>> chosen_shard(const ApiOptions& options) {
   if (options.shard.empty()) return std::nullopt;
   if (!options.store.empty()) {
-    return usage_error("--shard is for machines that share no database: leave it, or --store, out");
+    return usage_error(
+        "--shard and --store exclude each other: a database shares out its cases by itself");
   }
   if (options.api_config_file.empty() && options.api_config_file_pattern.empty()) {
-    return usage_error("--shard takes a part of a corpus: name it with --api_config_file");
+    return usage_error("--shard needs a corpus: name it with --api_config_file");
   }
   ASSAY_TRY(const Shard shard, parse_shard(options.shard));
   return shard;
 }
 
-// Where no GPU is taken: not more workers than have room in the host's memory, nor than its cores
-// serve. Some more than cores are for those who know that their cases wait a lot.
+// For runs without a GPU: limits the workers by the host's memory and by its cores. A few more
+// workers than cores are allowed, because some cases mostly wait.
 Status limit_slots_of_host(double required_gib, unsigned cores, RunConfig& config,
                            std::vector<std::string>& notes) {
   const auto budget = static_cast<double>(config.memory_budget);
@@ -155,7 +167,7 @@ Status limit_slots_of_host(double required_gib, unsigned cores, RunConfig& confi
   if (fit < 1) {
     return usage_error(fmt::format(
         "workers have {:.1f} GiB of this machine's memory, and each needs --required_memory={} "
-        "GiB: ask for less",
+        "GiB: give a smaller number",
         budget / kGiB, required_gib));
   }
   const auto limit = [&](double most, const std::string& why) {
@@ -166,20 +178,20 @@ Status limit_slots_of_host(double required_gib, unsigned cores, RunConfig& confi
   limit(std::floor(fit),
         fmt::format("more do not fit with --required_memory={} GiB each", required_gib));
   limit(static_cast<double>(cores) * kMostWorkersOfCore,
-        fmt::format("more than {} a core do not pay off", kMostWorkersOfCore));
+        fmt::format("more than {} per core are of no use", kMostWorkersOfCore));
   return {};
 }
 
 Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<std::string>& notes) {
   if (options.num_workers_per_gpu == 0 || options.num_workers_per_gpu < -1) {
     return usage_error(
-        "--num_workers_per_gpu takes a number of at least 1, or -1 for as many as pay off");
+        "--num_workers_per_gpu takes a number of at least 1, or -1 for as many as are useful");
   }
   if (options.num_gpus < -1) {
     return usage_error("--num_gpus takes a number, 0 for none, or -1 for all");
   }
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  // What is timed has caches and memory to itself, unless more workers are asked for.
+  // One worker by default in modes that time: its cases then have the caches to themselves.
   const bool timed = mode_of(config).agreement == Agreement::speed;
   const int asked = timed ? std::max(1, options.num_workers_per_gpu) : options.num_workers_per_gpu;
   config.slots = asked > 0 ? static_cast<std::uint32_t>(asked) : cores;
@@ -189,8 +201,8 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
                              config, notes));
   ASSAY_CHECK(check_two_gpus(config));
   if (!on_gpus && !options.test_cpu) {
-    notes.push_back(fmt::format("workers sit on the CPU ({} cores): {}", cores,
-                                options.num_gpus == 0 ? "--num_gpus=0" : "no GPU is here"));
+    notes.push_back(fmt::format("workers run on the CPU ({} cores): {}", cores,
+                                options.num_gpus == 0 ? "--num_gpus=0" : "no GPU was found"));
   }
   ASSAY_TRY(const SystemMemory memory, system_memory());
   config.memory_budget =
@@ -198,22 +210,23 @@ Status choose_slots(const ApiOptions& options, RunConfig& config, std::vector<st
   return on_gpus ? Status() : limit_slots_of_host(options.required_memory, cores, config, notes);
 }
 
-// What it writes is not told apart by process, so one worker has to do.
+// compute-sanitizer's reports do not name the process, so there is one worker.
 Status choose_sanitizer(const ApiOptions& options, RunConfig& config,
                         std::vector<std::string>& notes) {
   ASSAY_TRY(config.sanitizer, sanitizer_tool(options.use_compute_sanitizer));
   if (config.sanitizer.empty()) return {};
   if (config.gpus.empty() || config.test.device == "cpu") {
     return usage_error(
-        "--use_compute_sanitizer looks at kernels of a GPU, and the lane under test sits on the "
-        "CPU");
+        "--use_compute_sanitizer checks GPU kernels, and the lane under test runs on the CPU: "
+        "leave out --test_cpu or --num_gpus=0");
   }
   if (mode_of(config).agreement == Agreement::speed) {
-    return usage_error("--use_compute_sanitizer makes everything slow; do not time that");
+    return usage_error(
+        "--use_compute_sanitizer slows everything down: leave it out of modes that time");
   }
   ASSAY_TRY([[maybe_unused]] const std::string program, find_compute_sanitizer());
   if (config.slots > 1) {
-    notes.push_back("one worker: compute-sanitizer does not say which process its reports are of");
+    notes.push_back("one worker: reports of compute-sanitizer do not name their process");
   }
   config.slots = 1;
   config.spares = 0;
@@ -226,10 +239,37 @@ std::string python_of(const ApiOptions& options, const std::string& lane) {
   return lane == "torch" ? options.torch_python : std::string();
 }
 
+// The frameworks that python/assay/frameworks has a file for.
+std::vector<std::string> known_frameworks() {
+  constexpr std::string_view kEnd = "_framework.py";
+  std::vector<std::string> names;
+  const auto package = LanePackage::find();
+  if (!package) return names;
+  std::error_code error;
+  std::filesystem::directory_iterator files(package->python_path / "assay" / "frameworks", error);
+  for (const auto& file : files) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(kEnd)) names.push_back(name.substr(0, name.size() - kEnd.size()));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// A usage error when `name`, the value of `flag`, is neither a lane of assay.toml nor a framework.
+Status check_lane(const Settings& settings, std::string_view flag, const std::string& name) {
+  std::vector<std::string> known = known_frameworks();
+  if (known.empty() || settings.lanes.contains(name)) return {};
+  if (std::ranges::find(known, name) != known.end()) return {};
+  for (const auto& lane : settings.lanes) known.push_back(lane.first);
+  return usage_error(fmt::format(
+      "--{}: no lane or framework is called {}; known: {} (assay.toml adds one as [lanes.NAME]){}",
+      flag, name, fmt::join(known, " "), suggest(name, known)));
+}
+
 Status choose_dump(const ApiOptions& options, RunConfig& config) {
   if (!options.use_dump) {
     if (options.dump_dir.empty()) return {};
-    return usage_error("--dump_dir: give --use_dump=True as well");
+    return usage_error("--dump_dir needs --use_dump=True");
   }
   if (options.api_config.empty() || config.sources.configs.size() != 1 ||
       !config.sources.patterns.empty()) {
@@ -253,7 +293,7 @@ std::map<std::string, std::string> repeated_flags(const ApiOptions& options) {
     repeat(flag, lane == usual ? "" : lane);
   };
   repeat("timeout", options.timeout > 0 ? fmt::format("{}", options.timeout) : "");
-  // Where it ran, as far as somebody has said so.
+  // The devices, if the command line named them.
   repeat("num_gpus", options.num_gpus == 0 ? "0" : "");
   repeat("gpu_ids", options.gpu_ids);
   repeat("test_cpu", options.test_cpu ? "True" : "");
@@ -280,7 +320,7 @@ Status check_numbers(const ApiOptions& options) {
     return usage_error("--hang_timeout takes seconds, 1 to 86400");
   }
   if (bad(options.settings.speed_margin)) {
-    return usage_error("--speed_margin takes a share of at least 0: 0.025 for 2.5%");
+    return usage_error("--speed_margin takes a share of at least 0, such as 0.025 for 2.5%");
   }
   if (bad(options.settings.timing_seconds) || options.settings.timing_seconds > kMostSeconds) {
     return usage_error("--timing_seconds takes seconds, at least 0 and at most a year");
@@ -291,15 +331,15 @@ Status check_numbers(const ApiOptions& options) {
 
 void note_without_effect(const ApiOptions& options, std::vector<std::string>& notes) {
   const auto note = [&](bool given, std::string_view flag, std::string_view why) {
-    if (given) notes.push_back(fmt::format("--{} changes nothing: {}", flag, why));
+    if (given) notes.push_back(fmt::format("--{} has no effect: {}", flag, why));
   };
-  note(options.use_cached_numpy, "use_cached_numpy",
-       "inputs come from a counter, so there is nothing to cache");
-  note(options.use_gpu_mode, "use_gpu_mode", "on GPUs inputs are made and results compared there");
+  note(options.use_cached_numpy, "use_cached_numpy", "assay generates inputs and caches none");
+  note(options.use_gpu_mode, "use_gpu_mode",
+       "lanes on a GPU always generate inputs and compare results there");
   note(!options.sanitizer_command.empty(), "sanitizer_command",
-       "--use_compute_sanitizer names the tool");
+       "--use_compute_sanitizer selects the tool");
   note(!options.sanitizer_error_exitcode.empty(), "sanitizer_error_exitcode",
-       "what compute-sanitizer reports is read");
+       "assay reads the sanitizer's reports");
 }
 
 }  // namespace
@@ -322,8 +362,8 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   }
   if (has_password(options.store)) {
     notes.emplace_back(
-        "the password in --store is seen by everybody who lists the processes here; give it in "
-        "~/.pgpass (PGPASSFILE) instead");
+        "every user of this machine can read the password in --store from the list of processes; "
+        "put it into ~/.pgpass (PGPASSFILE) instead");
   }
   config.store = options.store;
   config.settings.backward = mode_of(config).backward || options.test_backward;
@@ -338,6 +378,8 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes) {
   ASSAY_TRY(RunConfig config, make_plan_config(options, notes));
   ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
+  ASSAY_CHECK(check_lane(settings, "test-lane", options.test_lane));
+  ASSAY_CHECK(check_lane(settings, "reference-lane", options.reference_lane));
   config.test = settings.lane(options.test_lane, python_of(options, options.test_lane));
   config.reference =
       settings.lane(options.reference_lane, python_of(options, options.reference_lane));

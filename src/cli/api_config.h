@@ -1,6 +1,6 @@
 #pragma once
 
-// What the flags of `assay api` and assay.toml come to: the configuration of a run.
+// From flags and assay.toml to the configuration of a run.
 
 #include <string>
 #include <vector>
@@ -11,10 +11,11 @@
 
 namespace assay {
 
-// What the flags of `assay plan` ask for; where it runs is left out.
+// The configuration that the flags of `assay plan` describe, without devices and lanes.
 Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::string>& notes);
-// What the flags and assay.toml ask for. `notes` gets a line for everything that has no effect
-// here. A flag whose feature does not exist yet is a usage error.
+// The configuration that the flags and assay.toml describe. `notes` gets a line for each flag that
+// has no effect and for each limit that this machine sets. A flag that cannot work here is a usage
+// error.
 Result<RunConfig> make_run_config(const ApiOptions& options, std::vector<std::string>& notes);
 
 }  // namespace assay

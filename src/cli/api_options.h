@@ -1,6 +1,6 @@
 #pragma once
 
-// The flags of `assay api`: engineV2's, as they are, and a few of its own.
+// The flags of `assay api`: engineV2's in snake_case, and assay's own in kebab-case.
 
 #include <CLI/App.hpp>
 #include <cstdint>
@@ -19,6 +19,7 @@ struct ApiOptions {
   std::string api_config_file;
   std::string api_config_file_pattern;
   std::string apis_from;              // a diff
+  std::string filter;                 // -k
   std::map<std::string, bool> modes;  // by name
   bool test_amp = false;
   bool test_backward = false;
@@ -36,10 +37,10 @@ struct ApiOptions {
   int num_workers_per_gpu = -1;
   std::string gpu_ids;
   bool mps = true;
-  std::string use_compute_sanitizer;  // a tool of it, or "True"
-  std::string sanitizer_command;      // of upstream's engines
+  std::string use_compute_sanitizer;  // the tool's name, or "True"
+  std::string sanitizer_command;      // of engineV2, without effect
   std::string sanitizer_error_exitcode;
-  double required_memory = 0;  // GiB a worker
+  double required_memory = 0;  // GiB for each worker
   std::string log_dir;
   std::string store;
   wire::CaseSettingsT settings;  // defaults and all
@@ -47,7 +48,7 @@ struct ApiOptions {
   std::string tolerance = "bar";
   bool error_bar = true;
   bool own_tolerance = false;             // --atol or --rtol is given
-  double timeout = 0;                     // seconds
+  double timeout = 0;                     // seconds; 0: by the case's size
   double hang_timeout = 60;               // seconds
   std::optional<double> keep_frameworks;  // seconds
   std::string retest;
@@ -64,11 +65,11 @@ struct ApiOptions {
 };
 
 void add_api_options(CLI::App& app, ApiOptions& options);
-// Those that say what a run is, and those of one who works on it: `assay plan`, `assay work`.
+// The flags of `assay plan`, which define a run, and of `assay work`, which only runs its cases.
 void add_plan_options(CLI::App& app, ApiOptions& options);
 void add_work_options(CLI::App& app, ApiOptions& options);
 
-// "true", "1", "yes", "y" and their opposites in any case, as engineV2 takes them.
+// Reads "true", "1", "yes", "y" and their opposites in upper or lower case, as engineV2 does.
 std::optional<bool> parse_bool(std::string text);
 
 }  // namespace assay

@@ -14,9 +14,9 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kTerminalNs = 100'000'000;  // between status lines
-constexpr std::int64_t kLogNs = 10'000'000'000;    // where output goes to a file
-constexpr std::uint64_t kShownFailures = 200;      // all are in the report
+constexpr std::int64_t kTerminalNs = 100'000'000;  // between status lines on a terminal
+constexpr std::int64_t kLogNs = 10'000'000'000;    // between status lines in a file
+constexpr std::uint64_t kShownFailures = 200;      // the report has all
 constexpr const char* kEraseLine = "\r\x1b[K";
 
 double seconds_since(std::int64_t started_ns) {
@@ -31,16 +31,16 @@ std::uint64_t failed(const Totals& totals) {
   return sum;
 }
 
-// Where lanes with this device sit.
+// The device of a lane, in words.
 std::string place_of(const std::string& device, const RunConfig& config) {
   if (device == "cpu") return "the CPU";
   if (device != kAnyGpu && device != kNextGpu) return device;
   return config.gpus.size() == 1 ? "a GPU" : count_of(config.gpus.size(), "GPU");
 }
 
-// How many slots have work, and where their lanes sit.
+// How many slots have work, and on which devices their lanes run.
 std::string seats(const RunConfig& config, const Totals& totals) {
-  // Others may plan more into a database.
+  // Another process may add cases to a database.
   const bool all_known = config.store.empty() && totals.planned > 0;
   const auto slots =
       all_known ? std::min<std::uint64_t>(config.slots, totals.planned) : config.slots;
@@ -89,7 +89,7 @@ void ApiProgress::planned(const Totals& totals) {
   add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
   add(totals.invalid_lines, "invalid lines");
-  add(totals.other_apis, "of APIs that the diff does not name");
+  add(totals.other_apis, "of other APIs (--apis-from, -k)");
   print_line(line);
 }
 
@@ -106,7 +106,7 @@ void ApiProgress::finished(const FinishedCase& finished, const Totals& totals) {
                            flags.empty() ? "" : " [" + flags + "]", finished.text));
     print_line("    " + verdict.message);
     print_line("    again: " + rerun_command(finished.text, settings_));
-    if (shown_failures_ == kShownFailures) print_line("(more failures are in the report)");
+    if (shown_failures_ == kShownFailures) print_line("(the report has all further failures)");
   }
   status(totals);
 }
@@ -118,7 +118,7 @@ void ApiProgress::status(const Totals& totals) {
   if (!last && now - status_ns_ < (terminal_ ? kTerminalNs : kLogNs)) return;
   status_ns_ = now;
   const double seconds = seconds_since(started_ns_);
-  // Rounded down: 100 is the end.
+  // Rounded down, so that 100% means the end.
   const std::uint64_t percent = totals.planned == 0 ? 100 : 100 * totals.finished / totals.planned;
   const std::string line =
       fmt::format("[{:>3}%] {} of {}, {} failed, {:.0f} cases/s, {:.0f} s", percent,
@@ -150,7 +150,7 @@ void ApiProgress::finish(const RunSummary& summary, const RunReport& report) {
   print_line(
       fmt::format("results: {} (report.html, run.db, api_config_*.txt)", config_.folder.string()));
   if (summary.ending == RunEnding::interrupted) {
-    print_line(fmt::format("interrupted; go on with the same command and --log_dir={}",
+    print_line(fmt::format("interrupted; continue with the same command and --log_dir={}",
                            config_.folder.string()));
   }
 }

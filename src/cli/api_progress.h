@@ -1,7 +1,7 @@
 #pragma once
 
-// What `assay api` tells while it runs: a status line that is rewritten on a terminal, and a few
-// lines for every failed verdict.
+// The output of `assay api` while it runs: a status line, which a terminal shows in place, and a
+// few lines for each failed verdict.
 
 #include <cstdint>
 #include <map>
@@ -14,10 +14,10 @@ namespace assay {
 
 class ApiProgress {
  public:
-  // `quiet`: nothing but the summary. `with_status`: how far the run is, too.
+  // `quiet`: only the summary. `with_status`: the status line, too.
   ApiProgress(const RunConfig& config, bool quiet, bool with_status = true);
 
-  // Calls back into this object, which must outlive it.
+  // The observer refers to this object, which must outlive it.
   RunObserver observer();
   void note(const std::string& line);
   void finish(const RunSummary& summary, const RunReport& report);

@@ -1,25 +1,79 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <string>
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "cli/words.h"
 
 namespace assay {
 namespace {
 
-int run_command_line(int argc, char** argv, std::span<const AddVerb> known) {
+// Prints help or the version and gives 0, or prints the error in one line and gives kUsage.
+int stop_parsing(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) {
+    app.exit(error);
+    return kAllGood;
+  }
+  std::string words = "assay";
+  for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
+    verb = verb->get_subcommands().front();
+    words += " " + verb->get_name();
+  }
+  fmt::print(stderr, "assay: {}; `{} --help` describes all flags\n", error.what(), words);
+  return kUsage;
+}
+
+std::string footer_of(std::span<const std::string_view> elsewhere) {
+  std::string footer = "`assay help VERB` describes a verb and its flags.";
+  if (elsewhere.empty()) return footer;
+  return footer +
+         fmt::format("\n`make build` builds the other verbs: {}.", fmt::join(elsewhere, ", "));
+}
+
+constexpr std::string_view kHelp = "help";
+
+void add_help(CLI::App& app) {
+  app.add_subcommand(std::string(kHelp), "Describe a verb and its flags: assay help api");
+}
+
+// `assay help VERB` is `assay VERB --help`.
+std::vector<std::string> without_help_verb(std::vector<std::string> words) {
+  if (words.front() != kHelp) return words;
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
+}
+
+int run_command_line(int argc, char** argv, std::span<const AddVerb> known,
+                     std::span<const std::string_view> elsewhere) {
   CLI::App app("Tests deep-learning frameworks the way they are used.", "assay");
-  app.set_version_flag("--version", "assay " ASSAY_VERSION);
+  app.set_version_flag("--version", "assay " ASSAY_VERSION, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.require_subcommand(1);
+  app.footer(footer_of(elsewhere));
   std::vector<Verb> verbs;
   for (const AddVerb add : known) verbs.push_back(add(app));
+  add_help(app);
+  if (argc < 2) {
+    fmt::print("{}", app.help());
+    return kUsage;
+  }
+  auto words = spelled_words(app, without_help_verb({argv + 1, argv + argc}), elsewhere);
+  if (!words) return report_error(words.error());
+  std::ranges::reverse(*words);  // CLI11 takes the last word first
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(*words));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kAllGood : kUsage;
+    return stop_parsing(app, error);
   }
   for (const Verb& verb : verbs) {
     if (verb.app->parsed()) return run_verb(verb);
@@ -29,9 +83,10 @@ int run_command_line(int argc, char** argv, std::span<const AddVerb> known) {
 
 }  // namespace
 
-int run_program(int argc, char** argv, std::span<const AddVerb> verbs) {
-  std::signal(SIGPIPE, SIG_IGN);  // a peer that dies is an error where it is written to
-  return run_guarded([&] { return run_command_line(argc, argv, verbs); });
+int run_program(int argc, char** argv, std::span<const AddVerb> verbs,
+                std::span<const std::string_view> elsewhere) {
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe becomes an error of write()
+  return run_guarded([&] { return run_command_line(argc, argv, verbs, elsewhere); });
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "cli/verb.h"
 
@@ -9,8 +10,10 @@ namespace assay {
 // Makes a verb a subcommand of the program.
 using AddVerb = Verb (*)(CLI::App& program);
 
-// All of main(): reads the command line, runs its verb, which is one of these (`--help` shows them
-// in this order), and gives the exit code of the process.
-int run_program(int argc, char** argv, std::span<const AddVerb> verbs);
+// The body of main(): parses the command line, runs its verb and returns the exit code of the
+// process. `--help` lists `verbs` in this order. `elsewhere` names the verbs of the full program
+// that this one was built without.
+int run_program(int argc, char** argv, std::span<const AddVerb> verbs,
+                std::span<const std::string_view> elsewhere = {});
 
 }  // namespace assay

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-// Every verb that --help shows, with its words ("assay timeline merge"), those above first.
+// Called for every verb that --help shows, parents first; `words` is "assay timeline merge".
 using Visit = std::function<void(const CLI::App& verb, const std::string& words)>;
 
 std::vector<const CLI::App*> shown_verbs(const CLI::App& app) {
@@ -31,7 +31,7 @@ std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_min() > 0; }
 
-// Text that roff takes as it is: no line is a request, no hyphen is broken at.
+// Escapes the text for roff: no line becomes a request, and no line breaks at a hyphen.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -48,10 +48,10 @@ std::string roff(std::string_view text) {
 }
 
 std::string option_page(const CLI::Option& option) {
-  // Its names as --help writes them: "-h,--help", or that of its place.
+  // The names as --help prints them: "-h,--help", or the name of a positional.
   std::string names = option.get_name(false, true);
   if (names.empty()) names = option.get_name(true);
-  const bool flag = option.get_type_size() == 0;  // of which --help names no type
+  const bool flag = option.get_type_size() == 0;  // --help shows no type for a flag
   std::string type = flag ? "" : option.get_type_name();
   if (!type.empty() && !option.get_default_str().empty()) type += "=" + option.get_default_str();
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names),
@@ -65,8 +65,8 @@ std::string verb_page(const CLI::App& verb, const std::string& words) {
   return page;
 }
 
-// One line of a `case` of bash: what may follow these words. An option that takes a value ends with
-// "=".
+// One branch of a bash `case`: the words that may follow `words`. An option that takes a value ends
+// with "=".
 std::string completion_line(const CLI::App& verb, const std::string& words) {
   std::vector<std::string> next;
   for (const CLI::App* below : shown_verbs(verb)) next.push_back(below->get_name());
@@ -100,7 +100,7 @@ std::string bash_completion(const CLI::App& root) {
     if (&verb != &root) verbs.push_back("'" + words + "'");
     lines += completion_line(verb, words);
   });
-  // COMP_WORDS also has the words before the one at the cursor: they say which verb it belongs to.
+  // The words before the cursor (COMP_WORDS) determine the verb.
   return fmt::format(R"(# Bash completion for assay: source <(assay completion)
 _assay() {{
   local words={0} word next

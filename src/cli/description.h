@@ -1,7 +1,7 @@
 #pragma once
 
-// The command line's own description, in other forms than --help: what the parser knows of its
-// verbs and options, and nothing else, so that they cannot differ.
+// The help in other forms. Both are made from the parser's own verbs and options, so they always
+// agree with --help.
 
 #include <string>
 
@@ -11,10 +11,10 @@ class App;
 
 namespace assay {
 
-// A page for man(1), in roff.
+// The help of all verbs as a page for man(1), in roff.
 std::string man_page(const CLI::App& root, const std::string& version);
 
-// A script for bash: words for the verbs and options of each verb, files for everything else.
+// A script that completes verbs and options in bash, and files everywhere else.
 std::string bash_completion(const CLI::App& root);
 
 }  // namespace assay

@@ -17,22 +17,21 @@
 namespace assay {
 namespace {
 
-// What a process holds on a GPU before it has any tensor: its context, the framework's libraries.
+// Memory of a process on a GPU without any tensor: its context and the framework's libraries.
 constexpr double kContextBytes = 0.6 * kGiB;
-// What PyTorch keeps of freed memory for a lane's next case (KEPT_BYTES of torch_framework.py), and
-// what a slot may have open of it (kKeepOpenBytesInAll).
+// Freed memory that PyTorch keeps for a lane's next case (KEPT_BYTES of torch_framework.py), plus
+// the part of it that a slot may keep open (kKeepOpenBytesInAll).
 constexpr double kKeptBytes = 0.75 * kGiB;
-// What a worker has for its cases at least; fewer workers have more.
+// The least memory that a worker has for its cases.
 constexpr double kRoomBytes = kGiB;
-// Of what is free on a GPU when the run starts, the rest being room for what comes and goes.
+// The share of a GPU's free memory that a run plans with. The rest is for temporary allocations.
 constexpr double kShare = 0.9;
-// Lanes that a fork server has ready outside an MPS: a fault takes one to find its case and one to
-// go on. One more is ready for the MPS. Each takes 0.4 s in which no other lane gets on, so that a
-// run without faults has no more. Faults come in bursts, and each second attempt takes a lane or
-// two: once there was one, so many are kept.
+// Spare lanes of a fork server outside MPS. A fault needs two: one finds the case, one continues.
+// MPS has one more. Each spare blocks the other lanes for 0.4 s, so a run without faults has no
+// more. Faults come in bursts: after the first one, kMostSpares are kept.
 constexpr int kSpares = 2;
 constexpr int kMostSpares = 12;
-// They are made where they take no more than this of what the cases could have.
+// The largest share of the cases' memory that spare lanes may take.
 constexpr double kShareOfSpares = 0.25;
 
 std::size_t lanes_on_gpus(const RunConfig& config) {
@@ -42,8 +41,7 @@ std::size_t lanes_on_gpus(const RunConfig& config) {
   }));
 }
 
-// What a worker holds there with nothing to do. The slot itself has a context as well, where it
-// compares large results.
+// Memory of an idle worker. Its slot has a context, too, in which it compares large results.
 double held_by_worker(double lanes) { return (lanes + 1) * kContextBytes + lanes * kKeptBytes; }
 
 std::uint64_t least_free(const std::vector<ChosenGpu>& gpus) {
@@ -53,13 +51,14 @@ std::uint64_t least_free(const std::vector<ChosenGpu>& gpus) {
   return least->info.free_bytes;
 }
 
-// As many as were asked for, or as pay off, and not more than have room.
+// The number that was asked for, or a useful number, limited by the free memory.
 Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& config,
                                       const std::vector<ChosenGpu>& gpus,
                                       std::vector<std::string>& notes) {
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
-  // Small cases are bound by the host's side of the calls: a core for each lane. One on a GPU waits
-  // for one on the CPU; then slots, which bring results to the GPU, take an eighth (measured).
+  // Small cases are bound by the host: each lane needs a core. If one lane runs on the CPU, the
+  // lane on the GPU waits for it, and slots, which copy results to the GPU, need an eighth
+  // (measured).
   const double cores = std::max(1U, std::thread::hardware_concurrency());
   const auto all_lanes = static_cast<double>(mode_of(config).lanes.size());
   const double cores_of_worker = lanes < all_lanes ? (all_lanes - lanes) * 8 / 7 : all_lanes;
@@ -71,8 +70,8 @@ Result<std::uint32_t> workers_per_gpu(const GpuFlags& flags, const RunConfig& co
   const double room = static_cast<double>(least_free(gpus)) * kShare / each;
   if (room < 1) {
     return usage_error(fmt::format(
-        "GPU {} has {:.1f} GiB free, and a worker needs {:.1f} GiB: free some, or choose others "
-        "with --gpu_ids",
+        "GPU {} has {:.1f} GiB free, and a worker needs {:.1f} GiB: free some memory, or choose "
+        "other GPUs with --gpu_ids",
         gpus.front().info.number, static_cast<double>(least_free(gpus)) / kGiB, each / kGiB));
   }
   if (room < wanted && flags.num_workers_per_gpu > 0) {
@@ -94,13 +93,13 @@ std::string names_of(const std::vector<ChosenGpu>& gpus) {
   return names;
 }
 
-// Lanes of which nobody has said where they sit.
+// Sets the device of lanes that have none yet.
 void place_lanes(RunConfig& config, std::string_view test, std::string_view reference) {
   if (config.test.device.empty()) config.test.device = test;
   if (config.reference.device.empty()) config.reference.device = reference;
 }
 
-// GPUs that this assay cannot use are a wrong choice like any other: the program itself is well.
+// A plug-in that cannot be loaded is a usage error: the run works without GPUs.
 Result<const AssayDevicePlugin*> plugin_for_gpus() {
   auto plugin = load_device_plugin(device_plugin_file());
   if (!plugin) return usage_error(plugin.error().message);
@@ -129,9 +128,9 @@ Status check_two_gpus(const RunConfig& config) {
   constexpr std::string_view kSuffix = "_dual_gpu";
   return usage_error(fmt::format(
       "--{} needs two GPUs, one for each lane, and {}: name two with --gpu_ids or --num_gpus=2, or "
-      "use --{}, which needs no second one",
+      "use --{}, which needs one",
       mode.name,
-      on_cpu      ? "the test lane sits on the CPU"
+      on_cpu      ? "the test lane runs on the CPU"
       : gpus == 0 ? "this run has none"
                   : "this run has 1",
       mode.name.substr(0, mode.name.size() - kSuffix.size())));
@@ -142,8 +141,7 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   ASSAY_TRY(const std::vector<int> ids, parse_gpu_ids(flags.gpu_ids));
   const bool asked = flags.num_gpus > 0 || !ids.empty();
   if (flags.num_gpus == 0 && !ids.empty()) {
-    return usage_error(
-        "--num_gpus=0 takes no GPU, and --gpu_ids names some; leave one of them out");
+    return usage_error("--num_gpus=0 uses no GPU, and --gpu_ids names some: leave one of them out");
   }
   const std::vector<GpuInfo> present = nvml_gpus();
   if (flags.num_gpus == 0 || (present.empty() && !asked)) {
@@ -163,14 +161,14 @@ Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
   ASSAY_TRY(const std::uint32_t workers, workers_per_gpu(flags, config, gpus, notes));
   for (const ChosenGpu& gpu : gpus) config.gpus.push_back(gpu.ordinal);
   config.slots = workers * static_cast<std::uint32_t>(gpus.size());
-  // Who has an MPS of their own has told it to all processes.
+  // This variable means that the user runs an MPS already.
   config.mps = flags.mps && workers * lanes_on_gpus(config) > 1 &&
                std::getenv("CUDA_MPS_PIPE_DIRECTORY") == nullptr;
   const auto lanes = static_cast<double>(lanes_on_gpus(config));
   double room = static_cast<double>(least_free(gpus)) * kShare - workers * held_by_worker(lanes);
   const double each = lanes * kContextBytes;
   const int spares = std::min(kMostSpares, static_cast<int>(room * kShareOfSpares / each) - 1);
-  // While a lane is timed nobody else makes a context.
+  // In modes that time, no other process may create a context.
   if (spares >= kSpares && mode_of(config).agreement != Agreement::speed) {
     config.spares = kSpares;
     config.spares_after_a_fault = spares;

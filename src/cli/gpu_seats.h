@@ -1,6 +1,6 @@
 #pragma once
 
-// Seats on GPUs: which GPUs a run takes, how many workers sit on each, which lanes they hold.
+// Which GPUs a run uses, how many workers run on each, and which of their lanes do.
 
 #include <string>
 #include <vector>
@@ -16,17 +16,17 @@ struct GpuFlags {
   int num_gpus = -1;  // 0: none
   std::string gpu_ids;
   int num_workers_per_gpu = -1;
-  double required_gib = 0;  // that each worker must have on its GPU
+  double required_gib = 0;  // memory that each worker needs on its GPU
   bool test_cpu = false;
   bool mps = true;
 };
 
-// Whether the run takes GPUs: asked for, or there and not declined. An error where those that were
-// asked for cannot be had, or what they need is missing.
+// Chooses GPUs and workers, and returns whether the run uses GPUs. By default it does if there are
+// any. A usage error says why GPUs that were asked for cannot be used.
 Result<bool> choose_gpu_seats(const GpuFlags& flags, RunConfig& config,
                               std::vector<std::string>& notes);
 
-// An error where the mode has each lane on a GPU of its own, and the seats are not on two.
+// A usage error if the mode needs two GPUs, one for each lane, and the run has fewer.
 Status check_two_gpus(const RunConfig& config);
 
 }  // namespace assay

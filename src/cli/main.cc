@@ -1,7 +1,7 @@
-// assay-api: `assay` with the verbs that API cases need, which takes a third of the time to
-// compile.
+// assay-api: the verbs for API cases. It compiles in a third of the time of `assay`.
 
 #include <array>
+#include <string_view>
 
 #include "cli/command_line.h"
 #include "cli/verb_api.h"
@@ -25,5 +25,8 @@ int main(int argc, char** argv) {
       add_repro_verb,  add_plan_verb,    add_work_verb,       add_merge_verb,  add_mutate_verb,
       add_shrink_verb, add_finding_verb, add_completion_verb, add_manual_verb,
   };
-  return run_program(argc, argv, kVerbs);
+  // Those that full/main.cc adds.
+  constexpr std::array<std::string_view, 7> kElsewhere{"chain",  "timeline", "submit", "run",
+                                                       "status", "stop",     "serve"};
+  return run_program(argc, argv, kVerbs, kElsewhere);
 }

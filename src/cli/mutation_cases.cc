@@ -14,11 +14,11 @@
 namespace assay {
 namespace {
 
-// A fault is planted by a lane's Python, element by element.
+// A lane plants faults in Python, element by element.
 constexpr std::uint64_t kSmall = 4096;
-constexpr std::uint64_t kLargest = 1 << 17;  // where values other than the usual ones end, too
+constexpr std::uint64_t kLargest = 1 << 17;  // larger cases run under usual values only
 
-// The best of an API come first: its size where that is not small, then the draw.
+// Sorts the cases of an API: small ones first by the draw, then larger ones by size.
 using Rank = std::pair<std::uint64_t, std::uint64_t>;
 using Candidates = std::map<std::string, std::set<std::pair<Rank, std::string>>>;
 
@@ -56,7 +56,9 @@ Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::st
       chosen.push_back(text);
     }
   }
-  if (chosen.empty()) return usage_error("there is not a single small case in what was given");
+  if (chosen.empty())
+    return usage_error(
+        "the corpus has no case of at most 131,072 elements: --api_config_file names another");
   return chosen;
 }
 

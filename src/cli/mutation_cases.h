@@ -1,6 +1,6 @@
 #pragma once
 
-// Which cases of a corpus `assay mutate` plants faults in: a few small ones of each API.
+// The cases that `assay mutate` plants faults in: a few small ones of each API.
 
 #include <cstdint>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace assay {
 
-// Canonical texts, `each` of every API or as many as there are: by a draw of `seed` among those of
-// a few thousand elements, and where there is none of them the smallest. Tensors without elements
-// hold no fault; lines that do not parse are left to `assay corpus check`.
+// Canonical texts of up to `each` cases of every API in these files. `seed` draws them from the
+// cases of up to a few thousand elements; an API without such a case gets its smallest. Cases with
+// an empty tensor and lines that do not parse are left out.
 Result<std::vector<std::string>> choose_mutation_cases(const std::vector<std::string>& patterns,
                                                        std::uint64_t seed, std::uint32_t each);
 

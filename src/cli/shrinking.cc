@@ -21,11 +21,12 @@ namespace {
 
 constexpr double kLongestBudget = 7.0 * 24 * 60 * 60;
 
-// The run's own settings, as the flags that it was begun with.
+// The configuration of the stored run, from the flags that it was started with.
 Result<RunConfig> config_of(const std::map<std::string, std::string>& properties) {
   std::vector<std::string> flags = rerun_flags(properties);
-  flags.emplace_back("--api_config=paddle.nothing()");  // cases come from the searches
-  std::reverse(flags.begin(), flags.end());             // as CLI11 takes them
+  flags.emplace_back(
+      "--api_config=paddle.nothing()");      // a placeholder: the searches bring their own cases
+  std::reverse(flags.begin(), flags.end());  // as CLI11 takes them
   CLI::App app;
   ApiOptions options;
   add_api_options(app, options);
@@ -33,15 +34,15 @@ Result<RunConfig> config_of(const std::map<std::string, std::string>& properties
     app.parse(flags);
   } catch (const CLI::ParseError& error) {
     return usage_error(
-        fmt::format("the run was begun with flags that this assay does not take ({}); "
-                    "use the one that made the run",
+        fmt::format("this assay does not know all flags of the run ({}): use the version that "
+                    "made the run",
                     error.what()));
   }
-  std::vector<std::string> notes;  // of the run; they were told then
+  std::vector<std::string> notes;  // printed when the run started
   return make_run_config(options, notes);
 }
 
-// One case of each finding. A time limit costs as long as it is, again and again.
+// One case of each finding, except time-outs: each of their attempts takes the whole limit.
 Result<std::vector<std::uint64_t>> one_of_each(RunReader& run) {
   std::vector<std::uint64_t> ids;
   ASSAY_TRY(const std::vector<Finding> findings, findings_of(run, nullptr));
@@ -54,9 +55,10 @@ Result<std::vector<std::uint64_t>> one_of_each(RunReader& run) {
 }  // namespace
 
 void add_shrink_options(CLI::App& app, ShrinkOptions& options) {
-  app.add_option("--budget", options.budget, "Time for all searches together: 90, 90s, 2m, 1h")
+  app.add_option("--budget", options.budget,
+                 "Time for all searches together: 90 (seconds), 90s, 2m, 1h")
       ->capture_default_str();
-  app.add_option("--most-cases", options.most_tried, "Cases to try for each failure")
+  app.add_option("--most-cases", options.most_tried, "Most cases to try for each failure")
       ->capture_default_str();
 }
 
@@ -79,7 +81,8 @@ Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::ui
                                   const std::function<void(const std::string&)>& note) {
   ASSAY_TRY(const double seconds, parse_duration(options.budget));
   if (is_store_address(folder)) {
-    return usage_error("what shrinking finds is kept in a run's folder; name one, not a database");
+    return usage_error(
+        "assay shrink writes into the folder of a run: name a folder, not a database");
   }
   RunConfig config;
   ShrinkJob job;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Makes failures of a stored run small: what `assay shrink` and `assay api --shrink` do.
+// Shrinks failures of a stored run, for `assay shrink` and `assay api --shrink`.
 
 #include <CLI/App.hpp>
 #include <cstdint>
@@ -21,11 +21,11 @@ struct ShrinkOptions {
 
 void add_shrink_options(CLI::App& app, ShrinkOptions& options);
 
-// "90", "90s", "2m", "1h" in seconds; an error for anything else.
+// Reads "90", "90s", "2m" or "1h" and returns seconds. Anything else is a usage error.
 Result<double> parse_duration(const std::string& text);
 
-// These cases of the run in `folder`; none: one of each finding. What is found is kept in the
-// folder, beside what was found earlier, and given by the id of the failure.
+// Shrinks these cases of the run in `folder`, or one case of each finding if `ids` is empty. Adds
+// the results to those in the folder, and returns the new ones by the id of the failure.
 Result<ShrunkCases> shrink_stored(const std::string& folder, std::vector<std::uint64_t> ids,
                                   const ShrinkOptions& options,
                                   const std::function<void(const std::string&)>& note);

@@ -18,20 +18,24 @@ int trouble(const char* what, const char* advice) {
 
 int run_verb(const Verb& verb) {
   const Result<int> code = verb.run();
-  if (code) return *code;
-  std::fprintf(stderr, "assay: %s\n", code.error().message.c_str());
-  return code.error().kind == ErrorKind::usage ? kUsage : kTrouble;
+  return code ? *code : report_error(code.error());
+}
+
+int report_error(const Error& error) {
+  std::fprintf(stderr, "assay: %s\n", error.message.c_str());
+  return error.kind == ErrorKind::usage ? kUsage : kTrouble;
 }
 
 int run_guarded(const std::function<int()>& body) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return trouble("out of memory", ": run it with fewer workers or on a larger machine");
+    return trouble("out of memory", ": use fewer workers or a larger machine");
   } catch (const std::exception& error) {
-    return trouble(error.what(), " (not expected; please report it with the command line)");
+    return trouble(error.what(), " (a bug in assay: please report it with the command line)");
   } catch (...) {
-    return trouble("an unknown exception", " (please report it with the command line)");
+    return trouble("an unknown exception",
+                   " (a bug in assay: please report it with the command line)");
   }
 }
 

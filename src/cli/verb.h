@@ -1,6 +1,6 @@
 #pragma once
 
-// What a verb of the command line is to main(): a subcommand, and what runs when it was chosen.
+// A verb of the command line: its subcommand, and the function that runs it.
 
 #include <functional>
 
@@ -17,9 +17,11 @@ struct Verb {
   std::function<Result<int>()> run;  // gives the process's exit code
 };
 
-// Runs it and gives the process's exit code; an error becomes one line on stderr.
+// Runs the verb and returns the process's exit code. An error becomes one line on stderr.
 int run_verb(const Verb& verb);
-// All of main(): an exception that nobody foresaw becomes one line and kTrouble, too.
+// Prints the error as one line on stderr and returns its exit code: kUsage or kTrouble.
+int report_error(const Error& error);
+// Runs `body` and returns its exit code. An exception becomes one line on stderr and kTrouble.
 int run_guarded(const std::function<int()>& body);
 
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "cli/gate.h"
 #include "cli/shrinking.h"
 #include "engine/engine.h"
@@ -31,8 +32,8 @@ constexpr const char* kExamples = R"(Examples:
   assay api --api_config='paddle.abs(Tensor([2, 3], "float32"))' --accuracy=True
   assay api --api_config_file=cases.txt --accuracy=True --num_workers_per_gpu=2 --log_dir=out
   assay api --log_dir=out --retest=mismatch,crash
-Exit code: 0 all passed or agreed, or the part of --shard is done; 1 some verdict failed (see
---fail-on), 2 usage, 3 the engine is in trouble, 130 interrupted.)";
+Exit code: 0 no verdict failed (with --shard: the part is done), 1 some verdict failed (see --fail-on),
+2 usage, 3 the engine or the machine failed, 130 interrupted.)";
 constexpr const char* kUsualGateOfApi = "any";
 
 struct ClosedRun {
@@ -40,7 +41,7 @@ struct ClosedRun {
   std::optional<RunComparison> comparison;
 };
 
-// What the run came to, from its store.
+// Writes the logs and the page of the run, and reads its report.
 Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, const Gate& gate,
                             RunReader& run) {
   const std::filesystem::path& folder = config.folder;
@@ -59,7 +60,7 @@ Result<ClosedRun> close_run(const ApiOptions& options, const RunConfig& config, 
   return closed;
 }
 
-// After everything else: of a run that was interrupted, or had nothing left to do.
+// The same for a run that was interrupted or had nothing left to do.
 Result<ClosedRun> close_stored(const ApiOptions& options, const RunConfig& config,
                                const Gate& gate) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(store_of(config), StoreMode::read));
@@ -73,10 +74,10 @@ Result<int> run_api(const ApiOptions& options) {
   ApiProgress progress(config, options.quiet, options.show_runtime_status);
   for (const std::string& note : notes) progress.note(note);
   RunObserver observer = progress.observer();
-  // While slots and servers end, on GPUs for some seconds.
+  // Runs while slots and servers end, which takes some seconds on GPUs.
   std::optional<Result<ClosedRun>> complete;
   observer.complete = [&](RunReader& run) { complete = close_run(options, config, gate, run); };
-  ASSAY_TRY(const RunSummary summary, run_engine(config, observer));
+  ASSAY_TRY(const RunSummary summary, run_in(FreshFolder(config.folder), config, observer));
   ASSAY_TRY(const ClosedRun closed,
             complete ? std::move(*complete) : close_stored(options, config, gate));
   progress.finish(summary, closed.report);
@@ -94,10 +95,11 @@ Result<int> run_api(const ApiOptions& options) {
 }  // namespace
 
 Verb add_api_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("api", "Run API cases: Paddle against PyTorch or itself");
+  CLI::App* app = parent.add_subcommand(
+      "api", "Run API cases: Paddle against PyTorch, or one build against another");
   auto options = std::make_shared<ApiOptions>();
   add_api_options(*app, *options);
-  app->option_defaults()->group("What came of it");
+  app->option_defaults()->group("Result");
   add_gate_options(*app, options->gate, kUsualGateOfApi);
   app->option_defaults()->group("Options");
   app->footer(kExamples);

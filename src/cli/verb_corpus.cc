@@ -13,11 +13,12 @@
 namespace assay {
 
 Verb add_corpus_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("corpus", "Looks at corpus files without running them");
+  CLI::App* app = parent.add_subcommand("corpus", "Check corpus files without running them");
   app->require_subcommand(1);
-  CLI::App* check = app->add_subcommand("check", "Does every line parse");
+  CLI::App* check = app->add_subcommand("check", "Parse every line and print those that are wrong");
   auto files = std::make_shared<std::vector<std::string>>();
-  check->add_option("FILE", *files, "Files, or patterns of files")->required();
+  check->add_option("FILE", *files, "Files, or patterns of files such as 'corpus/*.txt'")
+      ->required();
   return {app, [files]() -> Result<int> {
             ASSAY_TRY(const CorpusCheck found, check_corpus(*files, std::cout));
             return found.failed == 0 ? kAllGood : kSomeFailed;

@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay corpus check FILE…`: does every line parse.
+// `assay corpus check FILE…`: parses every line.
 Verb add_corpus_verb(CLI::App& parent);
 
 }  // namespace assay

@@ -10,8 +10,8 @@
 namespace assay {
 
 Verb add_completion_verb(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("completion", "Completion for bash: source <(assay completion)");
+  CLI::App* app = parent.add_subcommand(
+      "completion", "Print the completion for bash: source <(assay completion)");
   return {app, [&parent]() -> Result<int> {
             fmt::print("{}", bash_completion(parent));
             return kAllGood;
@@ -19,7 +19,8 @@ Verb add_completion_verb(CLI::App& parent) {
 }
 
 Verb add_manual_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("manual", "This help as a page: assay manual | man -l -");
+  CLI::App* app =
+      parent.add_subcommand("manual", "Print the page for man: assay manual | man -l -");
   return {app, [&parent]() -> Result<int> {
             fmt::print("{}", man_page(parent, ASSAY_VERSION));
             return kAllGood;

@@ -4,9 +4,9 @@
 
 namespace assay {
 
-// `assay completion`: what bash is told to complete assay's command line.
+// `assay completion`: prints a script that completes assay's command line in bash.
 Verb add_completion_verb(CLI::App& parent);
-// `assay manual`: the page of --help for man.
+// `assay manual`: prints the help as a page for man.
 Verb add_manual_verb(CLI::App& parent);
 
 }  // namespace assay

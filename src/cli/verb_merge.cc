@@ -22,7 +22,7 @@ constexpr const char* kMergeExamples = R"(Examples:
   assay api --api_config_file=cases.txt --shard=1/2 --log_dir=one     (on one machine)
   assay api --api_config_file=cases.txt --shard=2/2 --log_dir=two     (on another)
   assay merge all one two
-Exit code: 0 merged, 1 merged and runs disagree on cases, 2 usage.)";
+Exit code: 0 merged; 1 merged, and runs disagree on some cases; 2 usage.)";
 
 struct MergeOptions {
   std::filesystem::path out;
@@ -35,7 +35,7 @@ void print(const MergeSummary& merged) {
                name(conflict.other), conflict.other_from, conflict.text);
   }
   for (const std::string& shard : merged.missing_shards) {
-    fmt::print("note: part {} of the corpus is in none of these runs\n", shard);
+    fmt::print("note: none of these runs has part {} of the corpus\n", shard);
   }
   fmt::print("{} cases", merged.cases);
   if (merged.repeated > 0) fmt::print("; {} were in more than one run", merged.repeated);
@@ -58,7 +58,7 @@ Result<int> run_merge(const MergeOptions& options) {
 }  // namespace
 
 Verb add_merge_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("merge", "Make one run of many, each case once");
+  CLI::App* app = parent.add_subcommand("merge", "Make one run of several, each case once");
   auto options = std::make_shared<MergeOptions>();
   app->add_option("OUT", options->out, "Folder of the new run")->required();
   app->add_option("DIR", options->runs, "Folders of the runs (their --log_dir)")->required();

@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay merge`: the runs of many machines as one.
+// `assay merge`: makes one run of the runs of many machines.
 
 #include "cli/verb.h"
 

@@ -15,6 +15,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "cli/mutation_cases.h"
 #include "engine/engine.h"
 #include "lane/python_command.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr const char* kMutateExamples = R"(Examples:
   assay mutate --api_config_file=cases.txt
   assay mutate --api_config_file='a.txt,b.txt' --operators=off_8_ulp,ties --sample=1/10
-A developer's verb: how sharp the judge is. Each fault that changes a bit should make its case fail.)";
+For developers of assay. It measures how sharp the judge is: each fault that changes a bit should make
+its case fail.)";
 
 struct MutateOptions {
   ApiOptions api;
@@ -46,7 +48,7 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
   for (const std::string& name : split_at(settings.mutants, ',')) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return usage_error(
-          fmt::format("--operators: none is called {}; there are {}", name, wire::kAllMutants));
+          fmt::format("--operators: no fault is called {}; known: {}", name, wire::kAllMutants));
     }
   }
   const std::string_view text = options.sample;
@@ -61,7 +63,7 @@ Status choose_faults(const MutateOptions& options, wire::CaseSettingsT& settings
   return {};
 }
 
-// The run's own corpus: what was chosen, in a file of its folder.
+// Writes the chosen cases to a file in the run's folder, which becomes its corpus.
 Status choose_cases(const MutateOptions& options, RunConfig& config) {
   ASSAY_TRY(const std::vector<std::string> chosen,
             choose_mutation_cases(config.sources.patterns, config.settings.seed, options.cases));
@@ -75,7 +77,7 @@ Status choose_cases(const MutateOptions& options, RunConfig& config) {
   return {};
 }
 
-// The table, which knows the families of the API tables.
+// Prints the table. Python makes it, because it knows the families of the APIs.
 Result<int> print_score(const MutateOptions& options, const RunConfig& config) {
   ASSAY_TRY(const LanePackage package, LanePackage::find());
   SpawnOptions child;
@@ -92,10 +94,11 @@ Result<int> run_mutate(const MutateOptions& options) {
   std::vector<std::string> notes;
   ASSAY_TRY(RunConfig config, make_run_config(options.api, notes));
   ASSAY_CHECK(choose_faults(options, config.settings));
+  const FreshFolder folder(config.folder);
   ASSAY_CHECK(choose_cases(options, config));
   ApiProgress progress(config, true);
   for (const std::string& note : notes) progress.note(note);
-  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const RunSummary summary, run_in(folder, config, progress.observer()));
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(config.folder, StoreMode::existing));
   ASSAY_TRY(const Policies policies, load_policies(config.settings));
   ASSAY_CHECK(write_mutants(*store, policies, config.folder / "mutants.jsonl"));
@@ -106,33 +109,34 @@ Result<int> run_mutate(const MutateOptions& options) {
 }  // namespace
 
 Verb add_mutate_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand(
-      "mutate", "Plant faults and count which are found: how sharp the judge is");
+  CLI::App* app =
+      parent.add_subcommand("mutate", "Plant faults in results and count how many are found");
   auto options = std::make_shared<MutateOptions>();
   ApiOptions& api = options->api;
-  api.num_gpus = 0;  // faults are planted in the host's memory
+  api.num_gpus = 0;  // faults are planted in host memory
   app->add_option("--api_config_file", api.api_config_file_pattern,
-                  "Files with a case on each line, with commas between")
+                  "Files with a case on each line, separated by commas")
       ->required();
-  app->add_option("--operators", options->operators, "Faults by name, with commas between")
+  app->add_option("--operators", options->operators, "Names of faults, separated by commas")
       ->capture_default_str();
-  app->add_option("--seed", api.settings.seed, "Seed of all values and of every choice")
+  app->add_option("--seed", api.settings.seed, "Seed of all input values and choices")
       ->capture_default_str();
-  app->add_option("--sample", options->sample, "The share of mutants that are made")
+  app->add_option("--sample", options->sample, "The share of mutants that is made")
       ->capture_default_str();
-  app->add_option("--cases", options->cases, "Cases of each API")->capture_default_str();
-  app->add_option("--values", api.values, "Kinds of values, as of assay api")
+  app->add_option("--cases", options->cases, "Most cases of each API")->capture_default_str();
+  app->add_option("--values", api.values, "Value regimes, as in assay api")->capture_default_str();
+  app->add_option("--num_workers", api.num_workers_per_gpu, "Workers on the CPU; -1: one per core");
+  app->add_option("--test-lane", api.test_lane, "The lane in which faults are planted")
       ->capture_default_str();
-  app->add_option("--num_workers", api.num_workers_per_gpu, "Workers on the CPU; -1: one a core");
-  app->add_option("--test-lane", api.test_lane, "The lane that faults are planted in")
+  app->add_option("--reference-lane", api.reference_lane, "The lane that it is compared with")
       ->capture_default_str();
-  app->add_option("--reference-lane", api.reference_lane, "What it is measured against")
-      ->capture_default_str();
-  app->add_option("--paddle_python", api.paddle_python, "Interpreter that has Paddle");
-  app->add_option("--torch_python", api.torch_python, "Interpreter that has PyTorch");
-  app->add_option("--settings", api.settings_file, "File with settings (assay.toml)");
-  app->add_option("--log_dir", api.log_dir, "Folder of the run (default: a dated one)");
-  app->add_option("--markdown", options->markdown, "Write the table to this file as well");
+  app->add_option("--paddle_python", api.paddle_python, "Python interpreter that has Paddle");
+  app->add_option("--torch_python", api.torch_python, "Python interpreter that has PyTorch");
+  app->add_option("--settings", api.settings_file,
+                  "Settings file (default: assay.toml in the working folder, if it exists)");
+  app->add_option("--log_dir", api.log_dir,
+                  "Folder of the run (default: a new dated folder under assay-runs/)");
+  app->add_option("--markdown", options->markdown, "Write the table to this file, too");
   app->footer(kMutateExamples);
   return {app, [options] { return run_mutate(*options); }};
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kPlanExamples = R"(Examples:
   assay plan --store=postgresql://assay@db/runs 'corpus/*.txt' --accuracy=True
   assay plan --store=postgresql://assay@db/runs --retest=crash,timeout
-A run is a schema of the database: options=-csearch_path%3DNAME in the address names another one.)";
+Each run is a schema of the database. options=-csearch_path%3DNAME in the address names another one.)";
 
 struct PlanOptions {
   ApiOptions api;
@@ -34,7 +34,7 @@ void print(const PlanSummary& plan) {
   const auto add = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) line += fmt::format("; {} {}", count, what);
   };
-  add(totals.earlier, "finished already");
+  add(totals.earlier, "finished in earlier sessions");
   add(totals.duplicates, "given more than once");
   add(totals.invalid_lines, "invalid lines");
   fmt::print("{}\n", line);
@@ -46,7 +46,7 @@ Result<int> run_plan(const PlanOptions& options) {
   for (const std::string& note : notes) fmt::print("note: {}\n", note);
   std::vector<std::string>& patterns = config.sources.patterns;
   patterns.insert(patterns.end(), options.files.begin(), options.files.end());
-  if (joins(config)) return usage_error("nothing to plan: name files of cases, or --retest");
+  if (joins(config)) return usage_error("nothing to plan: name files of cases, or give --retest");
   ASSAY_TRY(const PlanSummary plan, plan_run(config));
   print(plan);
   return kAllGood;
@@ -55,7 +55,8 @@ Result<int> run_plan(const PlanOptions& options) {
 }  // namespace
 
 Verb add_plan_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("plan", "Load a corpus into a database, for many machines");
+  CLI::App* app =
+      parent.add_subcommand("plan", "Load a corpus into a database that many machines share");
   auto options = std::make_shared<PlanOptions>();
   app->add_option("FILE", options->files, "Files with a case on each line, or patterns of files");
   add_plan_options(*app, options->api);

@@ -37,12 +37,13 @@ Result<int> run_shrink_verb(const ShrinkVerbOptions& options) {
   ASSAY_TRY(const ShrunkCases found, shrink_stored(options.run, ids, options.shrink, note));
   for (const auto& [id, shrunk] : found) {
     fmt::print("{} after {} cases{}:\n  {}\n  {} {}\n", format_case_id(id), shrunk.tried,
-               shrunk.whole ? "" : ", before the budget was spent", shrunk.text,
+               shrunk.whole ? "" : ", when the budget ran out", shrunk.text,
                name(shrunk.verdict.outcome), shrunk.verdict.message);
   }
   for (const std::uint64_t id : ids) {
     if (!found.contains(id)) {
-      fmt::print("{} did not fail again in the same way: nothing to shrink\n", format_case_id(id));
+      fmt::print("{} did not fail again in the same way, so there is nothing to shrink\n",
+                 format_case_id(id));
     }
   }
   return ids.empty() || !found.empty() ? kAllGood : kSomeFailed;
@@ -51,12 +52,12 @@ Result<int> run_shrink_verb(const ShrinkVerbOptions& options) {
 }  // namespace
 
 Verb add_shrink_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand(
-      "shrink", "The smallest case that still shows a failure of a run in the same way");
+  CLI::App* app =
+      parent.add_subcommand("shrink", "Find the smallest case that still fails in the same way");
   auto options = std::make_shared<ShrinkVerbOptions>();
   app->add_option("DIR", options->run, "The run's folder (--log_dir)")->required();
   app->add_option("ID", options->wanted,
-                  "The failure: its id or the beginning of it, or a part of its text (default: a "
+                  "The failure: its id, the start of its id, or a part of its text (default: one "
                   "case of each finding)");
   add_shrink_options(*app, options->shrink);
   return {app, [options] { return run_shrink_verb(*options); }};

@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay shrink DIR [ID]`: failures of a run made small.
+// `assay shrink DIR [ID]`: shrinks failures of a run.
 Verb add_shrink_verb(CLI::App& parent);
 
 }  // namespace assay

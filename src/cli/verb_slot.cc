@@ -17,11 +17,11 @@ namespace assay {
 namespace {
 constexpr int kSupervisorFd = 3;
 
-// What comparing results takes is kept for the next ones: new pages cost more than the work. The
-// truth of the largest case that has one takes 200 to 400 MB.
+// Keeps freed memory for the next comparison, because new pages cost more than the comparison. The
+// float64 evaluation of the largest case needs 200 to 400 MB.
 void keep_freed_memory() {
   constexpr std::uint64_t kMost = std::uint64_t{512} << 20;
-  constexpr std::uint64_t kPart = 64;  // of the machine's memory, which slots share
+  constexpr std::uint64_t kPart = 64;  // a slot keeps at most this fraction of the host's memory
   const auto memory = system_memory();
   const std::uint64_t kept = memory ? std::min(kMost, memory->total / kPart) : kMost / 4;
   (void)::mallopt(M_MMAP_MAX, 0);
@@ -33,11 +33,11 @@ void keep_freed_memory() {
 Verb add_slot_verb(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("slot", "(internal)");
   app->group("");  // not in --help
-  // For people who look at a list of processes; what a slot is to do comes over its socket.
+  // Ignored: they show up in lists of processes. A slot gets its work over its socket.
   auto shown = std::make_shared<std::vector<std::string>>();
   app->add_option("shown", *shown, "its number and the folder of its lanes' logs");
   auto device = std::make_shared<std::string>();
-  app->add_option("--device", *device, "to open before anything comes");
+  app->add_option("--device", *device, "device to open at the start");
   return {app, [shown, device]() -> Result<int> {
             keep_freed_memory();
             ASSAY_CHECK(run_slot(Fd(kSupervisorFd), *device));

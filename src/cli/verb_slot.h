@@ -4,7 +4,7 @@
 
 namespace assay {
 
-// `assay slot JSON`: a slot process; only the engine starts it.
+// `assay slot`: a slot process. Only the engine starts it.
 Verb add_slot_verb(CLI::App& parent);
 
 }  // namespace assay

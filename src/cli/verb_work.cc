@@ -11,6 +11,7 @@
 #include "cli/api_options.h"
 #include "cli/api_progress.h"
 #include "cli/exit_code.h"
+#include "cli/fresh_folder.h"
 #include "engine/engine.h"
 #include "report/run_report.h"
 #include "store/open_store.h"
@@ -20,12 +21,11 @@ namespace {
 
 constexpr const char* kWorkExamples = R"(Examples:
   assay work --store=postgresql://assay@db/runs --num_workers_per_gpu=2
-What is tested, and how, `assay plan` has said. SIGTERM gives back what has not ended.
-Exit code: 0 nothing is left to do, whatever the verdicts are (see `assay report`), 2 usage, 3 the
-engine is in trouble, 130 interrupted.)";
+`assay plan` has defined the cases and the mode. SIGTERM gives unfinished cases back.
+Exit code: 0 nothing is left to do, whatever the verdicts (see `assay report`); 2 usage; 3 the engine
+or the machine failed; 130 interrupted.)";
 
-// What the run is, as the database keeps it in the words of the command line. They are other flags
-// than those of who works.
+// Sets the options that define the run, from the flags that the database keeps.
 Status read_plan(ApiOptions& options) {
   ASSAY_TRY(const std::unique_ptr<Store> store, open_store(options.store, StoreMode::existing));
   ASSAY_TRY(const auto properties, store->properties());
@@ -35,12 +35,14 @@ Status read_plan(ApiOptions& options) {
   for (const std::string& flag : rerun_flags(properties)) {
     if (app.get_option_no_throw(flag.substr(0, flag.find('='))) != nullptr) words.push_back(flag);
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
-    return usage_error(fmt::format(
-        "this assay does not understand what the run was planned with: {}", error.what()));
+    return usage_error(
+        fmt::format("this assay does not know a flag that the run was planned with: {}; use the "
+                    "version that planned it",
+                    error.what()));
   }
   return {};
 }
@@ -54,10 +56,11 @@ Result<int> run_work(ApiOptions options) {
   ASSAY_TRY(const RunConfig config, make_run_config(options, notes));
   ApiProgress progress(config, options.quiet);
   for (const std::string& note : notes) progress.note(note);
-  ASSAY_TRY(const RunSummary summary, run_engine(config, progress.observer()));
+  ASSAY_TRY(const RunSummary summary,
+            run_in(FreshFolder(config.folder), config, progress.observer()));
   fmt::print("{} cases by this worker; {}\n", summary.totals.finished,
              summary.ending == RunEnding::interrupted
-                 ? "interrupted, what had not ended is given back"
+                 ? "interrupted; unfinished cases are given back"
                  : "nothing is left to do");
   return summary.ending == RunEnding::interrupted ? kInterrupted : kAllGood;
 }
@@ -65,8 +68,7 @@ Result<int> run_work(ApiOptions options) {
 }  // namespace
 
 Verb add_work_verb(CLI::App& parent) {
-  CLI::App* app =
-      parent.add_subcommand("work", "Take cases of a run in a database, as one of many");
+  CLI::App* app = parent.add_subcommand("work", "Run cases of a database, as one of many workers");
   auto options = std::make_shared<ApiOptions>();
   add_work_options(*app, *options);
   app->footer(kWorkExamples);

@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay work`: takes cases of a run in a database, as one of many, until none is left.
+// `assay work`: runs cases of a run in a database, as one of many workers, until none is left.
 
 #include "cli/verb.h"
 

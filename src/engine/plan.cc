@@ -105,7 +105,7 @@ class Planner {
   }
 
   Status plan_case(const std::string& where, std::string_view line, const Case& found) {
-    if (config_.sources.only && !config_.sources.only->have(found.api())) {
+    if (!config_.sources.selects(found.api())) {
       ++plan_.totals.other_apis;
       return {};
     }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "case/name_filter.h"
 #include "engine/changed_apis.h"
 #include "lane/fork_server.h"
 #include "schedule/shards.h"
@@ -24,9 +25,14 @@ namespace assay {
 class EarlierCosts;
 
 struct Sources {
-  std::vector<std::string> configs;      // single cases
-  std::vector<std::string> patterns;     // corpus files, or glob patterns of them
-  std::optional<ChangedApis> only = {};  // other APIs are left out
+  std::vector<std::string> configs;       // single cases
+  std::vector<std::string> patterns;      // corpus files, or glob patterns of them
+  std::optional<ChangedApis> only = {};   // cases of other APIs are left out
+  std::optional<NameFilter> filter = {};  // likewise: -k
+
+  bool selects(std::string_view api) const {
+    return (!only || only->have(api)) && (!filter || filter->matches(api));
+  }
 };
 
 // The framework of the tables' reference functions. A lane of this framework calls them.
@@ -93,7 +99,7 @@ struct Totals {
   std::uint64_t earlier = 0;   // finished in earlier sessions
   std::uint64_t invalid_lines = 0;
   std::uint64_t duplicates = 0;
-  std::uint64_t other_apis = 0;  // cases that Sources.only leaves out
+  std::uint64_t other_apis = 0;  // cases that Sources::selects leaves out
 };
 
 enum class RunEnding { complete, interrupted, stopped_on_error };

@@ -182,7 +182,7 @@ TEST_F(ACampaign, ThatCannotBeRunIsOneLine) {
   EXPECT_THAT(dry.output, HasSubstr("--num_gpus=2"));
   EXPECT_THAT(dry.output, HasSubstr("--quiet"));
   EXPECT_THAT(dry.output, HasSubstr("--show_runtime_status=True"));
-  EXPECT_THAT(dry.output, HasSubstr("custom_device_vs_gpu is not there and is switched off"));
+  EXPECT_THAT(dry.output, HasSubstr("assay has no custom_device_vs_gpu, and it is off"));
   EXPECT_FALSE(fs::exists(cli_.folder() / "night"));
   const CliResult none = cli_.call({"run", "nowhere.yaml"});
   EXPECT_EQ(none.status.code, 2);

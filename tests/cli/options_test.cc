@@ -96,7 +96,7 @@ TEST(ApiOptions, SomeMoreWorkersThanCoresAreTaken) {
   EXPECT_EQ(slots(4 * cores), 4 * cores);
   EXPECT_EQ(notes.size(), 1U) << "where they sit";
   EXPECT_EQ(slots(100'000), 4 * cores);
-  EXPECT_THAT(notes.back(), HasSubstr(" of 100000 workers: more than 4 a core do not pay off"));
+  EXPECT_THAT(notes.back(), HasSubstr(" of 100000 workers: more than 4 per core are of no use"));
 }
 
 TEST(ApiOptions, TwoGpusThatAreNotThereAreMissed) {

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "give it with --api_config"},
         BadCase{"dump_dir_alone", {"--api_config=" + kEcho, "--dump_dir=x"}, 2, "--use_dump"},
         BadCase{
-            "no_such_lane", {"--api_config=" + kEcho, "--reference-lane=nonsense"}, 3, "nonsense"},
+            "no_such_lane", {"--api_config=" + kEcho, "--reference-lane=nonsense"}, 2, "nonsense"},
         BadCase{"negative_atol", {"--api_config=" + kEcho, "--atol=-1"}, 2, "--atol"},
         BadCase{"nan_rtol", {"--api_config=" + kEcho, "--rtol=nan"}, 2, "--rtol"},
         BadCase{

@@ -87,7 +87,7 @@ TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
        "--sanitizer_error_exitcode=86"});
   EXPECT_EQ(run.status.code, 0) << run.output;
   for (const char* flag : {"use_gpu_mode", "sanitizer_command", "sanitizer_error_exitcode"}) {
-    EXPECT_THAT(run.output, HasSubstr(fmt::format("note: --{} changes nothing", flag)));
+    EXPECT_THAT(run.output, HasSubstr(fmt::format("note: --{} has no effect", flag)));
   }
   EXPECT_THAT(run.output, Not(HasSubstr("cases to run")));
   EXPECT_THAT(run.output, Not(HasSubstr("[100%]")));
@@ -95,7 +95,7 @@ TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
   for (const char* tolerance : {"atol", "rtol"}) EXPECT_EQ(properties[tolerance], "0");
   EXPECT_EQ(properties["error_bar"], "false");
   const CliResult older = Cli().call_api({cases, "--use_gpu_cache_mode=True"});
-  EXPECT_THAT(older.output, HasSubstr("note: --use_gpu_mode changes nothing"));
+  EXPECT_THAT(older.output, HasSubstr("note: --use_gpu_mode has no effect"));
   EXPECT_THAT(older.output, HasSubstr("[100%]"));
   const CliResult both = cli.call_api({cases, "--bitwise_alignment=True", "--rtol=0.1"});
   EXPECT_EQ(both.status.code, 2);

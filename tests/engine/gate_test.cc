@@ -62,7 +62,7 @@ TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
   const CliResult good = shell(block("## The gate"));
   EXPECT_EQ(good.status.code, 0) << good.output;
   EXPECT_THAT(good.output, HasSubstr("1 case to run"));
-  EXPECT_THAT(good.output, HasSubstr("3 of APIs that the diff does not name"));
+  EXPECT_THAT(good.output, HasSubstr("3 of other APIs"));
   EXPECT_THAT(good.output, Not(HasSubstr("::error")));
 
   // A change that comes with a case of another dtype that fails: only float32 was known.

@@ -464,7 +464,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadGpu{"nothing_for_the_sanitizer",
                {},
                {"--use_compute_sanitizer=True", "--num_gpus=0"},
-               "the lane under test sits on the CPU"},
+               "the lane under test runs on the CPU"},
         BadGpu{"no_second_one", {}, {"--accuracy_dual_gpu=True"}, "and this run has 1: name two"},
         BadGpu{"one_of_two",
                {{"FAKE_NVML_GPUS", "2"}},
@@ -473,7 +473,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadGpu{"no_lane_for_the_second",
                {{"FAKE_NVML_GPUS", "2"}},
                {"--accuracy_dual_gpu=True", "--test_cpu=True"},
-               "and the test lane sits on the CPU"},
+               "and the test lane runs on the CPU"},
         BadGpu{"no_room", {}, {"--required_memory=200"}, "a worker needs 200.0 GiB"}),
     [](const auto& of) { return of.param.name; });
 
@@ -535,7 +535,7 @@ TEST_F(Gpu, NumGpus0RunsAllLanesOnTheCpu) {
   const std::string cases = cli_.write_cases({fake("where")});
   const CliResult result = run({"--api_config_file=" + cases, "--num_gpus=0"});
   EXPECT_EQ(cli_.outcomes().at(fake("where")), "pass");
-  EXPECT_THAT(result.output, HasSubstr("workers sit on the CPU"));
+  EXPECT_THAT(result.output, HasSubstr("workers run on the CPU"));
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ def test_a_real_run_cannot_go_on_in_its_folder(tmp_path, corpus):
 
 @pytest.mark.parametrize(
     ("flag", "words"),
-    [("--operators=sing", "none is called sing"), ("--sample=0.1", "takes a share"), ("--sample=1/0", "1/1")],
+    [("--operators=sing", "no fault is called sing"), ("--sample=0.1", "takes a share"), ("--sample=1/0", "1/1")],
 )  # fmt: skip
 def test_what_cannot_be_is_said_in_one_line(tmp_path, corpus, flag, words):
     if not ASSAY.exists():

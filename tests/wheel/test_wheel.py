@@ -88,6 +88,13 @@ def test_it_has_every_file_of_the_package(files):
     assert [name for name in listed if not (files / "assay" / name).is_file()] == []
 
 
+def test_it_carries_its_licence_and_its_types(files):
+    (about,) = files.glob("assay-*.dist-info")
+    assert "License-Expression: Apache-2.0" in (about / "METADATA").read_text()
+    assert (about / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert (files / "assay" / "py.typed").exists() and (files / "assay" / "__init__.pyi").exists()
+
+
 @pytest.mark.parametrize("minor", range(10, 15))
 def test_each_python_takes_it(wheel, tmp_path, minor):
     python = f"python3.{minor}"

@@ -1,9 +1,9 @@
 """Packs what was built into a wheel: ``pack.py BUILD OUT``.
 
-BUILD is a folder with what was built (``build/wheel/program``), OUT the folder for the wheel. Inside, the
-package ``assay`` holds bin/, lib/ and python/ as a checkout does, so that the program finds its parts in
-the same way. python/ stands in a folder of its own because lanes put that on the path of *other*
-environments, which are to see nothing of this one.
+BUILD is the folder of the binaries (``build/wheel/program``), OUT the folder for the wheel. Inside, the
+package ``assay`` has bin/, lib/ and python/ as a checkout does, so that the program finds its parts in
+the same way. python/ is a folder of its own, because lanes put it on the path of *other* environments,
+which must not see the rest of this one.
 
 Prints the wheel's name and size. Needs strip and readelf, and the package ``wheel`` (requirements/wheel.txt).
 """
@@ -15,19 +15,45 @@ import subprocess
 import sys
 import tempfile
 
+import tomllib
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What every Linux of glibc has, and what every Python with a framework in it has loaded already.
+# Libraries of glibc, and libgcc_s, which every Python with a framework has loaded.
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so\.\d+")
 OLDEST_TRIED = (2, 31)
 LIBRARIES = {
     "assay_native.abi3.so": "lib/assay_native.abi3.so",
     "libassay_injection.so": "src/inject/libassay_injection.so",
-    "libassay_cuda.so": "lib/libassay_cuda.so",  # only where it was built
+    "libassay_cuda.so": "lib/libassay_cuda.so",  # optional
 }
-METADATA = """Metadata-Version: 2.1
+METADATA = """Metadata-Version: 2.4
 Name: assay
 Version: {version}
-Summary: Tests deep-learning frameworks the way they are used.
+Summary: Tests deep-learning frameworks: APIs, training and inference chains, timelines.
+Author: The assay authors
+License-Expression: Apache-2.0
+{licenses}
+Keywords: deep-learning,testing,PaddlePaddle,PyTorch,numerics,TIPC,profiling
+Project-URL: Homepage, {repository}
+Project-URL: Documentation, {repository}/tree/v{version}/docs
+Project-URL: Changelog, {repository}/blob/v{version}/CHANGELOG.md
+Project-URL: Issues, {repository}/issues
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Intended Audience :: Developers
+Classifier: Natural Language :: English
+Classifier: Natural Language :: Chinese (Simplified)
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C++
+Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: Python :: 3.10
+Classifier: Programming Language :: Python :: 3.11
+Classifier: Programming Language :: Python :: 3.12
+Classifier: Programming Language :: Python :: 3.13
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
+Classifier: Topic :: Software Development :: Testing
+Classifier: Typing :: Typed
 Requires-Python: >=3.10
 Description-Content-Type: text/markdown
 
@@ -38,7 +64,7 @@ Root-Is-Purelib: false
 Tag: cp310-abi3-{platform}
 """
 ENTRY = "[console_scripts]\nassay = assay.__main__:main\n"
-# The package as seen from the environment it is installed in: its modules are in the folder python/.
+# In the environment that assay is installed in, the package's modules are in the folder python/.
 ELSEWHERE = '\n__path__ = [__path__[0] + "/python/assay"]\n'
 
 
@@ -48,7 +74,7 @@ def output_of(*command: str | pathlib.Path) -> str:
 
 
 def platform_of(binaries: list[pathlib.Path]) -> str:
-    """The platform tag that these files keep: by the glibc and the libraries they ask for."""
+    """The platform tag of these files: by the glibc and the other libraries that they need."""
     newest = OLDEST_TRIED
     for binary in binaries:
         needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-dW", binary))
@@ -62,7 +88,7 @@ def platform_of(binaries: list[pathlib.Path]) -> str:
 
 
 def copy_stripped(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
-    """Without debug information and, in the program, without names."""
+    """Copies a binary without debug information and without local symbols; returns its new path."""
     target.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["strip", "--strip-unneeded", "-o", target, source], check=True)
     target.chmod(0o755)
@@ -70,13 +96,45 @@ def copy_stripped(source: pathlib.Path, target: pathlib.Path) -> pathlib.Path:
 
 
 def linked_packages() -> list[str]:
-    """Debian's packages of which something is in the program: their licences go along."""
+    """The Debian packages whose code is in the program."""
     listed = (ROOT / "tools" / "debian-packages.txt").read_text().split("\n")
     libraries = [
         name for name in listed if re.fullmatch(r"lib.*-dev|libjs-.*|nlohmann-json3-dev|zlib1g-dev", name)
     ]
     ours = [name for name in libraries if not re.search("benchmark|gmock|gtest", name)]
     return [*ours, "libpq-dev", "libssl-dev", "gcc-12-base"]
+
+
+def absolute_links(text: str, repository: str, version: str) -> str:
+    """A Markdown page of the root whose links also work where the repository is not: as absolute ones."""
+    at = f"{repository}/{{}}/v{version}/"
+    text = re.sub(r"(!\[[^\]]*\]\()(?!\w+:|#)", rf"\g<1>{at.format('raw')}", text)
+    return re.sub(r"(\]\()(?!\w+:|#)", rf"\g<1>{at.format('blob')}", text)
+
+
+def copy_licenses(folder: pathlib.Path) -> None:
+    """assay's own licence and notices, each library's copyright file, and the licences that these name."""
+    folder.mkdir()
+    for name in ("LICENSE", "NOTICE", "THIRD_PARTY_NOTICES.md"):
+        shutil.copy(ROOT / name, folder / name)
+    named = set()
+    for package in linked_packages():
+        copied = shutil.copy(f"/usr/share/doc/{package}/copyright", folder / package)
+        named |= set(re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", pathlib.Path(copied).read_text()))
+    for name in named:
+        shutil.copy(f"/usr/share/common-licenses/{name}", folder / f"common-{name}")
+
+
+def metadata(version: str, licenses: pathlib.Path) -> str:
+    """The file METADATA of the wheel."""
+    repository = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["assay"]["repository"]
+    files = sorted(path.name for path in licenses.iterdir())
+    return METADATA.format(
+        version=version,
+        repository=repository,
+        licenses="\n".join(f"License-File: {name}" for name in files),
+        readme=absolute_links((ROOT / "README.md").read_text(), repository, version),
+    )
 
 
 def fill(tree: pathlib.Path, build: pathlib.Path) -> None:
@@ -94,6 +152,8 @@ def fill(tree: pathlib.Path, build: pathlib.Path) -> None:
     )
     own = (ROOT / "python" / "assay" / "__init__.py").read_text()
     (package / "__init__.py").write_text(own + ELSEWHERE)
+    for typing in ("__init__.pyi", "py.typed"):
+        shutil.copy(ROOT / "python" / "assay" / typing, package / typing)
 
     version = output_of(program, "--version").split()[-1]
     shared = tree / f"assay-{version}.data" / "data" / "share"
@@ -105,16 +165,14 @@ def fill(tree: pathlib.Path, build: pathlib.Path) -> None:
         (shared / place).write_text(output_of(program, verb))
     about = tree / f"assay-{version}.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text(METADATA.format(version=version, readme=(ROOT / "README.md").read_text()))
+    copy_licenses(about / "licenses")
+    (about / "METADATA").write_text(metadata(version, about / "licenses"))
     (about / "WHEEL").write_text(WHEEL.format(platform=platform_of(binaries)))
     (about / "entry_points.txt").write_text(ENTRY)
-    (about / "licenses").mkdir()
-    for package in linked_packages():
-        shutil.copy(f"/usr/share/doc/{package}/copyright", about / "licenses" / package)
 
 
 def main() -> None:
-    """Packs, and says what came of it."""
+    """Packs the wheel and prints its name and size."""
     build, out = map(pathlib.Path, sys.argv[1:])
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ using namespace chain;
 
 namespace {
 
-// How many files of one suite and kind were good, for the table at the end.
+// Counts of one suite and kind, for the table at the end.
 struct CheckCount {
   int good = 0;
   int refused = 0;
@@ -47,8 +47,9 @@ params::CheckedFile check_launch(const std::string& file) {
 void add_dialect_options(CLI::App& app, DialectArguments& arguments) {
   CLI::Option* name =
       app.add_option("--dialect", arguments.name,
-                     "whose params files these are: PaddleClas, PaddleSeg, … (default: found out)");
-  app.add_option("--dialect-file", arguments.file, "a suite of your own: read by this file alone")
+                     "The suite of the params files: PaddleClas, PaddleSeg, … (default: detected)");
+  app.add_option("--dialect-file", arguments.file,
+                 "Read the files by this dialect file alone: a suite of your own")
       ->excludes(name);
 }
 
@@ -88,9 +89,8 @@ Result<int> check(const CheckArguments& arguments) {
 }
 
 CLI::App* add_check(CLI::App& chain, CheckArguments& arguments) {
-  CLI::App* app =
-      chain.add_subcommand("check", "say what is wrong with params files; runs nothing");
-  app->add_option("FILE", arguments.files, "params files")->required();
+  CLI::App* app = chain.add_subcommand("check", "Check params files without running them");
+  app->add_option("FILE", arguments.files, "Params files, or launching scripts (.sh)")->required();
   add_dialect_options(*app, arguments.dialect);
   return app;
 }

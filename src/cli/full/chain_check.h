@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay chain check`, and whose params files the verbs read.
+// `assay chain check`, and the dialect options that chain verbs share.
 
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace assay::cli::full {
 
-// Whose files they are.
+// The suite that params files belong to.
 struct DialectArguments {
   std::string name;
   std::string file;
@@ -20,7 +20,7 @@ struct DialectArguments {
 
 void add_dialect_options(CLI::App& app, DialectArguments& arguments);
 
-// The dialects to read by: those of the program, or the user's own, which `own` then holds.
+// The dialects to read files by: assay's own, or the user's file, which `own` then holds.
 Result<const chain::params::Dialects*> dialects_of(const DialectArguments& arguments,
                                                    std::optional<chain::params::Dialects>& own);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay chain speed`: a training's log becomes the record that the suites' analysis.py writes.
+// `assay chain speed`: makes the record of the suites' analysis.py from a training's log.
 
 #include <CLI/CLI.hpp>
 

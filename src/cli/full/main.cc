@@ -1,4 +1,4 @@
-// assay: tests deep-learning frameworks the way they are used. See docs/ARCHITECTURE.md.
+// assay: all verbs.
 
 #include <array>
 

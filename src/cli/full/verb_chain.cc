@@ -40,22 +40,23 @@ using namespace chain;
 
 namespace {
 
-// ---- fleet and node: what `run` starts for stages on many machines ----
+// ---- fleet and node: `run` starts them for stages on many machines ----
 
 void add_fleet_options(CLI::App& app, fleet::FleetOptions& options, double& join, double& lost) {
-  app.add_option("--port", options.muster.port, "where the machines of a fleet meet")
+  app.add_option("--port", options.muster.port, "Port on which the machines of a fleet meet")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--join-limit", join, "seconds for all machines to come (default 120)");
+  app.add_option("--join-limit", join, "Seconds to wait for all machines (default 120)");
   app.add_option("--lost-limit", lost,
-                 "seconds of silence before a machine is given up (default 15)");
+                 "Seconds without a heartbeat after which a machine is lost (default 15)");
 }
 
 void add_remote_options(CLI::App& app, fleet::FleetOptions& options) {
-  app.add_option("--remote", options.remote, "how another machine is reached; {host} is its name");
+  app.add_option("--remote", options.remote,
+                 "Command that reaches another machine; {host} is its name");
   app.add_option("--remote-program", options.program,
-                 "assay on the other machines (default: the same path)");
+                 "Path of assay on the other machines (default: the same path)");
   app.add_option("--alias", options.aliases,
-                 "ADDRESS=NAME: what {host} stands for; no machine is then taken as this one");
+                 "ADDRESS=NAME: the {host} of an address. With it, no machine counts as this one");
 }
 
 struct NodeArguments {
@@ -69,28 +70,28 @@ struct NodeArguments {
 void add_task_options(CLI::App& app, NodeArguments& arguments) {
   fleet::FleetOptions& options = arguments.task.options;
   add_fleet_options(app, options, arguments.join, arguments.lost);
-  app.add_option("--hosts", arguments.hosts, "addresses of all machines, rank 0 first")->required();
-  app.add_option("--env", arguments.task.environment, "NAME=VALUE for the training")
+  app.add_option("--hosts", arguments.hosts, "Addresses of all machines, rank 0 first")->required();
+  app.add_option("--env", arguments.task.environment, "NAME=VALUE in the training's environment")
       ->allow_extra_args(false);
-  app.add_option("--directory", arguments.task.directory, "where to train");
+  app.add_option("--directory", arguments.task.directory, "Working folder of the training");
   app.add_option("--launch-logs", arguments.task.launch_logs,
-                 "where the launcher keeps its workers' logs (default log)");
-  app.add_flag("--gloo", arguments.task.gloo, "the training talks by gloo, not by NCCL");
-  app.add_option("ARGV", arguments.task.argv, "the training's command")->required();
+                 "Folder of the launcher's worker logs (default log)");
+  app.add_flag("--gloo", arguments.task.gloo, "The training uses gloo instead of NCCL");
+  app.add_option("ARGV", arguments.task.argv, "The training's command")->required();
 }
 
 CLI::App* add_fleet(CLI::App& chain, NodeArguments& arguments) {
   CLI::App* app =
-      chain.add_subcommand("fleet", "run one command on many machines (started by run)");
+      chain.add_subcommand("fleet", "Run one command on many machines (`run` starts it)");
   add_task_options(*app, arguments);
   add_remote_options(*app, arguments.task.options);
   return app;
 }
 
 CLI::App* add_node(CLI::App& chain, NodeArguments& arguments) {
-  CLI::App* app = chain.add_subcommand("node", "one machine's share of it (started by fleet)");
+  CLI::App* app = chain.add_subcommand("node", "Run one machine's share (`fleet` starts it)");
   add_task_options(*app, arguments);
-  app->add_option("--rank", arguments.rank, "default: by this machine's addresses");
+  app->add_option("--rank", arguments.rank, "Rank of this machine (default: by its addresses)");
   return app;
 }
 
@@ -103,7 +104,8 @@ Status complete(NodeArguments& arguments) {
     std::error_code error;
     arguments.task.directory = std::filesystem::current_path(error).string();
   }
-  if (arguments.rank >= static_cast<int>(muster.hosts.size())) return usage_error("no such rank");
+  if (arguments.rank >= static_cast<int>(muster.hosts.size()))
+    return usage_error("--rank is higher than the last machine of --hosts");
   if (arguments.rank >= 0) muster.rank = static_cast<std::size_t>(arguments.rank);
   return {};
 }
@@ -149,7 +151,7 @@ std::vector<std::string> alarm_words() {
 }
 
 std::string stop_on_help() {
-  std::string text = "end a training when";
+  std::string text = "End a training when";
   for (const stage::Alarm& alarm : stage::alarms()) {
     text += fmt::format("{} {} ({})", &alarm == stage::alarms().data() ? "" : ",", alarm.word,
                         stage::meaning(alarm));
@@ -157,7 +159,7 @@ std::string stop_on_help() {
   return text;
 }
 
-// CLI11's own checks would name the largest number that there is.
+// CLI11's own range checks would print the largest double.
 CLI::Validator at_least(double least) {
   return CLI::Validator(
       [least](std::string& text) {
@@ -169,64 +171,72 @@ CLI::Validator at_least(double least) {
 }
 
 CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
-  CLI::App* app = chain.add_subcommand("run", "run a params file in the model's folder");
-  app->add_option("FILE", arguments.file, "params file, or a launching script (.sh)")->required();
-  app->add_option("MODE", arguments.mode, "lite_train_lite_infer, whole_infer, …")->required();
+  CLI::App* app = chain.add_subcommand("run", "Run a params file in the model's folder");
+  app->add_option("FILE", arguments.file, "Params file, or a launching script (.sh)")->required();
+  app->add_option("MODE", arguments.mode, "Mode: lite_train_lite_infer, whole_infer, …")
+      ->required();
   app->add_option("THIRD", arguments.plan.third,
-                  "CUDA_VISIBLE_DEVICES of whole_infer; what to train of benchmark_train, such as "
+                  "whole_infer: CUDA_VISIBLE_DEVICES; benchmark_train: what to train, such as "
                   "dynamic_bs8_fp32_DP_N1C1");
   add_dialect_options(*app, arguments.dialect);
   app->add_option("--device", arguments.plan.device,
-                  "train and infer on this: gpu (as the file says), cpu, xpu, npu");
+                  "Device to train and infer on: gpu (as in the file), cpu, xpu, npu");
   app->add_flag("--fix", arguments.plan.fix,
-                "do what the file says where the suite's own bash does not");
-  app->add_flag(
-      "--fallback-checkpoint", arguments.plan.fallback_checkpoint,
-      "take the checkpoint that is written last (iter_N) instead of the one the file names");
-  app->add_option("-C,--directory", arguments.folder, "the model's folder (default: here)");
-  CLI::Option* dry = app->add_flag("--dry-run", arguments.dry_run, "print the stages, run nothing");
-  app->add_flag("--json", arguments.json, "with --dry-run: one JSON object a line")->needs(dry);
+                "Follow the params file where the suite's own bash deviates from it");
+  app->add_flag("--fallback-checkpoint", arguments.plan.fallback_checkpoint,
+                "Use the newest checkpoint (iter_N) instead of the one that the file names");
+  app->add_option("-C,--directory", arguments.folder,
+                  "The model's folder (default: the working folder)");
+  CLI::Option* dry =
+      app->add_flag("--dry-run", arguments.dry_run, "Print the stages without running them");
+  app->add_flag("--json", arguments.json, "With --dry-run: print one JSON object per line")
+      ->needs(dry);
   app->add_option("-k,--filter", arguments.plan.filters,
-                  "only stages whose name holds this, and what they need")
+                  "Only stages whose name contains this, and the stages that they need")
       ->allow_extra_args(false);
   app->add_option("--stop-on", arguments.run.stop_on, stop_on_help())
       ->delimiter(',')
       ->check(CLI::IsMember(alarm_words()));
   app->add_flag("--resume", arguments.run.resume,
-                "keep what passed before and lies there unchanged");
-  app->add_option("-j,--jobs", arguments.run.jobs, "stages at a time, where devices allow")
+                "Skip stages that passed before and whose files are unchanged");
+  app->add_option("-j,--jobs", arguments.run.jobs,
+                  "Stages at the same time, as far as devices allow")
       ->check(at_least(1));
-  app->add_option("--stage-limit", arguments.stage_limit,
-                  "seconds a stage may take (default: 900; none for whole training; 0: none)")
+  app->add_option(
+         "--stage-limit", arguments.stage_limit,
+         "Time limit of a stage in seconds; 0: none (default: 900; none for whole training)")
       ->check(at_least(0));
   app->add_option("--idle-limit", arguments.idle_limit,
-                  "seconds without output (default 300; 0: none)")
+                  "Seconds without output after which a stage is ended; 0: none (default 300)")
       ->check(at_least(0));
   app->add_option("--budget", arguments.budget,
-                  "seconds for the whole model, told per stage (default 900)")
+                  "Time budget of the whole model in seconds; the table shows each stage's share "
+                  "(default 900)")
       ->check(at_least(1));
   app->add_option("--page", arguments.run.page_path,
-                  "keep the page of the run here, with its curves, while it goes on");
+                  "Write the page of the run, with its curves, to this file while it runs");
   app->add_option("--store", arguments.run.store_path,
-                  "results (default: chain.db beside the logs)");
-  app->add_option("--python", arguments.plan.python, "instead of the params file's interpreter");
-  app->add_option("--dynamic", arguments.plan.dynamic,
-                  "dynamic inference to compare each fp32 inference with: the interpreter's words, "
-                  "{weights} and {images} filled in");
+                  "File of the results (default: chain.db beside the logs)");
+  app->add_option("--python", arguments.plan.python, "Interpreter, instead of the params file's");
+  app->add_option(
+      "--dynamic", arguments.plan.dynamic,
+      "Compare each fp32 inference with this dynamic inference: arguments of the interpreter "
+      "with {weights} and {images}");
   app->add_option("--prepare", arguments.plan.prepare,
-                  "run this script first, as a stage of its own");
-  app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu, "many machines train on CPU (gloo)");
+                  "Run this script first, as a stage of its own");
+  app->add_flag("--fleet-on-cpu", arguments.plan.fleet_on_cpu,
+                "Many machines train on CPUs (gloo)");
   app->add_option("--ps-servers", arguments.plan.ps_servers,
-                  "Parameter Server mode: so many servers on each machine")
+                  "Parameter Server mode: number of servers on each machine")
       ->check(CLI::Range(1, 99));
   app->add_option("--ps-trainers", arguments.plan.ps_trainers,
-                  "and so many trainers on each machine (default 1)")
+                  "Parameter Server mode: number of trainers on each machine (default 1)")
       ->check(CLI::Range(1, 99));
-  app->add_flag(
-      "--per-node", arguments.run.fleet.per_node,
-      "started on every machine (srun): train this machine's share; rank 0 does the rest");
+  app->add_flag("--per-node", arguments.run.fleet.per_node,
+                "Train only this machine's share, when srun starts assay on every machine; rank 0 "
+                "does the rest");
   app->add_option("--machines", arguments.machines,
-                  "addresses, the first machine's first, instead of those that the file's gpu_list "
+                  "Addresses, the first machine's first, instead of those that the file's gpu_list "
                   "names (those of a Slurm allocation)");
   add_fleet_options(*app, arguments.run.fleet, arguments.join, arguments.lost);
   add_remote_options(*app, arguments.run.fleet);
@@ -235,14 +245,14 @@ CLI::App* add_run(CLI::App& chain, RunArguments& arguments) {
 
 double stage_limit(const RunArguments& arguments, const CLI::App& app) {
   if (app.count("--stage-limit") > 0) return arguments.stage_limit;
-  // These bring their own `timeout`, of up to an hour.
+  // Launching scripts set their own `timeout`, of up to an hour.
   if (params::is_launch_script(arguments.file)) return 0;
   constexpr double kLite = 900;
   return arguments.mode.starts_with("whole_train") ? 0 : kLite;
 }
 
-// On every machine but the first, a fleet's training is all that there is to do, and what it makes
-// lies on the first.
+// Leaves only the fleet's training in the plan of a machine other than the first: the first machine
+// keeps all outputs and runs the other stages.
 Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
   const auto fleet_stage =
       std::find_if(plan.stages.begin(), plan.stages.end(),
@@ -265,7 +275,7 @@ Status keep_own_share(plan::Plan& plan, run::RunOptions& options) {
   return {};
 }
 
-// The plan of a launching script: it is started here, in the suite's checkout.
+// The plan of a launching script, which starts in the working folder: the suite's checkout.
 Result<plan::Plan> planned_launch(const RunArguments& arguments) {
   const params::ReadLaunch read = params::read_launch(arguments.file, ".");
   const std::string told = params::describe(read.problems);
@@ -278,7 +288,8 @@ Result<plan::Plan> planned_launch(const RunArguments& arguments) {
 Result<plan::Plan> planned(const RunArguments& arguments) {
   if (params::is_launch_script(arguments.file)) {
     if (!arguments.machines.empty()) {
-      return usage_error("--machines is for params files: a script names its machines itself");
+      return usage_error(
+          "--machines is for params files: a launching script names its machines itself");
     }
     return planned_launch(arguments);
   }
@@ -294,7 +305,7 @@ Result<plan::Plan> planned(const RunArguments& arguments) {
 
 Result<int> run(RunArguments& arguments, const CLI::App& app) {
   if (!arguments.folder.empty() && ::chdir(arguments.folder.c_str()) != 0) {
-    return errno_error("cannot go to " + arguments.folder);
+    return errno_error("cannot change to the folder " + arguments.folder);
   }
   arguments.plan.params_path = arguments.file;
   arguments.run.params_path = arguments.file;
@@ -339,26 +350,26 @@ struct CompareArguments {
 
 CLI::App* add_compare(CLI::App& chain, CompareArguments& arguments) {
   CLI::App* app =
-      chain.add_subcommand("compare", "compare logs with stored results, or two stores");
+      chain.add_subcommand("compare", "Compare logs with stored results, or two stores");
   CLI::Option* stored = app->add_option("--gt_file", arguments.stored,
-                                        "stored results: a path, * in the file's name");
-  app->add_option("--log_file", arguments.logs, "inference logs: a path, * in the file's name")
+                                        "Stored results: a path, with * in the file's name");
+  app->add_option("--log_file", arguments.logs, "Inference logs: a path, with * in the file's name")
       ->needs(stored);
-  app->add_option("--atol", arguments.tolerance.atol, "absolute tolerance (default 0.001)");
-  app->add_option("--rtol", arguments.tolerance.rtol, "relative tolerance (default 0.001)");
-  CLI::Option* dynamic_option =
-      app->add_option("--dynamic", arguments.dynamic_path, "log (or .npy) of dynamic inference");
+  app->add_option("--atol", arguments.tolerance.atol, "Absolute tolerance (default 0.001)");
+  app->add_option("--rtol", arguments.tolerance.rtol, "Relative tolerance (default 0.001)");
+  CLI::Option* dynamic_option = app->add_option("--dynamic", arguments.dynamic_path,
+                                                "Log (or .npy) of the dynamic inference");
   app->add_option("--static", arguments.static_path,
-                  "log (or .npy) of the exported model's inference on the same input")
+                  "Log (or .npy) of the exported model's inference on the same input")
       ->needs(dynamic_option);
-  CLI::Option* base = app->add_option("--base", arguments.base, "store of the run to compare with");
-  app->add_option("--current", arguments.current, "store of the run to judge")->needs(base);
+  CLI::Option* base = app->add_option("--base", arguments.base, "Store of the earlier run");
+  app->add_option("--current", arguments.current, "Store of the run to judge")->needs(base);
   app->add_option("--loss-rtol", arguments.thresholds.loss_rtol,
-                  "tolerance of each loss (default 0.001)");
+                  "Relative tolerance of each loss (default 0.001)");
   app->add_option("--slower", arguments.thresholds.speed,
-                  "share of speed that may be lost (default 0.1)");
+                  "Share of speed that may be lost (default 0.1)");
   app->add_option("--larger", arguments.thresholds.memory,
-                  "share of memory that may be added (default 0.1)");
+                  "Share of memory that may be added (default 0.1)");
   return app;
 }
 
@@ -407,10 +418,11 @@ struct ReportArguments {
 };
 
 CLI::App* add_report(CLI::App& chain, ReportArguments& arguments) {
-  CLI::App* app = chain.add_subcommand("report", "the latest run of a store as an HTML page");
-  app->add_option("STORE", arguments.store, "chain.db")->required();
-  app->add_option("-o,--out", arguments.out, "the page (default chain.html)");
-  app->add_option("--budget", arguments.budget, "seconds for the whole model (default 900)");
+  CLI::App* app = chain.add_subcommand("report", "Write the latest run of a store as an HTML page");
+  app->add_option("STORE", arguments.store, "The store: chain.db")->required();
+  app->add_option("-o,--out", arguments.out, "File of the page (default chain.html)");
+  app->add_option("--budget", arguments.budget,
+                  "Time budget of the whole model in seconds (default 900)");
   return app;
 }
 
@@ -437,7 +449,7 @@ struct ChainArguments {
 
 Verb add_chain_verb(CLI::App& parent) {
   Verb verb;
-  verb.app = parent.add_subcommand("chain", "run TIPC training and inference chains");
+  verb.app = parent.add_subcommand("chain", "Run training and inference chains (TIPC)");
   verb.app->require_subcommand(1);
   auto arguments = std::make_shared<ChainArguments>();
   CLI::App* check_app = add_check(*verb.app, arguments->check);

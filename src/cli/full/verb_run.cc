@@ -27,10 +27,10 @@ namespace {
 
 constexpr const char* kRunExamples = R"(Examples:
   assay run night.toml --background
-  assay run run_config.yaml --set-env=FLAGS_check_nan_inf=true --engine-arg=num_gpus=2
+  assay run run_config.yaml --set-env=FLAGS_use_mkldnn=0 --engine-arg=num_gpus=2
   assay status night.toml; assay stop night.toml
-FILE is TOML, or YAML of PaddleAPITest's run.py; the names in both are run.py's. What stands behind --
-goes to every round of `assay api`. Exit code: that of the worst round.)";
+FILE is TOML, or YAML of PaddleAPITest's run.py; both have the names of run.py. Flags after -- go to every
+round of `assay api`. Exit code: that of the worst round.)";
 
 constexpr std::chrono::seconds kStopPatience{60};
 
@@ -53,7 +53,7 @@ struct RunOptions {
   std::vector<std::string> passed;
 };
 
-// "num_gpus" as run.py's command line writes it: "--num-gpus".
+// "num_gpus" as a flag of run.py: "--num-gpus".
 std::string dashed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   return "--" + name;
@@ -92,13 +92,14 @@ Status apply(const RunOptions& options, Campaign& campaign) {
   if (options.background) campaign.foreground = false;
   if (campaign.input.empty()) {
     return usage_error(options.file +
-                       ": input wants one of api_config, api_config_file, api_config_file_pattern");
+                       ": [input] needs api_config, api_config_file or api_config_file_pattern");
   }
-  if (campaign.log_dir.empty()) return usage_error(options.file + ": output wants log_dir");
+  if (campaign.log_dir.empty()) return usage_error(options.file + ": [output] needs log_dir");
   return {};
 }
 
-// Leaves out, with a note, what is switched off and not there; what is switched on is an error.
+// Removes engine arguments that assay does not know: with a note if they are off, and a usage error
+// if they are on.
 Status keep_known(Campaign& campaign) {
   ApiOptions options;
   CLI::App api;
@@ -113,12 +114,12 @@ Status keep_known(Campaign& campaign) {
     }
     if (parse_bool(each.value) != false) {
       return usage_error(
-          fmt::format("{}: assay api has no --{}, and the verdicts may hang on it: take it out",
+          fmt::format("{}: assay api has no --{}, and verdicts may depend on it: remove it",
                       each.where, each.name));
     }
-    fmt::print("note: {}: {} is not there and is switched off\n", each.where, each.name);
+    fmt::print("note: {}: assay has no {}, and it is off: ignored\n", each.where, each.name);
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
   try {
     api.parse(words);
   } catch (const CLI::ParseError& error) {
@@ -134,7 +135,7 @@ void print_dry_run(const Campaign& campaign, const RunnerOptions& options) {
   for (const auto& [name, value] : campaign.environment) fmt::print("  {}={}\n", name, value);
   if (!campaign.retest.enabled) return;
   for (const std::string& file : campaign.retest.error_configs) {
-    fmt::print("then {} more rounds for what is in {}\n", campaign.retest.rounds - 1, file);
+    fmt::print("then {} more rounds for the cases in {}\n", campaign.retest.rounds - 1, file);
   }
 }
 
@@ -175,7 +176,7 @@ std::string last_line_of(const std::filesystem::path& file) {
   return std::string(all.substr(all.rfind('\n') + 1));
 }
 
-// 0: it runs, or its rounds went well; else the exit code of one that did not.
+// Prints whether the campaign runs, its rounds and the last line of its log.
 Result<int> show_status(const RunOptions& options) {
   ASSAY_TRY(Campaign campaign, read_campaign(options.file));
   if (!options.log_dir.empty()) campaign.log_dir = options.log_dir;
@@ -211,13 +212,12 @@ Result<int> stop_campaign(const RunOptions& options) {
   while (running_process(campaign.pid_file)) {
     if (std::chrono::steady_clock::now() > give_up) {
       return fail(
-          fmt::format("{} has been told to stop and still runs; tell it again to stop at "
-                      "once",
+          fmt::format("{} still finishes its running cases; `assay stop` again stops it at once",
                       campaign.name));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  fmt::print("{} is stopped; the same `assay run` goes on where it was\n", campaign.name);
+  fmt::print("{} is stopped; the same `assay run` resumes it\n", campaign.name);
   return kAllGood;
 }
 
@@ -229,31 +229,33 @@ void add_file(CLI::App& app, RunOptions& options) {
 }  // namespace
 
 Verb add_run_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("run", "Run a campaign from a file, over days and rounds");
+  CLI::App* app =
+      parent.add_subcommand("run", "Run a campaign from a file, with rounds of retests");
   auto options = std::make_shared<RunOptions>();
   add_file(*app, *options);
-  app->add_flag("--background", options->background, "Goes on when you log out");
-  app->add_flag("--foreground", options->foreground, "Stays here, as runner.foreground");
-  app->add_flag("--dry-run", options->dry_run, "Print what would be run");
-  app->add_option("--engine", options->engine, "(no effect: there is one engine)");
+  app->add_flag("--background", options->background, "Run in the background; survives a logout");
+  app->add_flag("--foreground", options->foreground,
+                "Run in the foreground, as runner.foreground does");
+  app->add_flag("--dry-run", options->dry_run, "Print the commands without running them");
+  app->add_option("--engine", options->engine, "(no effect: assay has one engine)");
   for (auto& [name, value] : options->inputs) {
-    app->add_option(dashed(name), value, "Instead of the file's input");
+    app->add_option(dashed(name), value, "Instead of the file's [input]");
   }
   app->add_option("--log-dir", options->log_dir, "Instead of output.log_dir");
   for (auto& [name, value] : options->usual) {
     app->add_option(dashed(name), value, "Instead of engine_args." + name);
   }
-  app->add_option("--set-env", options->environment, "A variable of the environment, KEY=VALUE")
+  app->add_option("--set-env", options->environment, "Environment variable of the runs, KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--engine-arg", options->engine_args, "A flag of assay api, KEY=VALUE")
       ->allow_extra_args(false);
-  app->add_option("FLAGS", options->passed, "Behind --: of every round");
+  app->add_option("FLAGS", options->passed, "After --: flags of every round");
   app->footer(kRunExamples);
   return {app, [options] { return run_campaign_file(*options); }};
 }
 
 Verb add_status_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("status", "How far a campaign is");
+  CLI::App* app = parent.add_subcommand("status", "Show how far a campaign is");
   auto options = std::make_shared<RunOptions>();
   add_file(*app, *options);
   app->add_option("--log-dir", options->log_dir, "Instead of output.log_dir");

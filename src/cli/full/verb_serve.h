@@ -4,7 +4,7 @@
 
 namespace assay::cli::full {
 
-// `assay serve`: the page of a run (serve/server.h).
+// `assay serve`: serves the page of a run (serve/server.h).
 Verb add_serve_verb(CLI::App& parent);
 
 }  // namespace assay::cli::full

@@ -26,16 +26,16 @@ constexpr const char* kSlurmExamples = R"(Examples:
   assay submit slurm --workers=64 --gres=gpu:1 --store=postgresql://assay@db/runs
   assay submit slurm --workers=8 --sbatch=--partition=gpu -- --api_config_file=cases.txt
   assay submit slurm --chains=models.txt --mode=lite_train_lite_infer --workers=8 --gres=gpu:8
-What stands behind -- goes to every worker: flags of `assay work`, or of `assay api` where there is
-no database; then each takes a part of the cases, and `assay merge` makes one run of them. With
---chains each line of a file names a params file, whose chain is run in an allocation of its own, so
-many at once as there are workers; with --nodes=2 its trainings run on two machines together.)";
+Flags after -- go to every worker: flags of `assay work`, or of `assay api` without a database. Without a
+database each worker runs a part of the cases, and `assay merge` makes one run of the parts. With --chains,
+each line of a file names a params file; each chain runs in an allocation of its own, as many at a time as
+there are workers. With --nodes=2, a chain's trainings run on two machines together.)";
 
 constexpr const char* kKubernetesExamples = R"(Examples:
   kubectl create secret generic assay-db --from-literal=password=…
   assay submit kubernetes --workers=64 --image=registry/assay:1 --secret=assay-db \
       --store=postgresql://assay@db/runs
-What stands behind -- goes to every worker.)";
+Flags after -- go to every worker.)";
 
 struct SubmitOptions {
   Workers workers;
@@ -53,18 +53,18 @@ Status check(const Workers& workers) {
   }
   if (has_password(workers.store)) {
     return usage_error(
-        "leave the password out of --store: what is submitted can be read by others; the workers "
-        "find it in ~/.pgpass (PGPASSFILE), or in the secret of --secret");
+        "leave the password out of --store: other users can read a submitted job. Workers find it "
+        "in ~/.pgpass (PGPASSFILE), or in the secret of --secret");
   }
   return {};
 }
 
-// Keeps the text beside the workers' logs and gives its file to the scheduler's program.
+// Writes the text to `file`, beside the workers' logs, and runs the scheduler's program with it.
 Status hand_over(std::vector<std::string> words, const std::filesystem::path& file,
                  const std::string& text) {
   if (!find_program(words.front())) {
-    return usage_error(
-        fmt::format("there is no {} here; --dry-run prints what it would be given", words.front()));
+    return usage_error(fmt::format(
+        "this machine has no {}; --dry-run prints what would be submitted", words.front()));
   }
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
@@ -80,12 +80,13 @@ Status hand_over(std::vector<std::string> words, const std::filesystem::path& fi
   return fail(fmt::format("{}: {}", fmt::join(words, " "), ended.describe()));
 }
 
-// The chains that are asked for, each line of the list a params file that is there.
+// The chains of --chains. Each line of the list must name an existing params file.
 Result<SlurmChains> chains_of(const SubmitOptions& options, const Workers& workers) {
   SlurmChains chains = options.chains;
   if (!workers.store.empty())
-    return usage_error("--chains keep their results in their own folders");
-  if (chains.mode.empty()) return usage_error("--chains wants --mode: lite_train_lite_infer, …");
+    return usage_error(
+        "--chains and --store exclude each other: chains keep their results in their own folders");
+  if (chains.mode.empty()) return usage_error("--chains needs --mode: lite_train_lite_infer, …");
   auto list = read_file(chains.list);
   if (!list) return usage_error("--chains: " + list.error().message);
   for (const std::string& line : split_at(*list, '\n')) {
@@ -123,7 +124,7 @@ Result<int> submit_slurm(const SubmitOptions& options) {
     ASSAY_TRY(const SlurmChains chains, chains_of(options, job.workers));
     script = slurm_chain_script(chains, job);
   } else {
-    if (options.chains.machines > 1) return usage_error("--nodes is for --chains");
+    if (options.chains.machines > 1) return usage_error("--nodes needs --chains");
     script = slurm_script(job);
   }
   if (options.dry_run) {
@@ -140,7 +141,7 @@ Result<int> submit_kubernetes(const SubmitOptions& options) {
   job.workers = options.workers;
   ASSAY_CHECK(check(job.workers));
   if (job.workers.store.empty()) {
-    return usage_error("pods share no folder: give them a database with --store");
+    return usage_error("pods share no folder: give a database with --store");
   }
   if (job.workers.program.empty()) job.workers.program = "assay";
   if (job.workers.log_dir.empty()) job.workers.log_dir = "/var/log/assay";
@@ -156,48 +157,54 @@ Result<int> submit_kubernetes(const SubmitOptions& options) {
 
 void add_worker_options(CLI::App& app, SubmitOptions& options) {
   Workers& workers = options.workers;
-  app.add_option("--workers", workers.count, "How many workers")->required();
-  app.add_option("--store", workers.store, "postgresql://… : the database of the run");
+  app.add_option("--workers", workers.count, "Number of workers")->required();
+  app.add_option("--store", workers.store, "postgresql://…: the database of the run");
   app.add_option("--name", workers.name, "Name of the job")->capture_default_str();
   app.add_option("--log_dir", workers.log_dir, "Folder of the workers' logs and runs");
-  app.add_option("--program", workers.program, "assay, as the machines find it");
+  app.add_option("--program", workers.program, "Path of assay on the machines");
   app.add_flag("--dry-run", options.dry_run, "Print what would be submitted");
-  app.add_option("FLAGS", workers.arguments, "Behind --: of every worker");
+  app.add_option("FLAGS", workers.arguments, "After --: flags of every worker");
 }
 
 }  // namespace
 
 Verb add_submit_verb(CLI::App& parent) {
-  CLI::App* app = parent.add_subcommand("submit", "Hand workers to a cluster's scheduler");
+  CLI::App* app = parent.add_subcommand("submit", "Submit workers to a cluster's scheduler");
   app->require_subcommand(1);
   auto options = std::make_shared<SubmitOptions>();
-  CLI::App* slurm = app->add_subcommand("slurm", "As an array of jobs");
+  CLI::App* slurm = app->add_subcommand("slurm", "Submit an array of jobs to Slurm");
   add_worker_options(*slurm, *options);
-  slurm->add_option("--gres", options->slurm.gres, "What each worker gets: gpu:1");
-  slurm->add_option("--sbatch", options->slurm.options, "More of sbatch: --sbatch=--partition=gpu")
+  slurm->add_option("--gres", options->slurm.gres, "Resources of each worker: gpu:1");
+  slurm
+      ->add_option("--sbatch", options->slurm.options,
+                   "Another flag of sbatch: --sbatch=--partition=gpu")
       ->allow_extra_args(false);
-  slurm->add_option("--line", options->slurm.lines, "A line of shell before it: 'module load cuda'")
+  slurm
+      ->add_option("--line", options->slurm.lines,
+                   "A line of shell before the worker: 'module load cuda'")
       ->allow_extra_args(false);
   slurm->add_option("--launcher", options->slurm.launcher,
                     "Words before the worker: 'apptainer exec --nv assay.sif'");
-  slurm->add_option("--chains", options->chains.list,
-                    "A file that names a params file a line: their chains, instead of API cases");
-  slurm->add_option("--mode", options->chains.mode, "With --chains: lite_train_lite_infer, …");
+  slurm->add_option(
+      "--chains", options->chains.list,
+      "Run chains instead of API cases: a file with the path of a params file on each line");
+  slurm->add_option("--mode", options->chains.mode,
+                    "With --chains: the mode, such as lite_train_lite_infer");
   slurm
       ->add_option("--nodes", options->chains.machines,
                    "With --chains: machines of each allocation, which train together")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   slurm->footer(kSlurmExamples);
-  CLI::App* kubernetes = app->add_subcommand("kubernetes", "As an Indexed Job");
+  CLI::App* kubernetes = app->add_subcommand("kubernetes", "Submit an Indexed Job to Kubernetes");
   add_worker_options(*kubernetes, *options);
   kubernetes
       ->add_option("--image", options->kubernetes.image, "Image with assay and the frameworks")
       ->required();
-  kubernetes->add_option("--gpus", options->kubernetes.gpus, "GPUs of each worker")
+  kubernetes->add_option("--gpus", options->kubernetes.gpus, "Number of GPUs of each worker")
       ->capture_default_str();
   kubernetes->add_option("--secret", options->kubernetes.secret,
-                         "Secret whose key `password` is the database's");
+                         "Secret whose key `password` holds the database's password");
   kubernetes->footer(kKubernetesExamples);
   return {app, [options, slurm] {
             return slurm->parsed() ? submit_slurm(*options) : submit_kubernetes(*options);

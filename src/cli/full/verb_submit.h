@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay submit`: hands workers to the scheduler that a cluster has.
+// `assay submit`: hands workers to a cluster's scheduler.
 
 #include "cli/verb.h"
 

@@ -34,7 +34,7 @@ struct TimelineOptions {
   std::vector<std::int32_t> ranks;  // of the files, in order
   std::filesystem::path job_names;
   std::filesystem::path out;
-  std::vector<std::string> formats;  // of merge; empty: all
+  std::vector<std::string> formats;  // formats of merge; empty: all
   std::string format = "table";
   std::filesystem::path baseline;
 };
@@ -60,7 +60,8 @@ void add_input_options(CLI::App& app, TimelineOptions& options) {
          "File that names pipeline jobs; a line is forward, backward or weight and a regular "
          "expression for the range's name")
       ->check(CLI::ExistingFile);
-  app.add_option("--clock-manifest", options.clocks.manifest, "JSON file of machine offsets")
+  app.add_option("--clock-manifest", options.clocks.manifest,
+                 "JSON file of the machines' clock offsets")
       ->check(CLI::ExistingFile);
   app.add_option("--clock-probes", options.clocks.probes, "JSON lines of clock probes")
       ->check(CLI::ExistingFile);
@@ -232,20 +233,22 @@ Verb add_timeline_verb(CLI::App& parent) {
   add_input_options(*merge, *options);
   merge->add_option("--out", options->out, "Output folder (default: the folder of the logs)");
 
-  merge->add_option("--formats", options->formats, "chrome, perfetto-json, perfetto (default: all)")
+  merge
+      ->add_option("--formats", options->formats,
+                   "Formats: chrome, perfetto-json, perfetto (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kFormats), std::end(kFormats))));
 
   CLI::App* analyze = app->add_subcommand("analyze", "Explain the busy and idle time of each GPU");
   add_input_options(*analyze, *options);
-  analyze->add_option("--format", options->format, "table, json or html")
+  analyze->add_option("--format", options->format, "Output: table, json or html")
       ->check(CLI::IsMember({"table", "json", "html"}));
   analyze
       ->add_option("--compare", options->baseline,
                    "Compare with an earlier trace, or folder of traces or logs")
       ->check(CLI::ExistingPath);
   analyze->add_option("--out", options->out,
-                      "Folder for the page, the JSON, and traces with counters");
+                      "Folder for the page, the JSON, and traces with counter tracks");
 
   const Verb open = add_open_verb(*app);
   const Verb record = add_record_verb(*app);

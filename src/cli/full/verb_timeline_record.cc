@@ -34,7 +34,7 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
-// The injection library stands beside the program, or where the build or an installation puts it.
+// Looks for the injection library beside the program and where a build or an installation puts it.
 Result<fs::path> find_injection_library() {
   ASSAY_TRY(const std::string program, own_executable());
   const auto folder = fs::path(program).parent_path();
@@ -55,7 +55,7 @@ std::optional<T> number_in(std::string_view text) {
   return value;
 }
 
-// "A:B" (or "A,B") of whole numbers, where either may be left out: as the library reads it.
+// Reads "A:B" or "A,B" of whole numbers, either of which may be missing, and returns "A:B".
 Result<std::string> window(std::string text, std::string_view option) {
   const std::size_t cut = text.find_first_of(":,");
   const auto number = [](std::string_view part,
@@ -76,7 +76,7 @@ Result<std::string> window(std::string text, std::string_view option) {
       option, text));
 }
 
-// "60s" or "2m" in seconds.
+// Reads "60s" or "2m" and returns seconds.
 Result<std::string> duration(std::string_view text, std::string_view option) {
   std::int64_t unit = 1;
   std::string_view digits = text;
@@ -90,7 +90,7 @@ Result<std::string> duration(std::string_view text, std::string_view option) {
                   option, text));
 }
 
-// "1.5x" as "1.5".
+// Reads "1.5x" and returns "1.5".
 Result<std::string> factor(std::string_view text) {
   std::string_view digits = text;
   if (digits.ends_with('x')) digits.remove_suffix(1);
@@ -100,7 +100,7 @@ Result<std::string> factor(std::string_view text) {
       fmt::format("--slow {}: expected a multiple of the median step time, such as 1.5x", text));
 }
 
-// Adds what the options say to the command's environment.
+// Adds the options to the command's environment.
 Status add_settings(const RecordOptions& options, std::vector<std::string>& environment) {
   const auto set = [&](const char* name, const std::string& value) {
     environment.push_back(fmt::format("ASSAY_RECORD_{}={}", name, value));
@@ -134,7 +134,8 @@ Status add_settings(const RecordOptions& options, std::vector<std::string>& envi
   return {};
 }
 
-// SIGUSR2 as something to read. The command is started before: it has the mask that we had.
+// A descriptor that reads SIGUSR2. The command already runs, so it does not inherit this signal
+// mask.
 Result<Fd> read_user_signal() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -146,7 +147,7 @@ Result<Fd> read_user_signal() {
   return fd;
 }
 
-// Waits for the command; each SIGUSR2 asks all of its processes to write what they keep.
+// Waits for the command. Each SIGUSR2 makes all of its processes write what they keep.
 Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
   ASSAY_TRY(const Fd signals, read_user_signal());
   inject::DumpFolders dumps(folder);
@@ -161,7 +162,7 @@ Result<ExitStatus> wait_asking(Process& process, const fs::path& folder) {
     ASSAY_TRY(const bool more,
               read_exactly(signals.get(), std::as_writable_bytes(std::span(&signal, 1))));
     if (!more) continue;
-    while (dumps.next()) {  // those that others asked for
+    while (dumps.next()) {  // those that other processes asked for
     }
     ASSAY_CHECK(dumps.ask("SIGUSR2"));
     if (const auto dump = dumps.next()) {
@@ -179,7 +180,7 @@ Result<int> run_record(const RecordOptions& options) {
   SpawnOptions spawn;
   spawn.argv = options.command;
   spawn.fds = {{0, 0}};
-  spawn.new_group = false;  // Ctrl-C reaches the command as it would without us
+  spawn.new_group = false;  // so that Ctrl-C reaches the command
   spawn.environment = {"ASSAY_RECORD_DIR=" + fs::absolute(options.out).string(),
                        "ASSAY_RECORD_LIBRARY=" + path, "NVTX_INJECTION64_PATH=" + path,
                        "CUDA_INJECTION64_PATH=" + path};
@@ -194,7 +195,7 @@ Result<int> run_record(const RecordOptions& options) {
             options.ring.empty() ? process.wait() : wait_asking(process, options.out));
   fmt::print(stderr, "recordings are in {}; the command exited with {}\n", options.out.string(),
              status.describe());
-  constexpr int kSignalBase = 128;  // as shells tell it
+  constexpr int kSignalBase = 128;  // as in shells
   return status.signal != 0 ? kSignalBase + status.signal : status.code;
 }
 

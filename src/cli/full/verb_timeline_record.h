@@ -1,6 +1,6 @@
 #pragma once
 
-// `assay timeline record`: runs a command with the recording library in it.
+// `assay timeline record`: runs a command with the recording library loaded.
 
 #include "cli/verb.h"
 

@@ -1,0 +1,37 @@
+#include "cli/fresh_folder.h"
+
+#include <utility>
+
+namespace assay {
+
+FreshFolder::FreshFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
+  std::error_code error;
+  std::filesystem::path each = std::filesystem::absolute(folder_, error).lexically_normal();
+  if (!each.has_filename()) each = each.parent_path();  // "out/"
+  for (; !error && !std::filesystem::exists(each, error); each = each.parent_path()) {
+    missing_.push_back(each);
+  }
+}
+
+void FreshFolder::discard(const Error& error) const {
+  if (missing_.empty() || error.message.find(folder_.string() + "/") != std::string::npos) {
+    return;
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(missing_.front(), ignored);
+  for (const auto& folder : missing_) std::filesystem::remove(folder, ignored);  // only if empty
+}
+
+Result<RunSummary> run_in(const FreshFolder& folder, const RunConfig& config,
+                          RunObserver observer) {
+  bool has_plan = false;
+  observer.planned = [&has_plan, planned = std::move(observer.planned)](const Totals& totals) {
+    has_plan = true;
+    if (planned) planned(totals);
+  };
+  auto summary = run_engine(config, observer);
+  if (!summary && !has_plan) folder.discard(summary.error());
+  return summary;
+}
+
+}  // namespace assay

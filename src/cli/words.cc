@@ -1,0 +1,104 @@
+#include "cli/words.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+
+#include "case/nearest.h"
+
+namespace assay {
+namespace {
+
+using Apps = std::vector<const CLI::App*>;
+using Options = std::vector<const CLI::Option*>;
+
+Apps verbs_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+Options options_of(const CLI::App& app) {
+  return app.get_options([](const CLI::Option*) { return true; });
+}
+
+const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
+  const Apps verbs = verbs_of(app);
+  const auto found = std::find_if(verbs.begin(), verbs.end(),
+                                  [&](const CLI::App* verb) { return verb->get_name() == name; });
+  return found == verbs.end() ? nullptr : *found;
+}
+
+// "assay timeline merge"
+std::string words_of(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : words_of(*parent) + " " + app.get_name();
+}
+
+tl::unexpected<Error> unknown_verb(const CLI::App& app, const std::string& word,
+                                   std::span<const std::string_view> elsewhere) {
+  if (app.get_parent() == nullptr && std::ranges::find(elsewhere, word) != elsewhere.end()) {
+    return usage_error(
+        fmt::format("this build has the verbs for API cases only; `make build` adds `{}` "
+                    "(build/release/bin/assay)",
+                    word));
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* verb : verbs_of(app)) {
+    if (!verb->get_group().empty()) known.push_back(verb->get_name());
+  }
+  if (app.get_parent() == nullptr) known.insert(known.end(), elsewhere.begin(), elsewhere.end());
+  const std::string nearest = suggest(word, known);
+  return usage_error(fmt::format("unknown verb '{}'{}", word,
+                                 nearest.empty() ? "; `assay help` lists all verbs" : nearest));
+}
+
+std::string folded(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// The flag's name (without dashes) as `app` declares it.
+Result<std::string> spelled_flag(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : options_of(app)) {
+    for (const std::string& candidate : option->get_lnames()) {
+      if (folded(candidate) == folded(name)) return candidate;
+      if (!option->get_group().empty()) known.push_back("--" + candidate);
+    }
+  }
+  const std::string nearest = suggest("--" + name, known);
+  const std::string verb = words_of(app);
+  return usage_error(
+      fmt::format("unknown flag --{} of `{}`{}", name, verb,
+                  nearest.empty() ? fmt::format("; `{} --help` lists all flags", verb) : nearest));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> spelled_words(const CLI::App& root,
+                                               const std::vector<std::string>& words,
+                                               std::span<const std::string_view> elsewhere) {
+  std::vector<std::string> spelled;
+  const CLI::App* app = &root;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--") {
+      spelled.insert(spelled.end(), word, words.end());
+      break;
+    }
+    if (word->starts_with("--")) {
+      const std::size_t end = std::min(word->find('='), word->size());
+      ASSAY_TRY(const std::string name, spelled_flag(*app, word->substr(2, end - 2)));
+      spelled.push_back("--" + name + word->substr(end));
+      continue;
+    }
+    if (!word->starts_with('-') && app->get_require_subcommand_min() > 0) {
+      const CLI::App* verb = find_verb(*app, *word);
+      if (verb == nullptr) return unknown_verb(*app, *word, elsewhere);
+      app = verb;
+    }
+    spelled.push_back(*word);
+  }
+  return spelled;
+}
+
+}  // namespace assay

@@ -1,0 +1,98 @@
+"""Each file of examples/ works as it is. (examples/README.md's commands: tests/docs.)"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ASSAY = ROOT / "build" / "release" / "bin" / "assay"
+EXAMPLES = ROOT / "examples"
+
+pytestmark = pytest.mark.skipif(
+    not (ASSAY.exists() and (ROOT / ".venv" / "paddle").exists()), reason="assay is not built: make build"
+)
+
+
+def run(*words, folder, code=0, **variables):
+    """What a command prints; it must end with this exit code."""
+    variables["PATH"] = f"{ASSAY.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("lane", ["static", "no-onednn"])
+def test_each_lane_of_the_settings_runs(lane, tmp_path):
+    case = 'paddle.nn.functional.gelu(Tensor([4, 5], "float32"))'
+    settings = [f"--settings={EXAMPLES / 'assay.toml'}", f"--test-lane={lane}", "--reference-lane=paddle"]
+    shown = run("assay", "api", f"--api_config={case}", *settings, folder=tmp_path)
+    assert "1  pass" in shown
+
+
+def test_the_campaign_runs_and_retests_what_failed(tmp_path):
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    command = ["assay", "run", "examples/campaign.toml", "--foreground", "--", "-k", "softmax and not log"]
+    shown = run(*command, folder=tmp_path, code=1, NIGHT="first")
+    assert "mismatch" in shown
+    rounds = [folder.name for folder in (tmp_path / "assay-runs").iterdir()]
+    assert "first" in rounds and len(rounds) == 2, rounds
+
+
+def test_the_workflow_gates_a_pull_request(tmp_path):
+    steps = yaml.safe_load((EXAMPLES / "ci" / "gate.yml").read_text())["jobs"]["gate"]["steps"]
+    commands = [step["run"] for step in steps if "assay" in step.get("run", "") and "pip" not in step["run"]]
+    assert len(commands) == 2
+    # A framework's repository whose main branch knows one fault; the pull request changes two APIs.
+    source = tmp_path / "relu_kernel.cc"
+    source.write_text("void ReluKernel() {}\nvoid AbsKernel() {}\n")
+    cases = tmp_path / "cases.txt"
+    cases.write_text(
+        'paddle.abs(Tensor([2, 3], "float32"))\n'
+        'paddle.nn.functional.relu(Tensor([8, 16], "float32"))\n'
+        'paddle.exp(Tensor([2, 3], "float32"))\n'
+    )
+    run("assay", "api", "--api_config_file=cases.txt", "--log_dir=known", "--fail-on=none", folder=tmp_path)
+    run("assay", "report", "known", "--write-baseline", "baseline.toml", folder=tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "relu_kernel.cc"], ["commit", "-qm", "main"]):
+        run(*git, *words, folder=tmp_path)
+    run("git", "update-ref", "refs/remotes/origin/main", "HEAD", folder=tmp_path)
+    source.write_text("void ReluKernel() { return; }\nvoid AbsKernel() { return; }\n")
+    run(*git, "commit", "-qam", "change", folder=tmp_path)
+
+    api, report = (["bash", "-euo", "pipefail", "-c", command] for command in commands)
+    shown = run(*api, folder=tmp_path, GITHUB_BASE_REF="main")
+    assert "1 of other APIs" in shown and "1  pass" in shown
+    assert "::error" not in run(*report, folder=tmp_path)
+    assert "<testsuite" in (tmp_path / "junit.xml").read_text()
+    # The same gate when the fault is not known.
+    run("assay", "api", "--api_config_file=cases.txt", "-k", "abs", "--log_dir=healthy", folder=tmp_path)
+    run("assay", "report", "healthy", "--write-baseline", "baseline.toml", folder=tmp_path)
+    assert "::error" in run(*report, folder=tmp_path, code=1)
+
+
+def test_the_chain_trains_exports_and_infers(tmp_path):
+    model = tmp_path / "chain"
+    shutil.copytree(EXAMPLES / "chain", model)
+    run("assay", "chain", "check", "train_infer_python.txt", folder=model)
+    run("assay", "chain", "run", "train_infer_python.txt", "lite_train_lite_infer", folder=model)
+    store = model / "test_tipc" / "output" / "line" / "lite_train_lite_infer" / "chain.db"
+    run("assay", "chain", "report", store, "--out", "page.html", folder=model)
+    assert "loss" in (model / "page.html").read_text()
+
+
+def test_the_timeline_finds_the_schedule(tmp_path):
+    run("python3", EXAMPLES / "timeline" / "pipeline_logs.py", "logs", folder=tmp_path)
+    shown = run("assay", "timeline", "analyze", "--log_dir", "logs", folder=tmp_path)
+    assert "1F1B" in shown
