@@ -58,6 +58,11 @@ fuzz: setup ## every fuzzer for SECONDS (60) each
 	@tools/setup dev
 	@tools/fuzz $(or $(SECONDS),60)
 
+.PHONY: docs
+docs: ## the site of docs/, in build/site
+	@tools/setup docs
+	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict
+
 wheel: configure ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/wheel.md)
 	@tools/setup wheel
 	@JOBS=$(JOBS) tools/wheel/build
