@@ -63,7 +63,7 @@ docs: ## the site of docs/, in build/site
 	@tools/setup docs
 	@NO_MKDOCS_2_WARNING=1 .venv/docs/bin/mkdocs build --strict
 
-wheel: configure ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/wheel.md)
+wheel: configure ## one file for pip: any CPython >= 3.10, glibc >= 2.31 (docs/how-to/build-the-wheel.md)
 	@tools/setup wheel
 	@JOBS=$(JOBS) tools/wheel/build
 

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kTick{100};  // how often the store commits
 constexpr std::int64_t kNsInMs = 1'000'000;
 // Slots on GPUs that start at the same time. Each has two lanes and creates two contexts, 0.2 s
 // each; the driver creates them serially, so more slots would only wait
-// (docs/gpu/2026-11-25-contexts.txt).
+// (lab/gpu/2026-11-25-contexts.txt).
 constexpr std::size_t kBeginAtOnce = 2;
 using Wait = asio::posix::stream_descriptor::wait_type;
 

@@ -45,7 +45,7 @@ class SpeedComparison {
   // Fewer parts than these have no pace of their own.
   static constexpr std::size_t kEnoughForPace = 20;
   // Of 430 parts of runs of one build 30 differed by more than 2.5%, 5 by more than 10% and 1 by
-  // more than this (docs/benchmarks/2026-11-23-performance-modes.md).
+  // more than this (lab/benchmarks/2026-11-23-performance-modes.md).
   static constexpr double kMarginOfRuns = 0.15;
 
   SpeedComparison() = default;

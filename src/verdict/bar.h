@@ -1,7 +1,7 @@
 #pragma once
 
-// The error bar's constants, and what a measured bar says. docs/verdicts.md has the histogram that
-// the constants come from.
+// The error bar's constants, and what a measured bar says. lab/2026-11-judging.md has the histogram
+// that the constants come from.
 
 #include <algorithm>
 #include <cmath>

@@ -60,7 +60,7 @@ bool is_of_device(std::string_view what);
 // What speed_of() says of a part whose right side takes so many nanoseconds a call. By a device's
 // clock samples also have to be 1 µs apart to be slow or fast, by a host's clock calls 0.05 µs:
 // between two processes of one build so small a difference lasts as long as they live
-// (docs/gpu/2026-11-23-night-h200.txt, docs/benchmarks.md).
+// (lab/gpu/2026-11-23-night-h200.txt, docs/benchmarks.md).
 Speed speed_of_part(std::string_view what, std::uint32_t calls, double right_ns, const Ratio& ratio,
                     double margin);
 

@@ -77,9 +77,10 @@ class UnderSlurm : public ::testing::Test {
 std::unique_ptr<Slurm> UnderSlurm::slurm_;
 std::unique_ptr<PostgresServer> UnderSlurm::server_;
 
-// The first shell block after this heading of docs/cluster.md.
+// The first shell block after this heading of docs/how-to/many-machines.md.
 std::string documented(const std::string& heading) {
-  const std::string text = *read_file(fs::path(ASSAY_SOURCE_DIR) / "docs" / "cluster.md");
+  const std::string text =
+      *read_file(fs::path(ASSAY_SOURCE_DIR) / "docs" / "how-to" / "many-machines.md");
   const std::size_t begin = text.find("```sh\n", text.find("\n## " + heading)) + 6;
   return text.substr(begin, text.find("```", begin) - begin);
 }

@@ -1,4 +1,4 @@
-// The gate of a CI, as docs/ci.md shows it.
+// The gate of a CI, as docs/how-to/gate-a-pull-request.md shows it.
 
 #include <gmock/gmock.h>
 
@@ -30,9 +30,11 @@ TEST(Gate, WordsThatAreNoneAndPastsThatAreNotThereAreUsageErrors) {
   EXPECT_FALSE(std::filesystem::exists(cli.run() / "run.db"));  // nothing has run
 }
 
-// The commands of docs/ci.md, by a shell, in a repository whose change breaks something.
+// The commands of docs/how-to/gate-a-pull-request.md, by a shell, in a repository whose change
+// breaks something.
 TEST(Gate, TheDocumentsCommandsDoWhatItSays) {
-  const auto document = read_file(std::string(ASSAY_SOURCE_DIR) + "/docs/ci.md");
+  const auto document =
+      read_file(std::string(ASSAY_SOURCE_DIR) + "/docs/how-to/gate-a-pull-request.md");
   ASSERT_TRUE(document.has_value());
   const auto block = [&](const std::string& after) {
     const std::size_t begin = document->find("```sh\n", document->find(after)) + 6;

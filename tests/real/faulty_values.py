@@ -125,7 +125,7 @@ CASES = {
 
 FAULTS = {case.split("(")[0]: fault for case, fault in CASES.items()}
 
-# Faults of Paddle 3.3.1 as it is; each is traced in docs/findings.md.
+# Faults of Paddle 3.3.1 as it is; each is traced in docs/findings.
 OWN_FAULTS = (
     "paddle.nn.functional.log_softmax(Tensor([4, 8],'float32'))",
     "paddle.nn.functional.cross_entropy(Tensor([10, 5],'float32'), Tensor([10],'int64'))",

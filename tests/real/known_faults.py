@@ -1,7 +1,7 @@
 """What fails by the fault of a framework: Paddle 3.3.1 and PyTorch 2.13.0 on the CPU.
 
 Somebody has looked at each line: at the call itself without assay, or at what assay's float64 truth says of
-it (docs/findings.md tells which). A finding that no line explains (of its API, in this place, in this way,
+it (docs/findings tells which). A finding that no line explains (of its API, in this place, in this way,
 under these kinds of values) is a false alarm, or a fault that nobody has seen, until somebody has looked.
 """
 

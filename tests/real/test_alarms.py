@@ -53,7 +53,7 @@ def test_of_the_sample_what_fails_is_known(tmp_path, seed):
 
 def test_a_slope_with_the_roundings_of_tanh_times_x_is_seen(tmp_path):
     expected = {
-        'paddle.nn.functional.mish(Tensor([60, 100], "float32"))': "mismatch",  # docs/findings.md
+        'paddle.nn.functional.mish(Tensor([60, 100], "float32"))': "mismatch",  # docs/findings
         'paddle.nn.functional.mish(Tensor([60, 100], "float64"))': "pass",
     }
     check(tmp_path, expected)

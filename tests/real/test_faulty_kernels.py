@@ -12,7 +12,7 @@ from faulty_kernels import CASES, FAULTS  # noqa: E402
 
 from engine import outcomes_by_api  # noqa: E402
 
-# Paddle 3.3.1's own: docs/findings.md.
+# Paddle 3.3.1's own: docs/findings.
 OWN = {
     "paddle.nn.functional.log_softmax",
     "paddle.logcumsumexp",

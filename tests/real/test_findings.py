@@ -1,6 +1,6 @@
 """A failure on its way to an issue: one finding, made small, shown by a script that needs Paddle alone.
 
-The faults are Paddle 3.3.1's own, each with its reason in docs/findings.md."""
+The faults are Paddle 3.3.1's own, each with its reason in docs/findings."""
 
 import json
 import math

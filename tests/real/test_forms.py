@@ -21,7 +21,7 @@ RIGHT = (
     'paddle.exp(Tensor([4, 5], "float32", place=Place(cpu)))',
     "paddle.to_tensor(list[1.0, 2.0], place=Place(cpu))",
 )
-# Found: Adam's second step has five right digits: powers of beta2 are kept in float32 (docs/findings.md).
+# Found: Adam's second step has five right digits: powers of beta2 are kept in float32 (docs/findings).
 FOUND = {
     'paddle.optimizer.AdamW(0.1)(Tensor([8], "float32"), Tensor([8], "float32"))': "mismatch",
 }

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Argvs = std::vector<std::vector<std::string>>;
 
-// Where assay does something else on purpose; docs/chain.md has the reasons.
+// Where assay does something else on purpose; docs/reference/chain.md has the reasons.
 bool is_on_purpose(const SuiteRun& run) {
   const bool loses_commands =
       (run.suite == "PaddleVideo" || run.suite == "models") && run.kind.starts_with("serving");

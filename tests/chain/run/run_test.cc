@@ -447,7 +447,7 @@ TEST(Run, PrepareIsAStageThatTheOthersNeed) {
   EXPECT_EQ(project.log("prepare.log"), "preparing lite_train_lite_infer\n");
 }
 
-// docs/chain.md's first run.
+// docs/reference/chain.md's first run.
 TEST(Example, TheNewcomersFirstRunPasses) {
   const Scratch scratch;
   const auto folder = scratch.path() / "chain";
