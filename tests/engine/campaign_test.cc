@@ -113,7 +113,8 @@ TEST(Campaign, WhatOnePlansManyWorkOn) {
 
   const CliResult report = one.call({"report", address, "--json"});
   EXPECT_EQ(nlohmann::json::parse(report.output)["outcomes"]["pass"], 200);
-  EXPECT_EQ(one.call(plan).output, "0 cases to run, 0 of them new; 201 finished in earlier sessions\n");
+  EXPECT_EQ(one.call(plan).output,
+            "0 cases to run, 0 of them new; 201 finished in earlier sessions\n");
 }
 
 // The clock of a worker says when its cases ended, and nothing else: leases are the database's.

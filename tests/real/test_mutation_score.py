@@ -98,8 +98,12 @@ def test_a_real_run_cannot_go_on_in_its_folder(tmp_path, corpus):
 
 @pytest.mark.parametrize(
     ("flag", "words"),
-    [("--operators=sing", "no fault is called sing"), ("--sample=0.1", "takes a share"), ("--sample=1/0", "1/1")],
-)  # fmt: skip
+    [
+        ("--operators=sing", "no fault is called sing"),
+        ("--sample=0.1", "takes a share"),
+        ("--sample=1/0", "1/1"),
+    ],
+)
 def test_what_cannot_be_is_said_in_one_line(tmp_path, corpus, flag, words):
     if not ASSAY.exists():
         pytest.skip("assay is not there: make build")

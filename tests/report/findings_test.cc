@@ -116,11 +116,9 @@ TEST(Findings, FaultsOfTheReferenceComeLast) {
   add(run, "paddle.a(1)", parts);
   add(run, "paddle.a(2)", parts);
   add(run, "paddle.z(1)", result({1}, {2}));
-  EXPECT_THAT(
-      said(findings_in(run)),
-      ElementsAre(
-          "mismatch paddle.z | result[·] | value | 1",
-          "reference_error paddle.a | the reference lane | RuntimeError: the reference gives up | 2"));
+  EXPECT_THAT(said(findings_in(run)), ElementsAre("mismatch paddle.z | result[·] | value | 1",
+                                                  "reference_error paddle.a | the reference lane | "
+                                                  "RuntimeError: the reference gives up | 2"));
 }
 
 TEST(Findings, TheSameFindingHasTheSameDigestInEveryRun) {

@@ -271,7 +271,8 @@ struct Fault {
 TEST(Launch, NamesEachFaultAtItsPlace) {
   const Fault kFaults[] = {
       {"device_num=N1C1", "device_num=C1", ":5:12: `device_num`: expected machines and cards"},
-      {"device_num=N1C1", "device_num=N3C8", ":5:12: `device_num`: 8 cards cannot be shared equally"},
+      {"device_num=N1C1", "device_num=N3C8",
+       ":5:12: `device_num`: 8 cards cannot be shared equally"},
       {"fp_item=fp16", "fp_item=pf16", ":3:9: `fp_item`: expected fp32, fp16 or bf16"},
       {"bs_item=8", "bs_item=many", ":6:9: `bs_item`: expected a batch size, found `many`"},
       {"bs_item=8", "bs_item=$(nproc)", ":6:9: expected plain text or a variable, found `$(nproc)"},
