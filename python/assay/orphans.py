@@ -20,9 +20,10 @@ def adopt() -> None:
 
 
 def children() -> dict[int, dict[int, str]]:
-    """The living children of every process: their numbers and the names of their commands.
+    """The children of every process: their numbers and the names of their commands; "" for a zombie.
 
-    It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children)."""
+    It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children). A process that
+    ends during the reading is a zombie whose children may still be listed as its own."""
     found: dict[int, dict[int, str]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -33,8 +34,8 @@ def children() -> dict[int, dict[int, str]]:
         except OSError:
             continue  # it has ended
         state, parent = rest.split(maxsplit=2)[:2]
-        if state != "Z":
-            found.setdefault(int(parent), {})[int(entry)] = head.partition("(")[2]
+        name = head.partition("(")[2] if state != "Z" else ""
+        found.setdefault(int(parent), {})[int(entry)] = name
     return found
 
 
@@ -49,9 +50,10 @@ def kill_others(known: set[int]) -> list[str]:
         below = tree.get(waiting.pop(), {})
         found |= below
         waiting += below
-    for pid in found:
+    living = {pid: name for pid, name in found.items() if name}
+    for pid in living:
         try:
             os.kill(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
-    return list(found.values())
+    return list(living.values())

@@ -39,6 +39,7 @@ LISTEN_FD, READY_FD = 3, 4
 OOM_SCORE = "1000"
 PULSE = 1.0  # seconds between signs of life
 LOOK_AGAIN = 0.1  # seconds between two looks while a spare lane is missing
+END_LIMIT = 2.0  # seconds at most for ending what cases have started
 SWEEP_EVERY = 0.5  # seconds at least between two sweeps
 
 
@@ -66,6 +67,8 @@ class Server:
         adopt()
         self.own = set(children().get(os.getpid(), {}))
         signal.signal(signal.SIGTERM, self._end)
+        # The kernel sends SIGHUP to a stopped server whose supervisor ends.
+        signal.signal(signal.SIGHUP, self._end)
         signal.set_wakeup_fd(self.wake_write)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.selector.register(self.listener, selectors.EVENT_READ)
@@ -101,7 +104,9 @@ class Server:
 
     def _end(self, *_: Any) -> None:
         # Lanes end with this process; processes that cases have started would not.
-        kill_others(set())
+        until = time.monotonic() + END_LIMIT
+        while kill_others(set()) and time.monotonic() < until:
+            time.sleep(0.01)
         os._exit(0)
 
     def _accept(self) -> None:
@@ -259,6 +264,7 @@ class Server:
             os.close(fd)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write(OOM_SCORE)
         gc.set_threshold(20_000, 20, 20)  # cases make few cycles; the default thresholds cost 5%

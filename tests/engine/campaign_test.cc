@@ -389,7 +389,7 @@ TEST(Campaign, PartsOfACorpusAreMergedIntoARun) {
   EXPECT_TRUE(std::filesystem::exists(cli.folder() / "all" / "report.html"));
   merge.pop_back();
   merge[1] = (cli.folder() / "some").string();
-  EXPECT_THAT(cli.call(merge).output, HasSubstr("part 3/3 of the corpus is in none"));
+  EXPECT_THAT(cli.call(merge).output, HasSubstr("none of these runs has part 3/3 of the corpus"));
 }
 
 // A case that took longer than all others together is a part by itself, which nothing but an

@@ -99,7 +99,7 @@ TEST(Engine, TakesTheFlagsOfUpstreamsEngines) {
   EXPECT_THAT(older.output, HasSubstr("[100%]"));
   const CliResult both = cli.call_api({cases, "--bitwise_alignment=True", "--rtol=0.1"});
   EXPECT_EQ(both.status.code, 2);
-  EXPECT_THAT(both.output, HasSubstr("leave --atol and --rtol out"));
+  EXPECT_THAT(both.output, HasSubstr("leave out --atol and --rtol"));
 }
 
 TEST(Engine, WhatTheTablesAccommodateIsKeptWithTheRun) {
@@ -322,7 +322,7 @@ TEST(Engine, AFirstCtrlCKeepsEverythingAndSaysHowToGoOn) {
   std::this_thread::sleep_for(std::chrono::seconds(3));
   process.signal(SIGINT);
   EXPECT_EQ(process.wait()->code, 130);
-  EXPECT_THAT(*read_file(cli.folder() / "output.txt"), HasSubstr("go on with"));
+  EXPECT_THAT(*read_file(cli.folder() / "output.txt"), HasSubstr("continue with"));
   EXPECT_TRUE(all_gone(cli.folder().string()));
   cli.call_api({"--api_config_file=" + cases, "--num_workers_per_gpu=2"});
   EXPECT_EQ(cli.outcomes().size(), lines.size());

@@ -443,7 +443,7 @@ INSTANTIATE_TEST_SUITE_P(
                {"--gpu_ids=1"},
                "CUDA_VISIBLE_DEVICES=0 hides"},
         BadGpu{"all_hidden", {{"CUDA_VISIBLE_DEVICES", ""}}, {}, "hides every GPU"},
-        BadGpu{"contradiction", {}, {"--num_gpus=0", "--gpu_ids=0"}, "--num_gpus=0 takes no GPU"},
+        BadGpu{"contradiction", {}, {"--num_gpus=0", "--gpu_ids=0"}, "--num_gpus=0 uses no GPU"},
         BadGpu{"no_plugin", {{"ASSAY_DEVICE_PLUGIN", "/nowhere.so"}}, {}, "built without CUDA"},
         BadGpu{"plugin_of_another_version",
                {{"FAKE_DEVICE_ABI", "99"}},
