@@ -57,7 +57,8 @@ def shown_words():
         found[" ".join(words)] = set(re.findall(r"--[\w-]+", " ".join(columns)))
         below = text.partition("\nSubcommands:\n")[2]
         for verb in re.findall(r"^  (\w+) ", below, re.MULTILINE):
-            look([*words, verb])
+            if words != ["help"]:  # below it stand the verbs again
+                look([*words, verb])
 
     look([])
     return found
