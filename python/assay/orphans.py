@@ -23,7 +23,7 @@ def children() -> dict[int, dict[int, str]]:
     """The children of every process: their numbers and the names of their commands; "" for a zombie.
 
     It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children). A process that
-    ends during the reading is a zombie whose children may still be listed as its own."""
+    ends meanwhile may still have its children listed."""
     found: dict[int, dict[int, str]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -76,7 +76,7 @@ def test_the_workflow_gates_a_pull_request(tmp_path):
     assert "1 of other APIs" in shown and "1  pass" in shown
     assert "::error" not in run(*report, folder=tmp_path)
     assert "<testsuite" in (tmp_path / "junit.xml").read_text()
-    # The same gate when the fault is not known. A file that is written again keeps faults that were not judged.
+    # The same gate when the fault is not known (writing again would keep a fault that was not judged).
     (tmp_path / "baseline.toml").unlink()
     run("assay", "api", "--api_config_file=cases.txt", "-k", "abs", "--log_dir=healthy", folder=tmp_path)
     run("assay", "report", "healthy", "--write-baseline", "baseline.toml", folder=tmp_path)
