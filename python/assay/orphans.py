@@ -22,8 +22,8 @@ def adopt() -> None:
 def children() -> dict[int, dict[int, str]]:
     """The children of every process: their numbers and the names of their commands; "" for a zombie.
 
-    It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children). A process that
-    ends meanwhile may still have its children listed."""
+    It reads all of /proc, because not every kernel lists children (/proc/PID/task/TID/children).
+    A zombie may still be listed with children."""
     found: dict[int, dict[int, str]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
