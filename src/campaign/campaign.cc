@@ -58,6 +58,7 @@ class Reader {
                                     [&](const Key& each) { return each.name == node.name; });
       if (key == keys.end()) {
         std::vector<std::string> known;
+        known.reserve(keys.size());
         for (const Key& each : keys) known.push_back(each.name);
         return usage_error(fmt::format("{}:{}: unknown key {}{}; known keys: {}", file_, node.line,
                                        prefix, node.name, fmt::join(known, ", ")));

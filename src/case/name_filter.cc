@@ -127,7 +127,7 @@ Result<NameFilter> NameFilter::parse(std::string_view expression) {
 }
 
 bool NameFilter::matches(std::string_view name) const {
-  return root_->holds(lowered(std::string(name)));
+  return root_->holds(lowered(name));
 }
 
 }  // namespace assay

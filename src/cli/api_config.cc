@@ -58,6 +58,7 @@ constexpr std::string_view kSpecialValues = "nan,infinity,bulk";
 
 std::string unknown_outcome(const std::string& text) {
   std::vector<std::string_view> known;
+  known.reserve(kOutcomes.size());
   for (const OutcomeInfo& outcome : kOutcomes) known.push_back(outcome.name);
   return fmt::format("no outcome is called {}; known: {}{}", text, fmt::join(known, " "),
                      suggest(text, known));

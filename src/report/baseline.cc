@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <string_view>
 
 #include "base/atomic_file.h"
@@ -17,7 +18,7 @@
 namespace assay {
 namespace {
 
-constexpr std::int64_t kVersion = 2;
+constexpr std::int64_t kBaselineVersion = 2;
 constexpr std::string_view kFirstLineOfVersion1 = "assay-baseline 1";
 constexpr std::string_view kFault = "[[fault]]";
 constexpr const char* kHead =
@@ -63,18 +64,21 @@ Status read_fault(TomlTable& table, Baseline& baseline, FaultKey& key) {
   return {};
 }
 
+bool read_count(std::string_view text, std::int64_t& count) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size() && count >= 0;
+}
+
 // "paddle.add float16" = "12 of 40": counts of one API and dtype.
 bool read_coverage(const std::string& name, const std::string& value, std::int64_t Coverage::*count,
                    PastRun& past) {
   const std::size_t space = name.find(' ');
   Coverage& coverage = past.coverage[{name.substr(0, space),
                                       space == std::string::npos ? "" : name.substr(space + 1)}];
-  long long cases = 0;
-  long long of = 0;
-  if (std::sscanf(value.c_str(), "%lld of %lld", &cases, &of) != 2) return false;
-  coverage.*count = cases;
-  coverage.cases = of;
-  return true;
+  constexpr std::string_view kOf = " of ";
+  const std::size_t of = std::min(value.find(kOf), value.size());
+  return read_count(value.substr(0, of), coverage.*count) && of < value.size() &&
+         read_count(value.substr(of + kOf.size()), coverage.cases);
 }
 
 Status read_coverages(TomlTable& table, const char* key, std::int64_t Coverage::*count,
@@ -110,7 +114,7 @@ Result<Baseline> parse_version_2(std::string_view text, const std::string& file)
   Baseline baseline;
   baseline.past.is_baseline = true;
   const std::vector<std::string> comments = comments_of(text, baseline.head);
-  ASSAY_TRY(TomlTable table, TomlTable::parse(text, file, kVersion));
+  ASSAY_TRY(TomlTable table, TomlTable::parse(text, file, kBaselineVersion));
   ASSAY_CHECK(table.read_texts("settings", [&](const std::string& name, const std::string& value) {
     baseline.past.properties[name] = value;
   }));
@@ -289,7 +293,7 @@ Result<WrittenBaseline> write_baseline(RunReader& run, const std::filesystem::pa
   const auto faults = merged(found, old, written.gone);
   written.faults = faults.size();
   std::string text =
-      fmt::format("{}version = {}\n{}", old.head, kVersion, settings_block(properties));
+      fmt::format("{}version = {}\n{}", old.head, kBaselineVersion, settings_block(properties));
   for (const auto& [key, known] : faults) {
     const auto comment = old.comments.find(key);
     text += fault_block(key, known, comment == old.comments.end() ? "" : comment->second);

@@ -13,7 +13,7 @@ namespace {
 // Level 1 packs a record to a twelfth of its size; level 9 saves another sixth at a fifth of the
 // speed.
 constexpr int kLevel = 1;
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostRecordBytes = std::uint64_t{64} << 20;
 
 // Made once in a process: making a dictionary takes as long as packing some hundred records.
 const ZSTD_CDict& packing_dictionary() {
@@ -68,7 +68,7 @@ Result<std::span<const std::uint8_t>> RecordUnpacker::unpack(std::span<const std
     return record_;
   }
   const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (size > kMostBytes) return fail("a stored record is damaged: it has no sensible size");
+  if (size > kMostRecordBytes) return fail("a stored record is damaged: it has no sensible size");
   record_.resize(size);
   const std::size_t read =
       ZSTD_decompress_usingDDict(context_.get(), record_.data(), record_.size(), packed.data(),
