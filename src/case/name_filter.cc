@@ -126,8 +126,6 @@ Result<NameFilter> NameFilter::parse(std::string_view expression) {
   return NameFilter(std::make_shared<const Node>(std::move(root)));
 }
 
-bool NameFilter::matches(std::string_view name) const {
-  return root_->holds(lowered(name));
-}
+bool NameFilter::matches(std::string_view name) const { return root_->holds(lowered(name)); }
 
 }  // namespace assay
