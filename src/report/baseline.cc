@@ -210,6 +210,7 @@ std::string toml_text(std::string_view text) {
 
 std::string toml_text(const std::set<std::string>& texts) {
   std::vector<std::string> all;
+  all.reserve(texts.size());
   for (const std::string& text : texts) all.push_back(toml_text(text));
   return fmt::format("[{}]", fmt::join(all, ", "));
 }
