@@ -360,7 +360,7 @@ class Fake:
         """Not in the first turns."""
         self.drawn += 1
         CLOCK.now += 1_000_000
-        if self.drawn > 20:
+        if self.drawn > 5:
             os.kill(os.getpid(), signal.SIGSEGV)
         return x
 
