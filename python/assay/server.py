@@ -28,6 +28,7 @@ import sys
 import time
 from typing import Any
 
+from assay import build_identity
 from assay.kept import wait_for_runs
 from assay.orphans import adopt, children, kill_others
 from assay.peers import VERSION, is_ours
@@ -331,6 +332,7 @@ def main() -> int:
         tables = load_all()
         import_lane()
         facts = describe(framework)
+        facts |= {"build": build_identity.build(framework), "machine": build_identity.machine()}
     except BaseException as error:
         if options.keep is None:
             answer(error=f"{type(error).__name__}: {error}")

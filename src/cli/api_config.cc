@@ -111,7 +111,7 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
   }
   // A database or a retest brings its own cases.
   if (sources.configs.empty() && sources.patterns.empty() && options.retest.empty() &&
-      options.store.empty()) {
+      !options.rerun && options.store.empty()) {
     return usage_error(
         "nothing to run: give --api_config, --api_config_file or --api_config_file_pattern");
   }
@@ -120,6 +120,13 @@ Result<Sources> chosen_sources(const ApiOptions& options) {
 
 Result<std::vector<Outcome>> chosen_retest(const ApiOptions& options) {
   std::vector<Outcome> outcomes;
+  if (options.rerun) {
+    if (options.log_dir.empty()) {
+      return usage_error("--rerun needs an earlier run: name it with --log_dir");
+    }
+    for (const OutcomeInfo& outcome : kOutcomes) outcomes.push_back(outcome.outcome);
+    return outcomes;
+  }
   if (options.retest.empty()) return outcomes;
   if (options.log_dir.empty() && options.store.empty()) {
     return usage_error("--retest needs an earlier run: name it with --log_dir");
@@ -353,6 +360,7 @@ Result<RunConfig> make_plan_config(const ApiOptions& options, std::vector<std::s
   ASSAY_CHECK(choose_judgement(options, config.settings));
   ASSAY_TRY(config.sources, chosen_sources(options));
   ASSAY_TRY(config.retest, chosen_retest(options));
+  config.rerun = options.rerun;
   ASSAY_TRY(config.shard, chosen_shard(options));
   if (!options.costs_from.empty()) {
     ASSAY_TRY(EarlierCosts costs, EarlierCosts::read(options.costs_from));

@@ -48,6 +48,9 @@ void add_case_options(CLI::App& app, ApiOptions& options) {
          "crash,timeout")
       ->expected(0, 1)
       ->group(cases);
+  app.add_flag("--rerun", options.rerun,
+               "Run all cases of --log_dir again, also with another build of the framework")
+      ->group(cases);
 }
 
 void add_shard_option(CLI::App& app, ApiOptions& options) {

@@ -52,6 +52,7 @@ struct ApiOptions {
   double hang_timeout = 60;               // seconds
   std::optional<double> keep_frameworks;  // seconds
   std::string retest;
+  bool rerun = false;
   std::string shard;
   std::string costs_from;                // an earlier run
   std::string test_lane = "paddle";      // a lane of assay.toml, or a framework

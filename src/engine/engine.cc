@@ -27,6 +27,9 @@ constexpr std::chrono::minutes kImportLimit{3};
 // Settings that differ from the command line.
 constexpr const char* kModeProperty = "mode";
 constexpr const char* kValuesProperty = "values";
+// Behind a lane's label: the property that is equal for equal builds.
+constexpr std::string_view kBuildSuffix = ".build";
+constexpr const char* kMachineProperty = "machine";
 
 // Refuses a folder with logs of another program, such as engineV2, which assay's logs would
 // replace.
@@ -210,6 +213,14 @@ std::string in_words(const std::string& key, const std::string& value) {
 Status check_property(const RunConfig& config, const std::string& key, const std::string& wanted,
                       const std::string& stored) {
   if (stored == wanted) return {};
+  if (key.ends_with(kBuildSuffix)) {
+    return usage_error(fmt::format(
+        "{} was begun with another build of {}. Then: {}. Now: {}. Choose another {}, or run all "
+        "cases of a folder again with --rerun",
+        config.store.empty() ? config.folder.string() : "the run in this database",
+        key.substr(0, key.size() - kBuildSuffix.size()), stored, wanted,
+        config.store.empty() ? "--log_dir" : "schema of the database"));
+  }
   if (!config.store.empty()) {
     return usage_error(fmt::format(
         "the run in this database was begun with {}, here it is {}; use the same, or another "
@@ -239,8 +250,20 @@ Status check_properties(const RunConfig& config, const Properties& wanted, Store
   return {};
 }
 
-// Accommodations of the tables, if the run's references are in them; none between two frameworks.
-Status keep_accommodations(const Lanes& lanes, const std::vector<ServerInfo>& infos, Store& store) {
+// What a run keeps of its lanes besides their builds. The machine may change while a run goes on.
+Status keep_facts(const Lanes& lanes, const std::vector<ServerInfo>& infos, Store& store,
+                  const RunObserver& observer) {
+  for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
+    ASSAY_CHECK(store.set_property(lanes.labels[i], infos[i].version));
+  }
+  if (!infos.empty()) {
+    ASSAY_TRY(const std::string first, store.agree_on(kMachineProperty, infos.front().machine));
+    if (first != infos.front().machine && observer.note) {
+      observer.note(fmt::format("the run was begun on another machine. Then: {}. Now: {}", first,
+                                infos.front().machine));
+    }
+  }
+  // Accommodations of the tables, if the run's references are in them; none between two frameworks.
   for (std::size_t i = 0; i < lanes.specs.size(); ++i) {
     if (!lanes.specs[i].reference_functions) continue;
     return store.set_property(kAccommodations, infos[lanes.server_of[i]].accommodates);
@@ -304,10 +327,12 @@ Result<RunSummary> run_engine(const RunConfig& config, Store& store, const RunOb
   RunSummary summary;
   ASSAY_TRY(summary.frameworks, wait_for_lanes(lanes, observer));
   for (std::size_t i = 0; i < lanes.servers.size(); ++i) {
-    properties[lanes.labels[i]] = summary.frameworks[i].version;
+    const std::string key = lanes.labels[i] + std::string(kBuildSuffix);
+    properties[key] = summary.frameworks[i].build;
+    if (config.rerun) ASSAY_CHECK(store.set_property(key, properties[key]));
   }
   ASSAY_CHECK(check_properties(config, properties, store));
-  ASSAY_CHECK(keep_accommodations(lanes, summary.frameworks, store));
+  ASSAY_CHECK(keep_facts(lanes, summary.frameworks, store, observer));
   ASSAY_CHECK(begin_run(config, properties, store));
   if (observer.planned) observer.planned(plan.totals);
   for (const InvalidLine& line : plan.first_invalid) {

@@ -69,6 +69,7 @@ struct RunConfig {
   std::optional<std::uint64_t> timeout_ms;      // replaces the limits by size
   std::uint64_t memory_budget = 0;              // bytes for all slots together
   std::vector<Outcome> retest;                  // outcomes to run again
+  bool rerun = false;  // with `retest` of all outcomes: whatever build finished them before
   std::optional<Shard> shard;                   // only this part of the cases
   std::shared_ptr<const EarlierCosts> earlier;  // times of an earlier run; null: estimates only
   bool exit_on_error = false;

@@ -148,6 +148,8 @@ Result<ServerInfo> server_info(const nlohmann::json& message, const std::string&
     info.framework = message.at("framework").get<std::string>();
     info.version = message.at("version").get<std::string>();
     info.python = message.at("python").get<std::string>();
+    info.build = message.at("build").get<std::string>();
+    info.machine = message.at("machine").get<std::string>();
     info.apis = message.at("apis").get<std::int64_t>();
     info.accommodates = message.value("accommodates", nlohmann::json::object()).dump();
     info.devices = message.at("devices").get<std::vector<std::string>>();

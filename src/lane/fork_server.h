@@ -48,6 +48,8 @@ struct ServerInfo {
   std::string framework;
   std::string version;
   std::string python;
+  std::string build;    // equal for equal builds (python/assay/build_identity.py)
+  std::string machine;  // processor, GPUs, driver
   std::int64_t apis = 0;             // APIs in the tables
   std::string accommodates;          // known deviations by API, as JSON: {API: [text, …]}
   std::vector<std::string> devices;  // device kinds of this build, "cpu" among them
