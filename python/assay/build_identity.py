@@ -75,10 +75,12 @@ def machine() -> str:
 
 
 def fingerprint(files: dict[str, str], cache: pathlib.Path) -> str:
-    """A hash of the contents of files, given as {name: path}. `cache` keeps the hash of each for the next time."""
+    """A hash of the contents of files {name: path}. `cache` keeps the hash of each file for the next time."""
     kept = _read_cache(cache)
     stamps = {path: stamp for path in files.values() if (stamp := _stamp(path)) is not None}
-    hashes = {path: kept[path][1] for path, stamp in stamps.items() if path in kept and kept[path][0] == stamp}
+    hashes = {
+        path: kept[path][1] for path, stamp in stamps.items() if path in kept and kept[path][0] == stamp
+    }
     fresh = [path for path in stamps if path not in hashes]
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         hashes.update(zip(fresh, pool.map(_hash_of, fresh), strict=True))
@@ -95,7 +97,7 @@ def _named_files(framework: Any, folders: list[str]) -> dict[str, str]:
     files: dict[str, str] = {}
     for folder in reversed(folders):  # the first folder wins, as in an import
         files.update((path[len(folder) + 1 :], path) for path in _files_under(folder))
-    wrapper = sys.modules[type(framework).__module__].__file__
+    wrapper = getattr(sys.modules[type(framework).__module__], "__file__", None)
     others = [*_mapped_libraries(), *_modules_on_the_path(), *([wrapper] if wrapper else [])]
     for path in others:
         if not path.startswith((ours + os.sep, *(folder + os.sep for folder in folders))):
@@ -103,21 +105,23 @@ def _named_files(framework: Any, folders: list[str]) -> dict[str, str]:
     return files
 
 
-def _files_under(folder: str) -> Iterator[str]:
+def _files_under(folder: str, above: tuple[str, ...] = ()) -> Iterator[str]:
+    real = os.path.realpath(folder)
+    if real in above:
+        return  # a link that leads back
     try:
         entries = list(os.scandir(folder))
     except OSError:
         return
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name not in SKIPPED_FOLDERS:
-                yield from _files_under(entry.path)
-        elif entry.name.endswith(".py") or LIBRARY.search(entry.name):
+        if entry.name.endswith(".py") or LIBRARY.search(entry.name):
             yield entry.path
+        elif entry.name not in SKIPPED_FOLDERS and entry.is_dir():
+            yield from _files_under(entry.path, (*above, real))
 
 
 def _mapped_libraries() -> set[str]:
-    """Loaded libraries, such as preloaded ones and those of the nvidia wheels; not the interpreter's or assay's."""
+    """Loaded libraries, such as preloaded ones and those of the nvidia wheels. Without assay's own."""
     lines = _text_of(pathlib.Path("/proc/self/maps")).splitlines()
     paths = {fields[5] for line in lines if len(fields := line.split(None, 5)) == 6}
     return {
@@ -208,9 +212,8 @@ def _read_cache(cache: pathlib.Path) -> dict[str, tuple[Stamp, str]]:
     """The hashes of an earlier start by path, each with the stamp of the file."""
     try:
         held = json.loads(cache.read_text())
-        if held["v"] != CACHE_VERSION:
-            return {}
-        return held["files"]
+        right = held["v"] == CACHE_VERSION and all(len(entry) == 2 for entry in held["files"].values())
+        return held["files"] if right else {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError, AttributeError):
         return {}
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from assay.execution import Execution
-from assay.frameworks import Framework
+from assay.frameworks import Framework, missing
 from assay.handover import HandOver
 from assay.inputs import GIANT, LARGE_INPUT, CaseInputs
 from assay.laws import Law
@@ -56,9 +56,17 @@ class Functions:
             if entry is None:
                 raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
             return entry.call
+        return self.own(job.api, entry)
+
+    def own(self, api: str, entry: Api | None) -> Callable[..., Any]:
+        """The framework's own function. Raises Stop if a case may not call it, or if there is none."""
+        public_name(api)
         if entry is None:
-            callable_name(job.api)
-        return self.framework.resolve(public_name(job.api))
+            callable_name(api)
+        try:
+            return self.framework.resolve(api)
+        except AttributeError:
+            refuse(missing(self.framework, api))
 
 
 class Call(CaseInputs):
@@ -101,6 +109,7 @@ class Call(CaseInputs):
         """The function to call. Afterwards the arguments have names."""
         job, entry = self.job, self.entry
         if entry is None and job.lane.known_only:
+            self.functions.own(job.api, entry)  # a name that does not exist is no gap of the tables
             raise Stop(UNSUPPORTED, f"no reference is registered for {job.api}")
         if entry is not None and entry.skip:
             raise Stop(SKIPPED, entry.skip)

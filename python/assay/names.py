@@ -1,5 +1,7 @@
 """Which names a case may use: functions of tensors in a few namespaces, and nothing private."""
 
+import difflib
+
 from assay.registry import DUNDERS
 from assay.wire import refuse
 
@@ -36,7 +38,9 @@ def callable_name(api: str) -> str:
     """
     namespace, _, function = api.partition(".")[2].rpartition(".")
     if namespace not in NAMESPACES:
-        refuse(f"{api}: a case may call functions of tensors, and {namespace} has none")
+        near = difflib.get_close_matches(namespace, NAMESPACES, 1, 0.8)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        refuse(f"{api}: a case may call functions of tensors, and {namespace} has none{hint}")
     if function in NO_FUNCTION_OF_TENSORS or function.startswith(CHANGES_THE_LANE):
         refuse(f"{api}: {function} is not a function of tensors")
     return api

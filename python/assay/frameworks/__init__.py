@@ -4,10 +4,12 @@ The cold fork server makes the framework object. There it may import, but must r
 device. `start` runs in the forked lane.
 """
 
+import difflib
 import importlib
 import inspect
 import os
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -175,6 +177,18 @@ def look_up(root: Any, api: str) -> Any:
         if owner != home:
             refuse(f"{api}: {part} belongs to {owner}, not to {home}")
     return found
+
+
+def missing(framework: Framework, api: str) -> str:
+    """Says that the framework has no such API, with the nearest name that it has."""
+    found = sys.modules.get(framework.name)
+    for part in api.split(".")[1:]:
+        if not hasattr(found, part):
+            near = difflib.get_close_matches(part, [name for name in dir(found) if name[0] != "_"], 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            return f"{framework.name} {framework.version} has no {part} ({api}){hint}"
+        found = getattr(found, part)
+    return f"{framework.name} {framework.version} has no {api}"
 
 
 def load(name: str) -> Framework:
