@@ -32,6 +32,7 @@ VARIABLES = re.compile(
     r"|MKL_ENABLE_INSTRUCTIONS$|(ONEDNN|DNNL)_MAX_CPU_ISA$|XLA_FLAGS$)"
 )
 ALWAYS_SET = {"FLAGS_use_stride_kernel"}  # by kLaneEnvironment of src/lane/fork_server.cc
+SYSTEM = ("/lib", "/usr/lib")  # libraries of the operating system are no part of a build
 STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 
 Stamp = list[int]
@@ -121,13 +122,13 @@ def _files_under(folder: str, above: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _mapped_libraries() -> set[str]:
-    """Loaded libraries, such as preloaded ones and those of the nvidia wheels. Without assay's own."""
+    """Loaded libraries that are neither the system's nor assay's, such as those of the nvidia wheels."""
     lines = _text_of(pathlib.Path("/proc/self/maps")).splitlines()
     paths = {fields[5] for line in lines if len(fields := line.split(None, 5)) == 6}
     return {
         path
         for path in paths
-        if LIBRARY.search(path) and not path.startswith(STANDARD) and "assay_native" not in path
+        if LIBRARY.search(path) and not path.startswith((STANDARD, *SYSTEM)) and "assay_native" not in path
     }
 
 

@@ -12,6 +12,8 @@
 #include "base/fd.h"
 #include "case/canonical.h"
 #include "cli/exit_code.h"
+#include "cli/issue_runner.h"
+#include "cli/settings.h"
 #include "report/issue.h"
 #include "report/shrunk.h"
 #include "store/open_store.h"
@@ -23,7 +25,35 @@ struct FindingOptions {
   std::string run;
   std::size_t number = 1;
   std::string script;
+  bool no_run = false;
+  std::string paddle_python;
+  std::string torch_python;
+  std::string settings_file;
 };
+
+// The interpreter of the lane on this machine. What the run says of it is not believed.
+FrameworkConfig interpreter(const Settings& settings, const FindingOptions& options,
+                            const FaultyLane& lane) {
+  const std::string& python =
+      lane.framework == "torch" ? options.torch_python : options.paddle_python;
+  if (settings.lanes.contains(lane.label)) return settings.lane(lane.label, python).framework;
+  return settings.framework(lane.framework, python);
+}
+
+// What the script does here, as a line of the issue.
+std::string outcome_here(const FrameworkConfig& config, const std::string& api,
+                         const std::string& script) {
+  const auto end = run_script(config, api, script);
+  if (!end) return fmt::format("assay did not run the script: {}", end.error().message);
+  if (end->code == 1) return "assay ran the script here: it exits with 1, so the fault shows";
+  std::string last = end->output.substr(end->output.find_last_not_of('\n') == std::string::npos
+                                            ? 0
+                                            : end->output.rfind('\n', end->output.size() - 2) + 1);
+  while (last.ends_with('\n')) last.pop_back();
+  return fmt::format("assay ran the script here and the fault did NOT show: it {}{}",
+                     end->code ? fmt::format("exits with {}", *end->code) : "runs for too long",
+                     last.empty() ? "" : ": " + last);
+}
 
 // The smallest case known that shows the finding.
 Result<FoundCase> shown_case(const std::string& folder, RunReader& run, const Finding& finding) {
@@ -46,8 +76,17 @@ Result<int> run_finding(const FindingOptions& options) {
   }
   const Finding& finding = findings[options.number - 1];
   ASSAY_TRY(const FoundCase shown, shown_case(options.run, *store, finding));
-  ASSAY_TRY(const Issue issue, write_issue(properties, finding, shown));
+  ASSAY_TRY(const Settings settings, load_settings(options.settings_file));
+  const auto tracer = [&](const FaultyLane& lane, const std::string& api,
+                          const std::string& script) {
+    return trace_call(interpreter(settings, options, lane), api, script);
+  };
+  ASSAY_TRY(const Issue issue, write_issue(properties, finding, shown, tracer));
   fmt::print("{}", issue.text);
+  if (!issue.script.empty() && !options.no_run) {
+    fmt::print("- {}\n", outcome_here(interpreter(settings, options, issue.lane), finding.key.api,
+                                      issue.script));
+  }
   if (options.script.empty()) return kAllGood;
   if (issue.script.empty()) return usage_error("--script: there is none: " + issue.why);
   ASSAY_CHECK(write_file(options.script, issue.script));
@@ -62,6 +101,12 @@ Verb add_finding_verb(CLI::App& parent) {
   app->add_option("DIR", options->run, "The run's folder (--log_dir)")->required();
   app->add_option("N", options->number, "Its number in the list of assay report")->required();
   app->add_option("--script", options->script, "Write its script to this file as well");
+  app->add_flag("--no-run", options->no_run,
+                "Do not run the script to see whether the fault shows");
+  app->add_option("--paddle_python", options->paddle_python, "Python interpreter that has Paddle");
+  app->add_option("--torch_python", options->torch_python, "Python interpreter that has PyTorch");
+  app->add_option("--settings", options->settings_file,
+                  "Settings file (default: assay.toml in this folder)");
   return {app, [options] { return run_finding(*options); }};
 }
 

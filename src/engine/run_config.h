@@ -66,11 +66,11 @@ struct RunConfig {
   // The tool of compute-sanitizer for the test lane; empty: none.
   std::string sanitizer;
   bool mps = false;  // lanes share the GPUs through NVIDIA's MPS, if it starts
-  std::optional<std::uint64_t> timeout_ms;      // replaces the limits by size
-  std::uint64_t memory_budget = 0;              // bytes for all slots together
-  std::vector<Outcome> retest;                  // outcomes to run again
-  bool rerun = false;  // with `retest` of all outcomes: whatever build finished them before
-  std::optional<Shard> shard;                   // only this part of the cases
+  std::optional<std::uint64_t> timeout_ms;  // replaces the limits by size
+  std::uint64_t memory_budget = 0;          // bytes for all slots together
+  std::vector<Outcome> retest;              // outcomes to run again
+  bool rerun = false;          // with `retest` of all outcomes: whatever build finished them before
+  std::optional<Shard> shard;  // only this part of the cases
   std::shared_ptr<const EarlierCosts> earlier;  // times of an earlier run; null: estimates only
   bool exit_on_error = false;
   std::int64_t silence_ms =

@@ -38,6 +38,8 @@ std::map<std::string, std::string> verdict_settings(const RunConfig& config) {
     found.emplace(role + ".device",
                   lane.spec.device + (looked_at ? " under " + config.sanitizer : ""));
     found.emplace(role + ".execution", lane.spec.execution);
+    found.emplace(role + ".framework", lane.spec.framework);
+    found.emplace(role + ".functions", lane.spec.reference_functions ? "tables" : "own");
   }
   return found;
 }

@@ -82,20 +82,20 @@ Result<ForkServer> ForkServer::start(const FrameworkConfig& config, const LanePa
   return server;
 }
 
-SpawnOptions ForkServer::command() const {
+SpawnOptions module_command(const FrameworkConfig& config, const LanePackage& package,
+                            std::string_view module) {
   SpawnOptions options;
-  options.argv = config_.command;
-  for (std::string& word : python_command(config_.python, "assay.server")) {
+  options.argv = config.command;
+  for (std::string& word : python_command(config.python, module)) {
     options.argv.push_back(std::move(word));
   }
-  options.argv.insert(options.argv.end(), {"--framework", config_.name});
   options.environment.assign(kLaneEnvironment.begin(), kLaneEnvironment.end());
   if (const char* libraries = std::getenv("LD_LIBRARY_PATH"); libraries != nullptr) {
     options.environment.push_back("LD_LIBRARY_PATH=" + without_empty_entries(libraries));
   }
   std::string path =
-      fmt::format("PYTHONPATH={}:{}", package_.python_path.string(), package_.native_path.string());
-  for (const std::string& entry : config_.environment) {
+      fmt::format("PYTHONPATH={}:{}", package.python_path.string(), package.native_path.string());
+  for (const std::string& entry : config.environment) {
     constexpr std::string_view kPath = "PYTHONPATH=";
     if (entry.starts_with(kPath)) {
       path += ":" + entry.substr(kPath.size());  // behind ours, so that it cannot replace it
@@ -104,6 +104,12 @@ SpawnOptions ForkServer::command() const {
     }
   }
   options.environment.push_back(without_empty_entries(path));
+  return options;
+}
+
+SpawnOptions ForkServer::command() const {
+  SpawnOptions options = module_command(config_, package_, "assay.server");
+  options.argv.insert(options.argv.end(), {"--framework", config_.name});
   return options;
 }
 

@@ -44,12 +44,17 @@ struct LanePackage {
   static Result<LanePackage> find();  // looks beside and above the running program
 };
 
+// The command and environment that call main() of a module of the lane package in the framework's
+// interpreter.
+SpawnOptions module_command(const FrameworkConfig& config, const LanePackage& package,
+                            std::string_view module);
+
 struct ServerInfo {
   std::string framework;
   std::string version;
   std::string python;
-  std::string build;    // equal for equal builds (python/assay/build_identity.py)
-  std::string machine;  // processor, GPUs, driver
+  std::string build;                 // equal for equal builds (python/assay/build_identity.py)
+  std::string machine;               // processor, GPUs, driver
   std::int64_t apis = 0;             // APIs in the tables
   std::string accommodates;          // known deviations by API, as JSON: {API: [text, …]}
   std::vector<std::string> devices;  // device kinds of this build, "cpu" among them

@@ -159,7 +159,17 @@ ASSAY_HD void profile_one(Real difference, Real reference, const Limits<Real>& l
 template <typename Real>
 Limits<Real> limits_of(Tolerance tolerance, bool coarse);
 
-// An element as {real, imaginary}.
+// What a 64-bit integer has beyond its rounding to a double, exact.
+inline double beyond_double(std::int64_t value) {
+  constexpr double kAboveAll = 9223372036854775808.0;  // 2^63, which is no int64
+  const auto rounded = static_cast<double>(value);
+  if (rounded >= kAboveAll) {
+    return static_cast<double>(value - std::numeric_limits<std::int64_t>::max()) - 1;
+  }
+  return static_cast<double>(value - static_cast<std::int64_t>(rounded));
+}
+
+// An element as {real, imaginary}, or an integer as the sum of two doubles.
 template <typename T>
 std::array<double, 2> values_of(const std::byte* bytes) {
   T value;
@@ -171,7 +181,7 @@ std::array<double, 2> values_of(const std::byte* bytes) {
   } else if constexpr (std::is_same_v<T, Boolean>) {
     return {value.code != 0 ? 1.0 : 0.0, 0};
   } else {
-    return {static_cast<double>(value), 0};
+    return {static_cast<double>(value), beyond_double(static_cast<std::int64_t>(value))};
   }
 }
 

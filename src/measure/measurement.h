@@ -26,8 +26,7 @@ inline constexpr std::array<double, 7> kRtolGrid{0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2
 
 inline constexpr std::uint64_t kNoIndex = std::numeric_limits<std::uint64_t>::max();
 
-// A pair of elements. Values are {real, imaginary} as doubles; an int64 beyond 2^53 is rounded, and
-// its index locates the exact one.
+// A pair of elements. Values are {real, imaginary} as doubles; an integer is the sum of its two.
 struct Offender {
   std::uint64_t index = kNoIndex;  // kNoIndex: there is none
   std::array<double, 2> left{};

@@ -17,7 +17,7 @@ using Properties = std::map<std::string, std::string>;
 
 std::string property(const Properties& properties, const std::string& key) {
   const auto found = properties.find(key);
-  return found == properties.end() ? "of a version that the run did not keep" : found->second;
+  return found == properties.end() ? "of an unknown version" : found->second;
 }
 
 std::string title_of(const Finding& finding) {
@@ -27,43 +27,37 @@ std::string title_of(const Finding& finding) {
   return title;
 }
 
-// By which means it is known what is right.
-std::string known_by(const Properties& properties, const Verdict& verdict, const Witness& witness) {
-  const Fault& fault = verdict.fault();
-  const std::string reference = fmt::format("PyTorch {}", property(properties, "torch"));
-  if (fault.kinds == kInput) return "the documentation promises no change of this input";
+std::string full_name(const FaultyLane& lane) {
+  return lane.dialect == nullptr ? lane.framework : std::string(lane.dialect->full_name);
+}
+
+// How the expected value is known.
+std::string known_by(const Properties& properties, const Fault& fault, const Witness& witness) {
+  if (fault.kinds == kInput) return "definition: the call does not promise to change this input";
   if (witness.comparison == nullptr) {
-    return verdict.outcome == Outcome::reference_error
-               ? "the test lane's result; the reference fails"
-               : fmt::format("{} computes the same call", reference);
+    if (fault.outcome == Outcome::crash || fault.outcome == Outcome::timeout) {
+      return "definition: a call returns a result or raises";
+    }
+    return fmt::format(
+        "the {} lane, which computes a result for this call",
+        property(properties, fault.lane == "reference" ? "test.lane" : "reference.lane"));
   }
   if (fault.by_truth) {
-    std::string means = fmt::format(
-        "the same function in float64 on the same inputs, by {}, and again with every input moved "
-        "by "
-        "half a unit in its last place, which says what rounding could have done",
-        reference);
+    std::string means =
+        "an evaluation of the same function in float64, repeated with every input moved by half a "
+        "unit in its last place to bound the effect of rounding";
     if (witness.element) {
-      means +=
-          fmt::format("; its result in the precision of the call is {:.9g}", witness.by_reference);
+      means += fmt::format("; the reference in the precision of the call gives {}",
+                           witness.by_reference);
     }
     return means;
   }
   if (witness.comparison->equality() == wire::Equality::bits) {
-    return fmt::format("the call only moves elements, so their bits stay; {} keeps them",
-                       reference);
+    return "definition: the call moves elements and keeps their bits";
   }
-  return fmt::format("{} on the same inputs", reference);
-}
-
-std::string frameworks(const Properties& properties) {
-  std::string device = "cpu";
-  if (const auto found = properties.find("test.device"); found != properties.end()) {
-    device = found->second;
-  }
-  return fmt::format("PaddlePaddle {}, device {}; PyTorch {}; assay {}",
-                     property(properties, "paddle"), device, property(properties, "torch"),
-                     property(properties, "version.assay"));
+  return fmt::format("the reference lane, {} {}, on the same inputs",
+                     property(properties, "reference.framework"),
+                     property(properties, property(properties, "reference.lane")));
 }
 
 // The verdict with the fault of this key first.
@@ -80,7 +74,7 @@ Verdict about(const FaultKey& key, Verdict verdict) {
 }  // namespace
 
 Result<Issue> write_issue(const Properties& properties, const Finding& finding,
-                          const FoundCase& shown) {
+                          const FoundCase& shown, const Tracer& tracer) {
   ASSAY_TRY(const wire::Record* record, wire::open<wire::Record>(shown.record));
   if (!has_lanes(*record)) return fail("nothing is recorded of how this case ran");
   Case parsed;
@@ -88,26 +82,26 @@ Result<Issue> write_issue(const Properties& properties, const Finding& finding,
     return fail("a stored case does not parse: " + status.error().message);
   }
   const Verdict verdict = about(finding.key, shown.verdict);
-  const wire::Trial& trial = trial_under(*record, verdict.fault().values);
-  const Witness witness = witness_of(trial, verdict.fault());
+  const Fault& fault = verdict.fault();
+  const wire::Trial& trial = trial_under(*record, fault.values);
   Issue issue;
+  issue.lane = faulty_lane(properties, fault);
+  const FaultyLane& lane = issue.lane;
   issue.title = title_of(finding);
-  issue.text =
-      fmt::format("# {}\n\n{}\n\n`{}`\n\n", issue.title, frameworks(properties), shown.text);
-  if (verdict.outcome == Outcome::reference_error) {
-    issue.why = "the fault is the reference's, which calls PyTorch by way of assay's tables";
-  } else if (auto script = issue_script(properties, parsed, shown.id, trial, verdict)) {
+  issue.text = fmt::format("# {}\n\n{} {}, device {}; found by assay {}\n\n`{}`\n\n", issue.title,
+                           full_name(lane), lane.build, lane.device,
+                           property(properties, "version.assay"), shown.text);
+  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
+  if (auto script = issue_script(lane, seed, parsed, shown.id, trial, fault, tracer)) {
     issue.script = std::move(*script);
     issue.text += fmt::format("```python\n{}```\n\n", issue.script);
   } else {
     issue.why = script.error().message;
-  }
-  if (!issue.why.empty()) {
     issue.text += fmt::format(
         "There is no short script: {}. `assay repro` writes a longer one.\n\n", issue.why);
   }
-  issue.text += fmt::format("- what came: {}\n- what is right is known by: {}\n", verdict.message,
-                            known_by(properties, verdict, witness));
+  issue.text += fmt::format("- got: {}\n- how the expected value is known: {}\n", verdict.message,
+                            known_by(properties, fault, witness_of(trial, fault)));
   issue.text += fmt::format("- seen in {} case{} of the run{}{}\n", finding.cases,
                             finding.cases == 1 ? "" : "s",
                             circumstances(finding).empty() ? "" : ": ", circumstances(finding));

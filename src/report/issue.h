@@ -1,7 +1,7 @@
 #pragma once
 
-// A finding as a text for the framework's issue tracker: what is wrong, a script that shows it with
-// the framework alone, what is right and how that is known.
+// A finding as a text for the issue tracker of the framework whose lane failed: what is wrong, a
+// script that shows it with that framework alone, what is right and how that is known.
 
 #include <filesystem>
 #include <map>
@@ -10,11 +10,13 @@
 
 #include "base/result.h"
 #include "report/findings.h"
+#include "report/issue_script.h"
 #include "report/repro.h"
 
 namespace assay {
 
 struct Issue {
+  FaultyLane lane;
   std::string title;
   std::string text;    // Markdown, the script among it
   std::string script;  // empty: there is none, `why` says why
@@ -23,6 +25,6 @@ struct Issue {
 
 // `shown` is the case that shows the finding: the smallest one known.
 Result<Issue> write_issue(const std::map<std::string, std::string>& properties,
-                          const Finding& finding, const FoundCase& shown);
+                          const Finding& finding, const FoundCase& shown, const Tracer& tracer);
 
 }  // namespace assay

@@ -10,46 +10,16 @@
 
 #include "report/inputs.h"
 #include "report/repro_script.h"
+#include "verdict/messages.h"
 
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kMostElements = 256;    // of all tensors: a person shall read them
+constexpr std::uint64_t kMostElements = 256;    // of all tensors, so that a person can read them
 constexpr std::uint32_t kUpstream = 1U << 31U;  // as src/native/module.cc numbers its tensors
 
 using Comparisons = flatbuffers::Vector<flatbuffers::Offset<wire::Comparison>>;
-
-std::string number_text(double number) {
-  if (std::isnan(number)) return "nan";
-  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
-  return fmt::format("{:.9g}", number);
-}
-
-// Rows in brackets, as deep as the shape.
-std::string nested(const std::vector<std::string>& numbers, std::span<const std::int64_t> shape,
-                   std::size_t& at) {
-  if (shape.empty()) return numbers[at++];
-  std::string text;
-  for (std::int64_t i = 0; i < shape.front(); ++i) {
-    if (i > 0) text += ", ";
-    text += nested(numbers, shape.subspan(1), at);
-  }
-  return "[" + text + "]";
-}
-
-std::string tensor_text(DType dtype, std::span<const std::int64_t> shape,
-                        std::span<const std::byte> elements) {
-  if (elements.empty()) {
-    return fmt::format("paddle.empty([{}], \"{}\")", fmt::join(shape, ", "), name(dtype));
-  }
-  std::size_t at = 0;
-  const std::string numbers = nested(python_numbers(dtype, elements), shape, at);
-  // to_tensor() makes no float8.
-  if (info(dtype).kind == DTypeClass::floating && size_of(dtype) == 1) {
-    return fmt::format("paddle.to_tensor({}, \"float32\").astype(\"{}\")", numbers, name(dtype));
-  }
-  return fmt::format("paddle.to_tensor({}, \"{}\")", numbers, name(dtype));
-}
+using Lines = std::vector<std::string>;
 
 // How far upstream gradients reach, as upstream_reach() of python/assay/call.py has it.
 double upstream_reach(DType dtype, std::uint64_t count, std::uint64_t largest) {
@@ -58,43 +28,61 @@ double upstream_reach(DType dtype, std::uint64_t count, std::uint64_t largest) {
   return 4.0 * std::exp2(std::min(16, std::max(0, bits - 1)));
 }
 
+// A number as a Python literal.
+std::string python_literal(DType dtype, double value, double second) {
+  const std::string text = element_text(dtype, value, second);
+  if (info(dtype).kind != DTypeClass::complex) return text;
+  return fmt::format("complex({}, {})", element_text(DType::float64, value),
+                     element_text(DType::float64, second));
+}
+
 class ScriptWriter {
  public:
-  ScriptWriter(const Case& parsed, std::uint64_t id, std::uint64_t seed, const wire::Trial& trial,
-               const Verdict& verdict)
-      : parsed_(parsed),
-        id_(id),
+  ScriptWriter(const FaultyLane& lane, std::uint64_t seed, const Case& parsed, std::uint64_t id,
+               const wire::Trial& trial, const Fault& fault)
+      : lane_(lane),
+        dialect_(*lane.dialect),
         seed_(seed),
+        parsed_(parsed),
+        id_(id),
         trial_(trial),
-        fault_(verdict.fault()),
-        witness_(witness_of(trial, verdict.fault())) {}
+        fault_(fault),
+        witness_(witness_of(trial, fault)) {}
 
-  Result<std::string> write(const std::string& version) {
+  Result<std::string> write(const Tracer& tracer) {
     ASSAY_CHECK(check());
-    line(fmt::format("import paddle  # {}", version));
+    if (std::string line = dialect_.on_device(lane_.device); !line.empty()) setup(std::move(line));
     ASSAY_CHECK(inputs());
-    call();
-    if (fault_.gradient || fault_.phase == "backward") {
-      ASSAY_CHECK(gradients());
-    } else if (witness_.comparison != nullptr) {
-      look("result" + fault_.leaf);
+    if (lane_.tables) {
+      ASSAY_TRY(traced_, tracer(lane_, std::string(parsed_.api()), trace_script()));
+      body_ = traced_.lines;
     } else {
-      line("print(result)");
+      call();
     }
-    if (text_.find("inf") != std::string::npos || text_.find("nan") != std::string::npos) {
-      lines_.insert(lines_.begin(), "from math import inf, nan\n");
-    }
-    if (lines_.size() > kIssueLines) return fail("it would have more than 20 lines");
-    return fmt::format("{}", fmt::join(lines_, ""));
+    if (wants_gradient()) ASSAY_CHECK(gradients());
+    ASSAY_CHECK(end());
+    return whole();
   }
 
  private:
-  void line(std::string text) {
-    text_ += text;
-    lines_.push_back(std::move(text) + "\n");
+  void setup(std::string line) { setup_.push_back(std::move(line)); }
+  void body(std::string line) { body_.push_back(std::move(line)); }
+  void finish(std::string line) { end_.push_back(std::move(line)); }
+
+  static std::string joined(const Lines& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    return text;
   }
 
   Status check() const {
+    if (lane_.execution != "eager") {
+      return fail(fmt::format("its lane runs under the execution {}", lane_.execution));
+    }
+    if (!lane_.tables && module_of(parsed_.api()) != dialect_.module) {
+      return fail("its lane calls a function of another name");
+    }
+    if (fault_.outcome == Outcome::unstable) return fail("a single call does not show it");
     if (parsed_.total_elements() > kMostElements) {
       return fail(fmt::format("its tensors have more than {} elements", kMostElements));
     }
@@ -105,25 +93,31 @@ class ScriptWriter {
     return {};
   }
 
+  bool wants_gradient() const { return fault_.gradient || fault_.phase == "backward"; }
+
   Status inputs() {
     for (std::size_t i = 0; i < parsed_.tensor_count(); ++i) {
       const TensorSpec spec = parsed_.tensor(i);
       std::vector<std::byte> elements(spec.bytes());
       ASSAY_CHECK(fill_again(filling_of(trial_, i), {seed_, id_, static_cast<std::uint32_t>(i)},
                              spec.dtype, elements));
-      line(fmt::format("x{} = {}", i, tensor_text(spec.dtype, spec.shape, elements)));
-      if (fault_.values == "layout") as_layout(i, spec);
+      inputs_.push_back(
+          fmt::format("x{} = {}", i, dialect_.tensor(spec.dtype, spec.shape, elements)));
+      if (fault_.values == "layout" && dialect_.module == "paddle") as_layout(i, spec);
+      names_.push_back(fmt::format("x{}", i));
       if (!wants_gradient() || !differentiable(spec.dtype)) continue;
-      line(fmt::format("x{}.stop_gradient = False", i));
+      inputs_.push_back(fmt::format("x{}{}", i, dialect_.leaf));
       leaves_.push_back(fmt::format("x{}", i));
       largest_ = std::max(largest_, spec.elements());
     }
     if (works_in_place(parsed_.api()) && !leaves_.empty()) {
-      line(fmt::format("leaves = [{}]", fmt::join(leaves_, ", ")));
-      line(fmt::format("{}{} = map(paddle.assign, leaves)  # a leaf may not be changed in place",
-                       fmt::join(leaves_, ", "), leaves_.size() == 1 ? "," : ""));
+      inputs_.push_back(fmt::format("leaves = [{}]", fmt::join(leaves_, ", ")));
+      inputs_.push_back(fmt::format("{}{} = map({}, leaves)  # a leaf may not be changed in place",
+                                    fmt::join(leaves_, ", "), leaves_.size() == 1 ? "," : "",
+                                    dialect_.copy));
       for (std::size_t i = 0; i < leaves_.size(); ++i) leaves_[i] = fmt::format("leaves[{}]", i);
     }
+    setup_.insert(setup_.end(), inputs_.begin(), inputs_.end());
     return {};
   }
 
@@ -132,53 +126,60 @@ class ScriptWriter {
   void as_layout(std::size_t i, const TensorSpec& spec) {
     if (spec.elements() < 2) return;
     if (i % 3 == 0 && spec.shape.size() > 1) {
-      line(
+      inputs_.push_back(
           fmt::format("x{0} = x{0}.transpose(list(range(x{0}.ndim))[::-1]).contiguous()"
                       ".transpose(list(range(x{0}.ndim))[::-1])",
                       i));
     } else if (i % 3 == 1 && !spec.shape.empty()) {
-      line(fmt::format("x{0} = paddle.concat([x{0}[:1], x{0}])[1:]", i));
+      inputs_.push_back(fmt::format("x{0} = paddle.concat([x{0}[:1], x{0}])[1:]", i));
     } else {
-      line(fmt::format("x{0} = paddle.stack([x{0}, paddle.zeros_like(x{0})], -1)[..., 0]", i));
+      inputs_.push_back(
+          fmt::format("x{0} = paddle.stack([x{0}, paddle.zeros_like(x{0})], -1)[..., 0]", i));
     }
   }
 
-  bool wants_gradient() const { return fault_.gradient || fault_.phase == "backward"; }
+  // Calls the tables' function of the API under assay's eyes (python/assay/issue.py).
+  std::string trace_script() const {
+    Lines tensors;
+    for (const std::string& x : names_) tensors.push_back(fmt::format("\"{0}\": {0}", x));
+    return fmt::format(
+        "from math import inf, nan\n\nimport {0}\n\nfrom assay.issue import trace\n\n{1}trace("
+        "\"{2}\", {{{3}}}, lambda function: {4})\n",
+        dialect_.module, joined(setup_), parsed_.api(), fmt::join(tensors, ", "),
+        python_call(parsed_, "function", dialect_.module));
+  }
 
   void call() {
     const std::string made = python_call(parsed_);
     for (const Argument argument : parsed_.arguments()) {
       if (!works_in_place(parsed_.api()) || !argument.value.is(ValueKind::tensor)) continue;
-      line(made);
-      line(fmt::format("result = x{}  # changed in place", argument.value.tensor_ordinal()));
+      body(made);
+      body(fmt::format("result = x{}  # changed in place", argument.value.tensor_ordinal()));
       return;
     }
-    line("result = " + made);
+    body("result = " + made);
   }
 
-  // Under the upstream gradients of the run.
+  // Under the upstream gradients of the run, or ones where it had no results.
   Status gradients() {
     if (leaves_.empty()) return fail("it differentiates by what is no argument");
-    std::vector<std::string> outputs;
-    std::vector<std::string> upstream;
+    Lines outputs;
+    Lines upstream;
     if (const Comparisons* results = results_of_run(); results != nullptr) {
       for (std::uint32_t place = 0; place < results->size(); ++place) {
         ASSAY_CHECK(add_output(*results->Get(place), place, outputs, upstream));
       }
     }
     if (outputs.empty()) {
-      line("outputs, upstream = [result], None");
-    } else {
-      line(fmt::format("outputs, upstream = [{}], [{}]", fmt::join(outputs, ", "),
-                       fmt::join(upstream, ", ")));
+      outputs = lane_.tables ? traced_.outputs : Lines{"result"};
+      for (const std::string& output : outputs) {
+        upstream.push_back(fmt::format("{}.ones_like({})", dialect_.module, output));
+      }
     }
-    line(fmt::format("gradients = paddle.grad(outputs, [{}], upstream, allow_unused=True)",
-                     fmt::join(leaves_, ", ")));
-    if (witness_.comparison != nullptr && witness_.place < leaves_.size()) {
-      look(fmt::format("gradients[{}]", witness_.place));
-    } else {
-      line("print(gradients)");
-    }
+    body(fmt::format("outputs, upstream = [{}], [{}]", fmt::join(outputs, ", "),
+                     fmt::join(upstream, ", ")));
+    body(fmt::format("gradients = {}(outputs, [{}], upstream, allow_unused=True)",
+                     dialect_.gradients, fmt::join(leaves_, ", ")));
     return {};
   }
 
@@ -187,8 +188,8 @@ class ScriptWriter {
     return trial_.pairs()->Get(0)->outputs();
   }
 
-  Status add_output(const wire::Comparison& comparison, std::uint32_t place,
-                    std::vector<std::string>& outputs, std::vector<std::string>& upstream) {
+  Status add_output(const wire::Comparison& comparison, std::uint32_t place, Lines& outputs,
+                    Lines& upstream) {
     const wire::Side* side = comparison.left();
     if (side == nullptr || side->missing() || side->kind() != wire::LeafKind::tensor) return {};
     const auto dtype = static_cast<DType>(side->dtype());
@@ -201,72 +202,257 @@ class ScriptWriter {
     const double reach = upstream_reach(dtype, count, largest_);
     fill({FillKind::uniform, -reach, reach, 0}, {seed_, id_, kUpstream + place}, dtype, elements);
     outputs.push_back("result" + (comparison.path() == nullptr ? "" : comparison.path()->str()));
-    upstream.push_back(tensor_text(dtype, {shape->data(), shape->size()}, elements));
+    upstream.push_back(dialect_.tensor(dtype, {shape->data(), shape->size()}, elements));
     return {};
   }
 
-  // What came, and what is right.
-  void look(const std::string& what) {
-    const wire::Comparison& comparison = *witness_.comparison;
-    const bool numbers = (fault_.kinds & kValue) != 0 && (fault_.kinds & kShape) == 0;
-    if (numbers && witness_.element && comparison.equality() != wire::Equality::sorted) {
-      line(fmt::format("print(\"got     \", {}.flatten()[{}].item())", what, witness_.index));
-      line(fmt::format("print(\"expected\", {})", number_text(witness_.right)));
+  // What is printed, and how the script exits.
+  Status end() {
+    if (fault_.kinds == kInput) return end_of_change();
+    if (witness_.comparison != nullptr) return end_of_comparison(*witness_.comparison);
+    if (fault_.outcome == Outcome::crash || fault_.outcome == Outcome::timeout) {
+      in_process_ = true;
+    } else if (!fault_.raised.empty()) {
+      catches_ = true;
     } else {
-      line(fmt::format("print({})", what));
+      return fail("nothing is compared");
     }
+    return {};
   }
 
+  Status end_of_change() {
+    setup(fmt::format("tensors = [{}]", fmt::join(names_, ", ")));
+    setup("before = [str(x.tolist()) for x in tensors]");
+    finish("changed = [i for i, x in enumerate(tensors) if str(x.tolist()) != before[i]]");
+    finish("print(\"got      changed inputs\", changed)");
+    finish("print(\"expected changed inputs []\")");
+    finish("sys.exit(bool(changed))");
+    return {};
+  }
+
+  Status end_of_comparison(const wire::Comparison& comparison) {
+    const std::string what =
+        fault_.gradient ? fmt::format("gradients[{}]", witness_.place) : "result" + fault_.leaf;
+    if (fault_.gradient && witness_.place >= leaves_.size()) {
+      return fail("it differentiates by what is no argument");
+    }
+    const wire::Side& right = *comparison.right();
+    if ((fault_.kinds & kStructure) != 0) {
+      const bool lost = comparison.left()->missing();
+      if (lost == right.missing()) return fail("the kind of its result differs");
+      finish("got = " + what);
+      return equal(lost ? "a tensor" : "None", lost ? "got is None" : "got is not None");
+    }
+    if (right.kind() != wire::LeafKind::tensor) return fail("its result is no tensor");
+    if ((fault_.kinds & kShape) != 0) {
+      const auto* shape = right.shape();
+      finish(fmt::format("got = list({}.shape)", what));
+      return equal(fmt::format("[{}]", fmt::join(*shape, ", ")), "got != expected");
+    }
+    if ((fault_.kinds & kDtype) != 0) {
+      finish(fmt::format("got = str({}.dtype)", what));
+      return equal(
+          fmt::format("\"{}.{}\"", dialect_.module, name(static_cast<DType>(right.dtype()))),
+          "got != expected");
+    }
+    return end_of_values(comparison, what);
+  }
+
+  Status end_of_values(const wire::Comparison& comparison, const std::string& what) {
+    if (!witness_.element) return fail("one element does not show it");
+    std::string flat = fmt::format("{}.flatten()", what);
+    if (comparison.equality() == wire::Equality::sorted) {
+      flat = fmt::format("{}.sort({})", dialect_.module, flat);
+      if (dialect_.module == "torch") flat += "[0]";
+    }
+    std::string got = fmt::format("{}[{}].item()", flat, witness_.index);
+    if (comparison.equality() == wire::Equality::sign) got = fmt::format("abs({})", got);
+    finish("got = " + got);
+    if (witness_.right == "nan") return equal("nan", "got == got");
+    // Half way between both: a right build is on the other side.
+    const bool close = std::isfinite(witness_.apart) && witness_.apart > 0;
+    return equal(witness_.right,
+                 close && !exact(comparison)
+                     ? fmt::format("not abs(got - expected) <= {:.3g}", witness_.apart / 2)
+                     : "got != expected");
+  }
+
+  static bool exact(const wire::Comparison& comparison) {
+    const DTypeClass kind = info(static_cast<DType>(comparison.right()->dtype())).kind;
+    return kind == DTypeClass::integer || kind == DTypeClass::boolean;
+  }
+
+  Status equal(const std::string& expected, const std::string& wrong) {
+    const bool words = expected == "a tensor";
+    finish(fmt::format("expected = {}", words ? "\"a tensor\"" : expected));
+    finish("print(\"got     \", got)");
+    finish("print(\"expected\", expected)");
+    finish(fmt::format("sys.exit({})", wrong));
+    return {};
+  }
+
+  static Lines indented(const Lines& lines) {
+    Lines text;
+    for (const std::string& line : lines) text.push_back("    " + line);
+    return text;
+  }
+
+  static void append(Lines& lines, const Lines& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+
+  Result<std::string> whole() const {
+    Lines lines;
+    if (in_process_) {
+      append(lines, setup_);
+      append(lines, {"", "", "def call():"});
+      append(lines, indented(body_));
+      append(lines, {"", "", "process = multiprocessing.get_context(\"fork\").Process(target=call)",
+                     "process.start()", "process.join(60)",
+                     "print(\"got      exit code\", process.exitcode)",
+                     "print(\"expected exit code 0 or 1: a result or an exception\")",
+                     "process.kill()", "sys.exit(process.exitcode not in (0, 1))"});
+    } else if (catches_) {
+      Lines all = body_;
+      if (fault_.phase == "build") {
+        all.insert(all.begin(), setup_.begin(), setup_.end());
+      } else {
+        append(lines, setup_);
+      }
+      lines.emplace_back("try:");
+      append(lines, indented(all));
+      append(
+          lines,
+          {"except Exception as error:", "    print(f\"got      {type(error).__name__}: {error}\")",
+           "    print(\"expected a result\")", "    sys.exit(1)", "print(\"got      a result\")"});
+    } else {
+      append(lines, setup_);
+      append(lines, body_);
+      append(lines, end_);
+    }
+    std::string text = joined(lines);
+    std::string head = in_process_ ? "import multiprocessing\n" : "";
+    head += "import sys\n";
+    if (text.find("inf") != std::string::npos || text.find("nan") != std::string::npos) {
+      head += "from math import inf, nan\n";
+    }
+    head += fmt::format("\nimport {}  # {}\n\n", dialect_.module, lane_.build);
+    text.insert(0, head);
+    if (static_cast<std::size_t>(std::ranges::count(text, '\n')) > kIssueLines) {
+      return fail(fmt::format("it would have more than {} lines", kIssueLines));
+    }
+    return text;
+  }
+
+  const FaultyLane& lane_;
+  const Dialect& dialect_;
+  std::uint64_t seed_;
   const Case& parsed_;
   std::uint64_t id_;
-  std::uint64_t seed_;
   const wire::Trial& trial_;
   const Fault& fault_;
   Witness witness_;
-  std::vector<std::string> lines_;
-  std::string text_;
-  std::vector<std::string> leaves_;  // differentiated by
-  std::uint64_t largest_ = 0;        // elements of the largest of them
+  TracedCall traced_;
+  Lines inputs_;  // lines that make the tensors
+  Lines setup_;
+  Lines body_;
+  Lines end_;
+  bool in_process_ = false;    // the call ends its process
+  bool catches_ = false;       // the call raises
+  Lines names_;                // of the tensors
+  Lines leaves_;               // differentiated by
+  std::uint64_t largest_ = 0;  // elements of the largest of them
 };
+
+const wire::Comparison* comparison_of(const wire::Pair& pair, const Fault& fault,
+                                      std::size_t& place) {
+  const Comparisons* comparisons = fault.gradient ? pair.gradients() : pair.outputs();
+  for (std::uint32_t i = 0; comparisons != nullptr && i < comparisons->size(); ++i) {
+    const wire::Comparison* comparison = comparisons->Get(i);
+    if (comparison->path() == nullptr || comparison->path()->string_view() != fault.leaf) continue;
+    place = i;
+    return comparison;
+  }
+  return nullptr;
+}
+
+void read_bar(const wire::Comparison& comparison, bool of_reference, Witness& witness) {
+  const wire::Bar& bar = *comparison.bar();
+  const wire::Distance* worst = of_reference ? bar.reference() : bar.test();
+  const wire::Measurement* measured = comparison.measurement();
+  const auto dtype = static_cast<DType>(comparison.left()->dtype());
+  witness.index = worst->index();
+  witness.element = measured != nullptr && witness.index < measured->count();
+  const double got = of_reference ? bar.reference_value() : bar.test_value();
+  witness.got = python_literal(dtype, got, 0);
+  witness.right = python_literal(info(dtype).kind == DTypeClass::floating ? DType::float64 : dtype,
+                                 bar.true_value(), 0);
+  witness.by_reference = python_literal(dtype, bar.reference_value(), 0);
+  witness.apart = std::abs(got - bar.true_value());
+  if (info(dtype).kind == DTypeClass::complex) witness.element = false;  // bars keep moduli
+}
+
+void read_measurement(const wire::Comparison& comparison, Witness& witness) {
+  const wire::Offender& first = *comparison.measurement()->first();
+  const auto left = static_cast<DType>(comparison.left()->dtype());
+  const auto right = static_cast<DType>(comparison.right()->dtype());
+  witness.index = first.index();
+  witness.element = true;
+  witness.got = python_literal(left, first.left(), first.left_imaginary());
+  witness.right = python_literal(right, first.right(), first.right_imaginary());
+  witness.by_reference = witness.right;
+  witness.apart =
+      std::hypot(first.left() - first.right(), first.left_imaginary() - first.right_imaginary());
+}
 
 }  // namespace
 
 Witness witness_of(const wire::Trial& trial, const Fault& fault) {
   Witness witness;
   if (fault.kinds == 0 || trial.pairs() == nullptr || trial.pairs()->size() == 0) return witness;
-  const wire::Pair& pair = *trial.pairs()->Get(0);
-  const Comparisons* comparisons = fault.gradient ? pair.gradients() : pair.outputs();
-  for (std::uint32_t place = 0; comparisons != nullptr && place < comparisons->size(); ++place) {
-    const wire::Comparison* comparison = comparisons->Get(place);
-    if (comparison->path() == nullptr || comparison->path()->string_view() != fault.leaf) continue;
-    witness.comparison = comparison;
-    witness.place = place;
-    if (const wire::Bar* bar = comparison->bar(); bar != nullptr && bar->test() != nullptr) {
-      witness.index = bar->test()->index();
-      const wire::Measurement* measured = comparison->measurement();
-      witness.element = measured != nullptr && witness.index < measured->count();
-      witness.got = bar->test_value();
-      witness.right = bar->true_value();
-      witness.by_reference = bar->reference_value();
-    } else if (const wire::Measurement* measured = comparison->measurement();
-               measured != nullptr && measured->first() != nullptr) {
-      witness.index = measured->first()->index();
-      witness.element = true;
-      witness.got = measured->first()->left();
-      witness.right = witness.by_reference = measured->first()->right();
-    }
-    break;
+  const wire::Comparison* comparison = comparison_of(*trial.pairs()->Get(0), fault, witness.place);
+  if (comparison == nullptr) return witness;
+  witness.comparison = comparison;
+  const bool of_reference = fault.outcome == Outcome::reference_error;
+  const wire::Bar* bar = comparison->bar();
+  const wire::Distance* side =
+      bar == nullptr ? nullptr : (of_reference ? bar->reference() : bar->test());
+  if (side != nullptr && comparison->left() != nullptr)
+    read_bar(*comparison, of_reference, witness);
+  const wire::Measurement* measured = comparison->measurement();
+  if (!witness.element && measured != nullptr && measured->first() != nullptr) {
+    read_measurement(*comparison, witness);
   }
   return witness;
 }
 
-Result<std::string> issue_script(const std::map<std::string, std::string>& properties,
-                                 const Case& parsed, std::uint64_t id, const wire::Trial& trial,
-                                 const Verdict& verdict) {
-  ASSAY_TRY(const std::uint64_t seed, run_seed(properties));
-  const auto version = properties.find("paddle");
-  ScriptWriter writer(parsed, id, seed, trial, verdict);
-  return writer.write(version == properties.end() ? "" : version->second);
+FaultyLane faulty_lane(const std::map<std::string, std::string>& properties, const Fault& fault) {
+  const bool of_reference = fault.lane == "reference" || fault.outcome == Outcome::reference_error;
+  const auto property = [&](const std::string& key) {
+    const auto found = properties.find(key);
+    return found == properties.end() ? std::string() : found->second;
+  };
+  const std::string role = of_reference ? "reference" : "test";
+  FaultyLane lane;
+  lane.framework = property(role + ".framework");
+  lane.dialect = find_dialect(lane.framework);
+  lane.label = property(role + ".lane");
+  const std::string build = property(lane.label + ".build");
+  lane.build = build.empty() ? property(lane.label) : build.substr(0, build.find(", files "));
+  lane.device = property(role + ".device");
+  lane.execution = property(role + ".execution");
+  lane.tables = property(role + ".functions") == "tables";
+  return lane;
+}
+
+Result<std::string> issue_script(const FaultyLane& lane, std::uint64_t seed, const Case& parsed,
+                                 std::uint64_t id, const wire::Trial& trial, const Fault& fault,
+                                 const Tracer& tracer) {
+  if (lane.dialect == nullptr) {
+    return fail(fmt::format("assay writes no scripts for {}", lane.framework));
+  }
+  ScriptWriter writer(lane, seed, parsed, id, trial, fault);
+  return writer.write(tracer);
 }
 
 }  // namespace assay

@@ -6,27 +6,30 @@
 #include <cmath>
 #include <iterator>
 
+#include "report/dialect.h"
+
 namespace assay {
 namespace {
 
+// With a framework's module, its load() and what says that a tensor takes no part in gradients.
 constexpr std::string_view kScriptHead = R"py(
 import pathlib
 
-import paddle
+import {0}
 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
 def load(name, dtype, shape):
     """A tensor of the elements in a file beside this one."""
-    data = (HERE / name).read_bytes()
+    data = bytearray((HERE / name).read_bytes())
     if not data:
-        return paddle.empty(shape, dtype)
-    return paddle.to_tensor(memoryview(data)).view(dtype).reshape(shape)
+        return {0}.empty(shape, dtype=dtype)
+    return {1}.view(dtype).reshape(shape)
 
 
 def tensors(value):
-    if isinstance(value, paddle.Tensor):
+    if isinstance(value, {0}.Tensor):
         yield value
     elif isinstance(value, dict):
         yield from tensors(list(value.values()))
@@ -39,15 +42,28 @@ def tensors(value):
 // A tensor that is an output and an input at once gets no gradient beside other outputs.
 constexpr std::string_view kBackward = R"py(
 outputs = [
-    paddle.assign(x) if any(x is leaf for leaf in leaves) else x
+    {0}(x) if any(x is leaf for leaf in leaves) else x
     for x in tensors(result)
-    if not x.stop_gradient and (x.is_floating_point() or x.is_complex())
+    if {1} and (x.is_floating_point() or x.is_complex())
 ]
 if outputs and leaves:
     # The run had an upstream gradient of random values; ones show the same faults as a rule.
-    upstream = [paddle.ones_like(x) for x in outputs]
-    print("gradients:", paddle.grad(outputs, leaves, upstream, allow_unused=True))
+    upstream = [{2}.ones_like(x) for x in outputs]
+    print("gradients:", {3}(outputs, leaves, upstream, allow_unused=True))
 )py";
+
+std::string script_head(const Dialect& dialect) {
+  const std::string_view read = dialect.module == "paddle"
+                                    ? "paddle.to_tensor(memoryview(data))"
+                                    : "torch.frombuffer(data, dtype=torch.uint8)";
+  return fmt::format(kScriptHead, dialect.module, read);
+}
+
+std::string backward(const Dialect& dialect) {
+  const std::string_view takes_part =
+      dialect.module == "paddle" ? "not x.stop_gradient" : "x.requires_grad";
+  return fmt::format(kBackward, dialect.copy, takes_part, dialect.module, dialect.gradients);
+}
 
 std::string python_float(double number) {
   if (std::isnan(number)) return "float(\"nan\")";
@@ -57,17 +73,17 @@ std::string python_float(double number) {
   return text;
 }
 
-std::string python_value(const Value& value);
+std::string python_value(const Value& value, std::string_view module);
 
-std::string joined(const Value& sequence) {
+std::string joined(const Value& sequence, std::string_view module) {
   std::string text;
   for (const Value part : sequence.children()) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", python_value(part));
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", python_value(part, module));
   }
   return text;
 }
 
-std::string python_value(const Value& value) {
+std::string python_value(const Value& value, std::string_view module) {
   switch (value.kind()) {
     case ValueKind::none:
       return "None";
@@ -89,35 +105,34 @@ std::string python_value(const Value& value) {
     case ValueKind::tensor:
       return fmt::format("x{}", value.tensor_ordinal());
     case ValueKind::dtype:
-      return fmt::format("paddle.{}", name(value.dtype()));
+      return fmt::format("{}.{}", module, name(value.dtype()));
     case ValueKind::list:
-      return fmt::format("[{}]", joined(value));
+      return fmt::format("[{}]", joined(value, module));
     case ValueKind::tuple:
-      return fmt::format("({}{})", joined(value), value.size() == 1 ? "," : "");
+      return fmt::format("({}{})", joined(value, module), value.size() == 1 ? "," : "");
     case ValueKind::slice:
-      return fmt::format("slice({})", joined(value));
+      return fmt::format("slice({})", joined(value, module));
     case ValueKind::place:
       return fmt::format("\"{}\"", value.text());
   }
   return "None";
 }
 
-std::string load_tensors(const Case& parsed, bool in_place) {
+std::string load_tensors(const Case& parsed, const Dialect& dialect, bool in_place) {
   std::string text;
   std::string leaves;
   for (std::size_t i = 0; i < parsed.tensor_count(); ++i) {
     const TensorSpec spec = parsed.tensor(i);
-    text += fmt::format("x{} = load(\"{}\", paddle.{}, [{}])\n", i, input_file(i), name(spec.dtype),
-                        fmt::join(spec.shape, ", "));
+    text += fmt::format("x{} = load(\"{}\", {}.{}, [{}])\n", i, input_file(i), dialect.module,
+                        name(spec.dtype), fmt::join(spec.shape, ", "));
     if (!differentiable(spec.dtype)) continue;
-    text += fmt::format("x{}.stop_gradient = False\n", i);
+    text += fmt::format("x{}{}\n", i, dialect.leaf);
     leaves += fmt::format("{}x{}", leaves.empty() ? "" : ", ", i);
   }
   text += fmt::format("leaves = [{}]\n", leaves);
   if (in_place && !leaves.empty()) {
-    text +=
-        fmt::format("{0}{1} = map(paddle.assign, leaves)  # a leaf may not be changed in place\n",
-                    leaves, leaves.find(',') == std::string::npos ? "," : "");
+    text += fmt::format("{0}{1} = map({2}, leaves)  # a leaf may not be changed in place\n", leaves,
+                        leaves.find(',') == std::string::npos ? "," : "", dialect.copy);
   }
   return text;
 }
@@ -128,7 +143,7 @@ std::string call(const Case& parsed, bool in_place) {
   for (const Argument argument : parsed.arguments()) {
     if (in_place && argument.value.is(ValueKind::tensor)) {
       return fmt::format("{}\nresult = {}  # changed in place\n", made,
-                         python_value(argument.value));
+                         python_value(argument.value, module_of(parsed.api())));
     }
   }
   return fmt::format("result = {}\n", made);
@@ -137,6 +152,10 @@ std::string call(const Case& parsed, bool in_place) {
 }  // namespace
 
 std::string python_call(const Case& parsed) {
+  return python_call(parsed, parsed.api(), module_of(parsed.api()));
+}
+
+std::string python_call(const Case& parsed, std::string_view function, std::string_view module) {
   std::string arguments;
   for (std::size_t i = 0; i < parsed.argument_count(); ++i) {
     const Argument argument = parsed.argument(i);
@@ -146,9 +165,9 @@ std::string python_call(const Case& parsed) {
       arguments += ", ";
     }
     if (!argument.keyword.empty()) arguments += fmt::format("{}=", argument.keyword);
-    arguments += python_value(argument.value);
+    arguments += python_value(argument.value, module);
   }
-  return fmt::format("{}({})", parsed.api(), arguments);
+  return fmt::format("{}({})", function, arguments);
 }
 
 bool differentiable(DType dtype) {
@@ -188,15 +207,18 @@ std::string python_string(std::string_view text) {
 
 std::string repro_script(const Case& parsed, const ReproScript& facts) {
   const bool in_place = works_in_place(parsed.api());
+  const Dialect* found = find_dialect(module_of(parsed.api()));
+  const Dialect& dialect = found == nullptr ? *find_dialect("paddle") : *found;
   std::string script =
-      "# Runs one case of assay again; needs only Paddle and the files beside it.\n";
+      fmt::format("# Runs one case of assay again; needs only {} and the files beside it.\n",
+                  dialect.full_name);
   for (const std::string& line : facts.comment) script += fmt::format("# {}\n", line);
-  script += kScriptHead;
+  script += script_head(dialect);
   script += fmt::format("\nprint({})\n", python_string(facts.case_text));
-  script += fmt::format("paddle.seed({})\n", facts.draw_seed);
-  script += load_tensors(parsed, in_place);
+  script += fmt::format("{}({})\n", dialect.seed, facts.draw_seed);
+  script += load_tensors(parsed, dialect, in_place);
   script += fmt::format("\n{}print(\"result:\", result)\n", call(parsed, in_place));
-  if (facts.backward) script += kBackward;
+  if (facts.backward) script += backward(dialect);
   return script;
 }
 

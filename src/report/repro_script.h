@@ -1,6 +1,6 @@
 #pragma once
 
-// A case as a Python script that needs only the framework under test.
+// A case as a Python script that needs only the framework of its API.
 
 #include <cstdint>
 #include <string>
@@ -24,6 +24,8 @@ std::string repro_script(const Case& parsed, const ReproScript& facts);
 
 // The call of the case as a Python expression; tensor i of it is called x0, x1, …
 std::string python_call(const Case& parsed);
+// The same call of another function, in a framework whose module has this name.
+std::string python_call(const Case& parsed, std::string_view function, std::string_view module);
 
 // Whether the framework differentiates by a tensor of this dtype; float8 has no gradient kernels.
 bool differentiable(DType dtype);

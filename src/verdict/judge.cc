@@ -54,6 +54,15 @@ Verdict of_lane(Outcome outcome, const wire::LaneRecord& lane, std::string messa
   return verdict;
 }
 
+// The stage that a lane did not come back from: the last one in which it spent time.
+std::string last_stage(const wire::LaneRecord& lane) {
+  const auto* times = lane.nanoseconds();
+  for (std::uint32_t at = times == nullptr ? 0 : times->size(); at > 0; --at) {
+    if (times->Get(at - 1) > 0) return wire::EnumNameStage(static_cast<wire::Stage>(at - 1));
+  }
+  return "";
+}
+
 Verdict dead(const wire::LaneRecord& lane) {
   const std::string who = text(lane.name());
   if (lane.status() == wire::Status::timed_out) {
@@ -84,8 +93,11 @@ std::optional<Verdict> of_status(const wire::LaneRecord& lane) {
     case wire::Status::out_of_memory:
       return of_lane(Outcome::oom, lane, lane_message(lane));
     case wire::Status::timed_out:
-    case wire::Status::crashed:
-      return dead(lane);
+    case wire::Status::crashed: {
+      Verdict verdict = dead(lane);
+      verdict.faults.front().phase = last_stage(lane);
+      return verdict;
+    }
     case wire::Status::raised:
       if (sanitized(lane)) return of_lane(Outcome::sanitizer, lane, text(lane.error()));
       return of_lane(
@@ -159,8 +171,8 @@ bool judged_by_bar(const wire::Comparison& comparison, Finding& finding) {
   if (const wire::Bar* bar = comparison.bar(); bar != nullptr) {
     if (bar->test() == nullptr || bar->reference() == nullptr) return false;
     const BarVerdict verdict = judge_bar(*bar);
-    if (verdict == BarVerdict::test_wrong) finding.add(kValue, bar_text(*bar, measured));
-    if (verdict == BarVerdict::reference_wrong) finding.reference_fault = bar_text(*bar, measured);
+    if (verdict == BarVerdict::test_wrong) finding.add(kValue, bar_text(comparison));
+    if (verdict == BarVerdict::reference_wrong) finding.reference_fault = bar_text(comparison);
     return true;
   }
   if (comparison.apart() <= kUnitsApart) return true;
@@ -200,7 +212,7 @@ void judge_values(const wire::Comparison& comparison, const Due& due, Finding& f
   }
   const bool same_wanted =
       due.agreement == Agreement::bits || (strict.atol == 0 && strict.rtol == 0);
-  finding.add(kValue, difference_text(*measured, same_wanted));
+  finding.add(kValue, difference_text(comparison, same_wanted));
 }
 
 Finding judge_leaf(const wire::Comparison& comparison, const Due& due) {

@@ -12,9 +12,11 @@
 namespace assay {
 namespace {
 
-// A NaN has a sign that says nothing.
-std::string number(double value, int digits = 9) {
-  return std::isnan(value) ? "nan" : fmt::format("{:.{}g}", value, digits);
+constexpr double kIntegersEnd = 18446744073709551616.0;  // 2^64
+
+// A size of an error, which needs no more digits. The sign of a NaN says nothing.
+std::string number(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.3g}", value);
 }
 
 std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
@@ -29,8 +31,8 @@ std::string shape_text(const flatbuffers::Vector<std::int64_t>* shape) {
 std::string side_of_bar(const wire::Distance& side) {
   if (side.specials() > 0)
     return fmt::format("{} elements not finite as they should be", side.specials());
-  return fmt::format("{} ulps off, {} times what rounding can do", number(side.ulps(), 3),
-                     number(side.errors(), 3));
+  return fmt::format("{} ulps off, {} times what rounding can do", number(side.ulps()),
+                     number(side.errors()));
 }
 
 }  // namespace
@@ -55,26 +57,56 @@ std::string side_text(const wire::Side* side) {
   return fmt::format("{} {}", wire::EnumNameLeafKind(side->kind()), text(side->text()));
 }
 
-std::string bar_text(const wire::Bar& bar, const wire::Measurement& measured) {
+std::string element_text(DType dtype, double value, double second) {
+  const auto real = [&](double part) {
+    if (std::isnan(part)) return std::string("nan");  // its sign says nothing
+    return size_of(dtype) < (info(dtype).kind == DTypeClass::complex ? 16U : 8U)
+               ? fmt::format("{}", static_cast<float>(part))
+               : fmt::format("{}", part);
+  };
+  switch (info(dtype).kind) {
+    case DTypeClass::boolean:
+      return value != 0 ? "True" : "False";
+    case DTypeClass::integer:
+      if (!(std::abs(value) < kIntegersEnd && std::abs(second) < kIntegersEnd)) return real(value);
+      return fmt::format("{}", static_cast<__int128>(value) + static_cast<__int128>(second));
+    case DTypeClass::floating:
+      return real(value);
+    case DTypeClass::complex:
+      return fmt::format("{}{}{}j", real(value), std::signbit(second) ? "" : "+", real(second));
+  }
+  return real(value);
+}
+
+std::string bar_text(const wire::Comparison& comparison) {
+  const wire::Bar& bar = *comparison.bar();
+  const wire::Measurement& measured = *comparison.measurement();
+  const auto dtype = static_cast<DType>(comparison.left()->dtype());
   return fmt::format(
       "{} of {} elements differ; at element {}: {} where {} is right "
       "({} by the reference): {}; the reference {}",
       measured.count() - measured.bit_equal(), measured.count(),
       bar.test()->index() == kNoIndex ? bar.reference()->index() : bar.test()->index(),
-      number(bar.test_value()), number(bar.true_value()), number(bar.reference_value()),
-      side_of_bar(*bar.test()), side_of_bar(*bar.reference()));
+      element_text(dtype, bar.test_value()), element_text(DType::float64, bar.true_value()),
+      element_text(dtype, bar.reference_value()), side_of_bar(*bar.test()),
+      side_of_bar(*bar.reference()));
 }
 
-std::string difference_text(const wire::Measurement& measured, bool same_wanted) {
+std::string difference_text(const wire::Comparison& comparison, bool same_wanted) {
+  const wire::Measurement& measured = *comparison.measurement();
   const wire::Offender* worst = measured.first() != nullptr ? measured.first() : measured.worst();
   std::string where;
   if (worst != nullptr) {
+    const auto text_of = [](const wire::Side& side, double value, double second) {
+      return element_text(static_cast<DType>(side.dtype()), value, second);
+    };
     where = fmt::format("; first at element {}: {} against {}", worst->index(),
-                        number(worst->left()), number(worst->right()));
+                        text_of(*comparison.left(), worst->left(), worst->left_imaginary()),
+                        text_of(*comparison.right(), worst->right(), worst->right_imaginary()));
   }
   return fmt::format("{} of {} elements differ, by up to {} (relative {}){}",
                      same_wanted ? measured.count() - measured.bit_equal() : measured.beyond(),
-                     measured.count(), number(measured.max_abs(), 3), number(measured.max_rel(), 3),
+                     measured.count(), number(measured.max_abs()), number(measured.max_rel()),
                      where);
 }
 
